@@ -1,0 +1,56 @@
+//! Writing files that matter: after a crash at any moment a reader finds the old content or the
+//! new one, whole.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Replaces `path` by `bytes`: temporary file in the same directory, fsync, rename, fsync of the
+/// directory. The file gets the permissions that a newly created file has (0666 less the umask).
+///
+/// # Errors
+/// The first error of the system; `path` is then as it was.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(".jitterlab-")
+        .permissions(new_file_permissions())
+        .tempfile_in(directory)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    std::fs::File::open(directory)?.sync_all()
+}
+
+/// The mode asked for; the kernel takes the umask off it.
+fn new_file_permissions() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o666)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_whole_files_and_leaves_nothing_beside_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.dist");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kept");
+        std::fs::create_dir(&path).unwrap();
+        assert!(write_atomically(&path, b"new").is_err());
+        assert!(path.is_dir());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

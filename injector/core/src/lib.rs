@@ -1,0 +1,14 @@
+//! What the latency injector is made of, apart from the hooks: distribution tables and the
+//! shapes they are made from, generators and seeds, the clock that a delay is measured with, and
+//! the control page through which a running, injected program is observed and changed.
+//!
+//! `unsafe` is confined to [`clock`] (reading the time-stamp counter) and [`control`] (a page of
+//! memory shared between processes).
+
+#![deny(unsafe_code)]
+
+pub mod clock;
+pub mod durable;
+pub mod generator;
+pub mod seed;
+pub mod units;

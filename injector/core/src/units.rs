@@ -1,0 +1,283 @@
+//! Units that do not mix by accident: [`Nanos`], [`Bytes`] and [`Percent`], read from and written
+//! as what people type (`250us`, `64KiB`, `60%`).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+/// A quantity that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{text}` is not {expected}")]
+pub struct UnitError {
+    /// The text as it was given.
+    pub text: String,
+    /// What would have been accepted, with an example.
+    pub expected: &'static str,
+}
+
+/// A duration in nanoseconds.
+///
+/// Reads a number with one of the units `ns`, `us`, `ms`, `s`; the unit is required, because a
+/// bare number has been somebody's microseconds and somebody else's seconds.
+///
+/// ```
+/// use jitterlab_injector::units::Nanos;
+/// assert_eq!("2.5us".parse(), Ok(Nanos(2500)));
+/// assert_eq!(Nanos(2500).to_string(), "2.5us");
+/// assert!("250".parse::<Nanos>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(pub u64);
+
+const DURATION: &str = "a duration: a number and one of ns, us, ms, s, as in `250us`";
+const TIME_UNITS: [(&str, f64); 5] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+];
+
+impl Nanos {
+    /// The same duration in microseconds, the unit that people are shown.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// The same duration in seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The same duration as the standard library's type.
+    pub fn as_duration(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0)
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_scaled(text, &TIME_UNITS, None)
+            .map(Nanos)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: DURATION,
+            })
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            0..1_000 => format!("{}ns", self.0),
+            1_000..1_000_000 => format!("{}us", self.0 as f64 / 1e3),
+            1_000_000..1_000_000_000 => format!("{}ms", self.0 as f64 / 1e6),
+            _ => format!("{}s", self.0 as f64 / 1e9),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A size in bytes. Reads `64`, `64B`, `64KiB`, `1MiB`, `2GiB`.
+///
+/// ```
+/// use jitterlab_injector::units::Bytes;
+/// assert_eq!("64KiB".parse(), Ok(Bytes(65_536)));
+/// assert_eq!(Bytes(65_536).to_string(), "64KiB");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(pub u64);
+
+const SIZE: &str = "a size: a number of bytes, or a number and one of B, KiB, MiB, GiB";
+const SIZE_UNITS: [(&str, f64); 4] = [
+    ("GiB", (1u64 << 30) as f64),
+    ("MiB", (1u64 << 20) as f64),
+    ("KiB", 1024.0),
+    ("B", 1.0),
+];
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_scaled(text, &SIZE_UNITS, Some(1.0))
+            .map(Bytes)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: SIZE,
+            })
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, scale) = SIZE_UNITS
+            .into_iter()
+            .find(|&(_, scale)| self.0 > 0 && self.0.is_multiple_of(scale as u64))
+            .unwrap_or(("B", 1.0));
+        f.pad(&format!("{}{unit}", self.0 / scale as u64))
+    }
+}
+
+/// A share from 0 to 100 %. Reads `60` and `60%`.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+pub struct Percent(f64);
+
+const SHARE: &str = "a percentage from 0 to 100, as in `60` or `60%`";
+
+impl Percent {
+    /// A percentage; `None` outside 0 to 100.
+    pub fn new(percent: f64) -> Option<Self> {
+        (0.0..=100.0).contains(&percent).then_some(Percent(percent))
+    }
+
+    /// From 0 to 100.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+
+    /// From 0 to 1.
+    pub fn fraction(self) -> f64 {
+        self.0 / 100.0
+    }
+}
+
+impl FromStr for Percent {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let number = text.trim().strip_suffix('%').unwrap_or(text.trim());
+        number
+            .trim_end()
+            .parse()
+            .ok()
+            .and_then(Percent::new)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: SHARE,
+            })
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}%", self.0))
+    }
+}
+
+/// A non-negative number with one of `units` behind it, in the base unit, rounded.
+/// `bare` is the scale of a number without a unit; `None` refuses it.
+fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<u64> {
+    let text = text.trim();
+    let (number, scale) = units
+        .iter()
+        .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
+        .or(bare.map(|scale| (text, scale)))?;
+    let number = number.trim_end();
+    // f64's own syntax also knows `inf`, `nan` and exponents, none of which is a quantity here.
+    if !number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return None;
+    }
+    let value = (number.parse::<f64>().ok()? * scale).round();
+    (value < u64::MAX as f64).then_some(value as u64)
+}
+
+macro_rules! serde_as_text {
+    ($($type:ty),*) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(TextVisitor(std::marker::PhantomData))
+            }
+        }
+    )*};
+}
+
+serde_as_text!(Nanos, Bytes, Percent);
+
+/// Reads a quantity from a string, or from a bare number where the quantity allows one: YAML
+/// gives `size: 64` as a number.
+struct TextVisitor<T>(std::marker::PhantomData<T>);
+
+impl<T: FromStr<Err = UnitError>> serde::de::Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a quantity with its unit")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<T, E> {
+        self.visit_str(&number.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn durations_read_with_their_unit_and_only_so() {
+        for (text, expected) in [
+            ("200ns", 200),
+            ("50us", 50_000),
+            ("50 µs", 50_000),
+            ("1.5ms", 1_500_000),
+            ("10s", 10_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Nanos(expected)), "{text}");
+        }
+        for text in [
+            "",
+            "10",
+            "us",
+            "-1us",
+            "1e3us",
+            "nan s",
+            "infs",
+            "10 m",
+            "99999999999999s",
+        ] {
+            assert!(text.parse::<Nanos>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_shares_refuse_what_they_are_not() {
+        assert_eq!("64".parse(), Ok(Bytes(64)));
+        assert!("64KB".parse::<Bytes>().is_err());
+        assert!("-1".parse::<Bytes>().is_err());
+        assert_eq!("60%".parse(), Ok(Percent(60.0)));
+        assert!("101".parse::<Percent>().is_err());
+        assert!("nan".parse::<Percent>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(ns in 0u64..1 << 50, bytes in 0u64..1 << 50) {
+            prop_assert_eq!(Nanos(ns).to_string().parse(), Ok(Nanos(ns)));
+            prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The commands, one file a noun.
+
+mod agent;
+mod analyze;
+mod dist;
+mod inject;
+mod load;
+mod packet;
+mod report;
+mod run;
+mod stats;
+
+use crate::outcome::{Exit, Failure};
+
+macro_rules! commands {
+    ($($(#[$doc:meta])* $name:ident => $module:ident),* $(,)?) => {
+        /// What `jitterlab` can be asked to do.
+        #[derive(clap::Subcommand)]
+        pub enum Command {
+            $($(#[$doc])* $name($module::Command),)*
+        }
+
+        /// Does it.
+        pub fn run(command: Command) -> Result<Exit, Failure> {
+            match command {
+                $(Command::$name(command) => $module::run(command),)*
+            }
+        }
+    };
+}
+
+commands! {
+    /// Run an experiment file: schedule, workers, results
+    Run => run,
+    /// Compute the tables of a result folder
+    Analyze => analyze,
+    /// Write the HTML report of a result folder
+    Report => report,
+    /// Make, fit and look at distribution tables
+    #[command(subcommand)]
+    Dist => dist,
+    /// Inject latency into an unmodified program
+    #[command(subcommand)]
+    Inject => inject,
+    /// Put background load on the network
+    #[command(subcommand)]
+    Load => load,
+    /// Measure packets: the packet suite
+    #[command(subcommand)]
+    Packet => packet,
+    /// Compare samples with the right tests
+    #[command(subcommand)]
+    Stats => stats,
+    /// Work for an experiment over stdin and stdout (started by `jitterlab run`)
+    #[command(hide = true)]
+    Agent => agent,
+}

@@ -1,0 +1,57 @@
+//! How a command ends: what it returns, what the person is told, and the exit status.
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// A command that did what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Exit status 0.
+    Done,
+    /// Exit status 1: done, and something was found (a check failed, an outlier was there).
+    Finding,
+    /// The exit status of a program that was run on the person's behalf.
+    Of(u8),
+}
+
+/// A command that did not.
+#[derive(Debug)]
+pub enum Failure {
+    /// Exit status 2: wrong usage or input.
+    Input(Box<dyn Error>),
+    /// Exit status 3: could not run.
+    Run(Box<dyn Error>),
+}
+
+impl Failure {
+    /// Wrong usage or input.
+    pub fn input(error: impl Into<Box<dyn Error>>) -> Self {
+        Failure::Input(error.into())
+    }
+
+    /// Could not run.
+    pub fn run(error: impl Into<Box<dyn Error>>) -> Self {
+        Failure::Run(error.into())
+    }
+}
+
+/// Prints the failure, if there is one, with its chain of causes on stderr; gives the exit status.
+pub fn report(result: Result<Exit, Failure>) -> ExitCode {
+    let (error, status) = match result {
+        Ok(Exit::Done) => return ExitCode::SUCCESS,
+        Ok(Exit::Finding) => return ExitCode::from(1),
+        Ok(Exit::Of(status)) => return ExitCode::from(status),
+        Err(Failure::Input(error)) => (error, 2),
+        Err(Failure::Run(error)) => (error, 3),
+    };
+    let mut message = format!("jitterlab: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    // Nobody is left to tell when stderr is closed; the exit status still speaks.
+    let _ = writeln!(std::io::stderr(), "{message}");
+    ExitCode::from(status)
+}
