@@ -8,6 +8,8 @@
 #![deny(unsafe_code)]
 
 pub mod clock;
+pub mod control;
+pub mod delay;
 pub mod durable;
 pub mod generator;
 pub mod seed;

@@ -169,6 +169,42 @@ impl fmt::Display for Percent {
     }
 }
 
+/// What the integers of a distribution table count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum DelayUnit {
+    /// Nanoseconds, waited out by the clock.
+    #[default]
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Rounds of the paper's counting loop (Algorithm 2), however long one takes.
+    #[serde(rename = "spins")]
+    Spins,
+}
+
+impl DelayUnit {
+    /// The name in table headers, options and the environment.
+    pub fn name(self) -> &'static str {
+        match self {
+            DelayUnit::Nanoseconds => "ns",
+            DelayUnit::Spins => "spins",
+        }
+    }
+}
+
+impl FromStr for DelayUnit {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        [DelayUnit::Nanoseconds, DelayUnit::Spins]
+            .into_iter()
+            .find(|unit| unit.name() == text)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: "a unit of delays: ns or spins",
+            })
+    }
+}
+
 /// A non-negative number with one of `units` behind it, in the base unit, rounded.
 /// `bare` is the scale of a number without a unit; `None` refuses it.
 fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<u64> {

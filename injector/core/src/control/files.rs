@@ -1,0 +1,274 @@
+//! Control pages as files: where they are, who may make them, how they are mapped.
+
+use std::io;
+use std::ops::Deref;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::mman::{MapFlags, ProtFlags};
+use thiserror::Error;
+
+use super::{Identity, MAGIC, Page, Settings, TableSource};
+
+/// A control page that cannot be made or used.
+#[derive(Debug, Error)]
+pub enum ControlError {
+    /// The directory belongs to someone else, or others may write to it.
+    #[error("{path} is not a directory that only user {uid} can use; remove it", path = path.display())]
+    UnsafeDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Whose it should be.
+        uid: u32,
+    },
+    /// The system refused.
+    #[error("cannot {action} control page {path}", path = path.display())]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is something else.
+    #[error("{path} is not a control page of this version of jitterlab", path = path.display())]
+    NotAPage {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Where the pages of user `uid` are.
+pub fn directory(uid: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/shm/jitterlab-{uid}"))
+}
+
+/// A page that this process made for itself.
+pub struct Created {
+    /// The page. It stays mapped for the life of the process: hooks may run until the very end.
+    pub page: &'static Page,
+    /// Its file, to be removed when the process ends.
+    pub path: PathBuf,
+}
+
+impl Page {
+    /// Makes the page of this process in `directory`, with its first settings and table.
+    ///
+    /// A page left over by an earlier process of the same number is replaced.
+    ///
+    /// # Errors
+    /// The directory is not this user's own, or the system refuses the file or the mapping.
+    pub fn create(
+        directory: &Path,
+        identity: &Identity,
+        settings: &Settings,
+        table: &TableSource,
+    ) -> Result<Created, ControlError> {
+        make_directory(directory)?;
+        let path = directory.join(identity.pid.to_string());
+        let system = |action| {
+            let path = path.clone();
+            move |source: io::Error| ControlError::System {
+                action,
+                path,
+                source,
+            }
+        };
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(system("replace")(error));
+            }
+            _ => {}
+        }
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(system("create"))?;
+        file.set_len(size_of::<Page>() as u64)
+            .map_err(system("size"))?;
+        let mapping = map(Some(&file)).map_err(system("map"))?;
+        let page = initialise(mapping, identity, settings, table);
+        Ok(Created { page, path })
+    }
+
+    /// A page in memory of this process alone, for when no file can be had: injection works,
+    /// but nobody can observe or change it.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn private(
+        identity: &Identity,
+        settings: &Settings,
+        table: &TableSource,
+    ) -> io::Result<&'static Page> {
+        Ok(initialise(map(None)?, identity, settings, table))
+    }
+}
+
+fn initialise(
+    mapping: NonNull<Page>,
+    identity: &Identity,
+    settings: &Settings,
+    table: &TableSource,
+) -> &'static Page {
+    // SAFETY: `map` gives a mapping of the size of a page, aligned to a memory page, readable and
+    // writable, zeroed; a page consists of atomics only, for which every bit pattern is valid. It
+    // is never unmapped, and its file is never truncated: only this user can open it.
+    let page: &'static Page = unsafe { mapping.as_ref() };
+    page.set_identity(identity);
+    page.change(|s, t| (*s, *t) = (*settings, table.clone()));
+    page.magic.store(MAGIC, Ordering::Release);
+    page
+}
+
+/// A page of any process, attached to look at it and to change it.
+pub struct Attached {
+    mapping: NonNull<Page>,
+    /// Keeps other writers away: two would fill the same copy of the settings.
+    _lock: Flock<std::fs::File>,
+}
+
+/// Attaches the page in the file at `path`. Waits while somebody else is attached to change it.
+///
+/// # Errors
+/// The file cannot be opened, is not a control page, or cannot be mapped.
+pub fn attach(path: &Path) -> Result<Attached, ControlError> {
+    let system = |action| {
+        move |source: io::Error| ControlError::System {
+            action,
+            path: path.into(),
+            source,
+        }
+    };
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(path)
+        .map_err(system("open"))?;
+    let file = Flock::lock(file, FlockArg::LockExclusive)
+        .map_err(|(_, errno)| system("lock")(errno.into()))?;
+    let metadata = file.metadata().map_err(system("look at"))?;
+    if !metadata.is_file() || metadata.len() != size_of::<Page>() as u64 {
+        return Err(ControlError::NotAPage { path: path.into() });
+    }
+    let mapping = map(Some(&file)).map_err(system("map"))?;
+    let attached = Attached {
+        mapping,
+        _lock: file,
+    };
+    if attached.magic.load(Ordering::Acquire) == MAGIC {
+        Ok(attached)
+    } else {
+        Err(ControlError::NotAPage { path: path.into() })
+    }
+}
+
+impl Attached {
+    /// Changes settings and table of the running program, all at once.
+    pub fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
+        Page::change(self, change);
+    }
+
+    /// Whether the process that made the page still runs.
+    pub fn is_alive(&self) -> bool {
+        let identity = self.identity();
+        start_time(identity.pid) == Some(identity.start_time)
+    }
+}
+
+impl Deref for Attached {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: the mapping is as large as a page, which `attach` checked the file to be, and
+        // lives as long as `self`; a page is atomics only. Only the owner of the file, who is the
+        // owner of the program, could truncate it and so end us with SIGBUS.
+        unsafe { self.mapping.as_ref() }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping made by `attach`, of this size, and no reference into it
+        // outlives `self`. A failure would leave it mapped, which is harmless.
+        let _ = unsafe { nix::sys::mman::munmap(self.mapping.cast(), size_of::<Page>()) };
+    }
+}
+
+/// The pages in `directory`, by process number; none if there is no directory.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn list(directory: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut pages: Vec<_> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            Some((path.file_name()?.to_str()?.parse().ok()?, path))
+        })
+        .collect();
+    pages.sort();
+    Ok(pages)
+}
+
+/// When process `pid` started, in ticks since boot; `None` if there is no such process.
+pub fn start_time(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name in parentheses, which may hold spaces and parentheses itself.
+    // What follows it begins with field 3.
+    stat.rsplit_once(')')?
+        .1
+        .split_ascii_whitespace()
+        .nth(22 - 3)?
+        .parse()
+        .ok()
+}
+
+/// Maps a page: of `file`, or private to this process.
+fn map(file: Option<&std::fs::File>) -> io::Result<NonNull<Page>> {
+    let length = std::num::NonZeroUsize::new(size_of::<Page>())
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing that exists.
+    let mapping = unsafe {
+        match file {
+            Some(file) => nix::sys::mman::mmap(None, length, access, MapFlags::MAP_SHARED, file, 0),
+            None => nix::sys::mman::mmap_anonymous(None, length, access, MapFlags::MAP_PRIVATE),
+        }
+    }?;
+    Ok(mapping.cast())
+}
+
+/// Makes the directory, or checks that it is this user's own: in /dev/shm everybody can make
+/// names, and what is in the page decides what the program does.
+fn make_directory(directory: &Path) -> Result<(), ControlError> {
+    let system = |source| ControlError::System {
+        action: "make the directory of",
+        path: directory.into(),
+        source,
+    };
+    match std::fs::DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(system(error)),
+        _ => {}
+    }
+    let metadata = std::fs::symlink_metadata(directory).map_err(system)?;
+    let uid = nix::unistd::geteuid().as_raw();
+    let own =
+        metadata.is_dir() && metadata.uid() == uid && metadata.permissions().mode() & 0o022 == 0;
+    own.then_some(())
+        .ok_or_else(|| ControlError::UnsafeDirectory {
+            path: directory.into(),
+            uid,
+        })
+}

@@ -1,0 +1,253 @@
+//! The control page: a shared-memory file by which a running, injected program is observed and
+//! changed.
+//!
+//! The program creates it ([`Page::create`]) as `/dev/shm/jitterlab-<uid>/<pid>`, readable by
+//! its user alone, and reads its settings and table from it; others attach ([`Attached`]).
+
+#![allow(unsafe_code)]
+
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+}
+mod counters;
+mod files;
+mod published;
+mod settings;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
+pub use files::{Attached, ControlError, Created, attach, directory, list, start_time};
+pub use settings::{Mode, Settings, TableSource};
+
+use crate::clock::Clock;
+use published::Published;
+use settings::SETTINGS_WORDS;
+
+/// The functions through which a program's sends are caught.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Hook {
+    /// `send`
+    Send,
+    /// `sendto`
+    SendTo,
+    /// `sendmsg`
+    SendMsg,
+    /// `sendmmsg`
+    SendMMsg,
+    /// `write` on a socket
+    Write,
+    /// `writev` on a socket
+    WriteV,
+    /// `ibv_post_send`
+    PostSend,
+    /// `ibv_wr_start` … `ibv_wr_complete`
+    WorkRequest,
+}
+
+/// What `--hook` chooses: hooks that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HookFamily {
+    /// RDMA verbs.
+    Verbs,
+    /// Sockets of UDP and TCP.
+    Socket,
+}
+
+impl HookFamily {
+    /// Every family.
+    pub const ALL: [HookFamily; 2] = [HookFamily::Verbs, HookFamily::Socket];
+
+    /// The name in options and the environment.
+    pub fn name(self) -> &'static str {
+        match self {
+            HookFamily::Verbs => "verbs",
+            HookFamily::Socket => "socket",
+        }
+    }
+
+    /// Its bit in a set of families.
+    pub fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+impl std::str::FromStr for HookFamily {
+    type Err = crate::units::UnitError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        HookFamily::ALL
+            .into_iter()
+            .find(|family| family.name() == text)
+            .ok_or_else(|| crate::units::UnitError {
+                text: text.into(),
+                expected: "a hook: verbs or socket",
+            })
+    }
+}
+
+impl Hook {
+    /// Every hook.
+    pub const ALL: [Hook; 8] = [
+        Hook::Send,
+        Hook::SendTo,
+        Hook::SendMsg,
+        Hook::SendMMsg,
+        Hook::Write,
+        Hook::WriteV,
+        Hook::PostSend,
+        Hook::WorkRequest,
+    ];
+
+    /// The function's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hook::Send => "send",
+            Hook::SendTo => "sendto",
+            Hook::SendMsg => "sendmsg",
+            Hook::SendMMsg => "sendmmsg",
+            Hook::Write => "write",
+            Hook::WriteV => "writev",
+            Hook::PostSend => "ibv_post_send",
+            Hook::WorkRequest => "ibv_wr_start",
+        }
+    }
+
+    /// The family it belongs to.
+    pub fn family(self) -> HookFamily {
+        match self {
+            Hook::PostSend | Hook::WorkRequest => HookFamily::Verbs,
+            _ => HookFamily::Socket,
+        }
+    }
+}
+
+/// Says that a file is a control page, and of which layout: `jlabctl` and a version.
+const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x01");
+
+/// The shared memory itself.
+///
+/// Made of atomics only, so that any bytes are a valid page and any number of processes may look
+/// at it at once. Zeroed memory is a page that has not been published.
+#[repr(C)]
+pub struct Page {
+    magic: AtomicU64,
+    pid: AtomicU64,
+    start_time: AtomicU64,
+    rank: AtomicU64,
+    hooks: AtomicU64,
+    ns_per_tick: AtomicU64,
+    program: [AtomicU64; 8],
+    settings: Published<SETTINGS_WORDS>,
+    threads: [Counters; THREAD_SLOTS],
+}
+
+/// Who a page belongs to.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Identity {
+    /// The process.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks since boot (field 22 of `/proc/<pid>/stat`): tells
+    /// it from a later process of the same number.
+    pub start_time: u64,
+    /// The rank in its parallel program, 0 outside one.
+    pub rank: u64,
+    /// The families of hooks that are on, as a sum of [`HookFamily::bit`].
+    pub hooks: u32,
+    /// The program's name, its first 64 bytes.
+    pub program: String,
+}
+
+impl Page {
+    /// Who it belongs to.
+    pub fn identity(&self) -> Identity {
+        let name: Vec<u8> = self
+            .program
+            .iter()
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+            .take_while(|&byte| byte != 0)
+            .collect();
+        Identity {
+            pid: self.pid.load(Ordering::Relaxed) as u32,
+            start_time: self.start_time.load(Ordering::Relaxed),
+            rank: self.rank.load(Ordering::Relaxed),
+            hooks: self.hooks.load(Ordering::Relaxed) as u32,
+            program: String::from_utf8_lossy(&name).into_owned(),
+        }
+    }
+
+    fn set_identity(&self, identity: &Identity) {
+        self.pid.store(identity.pid.into(), Ordering::Relaxed);
+        self.start_time
+            .store(identity.start_time, Ordering::Relaxed);
+        self.rank.store(identity.rank, Ordering::Relaxed);
+        self.hooks.store(identity.hooks.into(), Ordering::Relaxed);
+        let ns_per_tick = Clock::global().ticks_to_ns_f64(1);
+        self.ns_per_tick
+            .store(ns_per_tick.to_bits(), Ordering::Relaxed);
+        for (word, bytes) in self
+            .program
+            .iter()
+            .zip(identity.program.as_bytes().chunks(8))
+        {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+    }
+
+    /// The sum of the counters over all threads.
+    pub fn totals(&self) -> Totals {
+        let ns_per_tick = f64::from_bits(self.ns_per_tick.load(Ordering::Relaxed));
+        counters::total(&self.threads, ns_per_tick)
+    }
+
+    /// The current settings and table, all of one moment.
+    pub fn settings(&self) -> (Settings, TableSource) {
+        let mut words = [0; SETTINGS_WORDS];
+        self.settings.read(&mut words);
+        settings::decode(&words)
+    }
+
+    /// Changes what `change` changes of the settings and table, all at once. `Attached` and
+    /// `Created` call this while they hold the page's lock.
+    fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
+        let (mut settings, mut table) = self.settings();
+        change(&mut settings, &mut table);
+        self.settings.publish(&settings::encode(&settings, &table));
+    }
+
+    /// The current generation of the settings.
+    #[inline(always)]
+    pub(crate) fn generation(&self) -> u64 {
+        self.settings.generation()
+    }
+
+    /// Whether anything is injected at the moment: for a hook that has nothing else to do.
+    #[inline(always)]
+    pub(crate) fn is_enabled(&self) -> bool {
+        settings::is_enabled(self.settings.peek(settings::FLAGS))
+    }
+
+    /// The settings' own words (not the table) of the current generation, for a thread to keep.
+    pub(crate) fn head(&self) -> (u64, settings::Head) {
+        loop {
+            let generation = self.generation();
+            if let Some(head) = settings::head(|i| self.settings.word(generation, i)) {
+                return (generation, head);
+            }
+        }
+    }
+
+    /// One delay of `generation`'s table; `None` when there is a newer one.
+    #[inline(always)]
+    pub(crate) fn delay(&self, generation: u64, index: usize) -> Option<u32> {
+        self.settings.word(generation, settings::TABLE_AT + index)
+    }
+
+    /// A slot of counters for the calling thread.
+    pub(crate) fn claim(&'static self) -> Slot {
+        counters::claim(&self.threads, nix::unistd::gettid().as_raw() as u32)
+    }
+}

@@ -1,0 +1,71 @@
+//! A block of words that one process publishes and another's threads read on their hot path: a
+//! reader is never blocked and never sees half a block.
+//!
+//! Two copies stand side by side. The generation's lowest bit says which is the current one. A
+//! writer fills the other copy and then raises the generation; it may die at any moment without
+//! harm. A reader takes a word of the copy that was current when it looked and then looks at the
+//! generation again: a copy is overwritten only after the generation has moved on, so an
+//! unchanged generation vouches for the word.
+//!
+//! The atomics come from the parent module, so that a model checker's can stand in for them (see
+//! `tests/published_model.rs`).
+
+use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// `WORDS` words of 32 bits, published together. All zero, as fresh shared memory is, means that
+/// nothing has been published yet: generation 0.
+#[repr(C)]
+pub(super) struct Published<const WORDS: usize> {
+    pub(super) generation: AtomicU64,
+    pub(super) copies: [[AtomicU32; WORDS]; 2],
+}
+
+impl<const WORDS: usize> Published<WORDS> {
+    /// The current generation. Words are read with the generation that they are expected of.
+    #[inline(always)]
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The word at `index` in `generation`, or `None` if that is no longer the current one.
+    #[inline(always)]
+    pub(super) fn word(&self, generation: u64, index: usize) -> Option<u32> {
+        let word = self.copies[(generation & 1) as usize][index].load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        (self.generation.load(Ordering::Relaxed) == generation).then_some(word)
+    }
+
+    /// The word at `index`, of the current generation or, for a moment, of the next: for a
+    /// question that either may answer.
+    #[inline(always)]
+    pub(super) fn peek(&self, index: usize) -> u32 {
+        self.copies[(self.generation() & 1) as usize][index].load(Ordering::Relaxed)
+    }
+
+    /// Copies the words of the current generation, all of one generation, and gives it.
+    pub(super) fn read(&self, words: &mut [u32; WORDS]) -> u64 {
+        loop {
+            let generation = self.generation();
+            let copy = &self.copies[(generation & 1) as usize];
+            for (word, source) in words.iter_mut().zip(copy) {
+                *word = source.load(Ordering::Relaxed);
+            }
+            fence(Ordering::Acquire);
+            if self.generation.load(Ordering::Relaxed) == generation {
+                return generation;
+            }
+        }
+    }
+
+    /// Makes `words` the current ones. Writers exclude each other from outside, by a file lock.
+    pub(super) fn publish(&self, words: &[u32; WORDS]) {
+        let next = self.generation.load(Ordering::Relaxed) + 1;
+        // Orders the previous publication before the stores below: whoever sees one of them also
+        // sees that the generation which used this copy is over.
+        fence(Ordering::Release);
+        for (word, target) in words.iter().zip(&self.copies[(next & 1) as usize]) {
+            target.store(*word, Ordering::Relaxed);
+        }
+        self.generation.store(next, Ordering::Release);
+    }
+}

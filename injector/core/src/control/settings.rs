@@ -1,0 +1,199 @@
+//! What a page tells the hooks to do, and its form as words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::generator::{GeneratorKind, TABLE_ENTRIES};
+use crate::units::{DelayUnit, UnitError};
+
+/// How a delay is injected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The caller waits, then sends: the CPU is held and the send overhead o rises, as in the
+    /// paper.
+    #[default]
+    Spin,
+    /// A helper thread sends when the message is due: the latency L rises, the caller goes on.
+    Defer,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Mode; 2] = [Mode::Spin, Mode::Defer];
+
+    /// The name in options and the environment.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Spin => "spin",
+            Mode::Defer => "defer",
+        }
+    }
+}
+
+impl std::str::FromStr for Mode {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        Mode::ALL
+            .into_iter()
+            .find(|mode| mode.name() == text)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: "a mode: spin or defer",
+            })
+    }
+}
+
+/// The settings of an injected program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Settings {
+    /// Whether anything is injected.
+    pub enabled: bool,
+    /// How.
+    pub mode: Mode,
+    /// How delays are drawn from the table.
+    pub generator: GeneratorKind,
+    /// What the table counts.
+    pub unit: DelayUnit,
+    /// The seed of every stream.
+    pub seed: u64,
+    /// Counts how often a seed was set. Streams start over when it changes, so that setting the
+    /// same seed again repeats the same delays.
+    pub seedings: u32,
+}
+
+impl Settings {
+    /// What a page says before anything was published: nothing is injected.
+    pub const NONE: Settings = Settings {
+        enabled: false,
+        mode: Mode::Spin,
+        generator: GeneratorKind::Pcg,
+        unit: DelayUnit::Nanoseconds,
+        seed: 0,
+        seedings: 0,
+    };
+}
+
+/// The table of an injected program, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSource {
+    /// The 4,096 delays.
+    pub entries: Box<[u32; TABLE_ENTRIES]>,
+    /// Its file, and what the file says of its origin; the first 256 bytes.
+    pub origin: String,
+}
+
+const ORIGIN_WORDS: usize = 64;
+/// The word that holds the flags.
+pub(super) const FLAGS: usize = 0;
+const SEEDINGS: usize = 1;
+const SEED: usize = 2;
+const ORIGIN_AT: usize = 4;
+/// Where the table begins.
+pub(super) const TABLE_AT: usize = ORIGIN_AT + ORIGIN_WORDS;
+/// Words in a published block.
+pub(super) const SETTINGS_WORDS: usize = TABLE_AT + TABLE_ENTRIES;
+
+const ENABLED: u32 = 1;
+const DEFER: u32 = 2;
+const LCG: u32 = 4;
+const SPINS: u32 = 8;
+
+/// What a thread keeps of the settings, ready for its hot path.
+pub(crate) type Head = Settings;
+
+/// Whether these flags say that anything is injected.
+#[inline(always)]
+pub(super) fn is_enabled(flags: u32) -> bool {
+    flags & ENABLED != 0
+}
+
+/// The settings from their words; `None` when a word could not be had.
+pub(super) fn head(word: impl Fn(usize) -> Option<u32>) -> Option<Head> {
+    let flags = word(FLAGS)?;
+    let choose = |bit, set, clear| if flags & bit == 0 { clear } else { set };
+    Some(Settings {
+        enabled: flags & ENABLED != 0,
+        mode: if flags & DEFER == 0 {
+            Mode::Spin
+        } else {
+            Mode::Defer
+        },
+        generator: choose(LCG, GeneratorKind::Lcg, GeneratorKind::Pcg),
+        unit: if flags & SPINS == 0 {
+            DelayUnit::Nanoseconds
+        } else {
+            DelayUnit::Spins
+        },
+        seed: u64::from(word(SEED)?) | u64::from(word(SEED + 1)?) << 32,
+        seedings: word(SEEDINGS)?,
+    })
+}
+
+pub(super) fn decode(words: &[u32; SETTINGS_WORDS]) -> (Settings, TableSource) {
+    let settings = head(|index| words.get(index).copied()).unwrap_or_default();
+    let origin: Vec<u8> = words[ORIGIN_AT..TABLE_AT]
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .take_while(|&byte| byte != 0)
+        .collect();
+    let mut entries = Box::new([0; TABLE_ENTRIES]);
+    entries.copy_from_slice(&words[TABLE_AT..]);
+    let table = TableSource {
+        entries,
+        origin: String::from_utf8_lossy(&origin).into_owned(),
+    };
+    (settings, table)
+}
+
+pub(super) fn encode(settings: &Settings, table: &TableSource) -> [u32; SETTINGS_WORDS] {
+    let mut words = [0; SETTINGS_WORDS];
+    let flag = |set: bool, bit: u32| if set { bit } else { 0 };
+    words[FLAGS] = flag(settings.enabled, ENABLED)
+        | flag(settings.mode == Mode::Defer, DEFER)
+        | flag(settings.generator == GeneratorKind::Lcg, LCG)
+        | flag(settings.unit == DelayUnit::Spins, SPINS);
+    words[SEEDINGS] = settings.seedings;
+    words[SEED] = settings.seed as u32;
+    words[SEED + 1] = (settings.seed >> 32) as u32;
+    for (word, bytes) in words[ORIGIN_AT..TABLE_AT]
+        .iter_mut()
+        .zip(table.origin.as_bytes().chunks(4))
+    {
+        let mut padded = [0; 4];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        *word = u32::from_ne_bytes(padded);
+    }
+    words[TABLE_AT..].copy_from_slice(&table.entries[..]);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            (enabled, defer, lcg, spins) in any::<(bool, bool, bool, bool)>(),
+            (seed, seedings) in any::<(u64, u32)>(),
+            origin in "[a-z=() ./]{0,256}",
+            first in any::<u32>(), last in any::<u32>(),
+        ) {
+            let settings = Settings {
+                enabled,
+                mode: if defer { Mode::Defer } else { Mode::Spin },
+                generator: if lcg { GeneratorKind::Lcg } else { GeneratorKind::Pcg },
+                unit: if spins { DelayUnit::Spins } else { DelayUnit::Nanoseconds },
+                seed,
+                seedings,
+            };
+            let mut entries = Box::new([7; TABLE_ENTRIES]);
+            entries[0] = first;
+            entries[TABLE_ENTRIES - 1] = last;
+            let table = TableSource { entries, origin };
+            prop_assert_eq!(decode(&encode(&settings, &table)), (settings, table));
+        }
+    }
+}

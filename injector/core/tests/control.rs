@@ -1,0 +1,266 @@
+//! The control page as programs and people use it: made by one, observed and changed by another.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::control::{
+    self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Page, Settings,
+    TableSource,
+};
+use jitterlab_injector::delay::{Injection, Passage, Stream};
+use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
+use jitterlab_injector::seed;
+
+fn identity() -> Identity {
+    Identity {
+        pid: std::process::id(),
+        start_time: control::start_time(std::process::id()).unwrap(),
+        rank: 3,
+        hooks: HookFamily::Socket.bit(),
+        program: "a program, of a name longer than all the room that there is for it".into(),
+    }
+}
+
+fn table(entry: impl Fn(usize) -> u32) -> TableSource {
+    TableSource {
+        entries: Box::new(std::array::from_fn(entry)),
+        origin: "test".into(),
+    }
+}
+
+/// Deferred, so that delays can be looked at without being waited for.
+const DEFERRED: Settings = Settings {
+    enabled: true,
+    mode: Mode::Defer,
+    seed: 7,
+    ..Settings::NONE
+};
+
+fn create(directory: &Path, settings: Settings, table: &TableSource) -> Created {
+    Page::create(&directory.join("pages"), &identity(), &settings, table).unwrap()
+}
+
+fn draw(injection: &Injection, stream: &Stream) -> u32 {
+    match injection.before_send(stream, Hook::Send) {
+        Passage::Defer { asked_ns, .. } => asked_ns,
+        Passage::Now => 0,
+    }
+}
+
+fn draws(injection: &Injection, lineage: u64, n: usize) -> Vec<u32> {
+    let stream = Stream::new();
+    stream.set_lineage(lineage);
+    (0..n).map(|_| draw(injection, &stream)).collect()
+}
+
+fn attach(created: &Created) -> Attached {
+    control::attach(&created.path).unwrap()
+}
+
+#[test]
+fn a_page_says_whose_it_is_and_what_is_set() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|i| i as u32));
+    let attached = attach(&created);
+    let seen = attached.identity();
+    assert_eq!(seen.program, identity().program[..64]);
+    assert_eq!((seen.pid, seen.rank), (std::process::id(), 3));
+    assert!(attached.is_alive());
+    let (settings, source) = attached.settings();
+    assert_eq!(settings, DEFERRED);
+    assert_eq!(source, table(|i| i as u32));
+    drop(attached);
+    let listed = control::list(&directory.path().join("pages")).unwrap();
+    assert_eq!(listed, [(std::process::id(), created.path)]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_delays_for_each_thread_and_rank() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = create(directory.path(), DEFERRED, &table(|i| i as u32 + 1)).page;
+    let rank = |rank| Injection::new(page, Clock::global(), rank);
+    let (main, second) = (0, seed::child(0, 0));
+    let first = draws(&rank(0), main, 500);
+    assert_eq!(first, draws(&rank(0), main, 500));
+    assert_ne!(first, draws(&rank(1), main, 500));
+    assert_ne!(first, draws(&rank(0), second, 500));
+}
+
+#[test]
+fn setting_a_seed_starts_streams_over_and_a_new_table_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|i| i as u32 + 1));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stream = Stream::new();
+    let start: Vec<_> = (0..100).map(|_| draw(&injection, &stream)).collect();
+    attach(&created).change(|_, source| *source = table(|i| i as u32 + 10_001));
+    let moved: Vec<_> = (0..100).map(|_| draw(&injection, &stream)).collect();
+    let unmoved = draws(&injection, 0, 200);
+    assert_eq!(moved, unmoved[100..], "the stream went on where it was");
+    attach(&created).change(|settings, _| settings.seedings += 1);
+    let again: Vec<_> = (0..100)
+        .map(|_| draw(&injection, &stream) - 10_000)
+        .collect();
+    assert_eq!(again, start);
+}
+
+#[test]
+fn switching_off_and_on_takes_effect_at_the_next_send() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|_| 5));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stream = Stream::new();
+    assert_eq!(draw(&injection, &stream), 5);
+    attach(&created).change(|settings, _| settings.enabled = false);
+    assert!(!injection.is_enabled());
+    assert_eq!(draw(&injection, &stream), 0);
+    attach(&created).change(|settings, _| settings.enabled = true);
+    assert_eq!(draw(&injection, &stream), 5);
+}
+
+/// Every table published holds one value only, so a mixture of two would show.
+#[test]
+fn a_reader_never_sees_half_a_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|_| 1));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for value in 2..2_000 {
+                attach(&created).change(|_, source| *source = table(|_| value));
+            }
+            stop.store(true, Ordering::Release);
+        });
+        scope.spawn(|| {
+            let stream = Stream::new();
+            let mut last = 0;
+            while !stop.load(Ordering::Acquire) {
+                let drawn = draw(&injection, &stream);
+                assert!(
+                    drawn >= last,
+                    "{drawn} after {last}: an older table came back"
+                );
+                last = drawn;
+            }
+        });
+        scope.spawn(|| {
+            while !stop.load(Ordering::Acquire) {
+                let (_, source) = created.page.settings();
+                assert!(
+                    source
+                        .entries
+                        .iter()
+                        .all(|&entry| entry == source.entries[0])
+                );
+            }
+        });
+    });
+    assert_eq!(draws(&injection, 0, 1), [1_999]);
+}
+
+/// More threads than slots: the ones left over share, and still nothing is lost.
+#[test]
+fn every_call_of_every_thread_is_counted() {
+    const THREADS: u64 = control::THREAD_SLOTS as u64 + 40;
+    const CALLS: u64 = 50;
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|_| 3));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let all_there = std::sync::Barrier::new(THREADS as usize);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let stream = Stream::new();
+                draw(&injection, &stream);
+                all_there.wait();
+                for _ in 1..CALLS {
+                    draw(&injection, &stream);
+                }
+                stream.release();
+            });
+        }
+    });
+    let totals = attach(&created).totals();
+    assert_eq!(totals.calls[Hook::Send as usize], THREADS * CALLS);
+    assert_eq!(totals.delays, THREADS * CALLS);
+    assert_eq!(totals.asked_ns, THREADS * CALLS * 3);
+}
+
+#[test]
+fn a_spin_is_never_shorter_than_asked_by_more_than_the_compensation() {
+    let directory = tempfile::tempdir().unwrap();
+    let spinning = Settings {
+        mode: Mode::Spin,
+        ..DEFERRED
+    };
+    let created = create(directory.path(), spinning, &table(|_| 20_000));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stream = Stream::new();
+    for _ in 0..50 {
+        let clock = injection.clock();
+        let start = clock.now();
+        assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
+        let elapsed = clock.ticks_to_ns_f64(clock.now() - start);
+        assert!(
+            elapsed >= 20_000.0 - injection.compensation_ns() - 1.0,
+            "{elapsed}"
+        );
+    }
+    let totals = created.page.totals();
+    assert_eq!((totals.delays, totals.asked_ns), (50, 50 * 20_000));
+    assert!(totals.achieved_ns >= totals.asked_ns - 50, "{totals:?}");
+}
+
+#[test]
+fn the_papers_generator_walks_the_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let lcg = Settings {
+        generator: GeneratorKind::Lcg,
+        ..DEFERRED
+    };
+    let created = create(directory.path(), lcg, &table(|i| i as u32));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let mut drawn = draws(&injection, 0, TABLE_ENTRIES);
+    drawn.sort_unstable();
+    assert!(drawn.into_iter().eq(0..TABLE_ENTRIES as u32));
+}
+
+#[test]
+fn what_is_not_a_page_of_this_user_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|_| 1));
+    let file = directory.path().join("12");
+    assert!(matches!(
+        control::attach(&file),
+        Err(ControlError::System { .. })
+    ));
+    std::fs::write(&file, b"short").unwrap();
+    assert!(matches!(
+        control::attach(&file),
+        Err(ControlError::NotAPage { .. })
+    ));
+    std::fs::write(
+        &file,
+        vec![0; std::fs::metadata(&created.path).unwrap().len() as usize],
+    )
+    .unwrap();
+    assert!(matches!(
+        control::attach(&file),
+        Err(ControlError::NotAPage { .. })
+    ));
+
+    use std::os::unix::fs::PermissionsExt;
+    let open = directory.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(directory.path().join("pages"), &link).unwrap();
+    for unsafe_directory in [open, link] {
+        assert!(matches!(
+            Page::create(&unsafe_directory, &identity(), &DEFERRED, &table(|_| 1)),
+            Err(ControlError::UnsafeDirectory { .. })
+        ));
+    }
+}
