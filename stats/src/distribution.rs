@@ -1,0 +1,237 @@
+//! Distributions that delays are taken to follow.
+
+use std::f64::consts::PI;
+use std::fmt;
+
+use crate::special::{phi, phi_inverse};
+
+/// A distribution of a latency, in the unit of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Distribution {
+    /// Always the same value.
+    Constant {
+        /// That value.
+        value: f64,
+    },
+    /// Every value between two bounds alike.
+    Uniform {
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// `ln((x − location) / scale)` is normal with mean 0 and standard deviation `shape`: the
+    /// three-parameter lognormal in SciPy's parametrisation (`scipy.stats.lognorm`).
+    #[serde(rename = "lognormal")]
+    LogNormal {
+        /// Standard deviation of the logarithm; no unit.
+        shape: f64,
+        /// Lower end.
+        location: f64,
+        /// Distance of the median from the lower end.
+        scale: f64,
+    },
+}
+
+use Distribution::{Constant, LogNormal, Uniform};
+
+impl Distribution {
+    /// The lognormal with this mean, standard deviation and lower end; `None` unless the mean
+    /// lies above the lower end and the standard deviation above 0.
+    ///
+    /// From the moments of the lognormal: shape² = ln(1 + (std / (mean − location))²).
+    pub fn lognormal_with_moments(mean: f64, std: f64, location: f64) -> Option<Self> {
+        let excess = mean - location;
+        let valid = excess > 0.0 && std > 0.0 && excess.is_finite() && std.is_finite();
+        valid.then(|| {
+            let variance = (std / excess).powi(2).ln_1p();
+            LogNormal {
+                shape: variance.sqrt(),
+                location,
+                scale: excess * (-variance / 2.0).exp(),
+            }
+        })
+    }
+
+    /// The number of parameters, for Akaike's criterion.
+    pub fn parameters(&self) -> usize {
+        match self {
+            Constant { .. } => 1,
+            Uniform { .. } => 2,
+            LogNormal { .. } => 3,
+        }
+    }
+
+    /// The chance of a value at or below `x`.
+    pub fn cdf(&self, x: f64) -> f64 {
+        match *self {
+            Constant { value } => f64::from(u8::from(x >= value)),
+            Uniform { low, high } => ((x - low) / (high - low)).clamp(0.0, 1.0),
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } if x > location => phi(((x - location) / scale).ln() / shape),
+            LogNormal { .. } => 0.0,
+        }
+    }
+
+    /// The density at `x`; infinite at the value of a constant.
+    pub fn density(&self, x: f64) -> f64 {
+        match *self {
+            Constant { value } if x == value => f64::INFINITY,
+            Constant { .. } => 0.0,
+            Uniform { low, high } if (low..=high).contains(&x) => 1.0 / (high - low),
+            Uniform { .. } => 0.0,
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } if x > location => {
+                let z = ((x - location) / scale).ln() / shape;
+                (-0.5 * z * z).exp() / ((x - location) * shape * (2.0 * PI).sqrt())
+            }
+            LogNormal { .. } => 0.0,
+        }
+    }
+
+    /// The value that a share `p` (0 to 1) of all values does not exceed.
+    pub fn quantile(&self, p: f64) -> f64 {
+        match *self {
+            Constant { value } => value,
+            Uniform { low, high } => low + (high - low) * p.clamp(0.0, 1.0),
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } => location + scale * (shape * phi_inverse(p)).exp(),
+        }
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Constant { value } => value,
+            Uniform { low, high } => f64::midpoint(low, high),
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } => location + scale * (shape * shape / 2.0).exp(),
+        }
+    }
+
+    /// The standard deviation.
+    pub fn std(&self) -> f64 {
+        match *self {
+            Constant { .. } => 0.0,
+            Uniform { low, high } => (high - low) / 12f64.sqrt(),
+            LogNormal { shape, scale, .. } => {
+                let variance = shape * shape;
+                scale * (variance / 2.0).exp() * variance.exp_m1().sqrt()
+            }
+        }
+    }
+
+    /// The mean of the values between the quantiles at `low` and at `high` (0 ≤ low < high ≤ 1).
+    ///
+    /// For the lognormal from its partial expectation, E\[X; X < q\] = e^(σ²/2) Φ(z − σ).
+    pub fn mean_between(&self, low: f64, high: f64) -> f64 {
+        match *self {
+            Constant { value } => value,
+            Uniform { .. } => f64::midpoint(self.quantile(low), self.quantile(high)),
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } => {
+                let (from, to) = (phi_inverse(low) - shape, phi_inverse(high) - shape);
+                // In the upper tail the difference of the complements keeps the digits.
+                let share = if from > 0.0 {
+                    phi(-from) - phi(-to)
+                } else {
+                    phi(to) - phi(from)
+                };
+                location + scale * (shape * shape / 2.0).exp() * share / (high - low)
+            }
+        }
+    }
+
+    /// The logarithm of the likelihood of the samples; −∞ if one of them cannot occur, and 0 for
+    /// a constant that all samples equal.
+    pub fn log_likelihood(&self, samples: &[f64]) -> f64 {
+        match *self {
+            Constant { value } if samples.iter().all(|&x| x == value) => 0.0,
+            Constant { .. } => f64::NEG_INFINITY,
+            _ => samples.iter().map(|&x| self.log_density(x)).sum(),
+        }
+    }
+
+    fn log_density(&self, x: f64) -> f64 {
+        match *self {
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } if x > location => {
+                let z = ((x - location) / scale).ln() / shape;
+                -0.5 * z * z - ((x - location) * shape).ln() - 0.5 * (2.0 * PI).ln()
+            }
+            _ => self.density(x).ln(),
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    /// As people write it, in the unit of the samples: `lognormal(shape=1, location=0, scale=2)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Constant { value } => write!(f, "constant(value={value})"),
+            Uniform { low, high } => write!(f, "uniform(low={low}, high={high})"),
+            LogNormal {
+                shape,
+                location,
+                scale,
+            } => {
+                write!(
+                    f,
+                    "lognormal(shape={shape}, location={location}, scale={scale})"
+                )
+            }
+        }
+    }
+}
+
+impl std::str::FromStr for Distribution {
+    type Err = ();
+
+    /// Reads what [`fmt::Display`] writes.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (kind, rest) = text.trim().split_once('(').ok_or(())?;
+        let list = rest.strip_suffix(')').ok_or(())?;
+        let mut values = Vec::new();
+        for field in list.split(',') {
+            let (name, value) = field.split_once('=').ok_or(())?;
+            let value: f64 = value.trim().parse().map_err(drop)?;
+            values.push((
+                name.trim(),
+                Some(value).filter(|v| v.is_finite()).ok_or(())?,
+            ));
+        }
+        match (kind, values.as_slice()) {
+            ("constant", &[("value", value)]) => Ok(Constant { value }),
+            ("uniform", &[("low", low), ("high", high)]) if low < high => Ok(Uniform { low, high }),
+            ("lognormal", &[("shape", shape), ("location", location), ("scale", scale)])
+                if shape > 0.0 && scale > 0.0 =>
+            {
+                Ok(LogNormal {
+                    shape,
+                    location,
+                    scale,
+                })
+            }
+            _ => Err(()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use thiserror::Error as ThisError;
+
+/// Samples that a statistic cannot be computed of.
+#[derive(Debug, Clone, PartialEq, ThisError)]
+pub enum Error {
+    /// Too few samples.
+    #[error("{statistic} needs at least {needed} samples; there are {given}")]
+    TooFew {
+        /// What was to be computed.
+        statistic: &'static str,
+        /// How many it takes.
+        needed: usize,
+        /// How many there are.
+        given: usize,
+    },
+    /// A sample that is not a finite number.
+    #[error("sample {index} is {value}, not a finite number")]
+    NotFinite {
+        /// Its place, counted from 0.
+        index: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// Samples that do not vary, where the statistic divides by their variation.
+    #[error("{statistic} is not defined for samples that are all equal")]
+    NoVariation {
+        /// What was to be computed.
+        statistic: &'static str,
+    },
+    /// Two lists of which each element belongs to one of the other differ in length.
+    #[error("the lists hold {left} and {right} values; each value needs its partner")]
+    Unpaired {
+        /// Length of the first.
+        left: usize,
+        /// Length of the second.
+        right: usize,
+    },
+    /// A parameter outside its range.
+    #[error("{name} is {value}; it has to be {expected}")]
+    Parameter {
+        /// Which.
+        name: &'static str,
+        /// As given.
+        value: f64,
+        /// As it should be.
+        expected: &'static str,
+    },
+}
+
+/// At least `needed` samples, all finite.
+pub(crate) fn check(samples: &[f64], statistic: &'static str, needed: usize) -> Result<(), Error> {
+    if samples.len() < needed {
+        return Err(Error::TooFew {
+            statistic,
+            needed,
+            given: samples.len(),
+        });
+    }
+    match samples.iter().position(|x| !x.is_finite()) {
+        Some(index) => Err(Error::NotFinite {
+            index,
+            value: samples[index],
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A level of confidence or significance: strictly between 0 and 1.
+pub(crate) fn check_level(name: &'static str, value: f64) -> Result<(), Error> {
+    if value > 0.0 && value < 1.0 {
+        Ok(())
+    } else {
+        Err(Error::Parameter {
+            name,
+            value,
+            expected: "between 0 and 1",
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! Statistics of latency: summaries, tests, correlations, fits.
+//!
+//! Pure mathematics: slices of `f64` in, named numbers out, no I/O and no `unsafe`. Where a
+//! definition is not the only one, the documentation says which it is and whose.
+
+#![forbid(unsafe_code)]
+
+pub mod bootstrap;
+pub mod correlation;
+pub mod distribution;
+mod error;
+pub mod fit;
+pub mod hodges_lehmann;
+pub mod holm;
+pub mod ks;
+pub mod mann_whitney;
+mod sort;
+mod special;
+pub mod summary;
+pub mod wasserstein;
+
+pub use error::Error;
+pub use sort::sorted;

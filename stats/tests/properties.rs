@@ -1,0 +1,169 @@
+//! Fast algorithms against slow and obvious ones, and answers to samples that have none.
+
+use jitterlab_stats::bootstrap::Bootstrap;
+use jitterlab_stats::distribution::Distribution;
+use jitterlab_stats::summary::{Ecdf, Summary};
+use jitterlab_stats::{Error, correlation, fit, hodges_lehmann, ks, mann_whitney, wasserstein};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// Few different values, so that ties are common.
+fn tied() -> impl Strategy<Value = Vec<f64>> {
+    vec((-5i32..5).prop_map(f64::from), 1..30)
+}
+
+fn spread() -> impl Strategy<Value = Vec<f64>> {
+    vec(-1e6f64..1e6, 1..60)
+}
+
+fn either() -> impl Strategy<Value = Vec<f64>> {
+    prop_oneof![tied(), spread()]
+}
+
+fn all_differences(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut all: Vec<f64> = a
+        .iter()
+        .flat_map(|x| b.iter().map(move |y| x - y))
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+proptest! {
+    #[test]
+    fn u_counts_pairs(a in either(), b in either()) {
+        let u: f64 = all_differences(&a, &b)
+            .iter()
+            .map(|d| if *d > 0.0 { 1.0 } else if *d == 0.0 { 0.5 } else { 0.0 })
+            .sum();
+        let ours = mann_whitney::test(&a, &b).unwrap();
+        prop_assert_eq!(ours.u, u);
+        prop_assert!((0.0..=1.0).contains(&ours.p));
+        let other = mann_whitney::test(&b, &a).unwrap();
+        prop_assert!((ours.p - other.p).abs() < 1e-9);
+        prop_assert!((ours.rank_biserial + other.rank_biserial).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_shift_is_the_median_of_all_differences(a in either(), b in either()) {
+        let all = all_differences(&a, &b);
+        let median = f64::midpoint(all[(all.len() - 1) / 2], all[all.len() / 2]);
+        let ours = hodges_lehmann::shift(&a, &b, 0.95).unwrap();
+        prop_assert_eq!(ours.estimate, median);
+        prop_assert!(all.contains(&ours.low) && all.contains(&ours.high));
+    }
+
+    #[test]
+    fn the_distance_is_the_area_between_quantile_functions(a in either(), n in 1usize..5) {
+        // Against itself, repeated: nothing to move. Shifted: everything by the shift.
+        let repeated: Vec<f64> = a.iter().copied().cycle().take(a.len() * n).collect();
+        prop_assert!(wasserstein::distance(&a, &repeated).unwrap().abs() < 1e-6);
+        let shifted: Vec<f64> = repeated.iter().map(|x| x + 3.0).collect();
+        prop_assert!((wasserstein::distance(&a, &shifted).unwrap() - 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn two_sample_tests_are_symmetric_and_see_no_difference_in_the_same(a in either(), b in either()) {
+        let (one, other) = (ks::two_sample(&a, &b).unwrap(), ks::two_sample(&b, &a).unwrap());
+        prop_assert!((one.d - other.d).abs() < 1e-12 && (one.p - other.p).abs() < 1e-9);
+        prop_assert!((0.0..=1.0).contains(&one.p));
+        let same = ks::two_sample(&a, &a).unwrap();
+        prop_assert!(same.d == 0.0 && same.p == 1.0);
+    }
+
+    #[test]
+    fn summaries_and_steps_are_in_order(a in either()) {
+        let s = Summary::of(&a).unwrap();
+        prop_assert!(s.min <= s.median && s.median <= s.p90 && s.p90 <= s.p99);
+        prop_assert!(s.p99 <= s.p999 && s.p999 <= s.max && s.min <= s.mean && s.mean <= s.max);
+        let ecdf = Ecdf::of(&a).unwrap();
+        prop_assert_eq!(ecdf.at(s.max), 1.0);
+        prop_assert_eq!(ecdf.at(s.min - 1.0), 0.0);
+        prop_assert!(ecdf.at(s.median) >= 0.5);
+    }
+
+    #[test]
+    fn a_fit_never_panics(a in either()) {
+        if let Ok(fit) = fit::lognormal(&a) {
+            prop_assert!(fit.distribution.mean().is_finite(), "{:?}", fit);
+            prop_assert!(fit.log_likelihood.is_finite(), "{:?}", fit);
+        }
+        let ranking = fit::ranking(&a).unwrap();
+        prop_assert!(ranking.windows(2).all(|w| w[0].aic <= w[1].aic));
+    }
+
+    #[test]
+    fn cells_of_equal_chance_average_to_the_mean(
+        shape in 0.01f64..2.0, location in -1e4f64..1e4, scale in 1.0f64..1e5
+    ) {
+        let d = Distribution::LogNormal { shape, location, scale };
+        let cells = 512;
+        let mean: f64 = (0..cells)
+            .map(|i| d.mean_between(f64::from(i) / f64::from(cells), f64::from(i + 1) / f64::from(cells)))
+            .sum::<f64>() / f64::from(cells);
+        prop_assert!((mean - d.mean()).abs() < 1e-6 * (d.mean().abs() + scale), "{mean} {}", d.mean());
+        prop_assert!((d.cdf(d.quantile(0.3)) - 0.3).abs() < 1e-9);
+        prop_assert_eq!(d.to_string().parse(), Ok(d));
+    }
+}
+
+#[test]
+fn samples_without_an_answer_are_refused() {
+    let nan = [1.0, f64::NAN, 2.0, 3.0, 4.0];
+    assert!(matches!(
+        Summary::of(&[]),
+        Err(Error::TooFew { given: 0, .. })
+    ));
+    assert!(matches!(
+        Summary::of(&nan),
+        Err(Error::NotFinite { index: 1, .. })
+    ));
+    assert!(matches!(
+        mann_whitney::test(&[], &[1.0]),
+        Err(Error::TooFew { .. })
+    ));
+    assert!(matches!(
+        mann_whitney::test(&[f64::INFINITY], &[1.0]),
+        Err(Error::NotFinite { .. })
+    ));
+    assert!(matches!(
+        hodges_lehmann::shift(&[1.0], &[2.0], 1.0),
+        Err(Error::Parameter { .. })
+    ));
+    assert!(matches!(
+        ks::lilliefors(&[2.0; 9]),
+        Err(Error::NoVariation { .. })
+    ));
+    assert!(matches!(
+        fit::lognormal(&[2.0; 9]),
+        Err(Error::NoVariation { .. })
+    ));
+    assert!(matches!(
+        correlation::pearson(&[1.0, 2.0, 3.0], &[1.0, 2.0], 0.95),
+        Err(Error::Unpaired { left: 3, right: 2 })
+    ));
+    assert!(matches!(
+        correlation::steiger(0.5, 1.0, 0.1, 10),
+        Err(Error::Parameter { .. })
+    ));
+    let nothing = Bootstrap {
+        resamples: 0,
+        ..Bootstrap::default()
+    };
+    assert!(matches!(
+        nothing.percentile(&[1.0], |x| x[0]),
+        Err(Error::Parameter { .. })
+    ));
+}
+
+/// All equal: no evidence of anything, and no division by zero.
+#[test]
+fn equal_samples_do_not_differ() {
+    let equal = [4.0; 50];
+    let ours = mann_whitney::test(&equal, &equal).unwrap();
+    assert_eq!((ours.p, ours.rank_biserial), (1.0, 0.0));
+    assert_eq!(
+        hodges_lehmann::shift(&equal, &equal, 0.95).unwrap().high,
+        0.0
+    );
+}
