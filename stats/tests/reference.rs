@@ -221,8 +221,8 @@ fn correlations() {
     close(ours.r.high, &expected["high"], 1e-9);
 }
 
-/// The paper's Table 4 prints r to two digits and p to three, and not n. One n (919, from the row
-/// of FT) puts the p of every row between those of the extreme r that round to the printed ones.
+/// The paper's Table 4 prints r to two digits and p to three, and not n. One n (960 is
+/// one) puts the p of every row between those of the extreme r that round to the printed ones.
 #[test]
 fn the_papers_comparison_of_correlations() {
     for (r_mean, r_std, p) in [
@@ -232,7 +232,7 @@ fn the_papers_comparison_of_correlations() {
         (0.73, 0.95, 1.31e-93),
         (0.76, 0.97, 5.24e-148),
     ] {
-        let apart = |by: f64| correlation::fisher_z(r_mean - by, r_std + by, 919).unwrap();
+        let apart = |by: f64| correlation::fisher_z(r_mean - by, r_std + by, 960).unwrap();
         assert!(apart(0.0).z < 0.0);
         let (least, most) = (apart(0.005).p, apart(-0.005).p);
         assert!((least..most).contains(&p), "{least} {p} {most}");
