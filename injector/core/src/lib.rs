@@ -7,10 +7,16 @@
 
 #![deny(unsafe_code)]
 
+pub mod check;
 pub mod clock;
 pub mod control;
 pub mod delay;
 pub mod durable;
+pub mod family;
 pub mod generator;
+pub mod netem;
+pub mod picture;
 pub mod seed;
+pub mod shape;
+pub mod table;
 pub mod units;

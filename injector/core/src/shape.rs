@@ -1,0 +1,128 @@
+//! From a distribution to a table.
+
+use std::str::FromStr;
+
+use jitterlab_stats::distribution::Distribution;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::generator::TABLE_ENTRIES;
+use crate::table::{DistributionTable, MAX_DELAY_NS};
+use crate::units::{DelayUnit, UnitError};
+
+/// The kinds of distribution that tables are made from and samples are fitted with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Every delay is the same.
+    Constant,
+    /// Every delay between two bounds is as likely.
+    Uniform,
+    /// Three-parameter lognormal.
+    LogNormal,
+}
+
+impl Shape {
+    /// Every shape.
+    pub const ALL: [Shape; 3] = [Shape::Constant, Shape::Uniform, Shape::LogNormal];
+
+    /// The name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::Constant => "constant",
+            Shape::Uniform => "uniform",
+            Shape::LogNormal => "lognormal",
+        }
+    }
+
+    /// The distribution of this shape with a mean, a standard deviation and, for the lognormal, a
+    /// lower end (all in nanoseconds).
+    ///
+    /// # Errors
+    /// What is wrong with the three, for people.
+    pub fn with_moments(self, mean: f64, std: f64, location: f64) -> Result<Distribution, String> {
+        match self {
+            Shape::Constant if std != 0.0 => Err("a constant has no standard deviation".into()),
+            Shape::Constant => Ok(Distribution::Constant { value: mean }),
+            Shape::Uniform if std <= 0.0 => {
+                Err("a uniform shape needs a standard deviation".into())
+            }
+            Shape::Uniform => {
+                let half = std * 3f64.sqrt();
+                if half > mean {
+                    return Err(format!(
+                        "a uniform distribution with mean {mean} ns and standard deviation {std} ns \
+                         has negative delays; the standard deviation may be at most mean / √3"
+                    ));
+                }
+                Ok(Distribution::Uniform {
+                    low: mean - half,
+                    high: mean + half,
+                })
+            }
+            Shape::LogNormal => Distribution::lognormal_with_moments(mean, std, location)
+                .ok_or_else(|| {
+                    "a lognormal shape needs a standard deviation above 0 and a mean above its \
+                     location"
+                        .into()
+                }),
+        }
+    }
+}
+
+impl FromStr for Shape {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        Shape::ALL
+            .into_iter()
+            .find(|shape| shape.name() == text)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: "a shape: constant, uniform or lognormal",
+            })
+    }
+}
+
+/// A table made from a distribution.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The table.
+    pub table: DistributionTable,
+    /// Entries that would have been negative and are 0.
+    pub raised: usize,
+    /// Entries that would have been beyond 1 s and are 1 s.
+    pub lowered: usize,
+}
+
+/// Makes a table whose delays, drawn at random, follow `distribution` (in nanoseconds).
+///
+/// Entry by entry it holds the mean of the distribution between the quantiles i / 4096 and
+/// (i + 1) / 4096, so that the table's mean is the distribution's: with the quantiles themselves a
+/// long tail would lose its mass. Rounding carries its error to the next entry. What the entries
+/// then lack is the variation within each of those 4,096 slices, which shows in the far tail only.
+///
+/// The entries are put in an order drawn from `seed`: the paper's generator walks the table, and
+/// in ascending order neighbouring draws would be alike.
+pub fn table(distribution: &Distribution, seed: u64) -> Made {
+    let (mut raised, mut lowered) = (0, 0);
+    let mut carry = 0.0;
+    let mut entries = Box::new([0; TABLE_ENTRIES]);
+    for (i, entry) in entries.iter_mut().enumerate() {
+        let share = |i: usize| i as f64 / TABLE_ENTRIES as f64;
+        let exact = distribution.mean_between(share(i), share(i + 1));
+        let most = f64::from(MAX_DELAY_NS);
+        raised += usize::from(exact < -0.5);
+        lowered += usize::from(exact > most + 0.5);
+        let exact = exact.clamp(0.0, most);
+        let rounded = (exact + carry).round().clamp(0.0, most);
+        carry += exact - rounded;
+        *entry = rounded as u32;
+    }
+    entries.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+    Made {
+        table: DistributionTable::new(entries, DelayUnit::Nanoseconds, &distribution.to_string()),
+        raised,
+        lowered,
+    }
+}

@@ -1,0 +1,271 @@
+//! The distribution table: 4,096 delays, in the paper's file format.
+//!
+//! The paper (section 3.1): "512 lines of eight space-separated integers". A first line
+//!
+//! ```text
+//! # jitterlab-table 1 unit=ns origin=lognormal(shape=1.2, location=0, scale=4472)
+//! ```
+//!
+//! may say what the integers count (`ns` or `spins`) and where they come from; `origin=` is the
+//! last field and goes to the end of the line. A file without it holds nanoseconds, or spins if
+//! the reader is told so.
+
+use std::path::{Path, PathBuf};
+
+use jitterlab_stats::distribution::Distribution;
+use thiserror::Error;
+
+use crate::generator::TABLE_ENTRIES;
+use crate::units::DelayUnit;
+
+const LINES: usize = 512;
+const PER_LINE: usize = 8;
+/// The longest delay, 1 s: whoever asks for more has mistaken the unit.
+pub const MAX_DELAY_NS: u32 = 1_000_000_000;
+/// No table is longer: eight integers of ten digits a line, and a header.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+const HEADER: &str = "# jitterlab-table ";
+
+/// A distribution table that cannot be used.
+#[derive(Debug, Error)]
+pub enum TableError {
+    /// The file cannot be read.
+    #[error("cannot read distribution table {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("{path}:{line}: {problem}", path = path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+}
+
+/// 4,096 delays and what is known of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DistributionTable {
+    entries: Box<[u32; TABLE_ENTRIES]>,
+    unit: DelayUnit,
+    origin: String,
+}
+
+impl DistributionTable {
+    /// A table of these delays. `origin` says where they come from, on one line.
+    pub fn new(entries: Box<[u32; TABLE_ENTRIES]>, unit: DelayUnit, origin: &str) -> Self {
+        DistributionTable {
+            entries,
+            unit,
+            origin: origin.replace(['\n', '\r'], " ").trim().to_string(),
+        }
+    }
+
+    /// Reads a table file. `plain` is the unit of a file without a header.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a table: with the line, and what was expected there.
+    pub fn load(path: &Path, plain: DelayUnit) -> Result<Self, TableError> {
+        let read = |source| TableError::Read {
+            path: path.into(),
+            source,
+        };
+        let length = std::fs::metadata(path).map_err(read)?.len();
+        if length > MAX_FILE_BYTES {
+            let problem =
+                format!("{length} bytes; a distribution table has under {MAX_FILE_BYTES}");
+            return Err(content(path, 1, problem));
+        }
+        let bytes = std::fs::read(path).map_err(read)?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let line = bytes[..error.valid_up_to()].split(|&b| b == b'\n').count();
+            content(
+                path,
+                line,
+                "not text; a distribution table holds integers".into(),
+            )
+        })?;
+        DistributionTable::parse(text, path, plain)
+    }
+
+    /// Reads a table from text; `path` is for messages only.
+    ///
+    /// Lines end with `\n` or `\r\n`; the last may lack its end. Spaces may repeat and tabs count
+    /// as spaces. Nothing else is forgiven.
+    ///
+    /// # Errors
+    /// The text is not a table: with the line, and what was expected there.
+    pub fn parse(text: &str, path: &Path, plain: DelayUnit) -> Result<Self, TableError> {
+        let mut lines = text
+            .lines()
+            .enumerate()
+            .map(|(i, line)| (i + 1, line))
+            .peekable();
+        let (unit, origin) = match lines.next_if(|(_, line)| line.starts_with('#')) {
+            Some((number, line)) => {
+                header(line).map_err(|problem| content(path, number, problem))?
+            }
+            None => (plain, ""),
+        };
+        let mut entries = Box::new([0; TABLE_ENTRIES]);
+        let mut last = 0;
+        let mut filled = 0;
+        for (number, line) in lines {
+            last = number;
+            let row = entries.get_mut(filled..filled + PER_LINE).ok_or_else(|| {
+                content(
+                    path,
+                    number,
+                    format!("a line too many; a table has {LINES} lines of delays"),
+                )
+            })?;
+            read_line(line, unit, row).map_err(|problem| content(path, number, problem))?;
+            filled += PER_LINE;
+        }
+        if filled < TABLE_ENTRIES {
+            let problem = format!(
+                "the table ends after {} lines of delays; it needs {LINES}",
+                filled / PER_LINE
+            );
+            return Err(content(path, last.max(1), problem));
+        }
+        Ok(DistributionTable::new(entries, unit, origin))
+    }
+
+    /// The text of the file, with a header.
+    pub fn to_text(&self) -> String {
+        let mut text = format!(
+            "{HEADER}1 unit={} origin={}\n",
+            self.unit.name(),
+            self.origin
+        );
+        for line in self.entries.chunks(PER_LINE) {
+            let words: Vec<String> = line.iter().map(u32::to_string).collect();
+            text.push_str(&words.join(" "));
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The delays, in [`DistributionTable::unit`].
+    pub fn entries(&self) -> &[u32; TABLE_ENTRIES] {
+        &self.entries
+    }
+
+    /// The delays as numbers for statistics, in ascending order.
+    pub fn sorted(&self) -> Vec<f64> {
+        let mut sorted: Vec<f64> = self.entries.iter().map(|&entry| f64::from(entry)).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        sorted
+    }
+
+    /// What the delays count.
+    pub fn unit(&self) -> DelayUnit {
+        self.unit
+    }
+
+    /// Where they come from, as the header says; empty if it does not.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The distribution they come from, if the origin names one.
+    pub fn distribution(&self) -> Option<Distribution> {
+        self.origin.parse().ok()
+    }
+
+    /// The mean delay, in the table's unit.
+    pub fn mean(&self) -> f64 {
+        self.entries
+            .iter()
+            .map(|&entry| f64::from(entry))
+            .sum::<f64>()
+            / TABLE_ENTRIES as f64
+    }
+
+    /// The standard deviation of a delay drawn from the table (divisor n: the table is the whole
+    /// population), in the table's unit.
+    pub fn std(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self
+            .entries
+            .iter()
+            .map(|&e| (f64::from(e) - mean).powi(2))
+            .sum();
+        (squares / TABLE_ENTRIES as f64).sqrt()
+    }
+}
+
+fn content(path: &Path, line: usize, problem: String) -> TableError {
+    TableError::Content {
+        path: path.into(),
+        line,
+        problem,
+    }
+}
+
+/// Unit and origin from the header line.
+fn header(line: &str) -> Result<(DelayUnit, &str), String> {
+    let expected = || format!("expected `{HEADER}1 unit=ns origin=…` or a line of eight delays");
+    let fields = line.strip_prefix(HEADER).ok_or_else(expected)?;
+    let fields = fields.strip_prefix("1 ").ok_or_else(|| {
+        let version = fields.split(' ').next().unwrap_or_default();
+        format!("version `{version}` of the table format; this program reads version 1")
+    })?;
+    let fields = fields.strip_prefix("unit=").ok_or_else(expected)?;
+    let (unit, origin) = fields.split_once(' ').unwrap_or((fields, "origin="));
+    let unit = unit.parse().map_err(|error| format!("{error}"))?;
+    Ok((unit, origin.strip_prefix("origin=").ok_or_else(expected)?))
+}
+
+fn read_line(line: &str, unit: DelayUnit, row: &mut [u32]) -> Result<(), String> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    if words.len() != PER_LINE {
+        return Err(format!("{} integers; a line holds {PER_LINE}", words.len()));
+    }
+    for (place, word) in row.iter_mut().zip(words) {
+        *place = delay(word, unit).map_err(|problem| {
+            let column = word.as_ptr() as usize - line.as_ptr() as usize + 1;
+            format!("column {column}: {problem}")
+        })?;
+    }
+    Ok(())
+}
+
+fn delay(word: &str, unit: DelayUnit) -> Result<u32, String> {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(format!("`{}` is not an integer", shortened(word)));
+    }
+    if word.starts_with('-') {
+        return Err(format!(
+            "`{}` is negative; a delay is 0 or more",
+            shortened(word)
+        ));
+    }
+    let most = match unit {
+        DelayUnit::Nanoseconds => MAX_DELAY_NS,
+        DelayUnit::Spins => u32::MAX,
+    };
+    match word.parse() {
+        Ok(value) if value <= most => Ok(value),
+        _ => Err(match unit {
+            DelayUnit::Nanoseconds => format!("{} ns is beyond 1 s", shortened(word)),
+            DelayUnit::Spins => format!("{} spins are beyond {most}", shortened(word)),
+        }),
+    }
+}
+
+/// As much of a wrong word as a person needs to find it.
+fn shortened(word: &str) -> String {
+    match word.char_indices().nth(24) {
+        Some((end, _)) => format!("{}…", &word[..end]),
+        None => word.into(),
+    }
+}
