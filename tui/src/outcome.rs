@@ -11,8 +11,6 @@ pub enum Exit {
     Done,
     /// Exit status 1: done, and something was found (a check failed, an outlier was there).
     Finding,
-    /// The exit status of a program that was run on the person's behalf.
-    Of(u8),
 }
 
 /// A command that did not.
@@ -41,7 +39,6 @@ pub fn report(result: Result<Exit, Failure>) -> ExitCode {
     let (error, status) = match result {
         Ok(Exit::Done) => return ExitCode::SUCCESS,
         Ok(Exit::Finding) => return ExitCode::from(1),
-        Ok(Exit::Of(status)) => return ExitCode::from(status),
         Err(Failure::Input(error)) => (error, 2),
         Err(Failure::Run(error)) => (error, 3),
     };

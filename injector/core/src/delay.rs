@@ -59,6 +59,16 @@ impl Injection {
         injection
     }
 
+    /// The same injection for a forked child, which has a page of its own.
+    pub fn for_child(&self, page: &'static Page) -> Self {
+        Injection {
+            page,
+            clock: self.clock.clone(),
+            rank: self.rank,
+            compensation: self.compensation,
+        }
+    }
+
     /// The page it reads.
     pub fn page(&self) -> &'static Page {
         self.page

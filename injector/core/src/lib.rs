@@ -12,6 +12,7 @@ pub mod clock;
 pub mod control;
 pub mod delay;
 pub mod durable;
+pub mod environment;
 pub mod family;
 pub mod generator;
 pub mod netem;

@@ -1,8 +1,11 @@
 //! What a page tells the hooks to do, and its form as words.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
+use crate::table::DistributionTable;
 use crate::units::{DelayUnit, UnitError};
 
 /// How a delay is injected.
@@ -81,6 +84,18 @@ pub struct TableSource {
     pub entries: Box<[u32; TABLE_ENTRIES]>,
     /// Its file, and what the file says of its origin; the first 256 bytes.
     pub origin: String,
+}
+
+impl TableSource {
+    /// What a page keeps of a table that was read from `path`.
+    pub fn of(table: &DistributionTable, path: &Path) -> Self {
+        TableSource {
+            entries: Box::new(*table.entries()),
+            origin: format!("{} {}", path.display(), table.origin())
+                .trim_end()
+                .to_string(),
+        }
+    }
 }
 
 const ORIGIN_WORDS: usize = 64;

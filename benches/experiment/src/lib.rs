@@ -1,0 +1,6 @@
+//! Experiments: the file that describes one, the schedule of its runs, the workers on the hosts
+//! that perform them, and the folder that keeps the results.
+
+#![forbid(unsafe_code)]
+
+pub mod samples;

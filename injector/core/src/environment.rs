@@ -1,0 +1,22 @@
+//! The environment by which `jitterlab inject run` configures the preloaded library.
+
+/// Path of the distribution table. Required.
+pub const TABLE: &str = "JITTERLAB_TABLE";
+/// Path of the seed file. Required.
+pub const SEED: &str = "JITTERLAB_SEED";
+/// Families of hooks, separated by commas; all if it is not set.
+pub const HOOKS: &str = "JITTERLAB_HOOKS";
+/// `spin` (the default) or `defer`.
+pub const MODE: &str = "JITTERLAB_MODE";
+/// `pcg` (the default) or `lcg`.
+pub const GENERATOR: &str = "JITTERLAB_GENERATOR";
+/// What the integers of a table without a header count: `ns` (the default) or `spins`.
+pub const UNIT: &str = "JITTERLAB_UNIT";
+/// The rank of the process in its parallel program, where the launcher does not tell.
+pub const RANK: &str = "JITTERLAB_RANK";
+/// Where control pages are made, in the place of the user's own directory in /dev/shm.
+pub const CONTROL_DIR: &str = "JITTERLAB_CONTROL_DIR";
+/// A file that gets a line of JSON with the counters when the process ends.
+pub const REPORT: &str = "JITTERLAB_REPORT";
+/// Set by the library itself when it has said why it is off, so that children need not.
+pub const SILENT: &str = "JITTERLAB_SILENT";

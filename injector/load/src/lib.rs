@@ -1,0 +1,1 @@
+//! Congestion load on the packet level: a leaky bucket with exponential gaps.

@@ -1,0 +1,128 @@
+//! The configuration, from the environment that `jitterlab inject run` sets.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
+use jitterlab_injector::environment::{
+    CONTROL_DIR, GENERATOR, HOOKS, MODE, RANK, REPORT, SEED, TABLE, UNIT,
+};
+use jitterlab_injector::generator::GeneratorKind;
+use jitterlab_injector::seed;
+use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::units::DelayUnit;
+
+/// Where launchers put the rank: ours, Open MPI, PMIx, PMI (MPICH), Slurm.
+const RANKS: [&str; 5] = [
+    RANK,
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "SLURM_PROCID",
+];
+
+/// What the environment asks for.
+pub(crate) struct Config {
+    /// The first settings of the control page.
+    pub(crate) settings: Settings,
+    /// The first table.
+    pub(crate) table: TableSource,
+    /// The families of hooks that are on, as a sum of [`HookFamily::bit`].
+    pub(crate) hooks: u32,
+    /// The rank of the process, 0 where nobody says.
+    pub(crate) rank: u64,
+    /// Where the page is made.
+    pub(crate) control_dir: PathBuf,
+    /// Where the counters are reported.
+    pub(crate) report: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads the environment, and the files that it names.
+    ///
+    /// # Errors
+    /// Why there can be no injection, for people.
+    pub(crate) fn from_environment() -> Result<Self, String> {
+        let table_path = PathBuf::from(required(TABLE)?);
+        let seed_path = PathBuf::from(required(SEED)?);
+        let unit = optional::<DelayUnit>(UNIT)?.unwrap_or_default();
+        let table = DistributionTable::load(&table_path, unit).map_err(|error| chain(&error))?;
+        let seed = seed::load(&seed_path).map_err(|error| chain(&error))?;
+        let mode = optional::<Mode>(MODE)?.unwrap_or_default();
+        if table.unit() == DelayUnit::Spins && mode == Mode::Defer {
+            return Err("a table of spins cannot be deferred: it has no time".into());
+        }
+        Ok(Config {
+            settings: Settings {
+                enabled: true,
+                mode,
+                generator: optional::<GeneratorKind>(GENERATOR)?.unwrap_or_default(),
+                unit: table.unit(),
+                seed,
+                seedings: 1,
+            },
+            table: TableSource::of(&table, &table_path),
+            hooks: families(&std::env::var(HOOKS).unwrap_or_default())?,
+            rank: rank(),
+            control_dir: std::env::var_os(CONTROL_DIR).map_or_else(
+                || jitterlab_injector::control::directory(effective_uid()),
+                PathBuf::from,
+            ),
+            report: std::env::var_os(REPORT).map(PathBuf::from),
+        })
+    }
+}
+
+fn effective_uid() -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    // The owner of /proc/self is the effective user; the standard library has no other way to ask.
+    std::fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid())
+}
+
+fn required(name: &str) -> Result<OsString, String> {
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .ok_or_else(|| format!("{name} is not set; start the program with `jitterlab inject run`"))
+}
+
+fn optional<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Result<Option<T>, String> {
+    match std::env::var(name) {
+        Ok(value) => value
+            .parse()
+            .map(Some)
+            .map_err(|error| format!("{name}: {error}")),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A set of families from their names; all of them from an empty list.
+fn families(list: &str) -> Result<u32, String> {
+    if list.is_empty() {
+        return Ok(HookFamily::ALL.iter().map(|family| family.bit()).sum());
+    }
+    list.split(',').try_fold(0, |set, name| {
+        name.trim()
+            .parse::<HookFamily>()
+            .map(|family| set | family.bit())
+            .map_err(|error| format!("{HOOKS}: {error}"))
+    })
+}
+
+fn rank() -> u64 {
+    RANKS
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line
+}

@@ -1,0 +1,202 @@
+//! RDMA verbs.
+//!
+//! `ibv_post_send` is an inline call of `context->ops.post_send`, so there is no symbol to stand
+//! before. Instead the pointer is replaced in every context that is opened. The extended calls
+//! (`ibv_wr_start` and so on) go through pointers in the queue pair, which a program can only
+//! reach through `ibv_qp_to_qp_ex`: they are replaced there.
+//!
+//! The few offsets that this takes are the same from rdma-core 44 to 64; a test compares them with
+//! the header.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use jitterlab_injector::control::{Hook, HookFamily};
+
+use crate::real::Real;
+use crate::state;
+
+const LIBIBVERBS: &CStr = c"libibverbs.so.1";
+const LIBMLX5: &CStr = c"libmlx5.so.1";
+
+/// `offsetof(struct ibv_context, ops.post_send)`.
+const POST_SEND_AT: usize = 208;
+/// `offsetof(struct ibv_qp_ex, wr_start)`.
+const WR_START_AT: usize = 320;
+
+type PostSend = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut *mut c_void) -> c_int;
+type WrStart = unsafe extern "C" fn(*mut c_void);
+type Open = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Import = unsafe extern "C" fn(c_int) -> *mut c_void;
+type OpenMlx5 = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *mut c_void;
+
+/// Distinct originals that can be hooked: one for each provider that is loaded.
+const SLOTS: usize = 8;
+static POST_SENDS: [AtomicPtr<c_void>; SLOTS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
+static WR_STARTS: [AtomicPtr<c_void>; SLOTS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
+
+#[inline(always)]
+fn before_send(hook: Hook) {
+    if let Some(injection) = state::active(HookFamily::Verbs) {
+        state::pass(injection, hook);
+    }
+}
+
+/// The hook of the `SLOT`-th `post_send`: one function for each original, so that nothing has to
+/// be looked up.
+unsafe extern "C" fn post_send<const SLOT: usize>(
+    qp: *mut c_void,
+    wr: *mut c_void,
+    bad_wr: *mut *mut c_void,
+) -> c_int {
+    before_send(Hook::PostSend);
+    // SAFETY: this function is in a context only after `replace` stored the original there, which
+    // has this type; the arguments are the caller's own.
+    unsafe {
+        let real = POST_SENDS[SLOT].load(Ordering::Relaxed);
+        std::mem::transmute::<*mut c_void, PostSend>(real)(qp, wr, bad_wr)
+    }
+}
+
+/// The hook of the `SLOT`-th `wr_start`. The delay comes first: the real one takes the provider's
+/// lock and keeps it until `wr_complete`.
+unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
+    before_send(Hook::WorkRequest);
+    // SAFETY: as for `post_send`.
+    unsafe {
+        let real = WR_STARTS[SLOT].load(Ordering::Relaxed);
+        std::mem::transmute::<*mut c_void, WrStart>(real)(qp);
+    }
+}
+
+macro_rules! each_slot {
+    ($function:ident as $type:ty) => {
+        [
+            $function::<0> as $type as *mut c_void,
+            $function::<1> as $type as *mut c_void,
+            $function::<2> as $type as *mut c_void,
+            $function::<3> as $type as *mut c_void,
+            $function::<4> as $type as *mut c_void,
+            $function::<5> as $type as *mut c_void,
+            $function::<6> as $type as *mut c_void,
+            $function::<7> as $type as *mut c_void,
+        ]
+    };
+}
+
+/// Replaces the function pointer at `place` by our hook for that original. Does nothing to a
+/// pointer that is null, is ours already, or is one original more than there are slots.
+///
+/// # Safety
+/// `place` holds a function pointer of the type that `hooks` have, and may be written.
+unsafe fn replace(
+    place: *mut *mut c_void,
+    originals: &[AtomicPtr<c_void>; SLOTS],
+    hooks: [*mut c_void; SLOTS],
+) {
+    // SAFETY: by the contract of this function.
+    let original = unsafe { place.read() };
+    if original.is_null() || hooks.contains(&original) {
+        return;
+    }
+    for (slot, hook) in originals.iter().zip(hooks) {
+        let free = std::ptr::null_mut();
+        let taken = slot.compare_exchange(free, original, Ordering::AcqRel, Ordering::Acquire);
+        if taken.is_ok() || taken == Err(original) {
+            // SAFETY: by the contract of this function. Another thread that opens the same device
+            // writes the same value.
+            unsafe { place.write(hook) };
+            return;
+        }
+    }
+}
+
+/// Hooks a context that a provider has just made; gives it back.
+fn hooked_context(context: *mut c_void) -> *mut c_void {
+    if !context.is_null() && state::injection().is_some() {
+        // SAFETY: a provider gave this `struct ibv_context`; providers write its operations only
+        // while they make it.
+        unsafe {
+            let place = context.byte_add(POST_SEND_AT).cast::<*mut c_void>();
+            replace(place, &POST_SENDS, each_slot!(post_send as PostSend));
+        }
+    }
+    context
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_open_device(device: *mut c_void) -> *mut c_void {
+    // SAFETY: the prototype, in words, is that of libibverbs.
+    static REAL: Real<Open> = unsafe { Real::of(LIBIBVERBS, c"ibv_open_device") };
+    match REAL.get() {
+        // SAFETY: called with the caller's own argument.
+        Some(real) => hooked_context(unsafe { real(device) }),
+        None => std::ptr::null_mut(),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_import_device(fd: c_int) -> *mut c_void {
+    // SAFETY: the prototype is that of libibverbs.
+    static REAL: Real<Import> = unsafe { Real::of(LIBIBVERBS, c"ibv_import_device") };
+    match REAL.get() {
+        // SAFETY: called with the caller's own argument.
+        Some(real) => hooked_context(unsafe { real(fd) }),
+        None => std::ptr::null_mut(),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mlx5dv_open_device(device: *mut c_void, attr: *mut c_void) -> *mut c_void {
+    // SAFETY: the prototype, in words, is that of libmlx5.
+    static REAL: Real<OpenMlx5> = unsafe { Real::of(LIBMLX5, c"mlx5dv_open_device") };
+    match REAL.get() {
+        // SAFETY: called with the caller's own arguments.
+        Some(real) => hooked_context(unsafe { real(device, attr) }),
+        None => std::ptr::null_mut(),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut c_void) -> *mut c_void {
+    // SAFETY: the prototype, in words, is that of libibverbs.
+    static REAL: Real<Open> = unsafe { Real::of(LIBIBVERBS, c"ibv_qp_to_qp_ex") };
+    let Some(real) = REAL.get() else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: called with the caller's own argument; what it gives is a `struct ibv_qp_ex`, or
+    // null where the queue pair was not made for the extended calls.
+    unsafe {
+        let extended = real(qp);
+        if !extended.is_null() && state::injection().is_some() {
+            let place = extended.byte_add(WR_START_AT).cast::<*mut c_void>();
+            replace(place, &WR_STARTS, each_slot!(wr_start as WrStart));
+        }
+        extended
+    }
+}
+
+/// Our hook of the function `name`, for programs that look it up.
+pub(super) fn hook_of(name: &CStr) -> Option<*const c_void> {
+    // The functions have to be there to be hooked: a program that looks one up to see whether it
+    // exists is told the truth.
+    let hook = match name.to_bytes() {
+        b"ibv_open_device" => ibv_open_device as Open as *const c_void,
+        b"ibv_import_device" => ibv_import_device as Import as *const c_void,
+        b"mlx5dv_open_device" => mlx5dv_open_device as OpenMlx5 as *const c_void,
+        b"ibv_qp_to_qp_ex" => ibv_qp_to_qp_ex as Open as *const c_void,
+        _ => return None,
+    };
+    let library = if name.to_bytes().starts_with(b"mlx5") {
+        LIBMLX5
+    } else {
+        LIBIBVERBS
+    };
+    // SAFETY: only looks whether the library is loaded.
+    let loaded = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    (!loaded.is_null()).then_some(hook)
+}

@@ -1,0 +1,129 @@
+//! The functions that stand behind the hooks.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+unsafe extern "C" {
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+}
+
+/// The function of this name that the program would have called without us. `F` is its type.
+pub(crate) struct Real<F> {
+    name: &'static CStr,
+    /// A library that may have been loaded where symbols are not looked up (`RTLD_LOCAL`).
+    library: Option<&'static CStr>,
+    address: AtomicPtr<c_void>,
+    function: PhantomData<F>,
+}
+
+impl<F: Copy> Real<F> {
+    /// A function of the C library.
+    ///
+    /// # Safety
+    /// `F` is the type of the C function `name`.
+    pub(crate) const unsafe fn new(name: &'static CStr) -> Self {
+        Real {
+            name,
+            library: None,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+            function: PhantomData,
+        }
+    }
+
+    /// A function of `library`.
+    ///
+    /// # Safety
+    /// As [`Real::new`].
+    pub(crate) const unsafe fn of(library: &'static CStr, name: &'static CStr) -> Self {
+        Real {
+            name,
+            library: Some(library),
+            address: AtomicPtr::new(std::ptr::null_mut()),
+            function: PhantomData,
+        }
+    }
+
+    /// The function; `None` where there is none.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<F> {
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address.is_null() {
+            address = self.find();
+        }
+        // SAFETY: the address is that of the C function `name`, whose type is F by the contract
+        // of the constructors; F is a function pointer, as large as an address.
+        (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        // Looking up may set errno and leaves it set for a program that does not expect that.
+        let errno = crate::real::errno();
+        let mut address = next(self.name);
+        if let (true, Some(library)) = (address.is_null(), self.library) {
+            // SAFETY: asks for a library that is loaded already, and only then counts it once
+            // more, which keeps the function in place for good.
+            address = unsafe {
+                let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+                if handle.is_null() {
+                    handle
+                } else {
+                    real_dlsym()(handle, self.name.as_ptr())
+                }
+            };
+        }
+        self.address.store(address, Ordering::Relaxed);
+        set_errno(errno);
+        address
+    }
+}
+
+fn next(name: &CStr) -> *mut c_void {
+    // SAFETY: RTLD_NEXT with a proper name, from code of this library.
+    unsafe { real_dlsym()(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// The C library's own `dlsym`; ours, which programs see, must not be called by us.
+pub(crate) fn real_dlsym() -> Dlsym {
+    static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+    let mut address = DLSYM.load(Ordering::Relaxed);
+    if address.is_null() {
+        // Since 2.34 it is in libc, before that in libdl under the version of each machine's
+        // first release.
+        for version in [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"] {
+            // SAFETY: RTLD_NEXT with proper names.
+            address = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+            if !address.is_null() {
+                break;
+            }
+        }
+        DLSYM.store(address, Ordering::Relaxed);
+    }
+    if address.is_null() {
+        return no_symbol;
+    }
+    // SAFETY: the address is that of `dlsym`, which has this type.
+    unsafe { std::mem::transmute::<*mut c_void, Dlsym>(address) }
+}
+
+/// Where there is no `dlsym`, nothing is found.
+unsafe extern "C" fn no_symbol(_handle: *mut c_void, _name: *const c_char) -> *mut c_void {
+    std::ptr::null_mut()
+}
+
+/// The calling thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library gives the address of the calling thread's own variable.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the calling thread's `errno`.
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as for reading it.
+    unsafe { *libc::__errno_location() = value }
+}

@@ -1,0 +1,12 @@
+//! `jitterlab report`.
+
+use crate::outcome::{Exit, Failure};
+
+/// Options of `jitterlab report`.
+#[derive(clap::Args)]
+pub struct Command {}
+
+/// Runs it.
+pub fn run(_command: Command) -> Result<Exit, Failure> {
+    Err(Failure::run("not built yet"))
+}

@@ -1,0 +1,12 @@
+//! `jitterlab run`.
+
+use crate::outcome::{Exit, Failure};
+
+/// Options of `jitterlab run`.
+#[derive(clap::Args)]
+pub struct Command {}
+
+/// Runs it.
+pub fn run(_command: Command) -> Result<Exit, Failure> {
+    Err(Failure::run("not built yet"))
+}

@@ -1,0 +1,192 @@
+//! `jitterlab stats`: compare samples with the right tests.
+
+use std::path::PathBuf;
+
+use jitterlab_experiment::samples;
+use jitterlab_stats::bootstrap::{Bootstrap, Interval};
+use jitterlab_stats::hodges_lehmann;
+use jitterlab_stats::ks::{self, KolmogorovSmirnov};
+use jitterlab_stats::mann_whitney::{self, MannWhitney};
+use jitterlab_stats::summary::Summary;
+use jitterlab_stats::{sorted, summary, wasserstein};
+use serde::Serialize;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// The verbs of `jitterlab stats`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Compare two sets of samples: tests, size of the effect, intervals
+    Compare(Compare),
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Compare(options) => options.run(),
+    }
+}
+
+/// Options of `stats compare`.
+#[derive(clap::Args)]
+pub struct Compare {
+    /// The first samples: one in nanoseconds a line, or a run's Parquet file
+    a: PathBuf,
+    /// The second
+    b: PathBuf,
+    /// The level of significance; intervals have the confidence 1 − alpha
+    #[arg(long, default_value_t = 0.05)]
+    alpha: f64,
+    /// Seed of the bootstrap
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What `stats compare` prints; times in nanoseconds, differences a − b.
+#[derive(Serialize)]
+struct Comparison {
+    alpha: f64,
+    a: Summary,
+    b: Summary,
+    mann_whitney: MannWhitney,
+    kolmogorov_smirnov: KolmogorovSmirnov,
+    /// Hodges-Lehmann.
+    shift_ns: Interval,
+    /// Percentile bootstrap.
+    mean_difference_ns: Interval,
+    wasserstein_ns: f64,
+    conclusion: String,
+}
+
+/// Above this many samples a resample is of this many of them, evenly chosen: the interval is then
+/// that of the smaller sample, wider than need be and never too narrow.
+const RESAMPLED: usize = 100_000;
+
+impl Compare {
+    fn run(self) -> Result<Exit, Failure> {
+        if !(self.alpha > 0.0 && self.alpha < 1.0) {
+            return Err(Failure::input("--alpha lies between 0 and 1"));
+        }
+        let read = |path| {
+            let samples = samples::read(path).map_err(Failure::input)?;
+            sorted(&samples).map_err(Failure::input)
+        };
+        let (a, b) = (read(&self.a)?, read(&self.b)?);
+        let comparison = self.compare(&a, &b).map_err(Failure::input)?;
+        output::print(self.format, &comparison, || comparison.text())?;
+        Ok(Exit::Done)
+    }
+
+    fn compare(&self, a: &[f64], b: &[f64]) -> Result<Comparison, jitterlab_stats::Error> {
+        let confidence = 1.0 - self.alpha;
+        let bootstrap = Bootstrap {
+            resamples: 1_000,
+            confidence,
+            seed: self.seed,
+        };
+        let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+        let mut mean_difference_ns =
+            bootstrap.percentile_of_two(&thinned(a), &thinned(b), |a, b| mean(a) - mean(b))?;
+        mean_difference_ns.estimate = summary::mean(a)? - summary::mean(b)?;
+        let mut comparison = Comparison {
+            alpha: self.alpha,
+            a: Summary::of_sorted(a),
+            b: Summary::of_sorted(b),
+            mann_whitney: mann_whitney::test_sorted(a, b),
+            kolmogorov_smirnov: ks::two_sample_sorted(a, b),
+            shift_ns: hodges_lehmann::shift_sorted(a, b, confidence),
+            mean_difference_ns,
+            wasserstein_ns: wasserstein::distance_sorted(a, b),
+            conclusion: String::new(),
+        };
+        comparison.conclusion = comparison.in_words();
+        Ok(comparison)
+    }
+}
+
+/// Evenly spaced samples of a sorted list.
+fn thinned(sorted: &[f64]) -> Vec<f64> {
+    let n = sorted.len().min(RESAMPLED);
+    (0..n).map(|i| sorted[i * sorted.len() / n]).collect()
+}
+
+impl Comparison {
+    fn in_words(&self) -> String {
+        let test = &self.mann_whitney;
+        if test.p >= self.alpha {
+            return format!(
+                "no significant difference at alpha = {} (Mann-Whitney p = {:.3})",
+                self.alpha, test.p
+            );
+        }
+        // Cohen's limits for r (1988): 0.1, 0.3, 0.5.
+        let size = match test.rank_biserial.abs() {
+            r if r < 0.1 => "negligible",
+            r if r < 0.3 => "small",
+            r if r < 0.5 => "medium",
+            _ => "large",
+        };
+        let direction = if test.rank_biserial > 0.0 {
+            "larger"
+        } else {
+            "smaller"
+        };
+        format!(
+            "a tends to be {direction} than b, by {} (interval {} to {} at alpha = {}); \
+             the effect is {size} (rank-biserial {:.3}, Mann-Whitney p = {:.3e})",
+            micros(self.shift_ns.estimate.abs()),
+            micros(self.shift_ns.low),
+            micros(self.shift_ns.high),
+            self.alpha,
+            test.rank_biserial,
+            test.p
+        )
+    }
+
+    fn text(&self) -> String {
+        let line = |name: &str, s: &Summary| {
+            format!(
+                "{name}  n {}  mean {}  std {}  median {}  99 % {}  99.9 % {}\n",
+                s.n,
+                micros(s.mean),
+                micros(s.std),
+                micros(s.median),
+                micros(s.p99),
+                micros(s.p999)
+            )
+        };
+        let interval = |i: &Interval| {
+            format!(
+                "{} ({} to {})",
+                micros(i.estimate),
+                micros(i.low),
+                micros(i.high)
+            )
+        };
+        format!(
+            "{}{}\nMann-Whitney        U {}  p {:.4e}  rank-biserial {:.4}\n\
+             Kolmogorov-Smirnov  D {:.4}  p {:.4e}\n\
+             Hodges-Lehmann shift a - b      {}\n\
+             difference of means a - b       {}\n\
+             Wasserstein-1 distance          {}\n\n{}\n",
+            line("a", &self.a),
+            line("b", &self.b),
+            self.mann_whitney.u,
+            self.mann_whitney.p,
+            self.mann_whitney.rank_biserial,
+            self.kolmogorov_smirnov.d,
+            self.kolmogorov_smirnov.p,
+            interval(&self.shift_ns),
+            interval(&self.mean_difference_ns),
+            micros(self.wasserstein_ns),
+            self.conclusion
+        )
+    }
+}
+
+fn micros(ns: f64) -> String {
+    format!("{:.3} us", ns / 1e3)
+}
