@@ -1,0 +1,28 @@
+//! `jitterlab inject`: inject latency into an unmodified program.
+
+mod pages;
+mod run;
+mod set;
+mod status;
+
+use crate::outcome::{Exit, Failure};
+
+/// The verbs of `jitterlab inject`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Run a program under injection; its pid, signals and exit status are its own
+    Run(run::Run),
+    /// Show the programs under injection
+    Status(status::Status),
+    /// Change the injection of a running program
+    Set(set::Set),
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(options) => options.run(),
+        Command::Status(options) => options.run(),
+        Command::Set(options) => options.run(),
+    }
+}

@@ -1,0 +1,124 @@
+//! `inject run`.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use jitterlab_injector::control::{HookFamily, Mode};
+use jitterlab_injector::environment;
+use jitterlab_injector::generator::GeneratorKind;
+use jitterlab_injector::seed;
+use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::units::DelayUnit;
+
+use crate::outcome::{Exit, Failure};
+
+/// Options of `inject run`.
+#[derive(clap::Args)]
+pub struct Run {
+    /// The distribution table that delays are drawn from
+    #[arg(long)]
+    table: PathBuf,
+    /// A file with one integer: the same seed gives the same delays
+    #[arg(long)]
+    seed: PathBuf,
+    /// Where sends are caught: verbs, socket
+    #[arg(long, value_delimiter = ',', default_value = "verbs,socket")]
+    hook: Vec<HookFamily>,
+    /// spin: the caller waits, then sends; defer: a helper thread sends later
+    #[arg(long, default_value = "spin")]
+    mode: Mode,
+    /// pcg, or lcg as in the paper
+    #[arg(long, default_value = "pcg")]
+    generator: GeneratorKind,
+    /// What the integers of a table without a header count: ns or spins
+    #[arg(long, default_value = "ns")]
+    unit: DelayUnit,
+    /// A file that gets a line of JSON with the counters when the program ends
+    #[arg(long)]
+    report: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    program: Vec<OsString>,
+}
+
+impl Run {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let table = DistributionTable::load(&self.table, self.unit).map_err(Failure::input)?;
+        seed::load(&self.seed).map_err(Failure::input)?;
+        if table.unit() == DelayUnit::Spins && self.mode == Mode::Defer {
+            return Err(Failure::input(
+                "a table of spins has no time to defer by; use --mode spin",
+            ));
+        }
+        let library = library()?;
+        let families: Vec<&str> = self.hook.iter().map(|family| family.name()).collect();
+        let (program, arguments) = self
+            .program
+            .split_first()
+            .ok_or_else(|| Failure::input("no program is given"))?;
+        let mut command = process::Command::new(program);
+        command
+            .args(arguments)
+            .env(environment::TABLE, absolute(&self.table)?)
+            .env(environment::SEED, absolute(&self.seed)?)
+            .env(environment::HOOKS, families.join(","))
+            .env(environment::MODE, self.mode.name())
+            .env(environment::GENERATOR, self.generator.name())
+            .env(environment::UNIT, self.unit.name())
+            .env_remove(environment::SILENT)
+            .env("LD_PRELOAD", preload(&library));
+        if let Some(report) = &self.report {
+            command.env(environment::REPORT, absolute(report)?);
+        }
+        // Replaces this process: whoever started `jitterlab inject run` waits for the program.
+        let error = command.exec();
+        Err(Failure::input(format!(
+            "cannot start {}: {error}",
+            Path::new(program).display()
+        )))
+    }
+}
+
+/// The program may change its folder before the library reads the file.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(Failure::run)
+}
+
+/// The library goes before what is preloaded already: the hooks of a mock device, say, stand for
+/// the system and belong below.
+fn preload(library: &Path) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        value.push(":");
+        value.push(others);
+    }
+    value
+}
+
+const LIBRARY: &str = "libjitterlab_preload.so";
+
+/// The library: beside this program, or where a package puts it.
+fn library() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let beside = program.parent().unwrap_or(Path::new("/"));
+    let places = [
+        beside.join(LIBRARY),
+        beside.join("../lib/jitterlab").join(LIBRARY),
+    ];
+    let library = places.iter().find(|place| place.is_file()).ok_or_else(|| {
+        Failure::run(format!(
+            "{LIBRARY} is neither {} nor {}; build the whole workspace",
+            places[0].display(),
+            places[1].display()
+        ))
+    })?;
+    if library.as_os_str().to_string_lossy().contains([' ', ':']) {
+        return Err(Failure::run(format!(
+            "{} has a space or colon in its path, and LD_PRELOAD cannot name it; move jitterlab",
+            library.display()
+        )));
+    }
+    Ok(library.clone())
+}

@@ -1,0 +1,77 @@
+//! `inject set`.
+
+use std::path::PathBuf;
+
+use jitterlab_injector::control::{Mode, TableSource};
+use jitterlab_injector::seed;
+use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::units::DelayUnit;
+
+use super::pages;
+use crate::outcome::{Exit, Failure};
+
+/// Options of `inject set`.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("change").required(true).multiple(true)
+    .args(["table", "seed", "mode", "on", "off"])))]
+pub struct Set {
+    /// The program
+    #[arg(long)]
+    pid: u32,
+    /// Draw delays from this table from now on
+    #[arg(long)]
+    table: Option<PathBuf>,
+    /// What the integers of a table without a header count: ns or spins
+    #[arg(long, default_value = "ns", requires = "table")]
+    unit: DelayUnit,
+    /// Start the streams of delays over from this seed file
+    #[arg(long)]
+    seed: Option<PathBuf>,
+    /// spin or defer
+    #[arg(long)]
+    mode: Option<Mode>,
+    /// Inject
+    #[arg(long, conflicts_with = "off")]
+    on: bool,
+    /// Do not inject
+    #[arg(long)]
+    off: bool,
+}
+
+impl Set {
+    pub fn run(self) -> Result<Exit, Failure> {
+        // Everything that can be wrong is found before anything is changed.
+        let table = self
+            .table
+            .as_ref()
+            .map(|path| {
+                let table = DistributionTable::load(path, self.unit).map_err(Failure::input)?;
+                Ok((TableSource::of(&table, path), table.unit()))
+            })
+            .transpose()?;
+        let seed = self
+            .seed
+            .as_ref()
+            .map(|path| seed::load(path).map_err(Failure::input))
+            .transpose()?;
+        let page = pages::of(self.pid)?;
+        let (now, _) = page.settings();
+        let unit = table.as_ref().map_or(now.unit, |(_, unit)| *unit);
+        if unit == DelayUnit::Spins && self.mode.unwrap_or(now.mode) == Mode::Defer {
+            return Err(Failure::input("a table of spins has no time to defer by"));
+        }
+        page.change(|settings, source| {
+            if let Some((table, unit)) = table {
+                *source = table;
+                settings.unit = unit;
+            }
+            if let Some(seed) = seed {
+                settings.seed = seed;
+                settings.seedings = settings.seedings.wrapping_add(1);
+            }
+            settings.mode = self.mode.unwrap_or(settings.mode);
+            settings.enabled = (settings.enabled || self.on) && !self.off;
+        });
+        Ok(Exit::Done)
+    }
+}

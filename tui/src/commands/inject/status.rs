@@ -1,0 +1,123 @@
+//! `inject status`.
+
+use std::collections::BTreeMap;
+
+use jitterlab_injector::control::{Attached, Hook, HookFamily, Settings};
+use jitterlab_stats::summary;
+use serde::Serialize;
+
+use super::pages;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `inject status`.
+#[derive(clap::Args)]
+pub struct Status {
+    /// Only this program
+    #[arg(long)]
+    pid: Option<u32>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// One program; times in nanoseconds.
+#[derive(Serialize)]
+struct Program {
+    pid: u32,
+    program: String,
+    rank: u64,
+    hooks: Vec<&'static str>,
+    #[serde(flatten)]
+    settings: Settings,
+    table: String,
+    table_mean: f64,
+    calls: BTreeMap<&'static str, u64>,
+    delays: u64,
+    asked_mean_ns: f64,
+    achieved_mean_ns: f64,
+    late_max_ns: u64,
+    send_errors: u64,
+}
+
+impl Status {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let pages = match self.pid {
+            Some(pid) => vec![pages::of(pid)?],
+            None => pages::running()?,
+        };
+        let programs: Vec<Program> = pages.iter().map(Program::of).collect();
+        drop(pages);
+        output::print(self.format, &programs, || {
+            if programs.is_empty() {
+                return "no program is under injection\n".into();
+            }
+            programs.iter().map(Program::text).collect()
+        })?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Program {
+    fn of(page: &Attached) -> Self {
+        let identity = page.identity();
+        let (settings, table) = page.settings();
+        let totals = page.totals();
+        let entries: Vec<f64> = table
+            .entries
+            .iter()
+            .map(|&entry| f64::from(entry))
+            .collect();
+        let mean = |sum: u64| sum as f64 / totals.delays.max(1) as f64;
+        Program {
+            pid: identity.pid,
+            program: identity.program,
+            rank: identity.rank,
+            hooks: HookFamily::ALL
+                .iter()
+                .filter(|family| identity.hooks & family.bit() != 0)
+                .map(|family| family.name())
+                .collect(),
+            settings,
+            table: table.origin,
+            table_mean: summary::mean(&entries).unwrap_or(0.0),
+            calls: Hook::ALL
+                .iter()
+                .map(|hook| (hook.name(), totals.calls[*hook as usize]))
+                .filter(|&(_, calls)| calls > 0)
+                .collect(),
+            delays: totals.delays,
+            asked_mean_ns: mean(totals.asked_ns),
+            achieved_mean_ns: mean(totals.achieved_ns),
+            late_max_ns: totals.late_max_ns,
+            send_errors: totals.send_errors,
+        }
+    }
+
+    fn text(&self) -> String {
+        let calls: Vec<String> = self
+            .calls
+            .iter()
+            .map(|(hook, calls)| format!("{hook} {calls}"))
+            .collect();
+        format!(
+            "{} {}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {:.3} us, \
+             achieved {:.3} us, worst late by {:.3} us\n",
+            self.pid,
+            self.program,
+            if self.settings.enabled { "on" } else { "off" },
+            self.settings.mode.name(),
+            self.hooks.join(", "),
+            self.settings.seed,
+            self.table,
+            if calls.is_empty() {
+                "none yet".into()
+            } else {
+                calls.join(", ")
+            },
+            self.delays,
+            self.asked_mean_ns / 1e3,
+            self.achieved_mean_ns / 1e3,
+            self.late_max_ns as f64 / 1e3,
+        )
+    }
+}
