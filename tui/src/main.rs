@@ -7,6 +7,7 @@ mod commands;
 mod files;
 mod outcome;
 mod output;
+mod peer;
 
 use std::process::ExitCode;
 

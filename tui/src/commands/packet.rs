@@ -1,12 +1,223 @@
-//! `jitterlab packet`.
+//! `jitterlab packet`: the packet suite.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use jitterlab_experiment::samples;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
+use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::{Error, server};
 
 use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::peer::{self, Peer};
 
 /// The verbs of `jitterlab packet`.
 #[derive(clap::Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Measure a case
+    Run(Run),
+    /// Be the other end of a case
+    Serve(Serve),
+}
 
-/// Runs it.
+/// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
-    match command {}
+    match command {
+        Command::Run(options) => options.run(),
+        Command::Serve(options) => options.run(),
+    }
+}
+
+/// The port of `packet serve` where none is given.
+const PORT: u16 = 7411;
+
+/// The cases.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Case {
+    /// Ping-pong: the round-trip time of one message at a time
+    Rtt,
+}
+
+/// Options of `packet run`.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("length").args(["iterations", "duration"])))]
+#[command(group(clap::ArgGroup::new("warm").args(["warmup", "warmup_iterations"])))]
+pub struct Run {
+    /// What to measure
+    #[arg(long, value_enum)]
+    case: Case,
+    /// udp or tcp
+    #[arg(long)]
+    transport: Transport,
+    /// Size of a message
+    #[arg(long, default_value = "64B")]
+    size: Bytes,
+    /// Messages to measure [default: 100000]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 27))]
+    iterations: Option<u64>,
+    /// Time to measure for
+    #[arg(long)]
+    duration: Option<Nanos>,
+    /// Time to warm up for; what is measured in it is discarded [default: 200ms]
+    #[arg(long)]
+    warmup: Option<Nanos>,
+    /// Messages to warm up with
+    #[arg(long)]
+    warmup_iterations: Option<u64>,
+    /// A message without an answer after this time is lost
+    #[arg(long, default_value = "100ms")]
+    timeout: Nanos,
+    /// block: sleep until an answer comes; poll: hold the CPU and ask
+    #[arg(long, default_value = "block")]
+    wait: Wait,
+    /// HOST or HOST:PORT of a `packet serve`; without it, one is started on this machine
+    #[arg(long)]
+    to: Option<String>,
+    /// Stay on this CPU
+    #[arg(long)]
+    cpu: Option<usize>,
+    /// Keep the server that is started on this CPU
+    #[arg(long)]
+    server_cpu: Option<usize>,
+    /// Write every sample to this file: Parquet, or text if its name ends in .csv
+    #[arg(long)]
+    samples: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Run {
+    fn run(self) -> Result<Exit, Failure> {
+        if self.timeout.0 < 1_000 {
+            return Err(Failure::input("--timeout has to be at least 1us"));
+        }
+        let options = Rtt {
+            transport: self.transport,
+            size: self.size,
+            wait: self.wait,
+            warmup: match self.warmup_iterations {
+                Some(count) => Length::Messages(count),
+                None => Length::Time(self.warmup.unwrap_or(Nanos(200_000_000))),
+            },
+            length: match self.duration {
+                Some(time) => Length::Time(time),
+                None => Length::Messages(self.iterations.unwrap_or(100_000)),
+            },
+            timeout: self.timeout,
+        };
+        let Case::Rtt = self.case;
+        let peer = Peer::new(self.to.as_deref(), PORT, &self.serve())?;
+        pin(self.cpu)?;
+        let outcome = options.run(peer.address()).map_err(|error| match error {
+            Error::Size { .. } => Failure::input(error),
+            _ => Failure::run(error),
+        })?;
+        drop(peer);
+        let report = Report::of(&options, &outcome).map_err(Failure::run)?;
+        if let Some(path) = &self.samples {
+            let notes = [
+                (
+                    "meaning",
+                    "RTT, ns, in the order of measurement".to_string(),
+                ),
+                ("case", report.case.to_string()),
+                ("transport", report.transport.to_string()),
+                ("size", report.size.to_string()),
+            ];
+            samples::write(path, &outcome.samples, &notes).map_err(Failure::input)?;
+        }
+        output::print(self.format, &report, || text(&report))?;
+        Ok(Exit::Done)
+    }
+
+    /// The arguments of the server that is started.
+    fn serve(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = ["packet", "serve", "--transport", self.transport.name()]
+            .map(String::from)
+            .to_vec();
+        arguments.extend(["--wait".into(), self.wait.name().into()]);
+        if let Some(cpu) = self.server_cpu {
+            arguments.extend(["--cpu".into(), cpu.to_string()]);
+        }
+        arguments
+    }
+}
+
+fn text(report: &Report) -> String {
+    let rtt = &report.rtt_ns;
+    let us = |ns: f64| format!("{:.3}", ns / 1e3);
+    format!(
+        "ping-pong over {}, {} B, {}: {} round trips, {} lost, {} reordered, {} duplicates\n\
+         RTT in us: least {}, median {}, mean {}, std {}, 90 % {}, 99 % {}, 99.9 % {}, greatest {}\n\
+         one-way (half the RTT), median: {} us\n\
+         clock: a reading takes {:.1} ns\n",
+        report.transport,
+        report.size,
+        report.wait.name(),
+        rtt.n,
+        report.lost,
+        report.reordered,
+        report.duplicates,
+        us(rtt.min),
+        us(rtt.median),
+        us(rtt.mean),
+        us(rtt.std),
+        us(rtt.p90),
+        us(rtt.p99),
+        us(rtt.p999),
+        us(rtt.max),
+        us(report.one_way_median_ns),
+        report.clock_read_ns,
+    )
+}
+
+/// Options of `packet serve`.
+#[derive(clap::Args)]
+pub struct Serve {
+    /// udp or tcp
+    #[arg(long)]
+    transport: Transport,
+    /// Address to listen on; port 0 chooses a free one
+    #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
+    bind: SocketAddr,
+    /// block: sleep until a message comes; poll: hold the CPU and ask
+    #[arg(long, default_value = "block")]
+    wait: Wait,
+    /// Stay on this CPU
+    #[arg(long)]
+    cpu: Option<usize>,
+    /// End when stdin does
+    #[arg(long)]
+    until_stdin_closes: bool,
+}
+
+impl Serve {
+    fn run(self) -> Result<Exit, Failure> {
+        pin(self.cpu)?;
+        if self.until_stdin_closes {
+            peer::end_with_stdin();
+        }
+        server::serve(self.transport, self.bind, self.wait, |address| {
+            // A starter that does not read on still is served.
+            let _ = server::announce(address);
+        })
+        .map_err(Failure::run)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Keeps the calling thread on a CPU.
+pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
+    let Some(id) = cpu else {
+        return Ok(());
+    };
+    if core_affinity::set_for_current(core_affinity::CoreId { id }) {
+        Ok(())
+    } else {
+        Err(Failure::input(format!(
+            "cannot stay on CPU {id}: this machine has none of that number, or it is not allowed"
+        )))
+    }
 }

@@ -1,0 +1,3 @@
+//! The cases, a file each.
+
+pub mod rtt;

@@ -1,0 +1,303 @@
+//! `rtt`: ping-pong. One message is under way at a time; a sample is the time from just before it
+//! is sent to just after its answer was received.
+
+use std::net::SocketAddr;
+
+use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use crate::Error;
+use crate::transport::{Connection, Transport, Wait};
+
+/// How long something goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// For so many messages.
+    Messages(u64),
+    /// For so long.
+    Time(Nanos),
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Rtt {
+    /// Over what.
+    pub transport: Transport,
+    /// Size of the message and of its answer.
+    pub size: Bytes,
+    /// How answers are waited for.
+    pub wait: Wait,
+    /// What is discarded at the beginning.
+    pub warmup: Length,
+    /// What is measured.
+    pub length: Length,
+    /// A message without an answer after this time is lost.
+    pub timeout: Nanos,
+}
+
+/// What was measured. Every sample is there, in the order in which they were taken.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// RTT of each answered message, in nanoseconds.
+    pub samples: Vec<u64>,
+    /// Messages without an answer.
+    pub lost: u64,
+    /// Answers that came after the next message had been sent.
+    pub reordered: u64,
+    /// Answers that came twice.
+    pub duplicates: u64,
+    /// Messages of the warm-up.
+    pub discarded: u64,
+}
+
+/// As many messages in a row without an answer end the run: nobody is there any more.
+const SILENCE: u64 = 20;
+/// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
+const MOST_SAMPLES: u64 = 1 << 27;
+
+impl Rtt {
+    /// Measures against the server at `address`.
+    ///
+    /// # Errors
+    /// The size does not fit the transport, nobody answers, or the peer goes away.
+    pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
+        let sizes = self.transport.sizes();
+        if !sizes.contains(&self.size.0) {
+            return Err(Error::Size {
+                transport: self.transport,
+                size: self.size.0,
+                least: *sizes.start(),
+                most: *sizes.end(),
+            });
+        }
+        let size = self.size.0 as usize;
+        let timeout = self.timeout.as_duration();
+        let connection = self.transport.connect(address, size, self.wait, timeout)?;
+        let mut pinger = Pinger::new(connection, self, Clock::global());
+        let discarded = pinger.run(self.warmup, &mut Vec::new())?;
+        pinger.counts = Counts::default();
+        let mut ticks = touched_memory(self.length);
+        pinger.run(self.length, &mut ticks)?;
+        if ticks.is_empty() {
+            return Err(Error::NoSamples);
+        }
+        let clock = pinger.clock;
+        Ok(Outcome {
+            samples: ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect(),
+            lost: pinger.counts.lost,
+            reordered: pinger.counts.reordered,
+            duplicates: pinger.counts.duplicates,
+            discarded,
+        })
+    }
+}
+
+/// An empty vector whose memory has been written to, so that no page fault is measured.
+fn touched_memory(length: Length) -> Vec<u64> {
+    let capacity = match length {
+        Length::Messages(count) => count,
+        Length::Time(time) => time.0 / 2_000 + 1_000,
+    };
+    let mut memory = vec![u64::MAX; capacity.min(MOST_SAMPLES) as usize];
+    memory.clear();
+    memory
+}
+
+#[derive(Default)]
+struct Counts {
+    lost: u64,
+    reordered: u64,
+    duplicates: u64,
+}
+
+struct Pinger<'a> {
+    connection: Box<dyn Connection>,
+    options: &'a Rtt,
+    clock: &'a Clock,
+    message: Vec<u8>,
+    answer: Vec<u8>,
+    sequence: u64,
+    answered: u64,
+    silent: u64,
+    counts: Counts,
+    /// Sequence numbers that have been given up.
+    missing: Vec<u64>,
+}
+
+impl<'a> Pinger<'a> {
+    fn new(connection: Box<dyn Connection>, options: &'a Rtt, clock: &'a Clock) -> Self {
+        let size = options.size.0 as usize;
+        Pinger {
+            connection,
+            options,
+            clock,
+            message: vec![0x6a; size],
+            answer: vec![0; size],
+            sequence: 0,
+            answered: 0,
+            silent: 0,
+            counts: Counts::default(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Pings for `length`, keeps round trips in `ticks` (as many as it has room for, if it has
+    /// any), gives the number of messages sent.
+    fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<u64, Error> {
+        let (count, time) = match length {
+            Length::Messages(count) => (count, u64::MAX),
+            Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
+        };
+        let keep = ticks.capacity() > 0;
+        let start = self.clock.now();
+        let mut sent = 0;
+        while sent < count {
+            let round_trip = self.ping()?;
+            sent += 1;
+            if let Some((begin, end)) = round_trip {
+                if keep {
+                    ticks.push(end - begin);
+                    if ticks.len() == ticks.capacity() {
+                        break;
+                    }
+                }
+                if end - start >= time {
+                    break;
+                }
+            } else if self.clock.now() - start >= time {
+                break;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// One message and its answer: when it was sent and when the answer was there.
+    #[inline]
+    fn ping(&mut self) -> Result<Option<(u64, u64)>, Error> {
+        self.sequence += 1;
+        let sequence = self.sequence.to_le_bytes();
+        // Shorter messages, which only TCP carries, need no number: a stream keeps the order.
+        let numbered = self.message.len() >= sequence.len();
+        if numbered {
+            self.message[..8].copy_from_slice(&sequence);
+        }
+        let begin = self.clock.now();
+        self.connection
+            .send(&self.message)
+            .map_err(|source| self.gone(source))?;
+        loop {
+            match self.connection.receive(&mut self.answer) {
+                Ok(true) => {
+                    let end = self.clock.now();
+                    if !numbered || self.answer[..8] == sequence {
+                        self.answered += 1;
+                        self.silent = 0;
+                        return Ok(Some((begin, end)));
+                    }
+                    self.stray();
+                }
+                Ok(false) => return self.give_up().map(|()| None),
+                Err(source) => return Err(self.gone(source)),
+            }
+        }
+    }
+
+    fn gone(&self, source: std::io::Error) -> Error {
+        Error::PeerGone {
+            answered: self.answered,
+            source,
+        }
+    }
+
+    /// An answer to another message than the last.
+    #[cold]
+    fn stray(&mut self) {
+        let number = self
+            .answer
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        if let Some(index) = self.missing.iter().position(|&missing| missing == number) {
+            self.missing.swap_remove(index);
+            self.counts.reordered += 1;
+            self.counts.lost = self.counts.lost.saturating_sub(1);
+        } else {
+            self.counts.duplicates += 1;
+        }
+    }
+
+    /// No answer in time.
+    #[cold]
+    fn give_up(&mut self) -> Result<(), Error> {
+        self.counts.lost += 1;
+        self.silent += 1;
+        self.missing.push(self.sequence);
+        if self.silent >= SILENCE {
+            return Err(Error::Silence {
+                lost: self.silent,
+                timeout: self.options.timeout,
+                answered: self.answered,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A run in the form that is printed and stored. Times in nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `rtt`.
+    pub case: &'static str,
+    /// Over what.
+    pub transport: Transport,
+    /// Size of a message in bytes.
+    pub size: u64,
+    /// How answers were waited for.
+    pub wait: Wait,
+    /// Messages that were discarded as warm-up.
+    pub discarded: u64,
+    /// Messages without an answer.
+    pub lost: u64,
+    /// Answers that came after the next message had been sent.
+    pub reordered: u64,
+    /// Answers that came twice.
+    pub duplicates: u64,
+    /// Round trips.
+    pub rtt_ns: Summary,
+    /// Half the median round trip.
+    pub one_way_median_ns: f64,
+    /// What they were measured with.
+    pub clock: Source,
+    /// Time that one reading takes.
+    pub clock_read_ns: f64,
+    /// Smallest step between two readings.
+    pub clock_resolution_ns: f64,
+}
+
+impl Report {
+    /// Of a finished run.
+    ///
+    /// # Errors
+    /// There is no sample.
+    pub fn of(options: &Rtt, outcome: &Outcome) -> Result<Self, Error> {
+        let samples: Vec<f64> = outcome.samples.iter().map(|&ns| ns as f64).collect();
+        let rtt_ns = Summary::of(&samples).map_err(|_| Error::NoSamples)?;
+        let clock = Clock::global();
+        Ok(Report {
+            case: "rtt",
+            transport: options.transport,
+            size: options.size.0,
+            wait: options.wait,
+            discarded: outcome.discarded,
+            lost: outcome.lost,
+            reordered: outcome.reordered,
+            duplicates: outcome.duplicates,
+            one_way_median_ns: rtt_ns.median / 2.0,
+            rtt_ns,
+            clock: clock.source(),
+            clock_read_ns: clock.read_cost_ns(),
+            clock_resolution_ns: clock.resolution_ns(),
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! The other end of a case: it sends every message back.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use crate::Error;
+use crate::transport::{Transport, Wait};
+
+/// Serves until the process ends. `ready` is told the address that is listened on.
+///
+/// # Errors
+/// The address cannot be listened on, or the system fails.
+pub fn serve(
+    transport: Transport,
+    address: SocketAddr,
+    wait: Wait,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Error> {
+    let failed = |source| Error::Listen { address, source };
+    let mut listener = transport.listen(address, wait)?;
+    ready(listener.address().map_err(failed)?);
+    listener.serve().map_err(failed)
+}
+
+/// What a server says on stdout when it is ready: `{"listening":"127.0.0.1:7411"}`.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn announce(address: SocketAddr) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "{{\"listening\":\"{address}\"}}")?;
+    out.flush()
+}

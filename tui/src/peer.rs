@@ -1,0 +1,131 @@
+//! The other end of a measurement: a server of ours that is there, or one that is started for it.
+
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use jitterlab_injector::environment;
+use serde::Deserialize;
+
+use crate::outcome::Failure;
+
+/// The other end.
+pub enum Peer {
+    /// It was there.
+    Existing(SocketAddr),
+    /// It was started, and ends with this value.
+    Started(Server),
+}
+
+/// A server that was started; it ends when its stdin does.
+pub struct Server {
+    address: SocketAddr,
+    child: Child,
+    stdin: Option<ChildStdin>,
+}
+
+/// What a server prints when it is ready.
+#[derive(Deserialize)]
+struct Ready {
+    listening: SocketAddr,
+}
+
+impl Peer {
+    /// The peer that `to` names.
+    ///
+    /// Without `to`, and with a loopback host without a port, one is started on that address by
+    /// `serve`, the arguments of `jitterlab` that make a server. Otherwise one has to be there;
+    /// `port` is the one to expect it on.
+    pub fn new(to: Option<&str>, port: u16, serve: &[String]) -> Result<Self, Failure> {
+        let Some(to) = to else {
+            return start(Ipv4Addr::LOCALHOST.into(), serve);
+        };
+        if let Ok(address) = to.parse::<SocketAddr>() {
+            return Ok(Peer::Existing(address));
+        }
+        let with_port = to
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+            && to.parse::<IpAddr>().is_err();
+        let address = if with_port {
+            resolve(to)?
+        } else {
+            resolve((to, port)).map_err(|_| unknown(to))?
+        };
+        if !with_port && address.ip().is_loopback() {
+            return start(address.ip(), serve);
+        }
+        Ok(Peer::Existing(address))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        match self {
+            Peer::Existing(address) => *address,
+            Peer::Started(server) => server.address,
+        }
+    }
+}
+
+fn resolve(name: impl ToSocketAddrs + std::fmt::Debug) -> Result<SocketAddr, Failure> {
+    name.to_socket_addrs()
+        .ok()
+        .and_then(|mut addresses| addresses.next())
+        .ok_or_else(|| unknown(&format!("{name:?}")))
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::input(format!(
+        "{name} is not a host or HOST:PORT that can be resolved"
+    ))
+}
+
+/// A process of its own, so that what is injected into this one does not reach it.
+fn start(ip: IpAddr, serve: &[String]) -> Result<Peer, Failure> {
+    let program = std::env::current_exe().map_err(Failure::run)?;
+    let mut command = Command::new(program);
+    command
+        .args(serve)
+        .args([
+            "--bind",
+            &SocketAddr::new(ip, 0).to_string(),
+            "--until-stdin-closes",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    if std::env::var_os(environment::TABLE).is_some() {
+        command.env_remove("LD_PRELOAD");
+    }
+    let mut child = command.spawn().map_err(Failure::run)?;
+    let stdin = child.stdin.take();
+    let mut line = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .map_err(Failure::run)?;
+    }
+    let ready: Ready = serde_json::from_str(&line).map_err(|_| {
+        let _ = child.wait();
+        Failure::run("the server that was started for this measurement did not come up")
+    })?;
+    Ok(Peer::Started(Server {
+        address: ready.listening,
+        child,
+        stdin,
+    }))
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends this process when its stdin does: whoever started it has gone.
+pub fn end_with_stdin() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
+}
