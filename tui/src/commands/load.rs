@@ -1,12 +1,163 @@
-//! `jitterlab load`.
+//! `jitterlab load`: background load on the network.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_load::sender::{Load, Produced};
+use jitterlab_load::sink;
+use jitterlab_packet::server::announce;
+use jitterlab_packet::transport::Transport;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::packet::pin;
 use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::peer::{self, Peer};
 
 /// The verbs of `jitterlab load`.
 #[derive(clap::Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Send at a share of the bandwidth, with random gaps
+    Run(Run),
+    /// Take and count what is sent
+    Serve(Serve),
+}
 
-/// Runs it.
+/// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
-    match command {}
+    match command {
+        Command::Run(options) => options.run(),
+        Command::Serve(options) => options.run(),
+    }
+}
+
+/// The port of `load serve` where none is given.
+const PORT: u16 = 7412;
+
+/// Options of `load run`.
+#[derive(clap::Args)]
+pub struct Run {
+    /// udp or tcp
+    #[arg(long)]
+    transport: Transport,
+    /// Share of the one-way bandwidth, 0 to 100 %
+    #[arg(long)]
+    level: Percent,
+    /// HOST or HOST:PORT of a `load serve`; without it, one is started on this machine
+    #[arg(long)]
+    to: Option<String>,
+    /// For how long
+    #[arg(long, default_value = "10s")]
+    duration: Nanos,
+    /// Size of a message
+    #[arg(long, default_value = "1400B")]
+    message: Bytes,
+    /// One-way bandwidth, a second; it is measured if it is not given
+    #[arg(long, value_name = "BYTES")]
+    bandwidth: Option<Bytes>,
+    /// Seed of the gaps
+    #[arg(long, default_value_t = 5489)]
+    seed: u64,
+    /// Stay on this CPU
+    #[arg(long)]
+    cpu: Option<usize>,
+    /// Keep the sink that is started on this CPU
+    #[arg(long)]
+    server_cpu: Option<usize>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Run {
+    fn run(self) -> Result<Exit, Failure> {
+        let sizes = self.transport.sizes();
+        if !sizes.contains(&self.message.0) {
+            return Err(Failure::input(format!(
+                "--message has to be {} to {} bytes over {}",
+                sizes.start(),
+                sizes.end(),
+                self.transport
+            )));
+        }
+        if self.bandwidth == Some(Bytes(0)) {
+            return Err(Failure::input("--bandwidth has to be above 0"));
+        }
+        let load = Load {
+            transport: self.transport,
+            message: self.message,
+            level: self.level,
+            duration: self.duration,
+            bandwidth: self.bandwidth.map(|bytes| bytes.0 as f64),
+            seed: self.seed,
+        };
+        let mut serve = vec!["load".to_string(), "serve".into()];
+        if let Some(cpu) = self.server_cpu {
+            serve.extend(["--cpu".into(), cpu.to_string()]);
+        }
+        let peer = Peer::new(self.to.as_deref(), PORT, &serve)?;
+        pin(self.cpu)?;
+        // Whoever stops the load is still told what it was.
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
+        }
+        let produced = load.run(peer.address(), &stop).map_err(Failure::run)?;
+        drop(peer);
+        output::print(self.format, &produced, || text(&produced))?;
+        Ok(Exit::Done)
+    }
+}
+
+fn text(produced: &Produced) -> String {
+    format!(
+        "load over {}, {} B messages: {:.1} % asked, {:.1} % produced of {:.1} MB/s ({})\n\
+         {} messages sent in {:.3} s, {} arrived, {} lost, {} refused; longest gap {:.1} us\n",
+        produced.transport,
+        produced.message,
+        produced.level,
+        produced.produced_level,
+        produced.bandwidth / 1e6,
+        if produced.bandwidth_measured {
+            "measured"
+        } else {
+            "given"
+        },
+        produced.sent_messages,
+        produced.seconds,
+        produced.received_messages,
+        produced.lost_messages,
+        produced.refused_messages,
+        produced.longest_gap_ns as f64 / 1e3,
+    )
+}
+
+/// Options of `load serve`.
+#[derive(clap::Args)]
+pub struct Serve {
+    /// Address to listen on; port 0 chooses a free one
+    #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
+    bind: SocketAddr,
+    /// Stay on this CPU
+    #[arg(long)]
+    cpu: Option<usize>,
+    /// End when stdin does
+    #[arg(long)]
+    until_stdin_closes: bool,
+}
+
+impl Serve {
+    fn run(self) -> Result<Exit, Failure> {
+        pin(self.cpu)?;
+        if self.until_stdin_closes {
+            peer::end_with_stdin();
+        }
+        sink::serve(self.bind, |address| {
+            // A starter that does not read on still is served.
+            let _ = announce(address);
+        })
+        .map_err(Failure::run)?;
+        Ok(Exit::Done)
+    }
 }

@@ -1,0 +1,71 @@
+//! What sender and sink say to each other, over a TCP connection beside the load: one line of JSON
+//! each way at a time.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use jitterlab_packet::transport::Transport;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What the sender asks.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Ask {
+    /// Make a place for messages to arrive at.
+    Open { transport: Transport, message: u64 },
+    /// Say what has arrived.
+    Count,
+}
+
+/// Where messages may arrive.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Opened {
+    pub(crate) port: u16,
+}
+
+/// What has arrived since the place was opened.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct Arrived {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A line is shorter than this; who sends a longer one is something else.
+const LONGEST: u64 = 4096;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) struct Line {
+    stream: BufReader<TcpStream>,
+}
+
+impl Line {
+    pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Line {
+            stream: BufReader::new(stream),
+        })
+    }
+
+    /// Gives up on an answer that does not come.
+    pub(crate) fn impatient(self) -> io::Result<Self> {
+        self.stream.get_ref().set_read_timeout(Some(PATIENCE))?;
+        Ok(self)
+    }
+
+    pub(crate) fn say(&mut self, what: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_string(what)?;
+        line.push('\n');
+        self.stream.get_mut().write_all(line.as_bytes())
+    }
+
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> io::Result<T> {
+        let mut line = String::new();
+        io::Read::take(&mut self.stream, LONGEST).read_line(&mut line)?;
+        if line.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}

@@ -1,0 +1,38 @@
+use std::net::SocketAddr;
+
+use thiserror::Error as ThisError;
+
+/// Why there is no load.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// Nobody is there to take it.
+    #[error("no sink answers at {address}; start `jitterlab load serve --bind {address}` there")]
+    NoSink {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The sink was there and is gone, or is something else.
+    #[error("the sink at {address} stopped answering")]
+    SinkGone {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Nothing arrived when the bandwidth was measured.
+    #[error("nothing arrived at {address} while the bandwidth was measured")]
+    NoBandwidth {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,281 @@
+//! The sender: Algorithm 3, and the measurement of the bandwidth that its level is a share of.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_packet::transport::Transport;
+use serde::Serialize;
+
+use crate::Error;
+use crate::bucket::{Bucket, Gaps};
+use crate::control::{Arrived, Ask, Line, Opened};
+
+/// The load that is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Over what.
+    pub transport: Transport,
+    /// Size of a message.
+    pub message: Bytes,
+    /// Share of the bandwidth.
+    pub level: Percent,
+    /// For how long.
+    pub duration: Nanos,
+    /// One-way bandwidth in bytes a second; measured first where it is not known.
+    pub bandwidth: Option<f64>,
+    /// Seed of the gaps.
+    pub seed: u64,
+}
+
+/// The load that was produced.
+#[derive(Debug, Clone, Serialize)]
+pub struct Produced {
+    /// Over what.
+    pub transport: Transport,
+    /// Size of a message in bytes.
+    pub message: u64,
+    /// The level asked for, in percent.
+    pub level: f64,
+    /// The level produced: what arrived, in percent of the bandwidth.
+    pub produced_level: f64,
+    /// One-way bandwidth in bytes a second.
+    pub bandwidth: f64,
+    /// Whether the bandwidth was measured, or given.
+    pub bandwidth_measured: bool,
+    /// For how long, in seconds.
+    pub seconds: f64,
+    /// Messages sent.
+    pub sent_messages: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Messages that arrived.
+    pub received_messages: u64,
+    /// Bytes that arrived.
+    pub received_bytes: u64,
+    /// Messages that did not.
+    pub lost_messages: u64,
+    /// Messages that the sender's system refused.
+    pub refused_messages: u64,
+    /// The longest time between two messages, in nanoseconds.
+    pub longest_gap_ns: u64,
+}
+
+/// How long the bandwidth is measured.
+const MEASURE: Nanos = Nanos(500_000_000);
+/// A gap longer than this is slept through, but for its end: the CPU may be needed by whoever is
+/// to suffer from the load, not from its generator.
+const LONG_GAP_NS: f64 = 200_000.0;
+const AWAKE_NS: f64 = 100_000.0;
+
+/// Where the messages go.
+enum Way {
+    Udp(UdpSocket),
+    Tcp(TcpStream),
+}
+
+impl Way {
+    /// Sends a message; `false` if the system refused it.
+    fn send(&mut self, message: &[u8]) -> io::Result<bool> {
+        let outcome = match self {
+            Way::Udp(socket) => socket.send(message).map(drop),
+            Way::Tcp(stream) => stream.write_all(message),
+        };
+        match outcome {
+            Ok(()) => Ok(true),
+            // A full queue on the way out is the load that was asked for.
+            Err(error) if error.raw_os_error() == Some(105) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A sink, and what it has counted.
+struct Sink {
+    address: SocketAddr,
+    line: Line,
+}
+
+impl Sink {
+    fn connect(address: SocketAddr) -> Result<Self, Error> {
+        let no_sink = |source| Error::NoSink { address, source };
+        let stream =
+            TcpStream::connect_timeout(&address, Duration::from_secs(2)).map_err(no_sink)?;
+        let line = Line::new(stream)
+            .and_then(Line::impatient)
+            .map_err(no_sink)?;
+        Ok(Sink { address, line })
+    }
+
+    fn gone(&self) -> impl Fn(io::Error) -> Error + use<> {
+        let address = self.address;
+        move |source| Error::SinkGone { address, source }
+    }
+
+    fn open(&mut self, transport: Transport, message: u64) -> Result<Way, Error> {
+        let gone = self.gone();
+        self.line
+            .say(&Ask::Open { transport, message })
+            .map_err(&gone)?;
+        let Opened { port } = self.line.hear().map_err(&gone)?;
+        let place = SocketAddr::new(self.address.ip(), port);
+        match transport {
+            Transport::Udp => {
+                let any: SocketAddr = match place {
+                    SocketAddr::V4(_) => ([0; 4], 0).into(),
+                    SocketAddr::V6(_) => ([0; 16], 0).into(),
+                };
+                let socket = UdpSocket::bind(any).map_err(&gone)?;
+                socket.connect(place).map_err(&gone)?;
+                Ok(Way::Udp(socket))
+            }
+            Transport::Tcp => TcpStream::connect(place)
+                .and_then(|stream| stream.set_nodelay(true).map(|()| Way::Tcp(stream)))
+                .map_err(gone),
+        }
+    }
+
+    fn count(&mut self) -> Result<Arrived, Error> {
+        let gone = self.gone();
+        self.line.say(&Ask::Count).map_err(&gone)?;
+        self.line.hear().map_err(gone)
+    }
+
+    /// What has arrived once everything that is under way has: two counts that agree.
+    fn count_of_all(&mut self, sent: u64) -> Result<Arrived, Error> {
+        const COUNTS: usize = 20;
+        let mut last = self.count()?;
+        for _ in 0..COUNTS {
+            if last.messages >= sent {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            let next = self.count()?;
+            if next.messages == last.messages {
+                break;
+            }
+            last = next;
+        }
+        Ok(last)
+    }
+}
+
+#[derive(Default)]
+struct Sent {
+    messages: u64,
+    refused: u64,
+    longest_gap: u64,
+    ticks: u64,
+}
+
+impl Load {
+    /// Produces the load, until its time is over or `stop` is set.
+    ///
+    /// # Errors
+    /// There is no sink at `address`, it goes away, or the bandwidth is wanted and nothing arrives.
+    pub fn run(&self, address: SocketAddr, stop: &AtomicBool) -> Result<Produced, Error> {
+        let clock = Clock::global();
+        let mut sink = Sink::connect(address)?;
+        let bandwidth = match self.bandwidth {
+            Some(bandwidth) => bandwidth,
+            None => self.measure(&mut sink, stop)?,
+        };
+        let mut way = sink.open(self.transport, self.message.0)?;
+        let sent = if self.level.value() == 0.0 {
+            wait(self.duration, stop)
+        } else {
+            let message_ns = self.message.0 as f64 / bandwidth * 1e9;
+            let gaps = Gaps::new(self.seed, message_ns / self.level.fraction());
+            self.send_by(&mut way, Bucket::new(gaps), stop)
+                .map_err(sink.gone())?
+        };
+        let arrived = sink.count_of_all(sent.messages)?;
+        let seconds = clock.ticks_to_ns_f64(sent.ticks) / 1e9;
+        Ok(Produced {
+            transport: self.transport,
+            message: self.message.0,
+            level: self.level.value(),
+            produced_level: 100.0 * arrived.bytes as f64 / seconds / bandwidth,
+            bandwidth,
+            bandwidth_measured: self.bandwidth.is_none(),
+            seconds,
+            sent_messages: sent.messages,
+            sent_bytes: sent.messages * self.message.0,
+            received_messages: arrived.messages,
+            received_bytes: arrived.bytes,
+            lost_messages: sent.messages.saturating_sub(arrived.messages),
+            refused_messages: sent.refused,
+            longest_gap_ns: clock.ticks_to_ns(sent.longest_gap),
+        })
+    }
+
+    /// Algorithm 3.
+    fn send_by(&self, way: &mut Way, mut bucket: Bucket, stop: &AtomicBool) -> io::Result<Sent> {
+        let clock = Clock::global();
+        let message = vec![0x6c; self.message.0 as usize];
+        let duration = clock.ns_to_ticks(self.duration.0);
+        let start = clock.now();
+        let (mut last, mut last_sent) = (start, start);
+        let mut sent = Sent::default();
+        while last - start < duration && !stop.load(Ordering::Relaxed) {
+            if bucket.take() {
+                if way.send(&message)? {
+                    sent.messages += 1;
+                } else {
+                    sent.refused += 1;
+                }
+                sent.longest_gap = sent.longest_gap.max(last - last_sent);
+                last_sent = last;
+            } else if bucket.wait_ns() > LONG_GAP_NS {
+                let left = clock.ticks_to_ns_f64(duration - (last - start));
+                let nap = (bucket.wait_ns() - AWAKE_NS).min(left);
+                std::thread::sleep(Duration::from_nanos(nap as u64));
+            }
+            let now = clock.now();
+            bucket.fill(clock.ticks_to_ns_f64(now - last));
+            last = now;
+        }
+        sent.ticks = last - start;
+        Ok(sent)
+    }
+
+    /// The one-way bandwidth in bytes a second: flat out for half a second, as it arrives.
+    fn measure(&self, sink: &mut Sink, stop: &AtomicBool) -> Result<f64, Error> {
+        let mut way = sink.open(self.transport, self.message.0)?;
+        let clock = Clock::global();
+        let message = vec![0x6c; self.message.0 as usize];
+        let start = clock.now();
+        let end = start + clock.ns_to_ticks(MEASURE.0);
+        let mut messages = 0;
+        while clock.now() < end && !stop.load(Ordering::Relaxed) {
+            messages += u64::from(way.send(&message).map_err(sink.gone())?);
+        }
+        let arrived = sink.count_of_all(messages)?;
+        let seconds = clock.ticks_to_ns_f64(clock.now() - start) / 1e9;
+        if arrived.bytes == 0 {
+            return Err(Error::NoBandwidth {
+                address: sink.address,
+            });
+        }
+        Ok(arrived.bytes as f64 / seconds)
+    }
+}
+
+/// Level 0: nothing is sent for the time.
+fn wait(duration: Nanos, stop: &AtomicBool) -> Sent {
+    let clock = Clock::global();
+    let start = clock.now();
+    let end = start + clock.ns_to_ticks(duration.0);
+    while clock.now() < end && !stop.load(Ordering::Relaxed) {
+        let left = clock.ticks_to_ns(end.saturating_sub(clock.now()));
+        std::thread::sleep(Duration::from_nanos(left.min(50_000_000)));
+    }
+    Sent {
+        ticks: clock.now() - start,
+        ..Sent::default()
+    }
+}
