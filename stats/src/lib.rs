@@ -14,6 +14,7 @@ pub mod hodges_lehmann;
 pub mod holm;
 pub mod ks;
 pub mod mann_whitney;
+pub mod repeated;
 mod sort;
 mod special;
 pub mod summary;

@@ -1,0 +1,328 @@
+//! Intervals for experiments in which a condition is measured in several runs: what varies from
+//! run to run counts, however many samples a run has.
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::bootstrap::{Bootstrap, Interval};
+use crate::error::{Error, check, check_level};
+use crate::special::two_sided_t;
+use crate::summary;
+
+/// Number, mean and sum of squared deviations of some samples; two of them can be merged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moments {
+    n: f64,
+    mean: f64,
+    m2: f64,
+}
+
+impl Moments {
+    /// Of no samples.
+    pub const NONE: Moments = Moments {
+        n: 0.0,
+        mean: 0.0,
+        m2: 0.0,
+    };
+
+    /// Of samples that are finite.
+    pub fn of(samples: &[f64]) -> Self {
+        let n = samples.len() as f64;
+        if samples.is_empty() {
+            return Moments::NONE;
+        }
+        let mean = samples.iter().sum::<f64>() / n;
+        let m2 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
+        Moments { n, mean, m2 }
+    }
+
+    /// Of the samples of both (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample
+    /// variance", equation 2.1).
+    pub fn merged(self, other: Moments) -> Moments {
+        let n = self.n + other.n;
+        if n == 0.0 {
+            return Moments::NONE;
+        }
+        let difference = other.mean - self.mean;
+        Moments {
+            n,
+            mean: self.mean + difference * other.n / n,
+            m2: self.m2 + other.m2 + difference * difference * self.n * other.n / n,
+        }
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The standard deviation with the divisor n − 1; 0 for fewer than two samples.
+    pub fn std(&self) -> f64 {
+        if self.n > 1.0 {
+            (self.m2 / (self.n - 1.0)).sqrt()
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The samples of a run, in the order in which they were taken, as the moments of at most `count`
+/// consecutive segments of equal length.
+///
+/// Latencies that follow each other are alike. A resample made of whole segments keeps that, one
+/// made of single samples would not (Künsch 1989, "The jackknife and the bootstrap for general
+/// stationary observations").
+pub fn segments(samples: &[f64], count: usize) -> Vec<Moments> {
+    let length = samples.len().div_ceil(count.max(1)).max(1);
+    samples.chunks(length).map(Moments::of).collect()
+}
+
+/// The interval of a statistic of all samples together, from repeated runs of which each is given
+/// by its [`segments`].
+///
+/// The standard error comes from a two-stage bootstrap: runs are drawn with replacement, then
+/// segments within each drawn run (Davison and Hinkley 1997, "Bootstrap Methods and their
+/// Application", section 3.8). Runs are few, so two corrections are made: the error is multiplied
+/// by √(R / (R − 1)), because R runs drawn from R show too little variance by that much, and the
+/// interval is the estimate ± Student's t with R − 1 degrees of freedom times that. Where all
+/// values are positive this is done on their logarithms, so that no interval reaches below 0.
+///
+/// # Errors
+/// There are fewer than two runs, or a run without samples; the confidence is not between 0 and 1.
+pub fn interval(
+    runs: &[Vec<Moments>],
+    bootstrap: &Bootstrap,
+    statistic: impl Fn(&Moments) -> f64,
+) -> Result<Interval, Error> {
+    const STATISTIC: &str = "an interval over runs";
+    check_level("confidence", bootstrap.confidence)?;
+    if runs.len() < 2 || bootstrap.resamples < 2 {
+        return Err(Error::TooFew {
+            statistic: STATISTIC,
+            needed: 2,
+            given: runs.len().min(bootstrap.resamples),
+        });
+    }
+    if runs.iter().any(Vec::is_empty) {
+        return Err(Error::TooFew {
+            statistic: STATISTIC,
+            needed: 1,
+            given: 0,
+        });
+    }
+    let merge = |all: Moments, next: &Moments| all.merged(*next);
+    let estimate = statistic(&runs.iter().flatten().fold(Moments::NONE, merge));
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(bootstrap.seed);
+    let replicates: Vec<f64> = (0..bootstrap.resamples)
+        .map(|_| {
+            let mut drawn = Moments::NONE;
+            for _ in runs {
+                let run = &runs[random.random_range(0..runs.len())];
+                for _ in run {
+                    drawn = drawn.merged(run[random.random_range(0..run.len())]);
+                }
+            }
+            statistic(&drawn)
+        })
+        .collect();
+    let positive = estimate > 0.0 && replicates.iter().all(|&x| x > 0.0);
+    let freedom = runs.len() as f64 - 1.0;
+    let t = t_quantile(f64::midpoint(1.0, bootstrap.confidence), freedom)
+        * (runs.len() as f64 / freedom).sqrt();
+    let (low, high) = if positive {
+        let logarithms: Vec<f64> = replicates.iter().map(|x| x.ln()).collect();
+        let reach = t * summary::std(&logarithms)?;
+        (estimate * (-reach).exp(), estimate * reach.exp())
+    } else {
+        let reach = t * summary::std(&replicates)?;
+        (estimate - reach, estimate + reach)
+    };
+    Ok(Interval {
+        estimate,
+        low,
+        high,
+    })
+}
+
+/// The mean of one figure a run, with the interval of Student's t.
+///
+/// # Errors
+/// There are fewer than two figures, one is not finite, or the confidence is not between 0 and 1.
+pub fn mean(figures: &[f64], confidence: f64) -> Result<Interval, Error> {
+    check(figures, "the interval of a mean", 2)?;
+    check_level("confidence", confidence)?;
+    let n = figures.len() as f64;
+    let estimate = summary::mean(figures)?;
+    let reach =
+        t_quantile(f64::midpoint(1.0, confidence), n - 1.0) * summary::std(figures)? / n.sqrt();
+    Ok(Interval {
+        estimate,
+        low: estimate - reach,
+        high: estimate + reach,
+    })
+}
+
+/// By what factor one mean exceeds another.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Ratio {
+    /// Mean of the first over mean of the second, with its interval.
+    pub ratio: Interval,
+    /// Two-sided p of the hypothesis that the means are equal.
+    pub p: f64,
+}
+
+/// The ratio of the means of two independent sets of positive figures, one figure a run.
+///
+/// The difference of the logarithms of the means has the variance s₁²/(n₁ m₁²) + s₂²/(n₂ m₂²) by
+/// the delta method, and Welch's degrees of freedom (Welch 1947) for its Student's t.
+///
+/// # Errors
+/// There are fewer than two figures in a set, one of them is not finite and positive, neither set
+/// varies, or the confidence is not between 0 and 1.
+pub fn ratio(first: &[f64], second: &[f64], confidence: f64) -> Result<Ratio, Error> {
+    const STATISTIC: &str = "a ratio of means";
+    check_level("confidence", confidence)?;
+    for figures in [first, second] {
+        check(figures, STATISTIC, 2)?;
+        if let Some(&value) = figures.iter().find(|&&x| x <= 0.0) {
+            return Err(Error::Parameter {
+                name: "a figure in a ratio of means",
+                value,
+                expected: "above 0",
+            });
+        }
+    }
+    let share = |figures: &[f64]| -> Result<(f64, f64, f64), Error> {
+        let (mean, std) = (summary::mean(figures)?, summary::std(figures)?);
+        let n = figures.len() as f64;
+        Ok((mean, (std / mean).powi(2) / n, n - 1.0))
+    };
+    let (mean1, variance1, freedom1) = share(first)?;
+    let (mean2, variance2, freedom2) = share(second)?;
+    let variance = variance1 + variance2;
+    if variance == 0.0 {
+        return Err(Error::NoVariation {
+            statistic: STATISTIC,
+        });
+    }
+    let freedom =
+        variance * variance / (variance1 * variance1 / freedom1 + variance2 * variance2 / freedom2);
+    let logarithm = (mean1 / mean2).ln();
+    let reach = t_quantile(f64::midpoint(1.0, confidence), freedom) * variance.sqrt();
+    Ok(Ratio {
+        ratio: Interval {
+            estimate: mean1 / mean2,
+            low: (logarithm - reach).exp(),
+            high: (logarithm + reach).exp(),
+        },
+        p: two_sided_t(logarithm / variance.sqrt(), freedom),
+    })
+}
+
+/// The quantile of Student's t at `p`, strictly between 0 and 1, with `freedom` above 0.
+fn t_quantile(p: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
+        // Irwin-Hall: the sum of twelve uniform numbers has variance 1.
+        (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0
+    }
+
+    /// Table values of Student's t, as printed in every textbook.
+    #[test]
+    fn quantiles_of_students_t_are_the_tables() {
+        for (freedom, expected) in [(1.0, 12.706), (2.0, 4.303), (4.0, 2.776), (9.0, 2.262)] {
+            assert!((t_quantile(0.975, freedom) - expected).abs() < 1e-3);
+        }
+    }
+
+    /// SciPy 1.17: `scipy.stats.t.interval(0.95, 2, loc=2, scale=1/3**0.5)` for 1, 2, 3.
+    #[test]
+    fn the_mean_of_a_figure_a_run_has_students_interval() {
+        let interval = mean(&[1.0, 2.0, 3.0], 0.95).unwrap();
+        assert!((interval.low - -0.484_137_7).abs() < 1e-6, "{interval:?}");
+        assert!((interval.high - 4.484_137_7).abs() < 1e-6);
+        assert!(mean(&[1.0], 0.95).is_err());
+    }
+
+    /// Means 12 and 10, standard deviations 1, four runs each. With v = s²/(n m²) of either and
+    /// Welch's freedom f = (v1 + v2)² / (v1²/3 + v2²/3), SciPy 1.17: `exp(log(1.2) ±
+    /// t.ppf(.975, f) * sqrt(v1 + v2))` and `2 * t.sf(log(1.2) / sqrt(v1 + v2), f)`.
+    #[test]
+    fn a_ratio_is_welchs_on_logarithms() {
+        let spread = 3f64.sqrt() / 2.0;
+        let around = |m: f64| [m - spread, m - spread, m + spread, m + spread];
+        let found = ratio(&around(12.0), &around(10.0), 0.95).unwrap();
+        for (found, expected) in [
+            (found.ratio.estimate, 1.2),
+            (found.ratio.low, 1.022_038_816),
+            (found.ratio.high, 1.408_948_444),
+            (found.p, 0.032_196_812),
+        ] {
+            assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+        }
+        assert!(ratio(&[1.0, 1.0], &[2.0, 2.0], 0.95).is_err());
+        assert!(ratio(&[0.0, 1.0], &[2.0, 3.0], 0.95).is_err());
+    }
+
+    /// The stated confidence is kept where runs differ and where they do not, for three runs and
+    /// for six: the true mean lies inside in at least 93 of 100 experiments.
+    #[test]
+    fn the_interval_over_runs_holds_the_truth_as_often_as_it_says() {
+        let bootstrap = Bootstrap {
+            resamples: 200,
+            ..Bootstrap::default()
+        };
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+        for (count, between) in [(3, 0.0), (3, 5.0), (6, 1.0)] {
+            let held = (0..400)
+                .filter(|_| {
+                    let runs: Vec<Vec<Moments>> = (0..count)
+                        .map(|_| {
+                            let centre = 100.0 + between * normal(&mut random);
+                            let samples: Vec<f64> =
+                                (0..64).map(|_| centre + normal(&mut random)).collect();
+                            segments(&samples, 8)
+                        })
+                        .collect();
+                    let found = interval(&runs, &bootstrap, Moments::mean).unwrap();
+                    (found.low..=found.high).contains(&100.0)
+                })
+                .count();
+            assert!(
+                held >= 372,
+                "{held} of 400 with {count} runs, {between} between"
+            );
+        }
+    }
+
+    #[test]
+    fn too_little_is_refused_and_no_variation_gives_no_width() {
+        let run = segments(&[5.0; 10], 4);
+        let bootstrap = Bootstrap::default();
+        assert!(interval(std::slice::from_ref(&run), &bootstrap, Moments::mean).is_err());
+        assert!(interval(&[run.clone(), vec![]], &bootstrap, Moments::mean).is_err());
+        let found = interval(&[run.clone(), run], &bootstrap, Moments::std).unwrap();
+        assert_eq!((found.low, found.estimate, found.high), (0.0, 0.0, 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn segments_merge_to_the_whole(
+            samples in proptest::collection::vec(1.0f64..1e6, 2..300), count in 1usize..40
+        ) {
+            let parts = segments(&samples, count);
+            prop_assert!(parts.len() <= count);
+            let all = parts.into_iter().fold(Moments::NONE, Moments::merged);
+            prop_assert!((all.mean() - summary::mean(&samples).unwrap()).abs() < 1e-6);
+            prop_assert!((all.std() - summary::std(&samples).unwrap()).abs() < 1e-5);
+        }
+    }
+}
