@@ -1,0 +1,126 @@
+//! What is recorded of a run: one line of `runs.jsonl` for each attempt that ended.
+
+pub use jitterlab_packet::transport::Transport;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::level::Level;
+
+/// An attempt at a run, as it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Unique name of the run: suite-case-variant.level.repetition.
+    pub run: String,
+    /// Part of the experiment.
+    pub phase: Phase,
+    /// The block, counted from 1.
+    pub block: u32,
+    /// The repetition, counted from 1; it equals the block.
+    pub repetition: u32,
+    /// The attempt, counted from 1.
+    pub attempt: u32,
+    /// The suite.
+    pub suite: SuiteKind,
+    /// The case of the suite; of an application, its name.
+    pub case: String,
+    /// What carried the messages, where the suite chooses.
+    pub transport: Option<Transport>,
+    /// The condition.
+    pub level: Level,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// When it began, UTC (RFC 3339, milliseconds).
+    pub started: String,
+    /// How long it took in seconds, preparation included.
+    pub seconds: f64,
+    /// The file of its samples, relative to the result folder.
+    pub samples: Option<String>,
+    /// Number of samples.
+    pub n: Option<u64>,
+    /// What `jitterlab packet run` printed.
+    pub packet: Option<Value>,
+    /// What `jitterlab load run` printed, at a level of load.
+    pub load: Option<Value>,
+    /// What was injected, at an injected level.
+    pub injection: Option<Injection>,
+    /// The figure of an application.
+    pub application: Option<Application>,
+}
+
+/// The part of an experiment that a run belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// What the network does, with and without load. Distributions are fitted from it.
+    Characterise,
+    /// What programs do when those distributions are injected.
+    Inject,
+}
+
+impl Phase {
+    /// Both, in order.
+    pub const ALL: [Phase; 2] = [Phase::Characterise, Phase::Inject];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Characterise => "characterise",
+            Phase::Inject => "inject",
+        }
+    }
+}
+
+/// The suites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SuiteKind {
+    /// Messages between two hosts.
+    Packet,
+    /// A real, unmodified program.
+    Application,
+}
+
+impl SuiteKind {
+    /// Every suite.
+    pub const ALL: [SuiteKind; 2] = [SuiteKind::Packet, SuiteKind::Application];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            SuiteKind::Packet => "packet",
+            SuiteKind::Application => "application",
+        }
+    }
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Measured.
+    Done,
+    /// Not measured.
+    Failed,
+}
+
+/// What the preloaded library reports of the delays of a run, over all processes of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Injection {
+    /// Messages that were delayed.
+    pub delayed: u64,
+    /// Mean delay asked for, in nanoseconds.
+    pub asked_mean_ns: f64,
+    /// Mean delay achieved, in nanoseconds.
+    pub achieved_mean_ns: f64,
+    /// The most that a delay was late by, in nanoseconds.
+    pub error_max_ns: u64,
+}
+
+/// The figure of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Application {
+    /// Time in seconds for a unit of work; less is better.
+    pub runtime_s: f64,
+}

@@ -1,0 +1,174 @@
+//! How one series is told from another.
+
+use super::canvas::{Canvas, number};
+
+/// The look of the series with this number; it differs from the others in dash, marker and hatch,
+/// so that a black and white print keeps what colour shows on a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style(pub usize);
+
+struct Look {
+    /// Chosen to differ in lightness, and by eyes of every colour vision (after Okabe and Ito).
+    colour: &'static str,
+    dash: &'static str,
+    marker: Marker,
+    hatch: Hatch,
+}
+
+#[derive(Clone, Copy)]
+enum Marker {
+    Disc,
+    Square,
+    Triangle,
+    Diamond,
+    Cross,
+    Ring,
+}
+
+#[derive(Clone, Copy)]
+enum Hatch {
+    Solid,
+    Empty,
+    Rising,
+    Falling,
+    Level,
+    Dots,
+}
+
+const LOOKS: [Look; 6] = [
+    Look {
+        colour: "#16202c",
+        dash: "",
+        marker: Marker::Disc,
+        hatch: Hatch::Solid,
+    },
+    Look {
+        colour: "#c04a00",
+        dash: "7 3",
+        marker: Marker::Square,
+        hatch: Hatch::Rising,
+    },
+    Look {
+        colour: "#0068a8",
+        dash: "2 2.5",
+        marker: Marker::Triangle,
+        hatch: Hatch::Empty,
+    },
+    Look {
+        colour: "#00795a",
+        dash: "8 3 2 3",
+        marker: Marker::Diamond,
+        hatch: Hatch::Falling,
+    },
+    Look {
+        colour: "#9a3b7e",
+        dash: "12 3",
+        marker: Marker::Cross,
+        hatch: Hatch::Level,
+    },
+    Look {
+        colour: "#8a6a00",
+        dash: "4 2 1 2 1 2",
+        marker: Marker::Ring,
+        hatch: Hatch::Dots,
+    },
+];
+
+impl Style {
+    fn look(self) -> &'static Look {
+        &LOOKS[self.0 % LOOKS.len()]
+    }
+
+    /// Attributes of a line.
+    pub fn stroke(self, width: f64) -> String {
+        let look = self.look();
+        let dash = if look.dash.is_empty() {
+            String::new()
+        } else {
+            format!(" stroke-dasharray=\"{}\"", look.dash)
+        };
+        format!(
+            "stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}",
+            look.colour,
+            number(width)
+        )
+    }
+
+    /// Attributes of a thin line that is never dashed: error bars, outlines.
+    pub fn hairline(self) -> String {
+        format!("stroke=\"{}\" stroke-width=\"1.2\"", self.look().colour)
+    }
+
+    /// Attributes of an area in a figure whose [`Style::patterns`] are named after `figure`.
+    pub fn fill(self, figure: &str) -> String {
+        let look = self.look();
+        let paint = match look.hatch {
+            Hatch::Solid => look.colour.to_string(),
+            Hatch::Empty => "#fff".into(),
+            _ => format!("url(#{figure}-hatch-{})", self.0 % LOOKS.len()),
+        };
+        format!(
+            "fill=\"{paint}\" stroke=\"{}\" stroke-width=\"1.2\"",
+            look.colour
+        )
+    }
+
+    /// The definitions of the hatches, each figure with names of its own so that many figures can
+    /// stand in one page.
+    pub fn patterns(figure: &str) -> String {
+        let mut out = String::from("<defs>\n");
+        for (i, look) in LOOKS.iter().enumerate() {
+            let drawing = match look.hatch {
+                Hatch::Solid | Hatch::Empty => continue,
+                Hatch::Rising => "M0 6L6 0M-1 1L1 -1M5 7L7 5",
+                Hatch::Falling => "M0 0L6 6M-1 5L1 7M5 -1L7 1",
+                Hatch::Level => "M0 1.5H6M0 4.5H6",
+                Hatch::Dots => "M1 1.5h1.6M4 4.5h1.6",
+            };
+            out.push_str(&format!(
+                "<pattern id=\"{figure}-hatch-{i}\" width=\"6\" height=\"6\" \
+                 patternUnits=\"userSpaceOnUse\"><rect width=\"6\" height=\"6\" fill=\"#fff\"/>\
+                 <path d=\"{drawing}\" stroke=\"{}\" stroke-width=\"1.4\"/></pattern>\n",
+                look.colour
+            ));
+        }
+        out.push_str("</defs>\n");
+        out
+    }
+
+    /// Draws the marker.
+    pub fn marker(self, canvas: &mut Canvas, (x, y): (f64, f64)) {
+        let look = self.look();
+        let solid = format!(
+            "fill=\"{0}\" stroke=\"#fff\" stroke-width=\"0.8\"",
+            look.colour
+        );
+        match look.marker {
+            Marker::Disc => canvas.circle((x, y), 4.2, &solid),
+            Marker::Square => canvas.rect((x - 3.8, y - 3.8), (7.6, 7.6), &solid),
+            Marker::Triangle => {
+                canvas.polygon(
+                    &[(x, y - 5.0), (x + 4.7, y + 3.6), (x - 4.7, y + 3.6)],
+                    &solid,
+                );
+            }
+            Marker::Diamond => {
+                let r = 5.2;
+                canvas.polygon(&[(x, y - r), (x + r, y), (x, y + r), (x - r, y)], &solid);
+            }
+            Marker::Cross => {
+                let stroke = format!("stroke=\"{}\" stroke-width=\"2.2\"", look.colour);
+                canvas.line((x - 3.8, y - 3.8), (x + 3.8, y + 3.8), &stroke);
+                canvas.line((x - 3.8, y + 3.8), (x + 3.8, y - 3.8), &stroke);
+            }
+            Marker::Ring => canvas.circle(
+                (x, y),
+                3.8,
+                &format!(
+                    "fill=\"#fff\" stroke=\"{}\" stroke-width=\"2\"",
+                    look.colour
+                ),
+            ),
+        }
+    }
+}

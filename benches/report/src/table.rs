@@ -1,0 +1,346 @@
+//! Tables: rows of one kind, each column declared once for CSV, HTML and terminal alike.
+
+use jitterlab_stats::bootstrap::Interval;
+use serde::Serialize;
+
+use crate::words;
+
+/// An estimate, with its interval where one can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of the interval; none without repeated runs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl Estimate {
+    /// An estimate of which nothing more is known.
+    pub fn alone(value: f64) -> Self {
+        Estimate {
+            value,
+            low: None,
+            high: None,
+        }
+    }
+
+    /// The ends of the interval.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+
+    /// Everything multiplied by a factor above 0: another unit.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Estimate {
+            value: self.value * factor,
+            low: self.low.map(|x| x * factor),
+            high: self.high.map(|x| x * factor),
+        }
+    }
+}
+
+impl From<Interval> for Estimate {
+    fn from(interval: Interval) -> Self {
+        Estimate {
+            value: interval.estimate,
+            low: Some(interval.low),
+            high: Some(interval.high),
+        }
+    }
+}
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Words.
+    Text(String),
+    /// A whole number.
+    Count(u64),
+    /// A number.
+    Number(f64),
+    /// A p value.
+    P(f64),
+    /// An estimate; takes three columns in CSV.
+    Estimate(Estimate),
+    /// There is none.
+    Missing,
+}
+
+impl Value {
+    /// A number, or nothing.
+    pub fn number(value: Option<f64>) -> Self {
+        value.map_or(Value::Missing, Value::Number)
+    }
+
+    /// An estimate, or nothing.
+    pub fn estimate(value: Option<Estimate>) -> Self {
+        value.map_or(Value::Missing, Value::Estimate)
+    }
+
+    /// A p value, or nothing.
+    pub fn p(value: Option<f64>) -> Self {
+        value.map_or(Value::Missing, Value::P)
+    }
+
+    /// As people read it.
+    pub fn for_people(&self) -> String {
+        match self {
+            Value::Text(text) => text.clone(),
+            Value::Count(n) => words::count(*n),
+            Value::Number(value) => words::short(*value),
+            Value::P(p) if *p < 0.001 => "< 0.001".into(),
+            Value::P(p) => format!("{p:.3}"),
+            Value::Estimate(estimate) => match estimate.interval() {
+                Some((low, high)) => format!(
+                    "{} ({} to {})",
+                    words::short(estimate.value),
+                    words::short(low),
+                    words::short(high)
+                ),
+                None => words::short(estimate.value),
+            },
+            Value::Missing => "–".into(),
+        }
+    }
+}
+
+/// A column of a table of `R`.
+pub struct Column<R> {
+    heading: Heading,
+    value: fn(&R) -> Value,
+}
+
+/// The head of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Heading {
+    /// Its name in CSV, with the unit as its end.
+    pub name: &'static str,
+    /// Its heading for people.
+    pub text: &'static str,
+    /// What it holds.
+    pub meaning: &'static str,
+    /// Whether people see it; the CSV holds all columns.
+    pub shown: bool,
+    /// Whether it holds estimates, which take three columns in CSV: `name`, `name_low`,
+    /// `name_high`.
+    pub estimates: bool,
+}
+
+/// A column that people see and the CSV holds.
+pub const fn column<R>(
+    name: &'static str,
+    text: &'static str,
+    meaning: &'static str,
+    value: fn(&R) -> Value,
+) -> Column<R> {
+    let heading = Heading {
+        name,
+        text,
+        meaning,
+        shown: true,
+        estimates: false,
+    };
+    Column { heading, value }
+}
+
+impl<R> Column<R> {
+    /// The same, only in the CSV.
+    pub const fn in_csv_only(mut self) -> Self {
+        self.heading.shown = false;
+        self
+    }
+
+    /// The same, of values that are estimates or missing.
+    pub const fn of_estimates(mut self) -> Self {
+        self.heading.estimates = true;
+        self
+    }
+}
+
+/// A kind of row: what a table is made of.
+pub trait Row: Sized {
+    /// Name of the table's file, without the ending.
+    const ID: &'static str;
+    /// What the table shows.
+    const TITLE: &'static str;
+
+    /// Its columns.
+    fn columns() -> Vec<Column<Self>>;
+}
+
+/// A table, ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Name of its file, without the ending.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Its columns.
+    pub headings: Vec<Heading>,
+    /// Its rows, each with a value for every column.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    /// The table of these rows.
+    pub fn of<R: Row>(rows: &[R]) -> Self {
+        let columns = R::columns();
+        Table {
+            id: R::ID,
+            title: R::TITLE,
+            headings: columns.iter().map(|column| column.heading).collect(),
+            rows: rows
+                .iter()
+                .map(|row| columns.iter().map(|column| (column.value)(row)).collect())
+                .collect(),
+        }
+    }
+
+    /// The names of the columns in CSV.
+    pub fn csv_header(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for heading in &self.headings {
+            names.push(heading.name.to_string());
+            if heading.estimates {
+                names.push(format!("{}_low", heading.name));
+                names.push(format!("{}_high", heading.name));
+            }
+        }
+        names
+    }
+
+    /// As CSV (RFC 4180), with a header. Missing values are empty, numbers have as many digits as
+    /// it takes to read the same number back.
+    ///
+    /// # Errors
+    /// The writer refuses, which writing to memory does not.
+    pub fn to_csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(self.csv_header())?;
+        for row in &self.rows {
+            let mut record = Vec::new();
+            for (heading, value) in self.headings.iter().zip(row) {
+                record.extend(csv_fields(heading, value));
+            }
+            writer.write_record(record)?;
+        }
+        writer
+            .into_inner()
+            .map_err(|error| csv::Error::from(error.into_error()))
+    }
+
+    /// For a terminal: columns side by side, those that people see.
+    pub fn to_text(&self) -> String {
+        let shown: Vec<usize> = self.shown().collect();
+        let mut lines = vec![
+            shown
+                .iter()
+                .map(|&i| self.headings[i].text.to_string())
+                .collect::<Vec<_>>(),
+        ];
+        for row in &self.rows {
+            lines.push(shown.iter().map(|&i| row[i].for_people()).collect());
+        }
+        let widths: Vec<usize> = (0..shown.len())
+            .map(|i| {
+                let width = |line: &Vec<String>| line[i].chars().count();
+                lines.iter().map(width).max().unwrap_or(0)
+            })
+            .collect();
+        let mut out = format!("{}\n", self.title);
+        for line in lines {
+            for (i, cell) in line.iter().enumerate() {
+                let numeric = self.is_numeric(shown[i]);
+                let room = " ".repeat(widths[i] - cell.chars().count());
+                out.push_str("  ");
+                let (first, second) = if numeric {
+                    (room.as_str(), cell.as_str())
+                } else {
+                    (cell.as_str(), room.as_str())
+                };
+                out.push_str(first);
+                out.push_str(second);
+            }
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The columns that people see.
+    pub fn shown(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.headings.len()).filter(|&i| self.headings[i].shown)
+    }
+
+    /// Whether a column holds numbers, which are set to the right.
+    pub fn is_numeric(&self, column: usize) -> bool {
+        let is_text = |row: &Vec<Value>| matches!(row[column], Value::Text(_));
+        !self.rows.iter().any(is_text)
+    }
+}
+
+fn csv_fields(heading: &Heading, value: &Value) -> Vec<String> {
+    let plain = |x: f64| format!("{x}");
+    let fields = match value {
+        Value::Text(text) => vec![text.clone()],
+        Value::Count(n) => vec![n.to_string()],
+        Value::Number(x) | Value::P(x) => vec![plain(*x)],
+        Value::Estimate(estimate) => {
+            let end = |x: Option<f64>| x.map(plain).unwrap_or_default();
+            vec![plain(estimate.value), end(estimate.low), end(estimate.high)]
+        }
+        Value::Missing => vec![],
+    };
+    let columns = if heading.estimates { 3 } else { 1 };
+    let missing = std::iter::repeat_n(String::new(), columns);
+    fields.into_iter().chain(missing).take(columns).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pair(&'static str, Option<Estimate>);
+
+    impl Row for Pair {
+        const ID: &'static str = "pairs";
+        const TITLE: &'static str = "Pairs";
+
+        fn columns() -> Vec<Column<Self>> {
+            vec![
+                column("name", "Name", "its name", |r: &Pair| {
+                    Value::Text(r.0.into())
+                }),
+                column("mean_us", "Mean", "its mean", |r: &Pair| {
+                    Value::estimate(r.1)
+                })
+                .of_estimates(),
+                column("rows", "Rows", "always 1", |_| Value::Count(1)).in_csv_only(),
+            ]
+        }
+    }
+
+    #[test]
+    fn one_declaration_gives_csv_and_text() {
+        let estimate = Estimate {
+            value: 1.5,
+            low: Some(1.25),
+            high: Some(2.0),
+        };
+        let table = Table::of(&[
+            Pair("a, \"b\"", Some(estimate)),
+            Pair("c", None),
+            Pair("d", Some(Estimate::alone(4.0))),
+        ]);
+        assert_eq!(
+            String::from_utf8(table.to_csv().unwrap()).unwrap(),
+            "name,mean_us,mean_us_low,mean_us_high,rows\n\"a, \"\"b\"\"\",1.5,1.25,2,1\nc,,,,1\nd,4,,,1\n"
+        );
+        assert_eq!(
+            table.to_text(),
+            "Pairs\n  Name               Mean\n  a, \"b\"  1.5 (1.25 to 2)\n  c                     –\n  d                     4\n"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! Numbers and findings in words. Every limit that decides between two words is stated here, and
+//! the report prints [`LIMITS`].
+
+/// The level of significance of every test in the report.
+pub const ALPHA: f64 = 0.05;
+
+/// The limits, as the report states them.
+pub const LIMITS: &str = "An effect is called negligible below a rank-biserial correlation of 0.1, \
+    small below 0.3, medium below 0.5, and large from there on (Cohen 1988, section 3.2). An \
+    emulation is called close if the effect is negligible and the Wasserstein-1 distance is at most \
+    10 % of the background's mean RTT, fair if the effect is at most small and the distance at \
+    most 25 %, and poor otherwise.";
+
+/// A number with four significant digits, without an exponent where people do without.
+pub fn short(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = if value == 0.0 {
+        0.0
+    } else {
+        value.abs().log10().floor()
+    };
+    if !(-5.0..9.0).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let digits = (3.0 - magnitude).clamp(0.0, 8.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
+    }
+}
+
+/// A p value as papers print it.
+pub fn p(p: f64) -> String {
+    match p {
+        p if p.is_nan() => "p unknown".into(),
+        p if p < 0.001 => "p < 0.001".into(),
+        p => format!("p = {p:.3}"),
+    }
+}
+
+/// A whole number with its thousands apart.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The size of a rank-biserial correlation, after [`LIMITS`].
+pub fn effect(rank_biserial: f64) -> &'static str {
+    match rank_biserial.abs() {
+        r if r < 0.1 => "negligible",
+        r if r < 0.3 => "small",
+        r if r < 0.5 => "medium",
+        _ => "large",
+    }
+}
+
+/// How good an emulation is, after [`LIMITS`]; `distance` in proportion to the background's mean.
+pub fn emulation(rank_biserial: f64, distance: f64) -> &'static str {
+    match (rank_biserial.abs(), distance) {
+        (r, d) if r < 0.1 && d <= 0.10 => "close",
+        (r, d) if r < 0.3 && d <= 0.25 => "fair",
+        _ => "poor",
+    }
+}
+
+/// A factor on a time, as a change: `12 % longer`, `3 % shorter`, `no different`.
+pub fn change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 0.05 {
+        "no different".into()
+    } else if percent > 0.0 {
+        format!("{} % longer", one_digit(percent))
+    } else {
+        format!("{} % shorter", one_digit(-percent))
+    }
+}
+
+/// A factor as a signed percentage: `+12 %`, `−3.1 %`.
+pub fn signed_percent(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let sign = if percent.abs() < 0.05 {
+        ""
+    } else if percent < 0.0 {
+        "−"
+    } else {
+        "+"
+    };
+    format!("{sign}{} %", one_digit(percent.abs()))
+}
+
+/// Ten and more without a fraction, less with one digit of it.
+fn one_digit(percent: f64) -> String {
+    if percent >= 9.95 {
+        format!("{percent:.0}")
+    } else {
+        format!("{percent:.1}")
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub fn counted(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(n as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_change_at_their_limits_and_nowhere_else() {
+        for (r, word) in [
+            (0.0, "negligible"),
+            (0.0999, "negligible"),
+            (-0.1, "small"),
+            (0.2999, "small"),
+            (0.3, "medium"),
+            (-0.4999, "medium"),
+            (0.5, "large"),
+            (-1.0, "large"),
+        ] {
+            assert_eq!(effect(r), word, "{r}");
+        }
+        for (r, d, word) in [
+            (0.05, 0.10, "close"),
+            (0.05, 0.101, "fair"),
+            (0.1, 0.05, "fair"),
+            (-0.2999, 0.25, "fair"),
+            (0.05, 0.26, "poor"),
+            (0.3, 0.0, "poor"),
+        ] {
+            assert_eq!(emulation(r, d), word, "{r} {d}");
+        }
+        for (ratio, word) in [
+            (1.0004, "no different"),
+            (1.0006, "0.1 % longer"),
+            (0.9994, "0.1 % shorter"),
+            (1.0994, "9.9 % longer"),
+            (1.0996, "10 % longer"),
+            (3.5, "250 % longer"),
+        ] {
+            assert_eq!(change(ratio), word, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_printed_as_people_read_them() {
+        for (value, text) in [
+            (0.0, "0"),
+            (12.3456, "12.35"),
+            (123_456.0, "123456"),
+            (0.000_123_45, "0.0001234"),
+            (-1.5, "-1.5"),
+            (1e-30, "1.000e-30"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!(p(0.0009), "p < 0.001");
+        assert_eq!(p(0.001), "p = 0.001");
+        assert_eq!(p(0.049_96), "p = 0.050");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(123), "123");
+        assert_eq!(signed_percent(0.969), "−3.1 %");
+        assert_eq!(signed_percent(1.0001), "0.0 %");
+        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+        assert_eq!(counted(1, "run"), "1 run");
+    }
+}
