@@ -3,4 +3,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod level;
+pub mod record;
 pub mod samples;
