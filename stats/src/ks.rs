@@ -131,13 +131,19 @@ pub fn two_sample_sorted(a: &[f64], b: &[f64]) -> KolmogorovSmirnov {
     KolmogorovSmirnov { d, p }
 }
 
-/// The greatest distance between the step function of sorted samples and `cdf`.
+/// The greatest distance between the step function of sorted samples and `cdf`: at each step from
+/// its top, and from its foot, where a `cdf` that itself jumps there has not jumped yet.
 fn distance(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     let n = sorted.len() as f64;
     let mut d = 0.0f64;
-    for (i, &x) in sorted.iter().enumerate() {
-        let at = cdf(x);
-        d = d.max((i + 1) as f64 / n - at).max(at - i as f64 / n);
+    let mut done = 0;
+    while let Some(&x) = sorted.get(done) {
+        let foot = done as f64 / n;
+        done += sorted[done..].iter().take_while(|&&y| y == x).count();
+        let top = done as f64 / n;
+        d = d
+            .max((top - cdf(x)).abs())
+            .max((cdf(x.next_down()) - foot).abs());
     }
     d
 }
@@ -289,4 +295,20 @@ fn exact_two_sample(n: usize, m: usize, d: f64) -> f64 {
         }
     }
     (1.0 - share[n]).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_that_jumps_is_no_distance_from_samples_that_do() {
+        let distance = |samples: &[f64], value| {
+            let constant = Distribution::Constant { value };
+            one_sample(samples, &constant).unwrap().d
+        };
+        assert_eq!(distance(&[5.0; 7], 5.0), 0.0);
+        assert_eq!(distance(&[5.0; 7], 4.0), 1.0);
+        assert_eq!(distance(&[4.0, 5.0, 5.0, 6.0], 5.0), 0.25);
+    }
 }
