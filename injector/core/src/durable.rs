@@ -14,6 +14,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    // First of all: where there is no directory, the error should not name a temporary file.
+    let opened = std::fs::File::open(directory)?;
     let mut file = tempfile::Builder::new()
         .prefix(".jitterlab-")
         .permissions(new_file_permissions())
@@ -21,7 +23,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
-    std::fs::File::open(directory)?.sync_all()
+    opened.sync_all()
 }
 
 /// The mode asked for; the kernel takes the umask off it.
@@ -42,6 +44,14 @@ mod tests {
         write_atomically(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_directory_is_said_to_be_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = write_atomically(&directory.path().join("none/t.dist"), b"").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error.to_string(), "No such file or directory (os error 2)");
     }
 
     #[test]

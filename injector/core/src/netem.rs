@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::generator::TABLE_ENTRIES;
-use crate::table::{DistributionTable, MAX_DELAY_NS, TableError};
+use crate::table::{DistributionTable, MAX_DELAY_NS, TableError, read_text};
 use crate::units::DelayUnit;
 
 /// One standard deviation in a netem table (`NETEM_DIST_SCALE` in the kernel's pkt_sched.h).
@@ -38,11 +38,7 @@ pub fn import(
     mean_ns: f64,
     std_ns: f64,
 ) -> Result<Converted<DistributionTable>, TableError> {
-    let text = std::fs::read_to_string(path).map_err(|source| TableError::Read {
-        path: path.into(),
-        source,
-    })?;
-    let mut values = parse(&text, path)?;
+    let mut values = parse(&read_text(path)?, path)?;
     values.sort_unstable();
     let mut clamped = 0;
     let mut entries = Box::new([0; TABLE_ENTRIES]);

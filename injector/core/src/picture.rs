@@ -1,6 +1,6 @@
 //! A histogram for the terminal.
 
-use crate::units::Nanos;
+use crate::units::{DelayUnit, Nanos};
 
 /// Characters that bars are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +11,16 @@ pub enum Style {
     Ascii,
 }
 
-/// Draws a histogram of samples in ascending order (nanoseconds): `rows` bins, bars at most
-/// `width` characters long. Bins are even in the logarithm where the samples span more than two
+/// Draws a histogram of samples in ascending order, in `unit`: `rows` bins, bars at most `width`
+/// characters long. Bins are even in the logarithm where the samples span more than two
 /// decades, and even otherwise.
-pub fn histogram(sorted: &[f64], rows: usize, width: usize, style: Style) -> String {
+pub fn histogram(
+    sorted: &[f64],
+    unit: DelayUnit,
+    rows: usize,
+    width: usize,
+    style: Style,
+) -> String {
     let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
         return String::new();
     };
@@ -46,7 +52,11 @@ pub fn histogram(sorted: &[f64], rows: usize, width: usize, style: Style) -> Str
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
     let mut picture = String::new();
     for (i, &count) in counts.iter().enumerate() {
-        let label = Nanos(edge(i).max(0.0).round() as u64).to_string();
+        let least = edge(i).max(0.0).round() as u64;
+        let label = match unit {
+            DelayUnit::Nanoseconds => Nanos(least).to_string(),
+            DelayUnit::Spins => least.to_string(),
+        };
         let bar = bar(count as f64 / most as f64 * width as f64, style);
         let share = 100.0 * count as f64 / sorted.len() as f64;
         picture.push_str(&format!("{label:>12} {share:6.2}% {bar}\n"));

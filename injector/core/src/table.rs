@@ -72,26 +72,7 @@ impl DistributionTable {
     /// # Errors
     /// The file cannot be read, or is not a table: with the line, and what was expected there.
     pub fn load(path: &Path, plain: DelayUnit) -> Result<Self, TableError> {
-        let read = |source| TableError::Read {
-            path: path.into(),
-            source,
-        };
-        let length = std::fs::metadata(path).map_err(read)?.len();
-        if length > MAX_FILE_BYTES {
-            let problem =
-                format!("{length} bytes; a distribution table has under {MAX_FILE_BYTES}");
-            return Err(content(path, 1, problem));
-        }
-        let bytes = std::fs::read(path).map_err(read)?;
-        let text = std::str::from_utf8(&bytes).map_err(|error| {
-            let line = bytes[..error.valid_up_to()].split(|&b| b == b'\n').count();
-            content(
-                path,
-                line,
-                "not text; a distribution table holds integers".into(),
-            )
-        })?;
-        DistributionTable::parse(text, path, plain)
+        DistributionTable::parse(&read_text(path)?, path, plain)
     }
 
     /// Reads a table from text; `path` is for messages only.
@@ -200,6 +181,25 @@ impl DistributionTable {
             .sum();
         (squares / TABLE_ENTRIES as f64).sqrt()
     }
+}
+
+/// The text of a table's file, if it can be one at all.
+pub(crate) fn read_text(path: &Path) -> Result<String, TableError> {
+    let read = |source| TableError::Read {
+        path: path.into(),
+        source,
+    };
+    let length = std::fs::metadata(path).map_err(read)?.len();
+    if length > MAX_FILE_BYTES {
+        let problem = format!("{length} bytes; a distribution table has under {MAX_FILE_BYTES}");
+        return Err(content(path, 1, problem));
+    }
+    String::from_utf8(std::fs::read(path).map_err(read)?).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.split(|&b| b == b'\n').count();
+        let problem = "not text; a distribution table holds integers";
+        content(path, line, problem.into())
+    })
 }
 
 fn content(path: &Path, line: usize, problem: String) -> TableError {

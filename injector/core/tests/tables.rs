@@ -257,6 +257,10 @@ fn netem_tables_come_and_go() {
             "40000",
             ":1: `40000` is not an integer from -32768 to 32767",
         ),
+        (
+            "1\n\u{ff}",
+            ":2: `ÿ` is not an integer from -32768 to 32767",
+        ),
     ] {
         std::fs::write(&path, text).unwrap();
         let error = netem::import(&path, 1.0, 1.0).unwrap_err().to_string();
@@ -266,8 +270,9 @@ fn netem_tables_come_and_go() {
 
 #[test]
 fn pictures_show_every_sample_once() {
+    let unit = DelayUnit::Nanoseconds;
     let sorted: Vec<f64> = (1..=1000).map(f64::from).collect();
-    let picture = picture::histogram(&sorted, 10, 20, picture::Style::Ascii);
+    let picture = picture::histogram(&sorted, unit, 10, 20, picture::Style::Ascii);
     assert_eq!(picture.lines().count(), 10);
     let shares: f64 = picture
         .lines()
@@ -282,8 +287,15 @@ fn pictures_show_every_sample_once() {
         .sum();
     assert!((shares - 100.0).abs() < 0.1, "{picture}");
     assert_eq!(
-        picture::histogram(&[5.0; 9], 10, 4, picture::Style::Unicode),
+        picture::histogram(&[5.0; 9], unit, 10, 4, picture::Style::Unicode),
         "         5ns 100.00% ████\n"
     );
-    assert_eq!(picture::histogram(&[], 10, 4, picture::Style::Ascii), "");
+    assert_eq!(
+        picture::histogram(&[5.0; 9], DelayUnit::Spins, 10, 4, picture::Style::Ascii),
+        "           5 100.00% ####\n"
+    );
+    assert_eq!(
+        picture::histogram(&[], unit, 10, 4, picture::Style::Ascii),
+        ""
+    );
 }

@@ -9,7 +9,7 @@ use jitterlab_injector::family::Family;
 use jitterlab_injector::netem;
 use jitterlab_injector::picture::{Style, histogram};
 use jitterlab_injector::shape::{self, Shape};
-use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::table::{DistributionTable, MAX_DELAY_NS};
 use jitterlab_injector::units::{DelayUnit, Nanos};
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::fit::{self, Fit};
@@ -386,7 +386,7 @@ impl Shown {
             value(self.p99),
             value(self.p999),
             value(self.max),
-            histogram(sorted, 20, 48, style()),
+            histogram(sorted, self.unit, 20, 48, style()),
         )
     }
 }
@@ -474,6 +474,12 @@ pub struct Import {
 
 impl Import {
     fn run(self) -> Result<Exit, Failure> {
+        if self.mean > Nanos(u64::from(MAX_DELAY_NS)) {
+            return Err(Failure::input(format!(
+                "--mean {} is beyond 1 s, the longest delay that a table holds",
+                self.mean
+            )));
+        }
         let imported = netem::import(&self.netem, self.mean.0 as f64, self.std.0 as f64)
             .map_err(Failure::input)?;
         if imported.clamped > 0 {
