@@ -129,17 +129,23 @@ impl Comparison {
             r if r < 0.5 => "medium",
             _ => "large",
         };
-        let direction = if test.rank_biserial > 0.0 {
-            "larger"
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = self.shift_ns;
+        // In the direction that the sentence names, so that its figures agree with it.
+        let (direction, by, from, to) = if test.rank_biserial > 0.0 {
+            ("larger", estimate, low, high)
         } else {
-            "smaller"
+            ("smaller", -estimate, -high, -low)
         };
         format!(
             "a tends to be {direction} than b, by {} (interval {} to {} at alpha = {}); \
              the effect is {size} (rank-biserial {:.3}, Mann-Whitney p = {:.3e})",
-            micros(self.shift_ns.estimate.abs()),
-            micros(self.shift_ns.low),
-            micros(self.shift_ns.high),
+            micros(by),
+            micros(from),
+            micros(to),
             self.alpha,
             test.rank_biserial,
             test.p

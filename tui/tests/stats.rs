@@ -1,0 +1,168 @@
+//! `jitterlab stats`, from outside.
+
+mod common;
+
+use common::{Lab, lognormal, rounded, text};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// `slow` is `fast`, 500 ns later and a little more varied.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.write("fast.csv", lognormal(2_000, 0.5, 9e3, 2.5e3));
+    lab.write("slow.csv", lognormal(1_500, 0.6, 9.5e3, 2.5e3));
+    lab
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+#[test]
+fn compare_says_what_differs_and_by_how_much() {
+    let lab = lab();
+    assert_snapshot!(
+        "compare",
+        rounded(&lab.done("stats compare slow.csv fast.csv"))
+    );
+    assert_snapshot!(
+        "compare_equal",
+        rounded(&lab.done("stats compare fast.csv fast.csv"))
+    );
+}
+
+#[test]
+fn compare_is_antisymmetric_and_repeatable() {
+    let lab = lab();
+    let there = lab.json("stats compare slow.csv fast.csv --format json");
+    let back = lab.json("stats compare fast.csv slow.csv --format json");
+    for pointer in [
+        "/mann_whitney/rank_biserial",
+        "/shift_ns/estimate",
+        "/mean_difference_ns/estimate",
+    ] {
+        let [a, b] = [&there, &back].map(|value| number(value.pointer(pointer).unwrap()));
+        assert!(a > 0.0 && (a + b).abs() < 1e-9 * a, "{pointer} {a} {b}");
+    }
+    assert_eq!(
+        number(&there["shift_ns"]["low"]),
+        -number(&back["shift_ns"]["high"])
+    );
+    for same in [
+        "/mann_whitney/p",
+        "/kolmogorov_smirnov/d",
+        "/wasserstein_ns",
+    ] {
+        let [a, b] = [&there, &back].map(|value| number(value.pointer(same).unwrap()));
+        assert!((a - b).abs() <= 1e-9 * a.abs(), "{same} {a} {b}");
+    }
+    let u: f64 = [&there, &back]
+        .map(|value| number(&value["mann_whitney"]["u"]))
+        .iter()
+        .sum();
+    assert_eq!(u, 2_000.0 * 1_500.0);
+    assert_eq!(
+        (&there["a"]["n"], &there["b"]["n"]),
+        (&1_500.into(), &2_000.into())
+    );
+    assert_eq!(
+        there,
+        lab.json("stats compare slow.csv fast.csv --format json")
+    );
+    let reseeded = lab.json("stats compare slow.csv fast.csv --seed 2 --format json");
+    assert_ne!(there["mean_difference_ns"], reseeded["mean_difference_ns"]);
+    assert_eq!(there["mann_whitney"], reseeded["mann_whitney"]);
+}
+
+#[test]
+fn a_smaller_alpha_gives_wider_intervals_and_changes_the_conclusion() {
+    let lab = lab();
+    // 30 samples of each, so that the difference is one that chance could have made.
+    for (name, location) in [("a.csv", 9e3), ("b.csv", 9.8e3)] {
+        lab.write(name, lognormal(30, 0.5, location, 2.5e3));
+    }
+    let [at_5, at_1] = ["0.05", "0.01"].map(|alpha| {
+        lab.json(&format!(
+            "stats compare a.csv b.csv --alpha {alpha} --format json"
+        ))
+    });
+    for interval in ["shift_ns", "mean_difference_ns"] {
+        let width =
+            |value: &Value| number(&value[interval]["high"]) - number(&value[interval]["low"]);
+        assert!(width(&at_1) > width(&at_5), "{interval}");
+    }
+    assert_eq!(at_5["mann_whitney"], at_1["mann_whitney"]);
+    let words = |value: &Value| value["conclusion"].as_str().unwrap().to_string();
+    assert!(
+        words(&at_5).starts_with("a tends to be smaller than b"),
+        "{}",
+        words(&at_5)
+    );
+    assert!(
+        words(&at_1).starts_with("no significant difference"),
+        "{}",
+        words(&at_1)
+    );
+}
+
+#[test]
+fn small_samples_without_ties_are_tested_exactly() {
+    let lab = Lab::new();
+    lab.write("a.csv", "1\n2\n3\n4\n");
+    lab.write("b.csv", "5\n6\n7\n8\n9\n");
+    let compared = lab.json("stats compare a.csv b.csv --format json");
+    assert_eq!(compared["mann_whitney"]["exact"], true);
+    // Two of the 126 ways to choose four of nine are as extreme.
+    assert!((number(&compared["mann_whitney"]["p"]) - 2.0 / 126.0).abs() < 1e-12);
+    assert_eq!(compared["mann_whitney"]["rank_biserial"], -1.0);
+    assert_eq!(compared["wasserstein_ns"], 4.5);
+    assert_eq!(compared["shift_ns"]["estimate"], -4.5);
+}
+
+#[test]
+fn wrong_input_is_refused() {
+    let lab = lab();
+    lab.write("empty.csv", "# nothing\n");
+    lab.write("words.csv", "rtt_ns\n1\ntwo\n");
+    for (arguments, message) in [
+        (
+            "fast.csv",
+            "error: the following required arguments were not provided:",
+        ),
+        (
+            "fast.csv slow.csv --alpha 0",
+            "--alpha lies between 0 and 1",
+        ),
+        (
+            "fast.csv slow.csv --alpha 1",
+            "--alpha lies between 0 and 1",
+        ),
+        (
+            "fast.csv slow.csv --alpha NaN",
+            "--alpha lies between 0 and 1",
+        ),
+        (
+            "fast.csv slow.csv --alpha 5%",
+            "error: invalid value '5%' for '--alpha <ALPHA>': invalid float literal",
+        ),
+        (
+            "fast.csv slow.csv --seed x",
+            "error: invalid value 'x' for '--seed <SEED>': invalid digit found in string",
+        ),
+        (
+            "fast.csv none.csv",
+            "cannot read samples none.csv: No such file or directory (os error 2)",
+        ),
+        ("fast.csv empty.csv", "empty.csv holds no samples"),
+        ("empty.csv fast.csv", "empty.csv holds no samples"),
+        (
+            "words.csv fast.csv",
+            "words.csv:3: `two` is not a sample: one number of nanoseconds a line, 0 or more",
+        ),
+    ] {
+        lab.refuses(&format!("stats compare {arguments}"), message);
+    }
+    let output = lab.run("stats");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("compare"));
+}
