@@ -59,7 +59,8 @@ impl fmt::Display for Level {
 }
 
 /// The kinds of level, as a suite lists those that it is measured at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LevelKind {
     /// [`Level::None`].
     None,

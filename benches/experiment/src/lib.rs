@@ -3,6 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agent;
+pub mod conduct;
+pub mod environment;
+mod estimate;
+pub mod fit;
+mod hosts;
 pub mod level;
+mod perform;
 pub mod record;
 pub mod samples;
+pub mod schedule;
+pub mod spec;
+pub mod store;
+mod worker;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 /// What a [`Clock`] reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The invariant time-stamp counter of x86-64.

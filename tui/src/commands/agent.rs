@@ -1,5 +1,7 @@
 //! `jitterlab agent`.
 
+use jitterlab_experiment::agent;
+
 use crate::outcome::{Exit, Failure};
 
 /// Options of `jitterlab agent`.
@@ -8,5 +10,6 @@ pub struct Command {}
 
 /// Runs it.
 pub fn run(_command: Command) -> Result<Exit, Failure> {
-    Err(Failure::run("not built yet"))
+    agent::serve(std::io::stdin(), std::io::stdout()).map_err(Failure::run)?;
+    Ok(Exit::Done)
 }

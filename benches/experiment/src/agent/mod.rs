@@ -1,0 +1,134 @@
+//! The worker: it runs programs on its host for an experiment, asked on stdin, answering on
+//! stdout. It listens nowhere, and nothing that it started outlives it.
+
+mod process;
+pub mod protocol;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::thread;
+
+pub use process::last_line;
+use process::{Groups, Process};
+use protocol::{Reply, Request, VERSION};
+use tempfile::TempDir;
+
+use crate::environment::Node;
+
+struct Agent {
+    directory: TempDir,
+    groups: Groups,
+    running: BTreeMap<u32, Process>,
+    started: u32,
+}
+
+/// Works until `input` ends. Then whatever still runs is killed, the worker's directory is removed,
+/// and the process ends.
+///
+/// # Errors
+/// There is no place for temporary files, or `output` cannot be written.
+pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::Result<()> {
+    let mut agent = Agent {
+        directory: tempfile::Builder::new()
+            .prefix("jitterlab-agent-")
+            .tempdir()?,
+        groups: Groups::default(),
+        running: BTreeMap::new(),
+        started: 0,
+    };
+    // A thread of its own reads, so that the end of the controller is seen while a program runs.
+    let (sender, requests) = channel();
+    let (groups, directory) = (agent.groups.clone(), agent.directory.path().to_path_buf());
+    thread::spawn(move || {
+        let mut input = input;
+        while let Ok(Some(request)) = protocol::read::<Request>(&mut input) {
+            if sender.send(request).is_err() {
+                break;
+            }
+        }
+        groups.kill();
+        let _ = fs::remove_dir_all(directory);
+        std::process::exit(0);
+    });
+    for (request, payload) in requests {
+        let (reply, payload) = agent.answer(request, &payload).unwrap_or_else(|reason| {
+            let failed = Reply::Failed { reason };
+            (failed, Vec::new())
+        });
+        protocol::write(&mut output, &reply, &payload)?;
+    }
+    Ok(())
+}
+
+impl Agent {
+    fn answer(&mut self, request: Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
+        let reply = match request {
+            Request::Hello => Reply::Here {
+                version: VERSION,
+                node: Box::new(Node::here()),
+            },
+            Request::Put { name } => {
+                let path = self.file(&name)?;
+                fs::write(&path, payload).map_err(|error| format!("cannot keep {name}: {error}"))?;
+                Reply::Done
+            }
+            Request::Take { name } => {
+                let path = self.file(&name)?;
+                let content = fs::read(&path)
+                    .and_then(|content| fs::remove_file(&path).map(|()| content))
+                    .map_err(|error| format!("cannot give {name}: {error}"))?;
+                return Ok((Reply::Done, content));
+            }
+            Request::FreePort { address } => {
+                let port = TcpListener::bind((address, 0))
+                    .and_then(|listener| listener.local_addr())
+                    .map_err(|error| format!("cannot listen on {address}: {error}"))?;
+                Reply::Port { port: port.port() }
+            }
+            Request::Run { program, timeout } => {
+                let process = Process::start(&program, self.directory.path(), &self.groups)?;
+                Reply::Ended(process.end(timeout.as_duration()))
+            }
+            Request::Start {
+                program,
+                ready,
+                timeout,
+            } => {
+                let mut process = Process::start(&program, self.directory.path(), &self.groups)?;
+                match process.ready(&ready, timeout.as_duration()) {
+                    Ok(line) => {
+                        self.started += 1;
+                        self.running.insert(self.started, process);
+                        Reply::Started {
+                            id: self.started,
+                            line,
+                        }
+                    }
+                    Err(reason) => {
+                        process.stop(timeout.as_duration());
+                        return Err(reason);
+                    }
+                }
+            }
+            Request::Stop { id, timeout } => {
+                let process = self.running.remove(&id);
+                let process = process.ok_or_else(|| format!("no program {id} is running"))?;
+                Reply::Ended(process.stop(timeout.as_duration()))
+            }
+        };
+        Ok((reply, Vec::new()))
+    }
+
+    /// A file of the worker's directory; names do not lead out of it.
+    fn file(&self, name: &str) -> Result<PathBuf, String> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+            return Err(format!("`{name}` is no name for a file of a worker"));
+        }
+        Ok(self.directory.path().join(name))
+    }
+}

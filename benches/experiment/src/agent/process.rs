@@ -1,0 +1,270 @@
+//! A program that a worker has started.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use regex::Regex;
+
+use super::protocol::{Ended, Program, Ready};
+
+/// The process groups that a worker has started and that have not ended.
+#[derive(Debug, Clone, Default)]
+pub struct Groups(Arc<Mutex<BTreeSet<i32>>>);
+
+impl Groups {
+    fn with<T>(&self, act: impl FnOnce(&mut BTreeSet<i32>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Kills them all.
+    pub fn kill(&self) {
+        self.with(|groups| {
+            for &group in groups.iter() {
+                let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+            }
+        });
+    }
+}
+
+/// What a program's threads report.
+enum Event {
+    Line(Stream, String),
+    Closed,
+    Exited(ExitStatus, Instant),
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Of what a program prints the last so many bytes are kept.
+const KEPT: usize = 1 << 20;
+
+/// A program that was started.
+#[derive(Debug)]
+pub struct Process {
+    group: Pid,
+    groups: Groups,
+    started: Instant,
+    events: Receiver<Event>,
+    /// Held open: servers of ours end when it closes.
+    stdin: Option<ChildStdin>,
+    stdout: String,
+    stderr: String,
+    open_streams: u32,
+    exited: Option<(ExitStatus, Instant)>,
+}
+
+impl Process {
+    /// Starts a program in `directory`, with a process group of its own. It is killed when the
+    /// calling thread ends, however that comes.
+    pub fn start(program: &Program, directory: &Path, groups: &Groups) -> Result<Self, String> {
+        let name = program.command.first().ok_or("there is no program to start")?;
+        let command = command_of(program);
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .current_dir(directory)
+            .env("PATH", search_path())
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start {name}: {error}"))?;
+        let started = Instant::now();
+        let group = Pid::from_raw(child.id().cast_signed());
+        groups.with(|groups| groups.insert(group.as_raw()));
+        let (sender, events) = channel();
+        let stdin = child.stdin.take();
+        let mut open_streams = 0;
+        if let Some(stdout) = child.stdout.take() {
+            read_lines(stdout, Stream::Stdout, sender.clone());
+            open_streams += 1;
+        }
+        if let Some(stderr) = child.stderr.take() {
+            read_lines(stderr, Stream::Stderr, sender.clone());
+            open_streams += 1;
+        }
+        wait(child, sender);
+        Ok(Process {
+            group,
+            groups: groups.clone(),
+            started,
+            events,
+            stdin,
+            stdout: String::new(),
+            stderr: String::new(),
+            open_streams,
+            exited: None,
+        })
+    }
+
+    /// Waits until it is ready; gives the line that it was ready with.
+    pub fn ready(&mut self, ready: &Ready, timeout: Duration) -> Result<String, String> {
+        let deadline = Instant::now() + timeout;
+        match ready {
+            Ready::Now => Ok(String::new()),
+            Ready::Line(pattern) => {
+                let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
+                loop {
+                    match self.next(deadline) {
+                        Some(Some(line)) if pattern.is_match(&line) => return Ok(line),
+                        Some(_) if self.exited.is_none() || self.open_streams > 0 => {}
+                        _ => return Err(self.not_ready()),
+                    }
+                }
+            }
+            Ready::Accepts(address) => loop {
+                const TRY_AGAIN: Duration = Duration::from_millis(5);
+                if TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok() {
+                    return Ok(String::new());
+                }
+                // Also the pause between two tries.
+                self.next((Instant::now() + TRY_AGAIN).min(deadline));
+                if self.exited.is_some() || Instant::now() >= deadline {
+                    return Err(self.not_ready());
+                }
+            },
+        }
+    }
+
+    fn not_ready(&mut self) -> String {
+        let ended = self.exited.is_some();
+        let ended = if ended { "ended before it was" } else { "did not get" };
+        format!("{ended} ready{}", last_line(&self.stderr, &self.stdout))
+    }
+
+    /// Waits for its end; kills it after `timeout`.
+    pub fn end(mut self, timeout: Duration) -> Ended {
+        drop(self.stdin.take());
+        let deadline = Instant::now() + timeout;
+        while self.exited.is_none() && self.next(deadline).is_some() {}
+        let timed_out = self.exited.is_none();
+        // What it has left behind goes with it.
+        let _ = killpg(self.group, Signal::SIGKILL);
+        while self.exited.is_none() || self.open_streams > 0 {
+            // A process that left the group may hold the streams open; it is not waited for.
+            const LEFT: Duration = Duration::from_secs(2);
+            if self.next(Instant::now() + LEFT).is_none() {
+                break;
+            }
+        }
+        self.groups.with(|groups| groups.remove(&self.group.as_raw()));
+        let (status, at) = match self.exited {
+            Some((status, at)) => (Some(status), at),
+            None => (None, Instant::now()),
+        };
+        Ended {
+            status: status.and_then(|status| status.code()),
+            signal: status.and_then(|status| status.signal()),
+            timed_out,
+            seconds: (at - self.started).as_secs_f64(),
+            stdout: std::mem::take(&mut self.stdout),
+            stderr: std::mem::take(&mut self.stderr),
+        }
+    }
+
+    /// Asks it to end; kills it after `timeout`.
+    pub fn stop(self, timeout: Duration) -> Ended {
+        let _ = killpg(self.group, Signal::SIGTERM);
+        self.end(timeout)
+    }
+
+    /// Takes in the next thing that happens: a line, or something else; nothing at the deadline.
+    fn next(&mut self, deadline: Instant) -> Option<Option<String>> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.events.recv_timeout(left) {
+            Ok(Event::Line(stream, line)) => {
+                let kept = match stream {
+                    Stream::Stdout => &mut self.stdout,
+                    Stream::Stderr => &mut self.stderr,
+                };
+                kept.push_str(&line);
+                if kept.len() > 2 * KEPT {
+                    let cut = kept.ceil_char_boundary(kept.len() - KEPT);
+                    kept.drain(..cut);
+                }
+                Some(Some(line))
+            }
+            Ok(Event::Closed) => {
+                self.open_streams -= 1;
+                Some(None)
+            }
+            Ok(Event::Exited(status, at)) => {
+                self.exited = Some((status, at));
+                Some(None)
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+        }
+    }
+}
+
+/// `: ` and the last line that says something, of the first text that has one.
+pub fn last_line(first: &str, second: &str) -> String {
+    [first, second]
+        .iter()
+        .find_map(|text| text.lines().rev().map(str::trim).find(|line| !line.is_empty()))
+        .map(|line| format!(": {line}"))
+        .unwrap_or_default()
+}
+
+/// The command with what ties the program to its worker and to its CPU.
+fn command_of(program: &Program) -> Vec<String> {
+    let mut command: Vec<String> = ["setpriv", "--pdeathsig", "KILL", "--"].map(String::from).into();
+    if let Some(cpu) = program.cpu {
+        command.extend(["taskset".into(), "--cpu-list".into(), cpu.to_string()]);
+    }
+    command.extend(program.command.iter().cloned());
+    command
+}
+
+/// Where programs are looked for: first beside the worker's own, so that `jitterlab` is this one.
+fn search_path() -> OsString {
+    let own = std::env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into());
+    let places = beside.into_iter().chain(std::env::split_paths(&path));
+    std::env::join_paths(places).unwrap_or(path)
+}
+
+fn read_lines(stream: impl Read + Send + 'static, which: Stream, events: Sender<Event>) {
+    thread::spawn(move || {
+        let mut reader = BufReader::new(stream);
+        let mut line = Vec::new();
+        while reader
+            .by_ref()
+            .take(KEPT as u64)
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|n| n > 0)
+        {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            line.clear();
+            if events.send(Event::Line(which, text)).is_err() {
+                // Read on: a program must not stop because nobody keeps what it prints.
+                let _ = io::copy(&mut reader, &mut io::sink());
+            }
+        }
+        let _ = events.send(Event::Closed);
+    });
+}
+
+fn wait(mut child: Child, events: Sender<Event>) {
+    thread::spawn(move || {
+        if let Ok(status) = child.wait() {
+            let _ = events.send(Event::Exited(status, Instant::now()));
+        }
+    });
+}

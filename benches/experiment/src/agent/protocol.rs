@@ -1,0 +1,232 @@
+//! What a controller and its workers say to each other: a request, then its reply, each a frame.
+//!
+//! A frame is two lengths in bytes (32 bits, least byte first), a header of JSON of the first
+//! length, and a payload of the second: the content of a file, or nothing.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+use jitterlab_injector::units::Nanos;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Node;
+
+/// Both ends have to speak the same.
+pub const VERSION: u32 = 1;
+const MAX_HEADER: u32 = 64 << 20;
+const MAX_PAYLOAD: u32 = 1 << 30;
+
+/// What a controller asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Who is there?
+    Hello,
+    /// Keep the payload as a file of this name in the worker's directory.
+    Put {
+        /// A name without directories.
+        name: String,
+    },
+    /// Give the content of such a file, which is then removed.
+    Take {
+        /// A name without directories.
+        name: String,
+    },
+    /// A port that nobody listens on.
+    FreePort {
+        /// The address that it is free on.
+        address: std::net::IpAddr,
+    },
+    /// Run a program to its end.
+    Run {
+        /// The program.
+        program: Program,
+        /// It is killed after this time.
+        timeout: Nanos,
+    },
+    /// Start a program and leave it running.
+    Start {
+        /// The program.
+        program: Program,
+        /// When it counts as started.
+        ready: Ready,
+        /// It is killed if it is not ready after this time.
+        timeout: Nanos,
+    },
+    /// Ask a program that was started to end (SIGTERM), and kill it if it does not.
+    Stop {
+        /// As [`Reply::Started`] gave it.
+        id: u32,
+        /// Killed after this time.
+        timeout: Nanos,
+    },
+}
+
+/// A program with its arguments; it is started in the worker's directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Program and arguments; `jitterlab` is the worker's own program.
+    pub command: Vec<String>,
+    /// The CPU that it stays on.
+    pub cpu: Option<usize>,
+}
+
+/// When a program that was started is ready.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ready {
+    /// At once.
+    Now,
+    /// When it has printed a line in which this pattern is found, on either stream.
+    Line(String),
+    /// When connections to it are accepted.
+    Accepts(SocketAddr),
+}
+
+/// What a worker answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Here {
+        /// [`VERSION`].
+        version: u32,
+        /// The machine.
+        node: Box<Node>,
+    },
+    /// Done; to [`Request::Take`] with the file as payload.
+    Done,
+    /// To [`Request::FreePort`].
+    Port {
+        /// The port.
+        port: u16,
+    },
+    /// To [`Request::Run`] and [`Request::Stop`].
+    Ended(Ended),
+    /// To [`Request::Start`].
+    Started {
+        /// What it is stopped by.
+        id: u32,
+        /// The line that it was ready with, if there was one.
+        line: String,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Its exit status; none if a signal ended it.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it was killed because its time was over.
+    pub timed_out: bool,
+    /// From start to end, in seconds.
+    pub seconds: f64,
+    /// What it printed; of very much, the end.
+    pub stdout: String,
+    /// What it printed on stderr; of very much, the end.
+    pub stderr: String,
+}
+
+/// Writes a frame.
+///
+/// # Errors
+/// It cannot be written, or is longer than a frame may be.
+pub fn write(out: &mut impl Write, header: &impl Serialize, payload: &[u8]) -> io::Result<()> {
+    let header = serde_json::to_vec(header)?;
+    let length = |bytes: &[u8], most: u32| {
+        u32::try_from(bytes.len())
+            .ok()
+            .filter(|&length| length <= most)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the frame is too long"))
+    };
+    let mut frame = Vec::with_capacity(8 + header.len());
+    frame.extend(length(&header, MAX_HEADER)?.to_le_bytes());
+    frame.extend(length(payload, MAX_PAYLOAD)?.to_le_bytes());
+    frame.extend(header);
+    out.write_all(&frame)?;
+    out.write_all(payload)?;
+    out.flush()
+}
+
+/// Reads a frame; nothing if the other end has closed before one.
+///
+/// # Errors
+/// It ends in the middle, is too long, or does not hold what is expected.
+pub fn read<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<(T, Vec<u8>)>> {
+    let mut lengths = [0; 8];
+    let mut filled = 0;
+    while filled < lengths.len() {
+        match input.read(&mut lengths[filled..]) {
+            Ok(0) if filled == 0 => return Ok(None),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = lengths;
+    let header = body(input, u32::from_le_bytes([a, b, c, d]), MAX_HEADER)?;
+    let payload = body(input, u32::from_le_bytes([e, f, g, h]), MAX_PAYLOAD)?;
+    Ok(Some((serde_json::from_slice(&header)?, payload)))
+}
+
+/// Grows with what really comes: a length alone takes no memory.
+fn body(input: &mut impl Read, length: u32, most: u32) -> io::Result<Vec<u8>> {
+    if length > most {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the other end does not speak jitterlab's protocol",
+        ));
+    }
+    let mut bytes = Vec::new();
+    input.take(u64::from(length)).read_to_end(&mut bytes)?;
+    if bytes.len() < length as usize {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_are_read_as_written_and_cut_frames_are_refused(
+            name in ".{0,20}", payload in proptest::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()
+        ) {
+            let request = Request::Put { name };
+            let mut bytes = Vec::new();
+            write(&mut bytes, &request, &payload).unwrap();
+            let whole = read::<Request>(&mut &bytes[..]).unwrap();
+            prop_assert_eq!(whole, Some((request, payload)));
+            let cut = cut.index(bytes.len());
+            let part = read::<Request>(&mut &bytes[..cut]);
+            if cut == 0 {
+                prop_assert!(part.unwrap().is_none());
+            } else {
+                prop_assert!(part.is_err());
+            }
+        }
+
+        #[test]
+        fn noise_never_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = read::<Request>(&mut &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused_before_memory_is_taken() {
+        let error = read::<Request>(&mut &b"GET / HTTP/1.1\r\n\r\n"[..]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,380 @@
+//! Doing one run: everything that is started for it is a command that a person could type.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::transport::Transport;
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::agent::protocol::{Ended, Program, Ready};
+use crate::hosts::Hosts;
+use crate::level::{Level, Member};
+use crate::record::{Application, Injection};
+use crate::schedule::{Run, Work};
+use crate::spec::{ApplicationCase, Experiment, Load, PacketCase, PacketCaseKind, Runtime};
+
+/// What a run yields.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// A Parquet file.
+    pub samples: Option<Vec<u8>>,
+    /// What `jitterlab packet run` printed.
+    pub packet: Option<Value>,
+    /// What `jitterlab load run` printed.
+    pub load: Option<Value>,
+    /// What was injected.
+    pub injection: Option<Injection>,
+    /// The figure of an application.
+    pub application: Option<Application>,
+}
+
+/// What runs are done with.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    pub experiment: &'a Experiment,
+    pub hosts: Hosts<'a>,
+    /// One-way bandwidth in bytes a second; none without loads.
+    pub bandwidth: Option<f64>,
+    /// The text of each table that can be injected.
+    pub tables: BTreeMap<(u8, Member), String>,
+}
+
+/// Names of files in a worker's directory.
+const SAMPLES: &str = "samples.parquet";
+const TABLE: &str = "delays.dist";
+const SEED: &str = "delays.seed";
+const REPORT: &str = "delays.jsonl";
+
+/// A run is given this time beside its own.
+const SLACK: Nanos = Nanos(20_000_000_000);
+/// A load goes on until it is stopped.
+const UNTIL_STOPPED: Nanos = Nanos(24 * 3600 * 1_000_000_000);
+
+impl<'a> Bench<'a> {
+    /// Does a run.
+    ///
+    /// # Errors
+    /// Why it failed, for people. What was started for it may still run.
+    pub fn perform(&mut self, run: &Run<'a>) -> Result<Measured, String> {
+        match run.level {
+            Level::None => self.work(run.work, Vec::new()),
+            Level::Load { percent } => self.under_load(run, percent),
+            Level::Injected { percent, shape } => self.injected(run, percent, shape),
+        }
+    }
+
+    fn work(&mut self, work: Work<'a>, prefix: Vec<String>) -> Result<Measured, String> {
+        match work {
+            Work::Packet(case, transport) => self.packet(case, transport, prefix),
+            Work::Application(case) => self.application(case, prefix),
+        }
+    }
+
+    fn packet(
+        &mut self,
+        case: &'a PacketCase,
+        transport: Transport,
+        prefix: Vec<String>,
+    ) -> Result<Measured, String> {
+        let PacketCaseKind::Rtt = case.case;
+        let (from, to) = (self.hosts.host(&case.from)?, self.hosts.host(&case.to)?);
+        let address = to.address().ok_or("the server has no address")?;
+        let bind = SocketAddr::new(address, 0).to_string();
+        let serve = words(&["packet", "serve", "--until-stdin-closes", "--bind", &bind])
+            .chain(words(&["--transport", transport.name()]))
+            .chain(words(&["--wait", case.wait.name()]));
+        let worker = self.hosts.worker(&case.to)?;
+        let (server, listening) = worker.start_server(own(serve, to.cpu))?;
+        let run = words(&["packet", "run", "--case", "rtt", "--format", "json"])
+            .chain(words(&["--to", &listening.to_string()]))
+            .chain(words(&["--transport", transport.name()]))
+            .chain(words(&["--wait", case.wait.name()]))
+            .chain(words(&["--size", &case.size.to_string()]))
+            .chain(words(&["--warmup", &case.warmup.to_string()]))
+            .chain(words(&["--duration", &case.duration.to_string()]))
+            .chain(words(&["--samples", SAMPLES]));
+        let mut program = own(run, from.cpu);
+        program.command.splice(0..0, prefix);
+        let time = Nanos(case.warmup.0 + case.duration.0 + SLACK.0);
+        let worker = self.hosts.worker(&case.from)?;
+        let ended = worker.run(program, time)?;
+        let samples = worker.take(SAMPLES)?;
+        self.hosts.worker(&case.to)?.stop(server)?;
+        Ok(Measured {
+            samples: Some(samples),
+            packet: Some(json(&ended)?),
+            ..Measured::default()
+        })
+    }
+
+    fn application(
+        &mut self,
+        case: &'a ApplicationCase,
+        prefix: Vec<String>,
+    ) -> Result<Measured, String> {
+        let mut server = None;
+        let mut place = None;
+        if let Some(wanted) = &case.server {
+            let host = self.hosts.host(&wanted.on)?;
+            let address = host.address().ok_or("the server has no address")?;
+            let worker = self.hosts.worker(&wanted.on)?;
+            let listens = SocketAddr::new(address, worker.free_port(address)?);
+            let program = Program {
+                command: filled(&wanted.command, Some(listens)),
+                cpu: host.cpu,
+            };
+            let ready = match &wanted.ready {
+                Some(pattern) => Ready::Line(pattern.clone()),
+                None => Ready::Accepts(listens),
+            };
+            let (id, _) = worker.start_program(program, ready)?;
+            server = Some((&wanted.on, id));
+            place = Some(listens);
+        }
+        let program = Program {
+            command: [prefix, filled(&case.client.command, place)].concat(),
+            cpu: self.hosts.host(&case.client.on)?.cpu,
+        };
+        let worker = self.hosts.worker(&case.client.on)?;
+        let ended = worker.run(program, case.timeout)?;
+        if let Some((host, id)) = server {
+            self.hosts.worker(host)?.stop(id)?;
+        }
+        let runtime_s = runtime(case.runtime.as_ref(), &ended)?;
+        Ok(Measured {
+            application: Some(Application { runtime_s }),
+            ..Measured::default()
+        })
+    }
+
+    /// A run while background load is on the network.
+    fn under_load(&mut self, run: &Run<'a>, percent: u8) -> Result<Measured, String> {
+        let experiment = self.experiment;
+        let load = experiment.load.as_ref().ok_or("no load is described")?;
+        let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
+        let (sink, listening) = self.start_sink(load)?;
+        let send = load_run(load, listening, percent, UNTIL_STOPPED)
+            .chain(words(&["--bandwidth", &Bytes(bandwidth as u64).to_string()]))
+            .chain(words(&["--seed", &run.seed.to_string()]));
+        let program = own(send, self.hosts.host(&load.from)?.cpu);
+        let worker = self.hosts.worker(&load.from)?;
+        let (sender, _) = worker.start_program(program, Ready::Now)?;
+        let mut measured = self.work(run.work, Vec::new())?;
+        // What it has produced is told when it is stopped.
+        let produced = self.hosts.worker(&load.from)?.stop(sender)?;
+        let produced = json(&produced).map_err(|said| format!("the background load: {said}"))?;
+        let seconds = produced["seconds"].as_f64().unwrap_or(0.0);
+        if seconds < run.work.least_seconds() && matches!(run.work, Work::Packet(..)) {
+            return Err(format!(
+                "the background load was there for {seconds} s only"
+            ));
+        }
+        self.hosts.worker(&load.to)?.stop(sink)?;
+        measured.load = Some(produced);
+        Ok(measured)
+    }
+
+    fn start_sink(&mut self, load: &'a Load) -> Result<(u32, SocketAddr), String> {
+        let to = self.hosts.host(&load.to)?;
+        let address = to.address().ok_or("the sink has no address")?;
+        let bind = SocketAddr::new(address, 0).to_string();
+        let serve = words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]);
+        self.hosts.worker(&load.to)?.start_server(own(serve, to.cpu))
+    }
+
+    /// The one-way bandwidth in bytes a second, of which loads are shares.
+    pub fn measure_bandwidth(&mut self, load: &'a Load) -> Result<f64, String> {
+        let (sink, listening) = self.start_sink(load)?;
+        let run = load_run(load, listening, 0, Nanos(1_000_000));
+        let program = own(run, self.hosts.host(&load.from)?.cpu);
+        let ended = self.hosts.worker(&load.from)?.run(program, SLACK)?;
+        self.hosts.worker(&load.to)?.stop(sink)?;
+        let bandwidth = json(&ended)?["bandwidth"].as_f64();
+        bandwidth.ok_or_else(|| "no bandwidth was reported".into())
+    }
+
+    /// A run with delays injected into the program that measures.
+    fn injected(&mut self, run: &Run<'a>, percent: u8, shape: Member) -> Result<Measured, String> {
+        let table = self.tables.get(&(percent, shape)).ok_or_else(|| {
+            format!("there is no table: too few runs at load {percent} % were measured")
+        })?;
+        let on = match run.work {
+            Work::Packet(case, _) => &case.from,
+            Work::Application(case) => &case.client.on,
+        };
+        let injected = self.experiment.levels.injected.as_ref();
+        let mode = injected.map(|injected| injected.mode).unwrap_or_default();
+        let worker = self.hosts.worker(on)?;
+        worker.put(TABLE, table.as_bytes())?;
+        worker.put(SEED, format!("{}\n", run.seed).as_bytes())?;
+        let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
+            .chain(words(&["--seed", SEED, "--mode", mode.name()]))
+            .chain(words(&["--report", REPORT, "--"]));
+        let mut measured = self.work(run.work, prefix.collect())?;
+        let report = self.hosts.worker(on)?.take(REPORT).map_err(|_| {
+            "nothing was injected: no process of the program loaded the library; \
+             `jitterlab inject doctor` says why"
+        })?;
+        measured.injection = Some(injection(&String::from_utf8_lossy(&report))?);
+        Ok(measured)
+    }
+}
+
+fn load_run(
+    load: &Load,
+    to: SocketAddr,
+    percent: u8,
+    duration: Nanos,
+) -> impl Iterator<Item = String> {
+    words(&["load", "run", "--format", "json"])
+        .chain(words(&["--transport", load.transport.name()]))
+        .chain(words(&["--level", &percent.to_string()]))
+        .chain(words(&["--to", &to.to_string()]))
+        .chain(words(&["--duration", &duration.to_string()]))
+        .chain(words(&["--message", &load.message.to_string()]))
+}
+
+fn words(words: &[&str]) -> impl Iterator<Item = String> + use<> {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_string()).collect();
+    words.into_iter()
+}
+
+/// A command of ours.
+fn own(arguments: impl Iterator<Item = String>, cpu: Option<usize>) -> Program {
+    Program {
+        command: std::iter::once("jitterlab".into()).chain(arguments).collect(),
+        cpu,
+    }
+}
+
+/// A command with what stands for the server's place filled in.
+fn filled(command: &[String], place: Option<SocketAddr>) -> Vec<String> {
+    let Some(place) = place else {
+        return command.to_vec();
+    };
+    let (address, port) = (place.ip().to_string(), place.port().to_string());
+    let fill = |word: &String| word.replace("{address}", &address).replace("{port}", &port);
+    command.iter().map(fill).collect()
+}
+
+fn json(ended: &Ended) -> Result<Value, String> {
+    serde_json::from_str(&ended.stdout).map_err(|_| {
+        let said = crate::agent::last_line(&ended.stderr, &ended.stdout);
+        format!("no result was printed{said}")
+    })
+}
+
+/// The run time of an application in seconds.
+fn runtime(how: Option<&Runtime>, ended: &Ended) -> Result<f64, String> {
+    let Some(Runtime { pattern, unit }) = how else {
+        return Ok(ended.seconds);
+    };
+    let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
+    // Programs that show their progress return the carriage, and print the figure last.
+    let number = regex.captures_iter(&ended.stdout).last().and_then(|found| {
+        let number = found.get(1)?.as_str().replace(',', "");
+        number.parse::<f64>().ok()
+    });
+    let seconds = unit.seconds(number.ok_or_else(|| {
+        let said = crate::agent::last_line(&ended.stdout, &ended.stderr);
+        format!("its output has no number where the pattern `{pattern}` looks for one{said}")
+    })?);
+    if seconds.is_finite() && seconds > 0.0 {
+        Ok(seconds)
+    } else {
+        Err("its output gives a run time that is not above 0".into())
+    }
+}
+
+/// A line of what the library reports: one for each process of the program.
+#[derive(Deserialize)]
+struct ProcessReport {
+    delays: u64,
+    asked_ns: u64,
+    achieved_ns: u64,
+    late_max_ns: u64,
+}
+
+fn injection(report: &str) -> Result<Injection, String> {
+    let (mut delayed, mut asked, mut achieved, mut late_max) = (0, 0, 0, 0);
+    for line in report.lines() {
+        let process: ProcessReport = serde_json::from_str(line)
+            .map_err(|error| format!("the library's report is broken: {error}"))?;
+        delayed += process.delays;
+        asked += process.asked_ns;
+        achieved += process.achieved_ns;
+        late_max = late_max.max(process.late_max_ns);
+    }
+    if delayed == 0 {
+        return Err(
+            "nothing was injected: the program sends past the hooks; `jitterlab inject doctor` \
+             says which"
+                .into(),
+        );
+    }
+    let mean = |sum: u64| sum as f64 / delayed as f64;
+    Ok(Injection {
+        delayed,
+        asked_mean_ns: mean(asked),
+        achieved_mean_ns: mean(achieved),
+        error_max_ns: late_max,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::RuntimeUnit;
+
+    fn ended(stdout: &str) -> Ended {
+        Ended {
+            status: Some(0),
+            signal: None,
+            timed_out: false,
+            seconds: 2.5,
+            stdout: stdout.into(),
+            stderr: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_last_number_of_a_pattern_is_the_runtime() {
+        let how = |pattern: &str, unit| {
+            Some(Runtime {
+                pattern: pattern.into(),
+                unit,
+            })
+        };
+        let rate = how("GET: ([0-9.,]+) requests", RuntimeUnit::PerSecond);
+        let printed = "GET: 10 requests\rGET: 1,250.0 requests per second\n";
+        assert_eq!(runtime(rate.as_ref(), &ended(printed)), Ok(1.0 / 1250.0));
+        assert_eq!(runtime(None, &ended("")), Ok(2.5));
+        let time = how("time=([0-9.]+)", RuntimeUnit::Ms);
+        assert_eq!(runtime(time.as_ref(), &ended("time=12")), Ok(0.012));
+        assert!(runtime(time.as_ref(), &ended("no time")).is_err());
+        assert!(runtime(time.as_ref(), &ended("time=0")).is_err());
+    }
+
+    #[test]
+    fn reports_of_processes_are_added() {
+        let report = "{\"delays\":1,\"asked_ns\":100,\"achieved_ns\":110,\"late_max_ns\":10}\n\
+                      {\"delays\":3,\"asked_ns\":500,\"achieved_ns\":530,\"late_max_ns\":5}\n";
+        let injection = injection(report).unwrap();
+        assert_eq!(
+            (injection.delayed, injection.asked_mean_ns, injection.achieved_mean_ns),
+            (4, 150.0, 160.0)
+        );
+        assert_eq!(injection.error_max_ns, 10);
+        assert!(super::injection("").is_err());
+    }
+
+    #[test]
+    fn the_servers_place_is_filled_in_everywhere() {
+        let command = ["a", "{address}:{port}", "--x={port}"].map(String::from);
+        let place = "10.0.0.1:99".parse().unwrap();
+        assert_eq!(filled(&command, Some(place)), ["a", "10.0.0.1:99", "--x=99"]);
+    }
+}

@@ -1,0 +1,315 @@
+//! What the types of an experiment file cannot say.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+
+use super::locate::Step::{self, Index, Key};
+use super::read::suggestion;
+use super::{ApplicationCase, Experiment, Host, InjectedLevels, Load, PacketCase, Place};
+use crate::level::LevelKind;
+
+/// What is wrong, and where.
+pub struct Wrong<'a> {
+    pub path: Vec<Step<'a>>,
+    pub problem: String,
+}
+
+type Checked<'a> = Result<(), Wrong<'a>>;
+
+fn wrong<'a>(path: &[Step<'a>], problem: impl Into<String>) -> Checked<'a> {
+    Err(Wrong {
+        path: path.into(),
+        problem: problem.into(),
+    })
+}
+
+/// Checks all that has to be right before anything starts.
+pub fn check(experiment: &Experiment) -> Checked<'_> {
+    if !is_name(&experiment.name) {
+        return wrong(&[Key("name")], NAME);
+    }
+    if !(1..=10_000).contains(&experiment.repetitions) {
+        return wrong(&[Key("repetitions")], "there are 1 to 10000 repetitions");
+    }
+    if experiment.retries > 100 {
+        return wrong(&[Key("retries")], "there are at most 100 retries");
+    }
+    for (name, host) in &experiment.hosts {
+        check_host(name, host)?;
+    }
+    if let Some(load) = &experiment.load {
+        check_load(experiment, load)?;
+    }
+    check_levels(experiment)?;
+    let suites = &experiment.suites;
+    if suites.packet.is_empty() && suites.application.is_empty() {
+        return wrong(&[Key("suites")], "there is nothing to measure");
+    }
+    let mut names = BTreeSet::new();
+    for (i, case) in suites.packet.iter().enumerate() {
+        let at = [Key("suites"), Key("packet"), Index(i)];
+        check_packet(experiment, case, &at)?;
+        if !names.insert(case.name()) {
+            return wrong(&at, twice(case.name()));
+        }
+    }
+    names.clear();
+    for (i, case) in suites.application.iter().enumerate() {
+        let at = [Key("suites"), Key("application"), Index(i)];
+        check_application(experiment, case, &at)?;
+        if !names.insert(&case.name) {
+            return wrong(&at, twice(&case.name));
+        }
+    }
+    Ok(())
+}
+
+const NAME: &str = "a name has 1 to 40 letters a to z, digits and hyphens, and begins with a letter";
+
+fn is_name(text: &str) -> bool {
+    text.len() <= 40
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn twice(name: &str) -> String {
+    format!("there are two cases of the name `{name}`; give each a `name`")
+}
+
+fn check_host<'a>(name: &'a str, host: &Host) -> Checked<'a> {
+    let at = [Key("hosts"), Key(name)];
+    if host.keep_awake && host.cpu.is_none() {
+        return wrong(&at, "`keep_awake` needs a `cpu`: the one that is kept awake");
+    }
+    match (&host.at, &host.jitterlab) {
+        (Place::Ssh(_), Some(path)) if is_path(path) => Ok(()),
+        (_, None) => Ok(()),
+        (Place::Ssh(_), _) => wrong(
+            &[at[0], at[1], Key("jitterlab")],
+            "the path of a program has letters, digits and any of `/._-` only",
+        ),
+        _ => wrong(
+            &[at[0], at[1], Key("jitterlab")],
+            "`jitterlab` says which program ssh starts; hosts on this machine use this one",
+        ),
+    }
+}
+
+/// The end of an ssh command is read by a shell.
+fn is_path(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+}
+
+/// A host that is named.
+fn named<'a>(experiment: &'a Experiment, name: &str, at: &[Step<'a>]) -> Result<&'a Host, Wrong<'a>> {
+    experiment.hosts.get(name).ok_or_else(|| {
+        let known = experiment.hosts.keys().map(String::as_str);
+        Wrong {
+            path: at.into(),
+            problem: format!(
+                "there is no host `{name}`; the hosts are {}{}",
+                list(known.clone()),
+                suggestion(name, known)
+            ),
+        }
+    })
+}
+
+/// A host that others have to reach.
+fn target<'a>(experiment: &'a Experiment, name: &'a str, at: &[Step<'a>]) -> Checked<'a> {
+    match named(experiment, name, at)?.address() {
+        Some(_) => Ok(()),
+        None => wrong(
+            &[Key("hosts"), Key(name)],
+            format!("host `{name}` is sent to and needs an `address`"),
+        ),
+    }
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
+    named(experiment, &load.from, &[Key("load"), Key("from")])?;
+    target(experiment, &load.to, &[Key("load"), Key("to")])?;
+    let sizes = load.transport.sizes();
+    if !sizes.contains(&load.message.0) {
+        return wrong(&[Key("load"), Key("message")], size_problem(load.transport));
+    }
+    if load.bandwidth.is_some_and(|bandwidth| bandwidth.0 == 0) {
+        return wrong(&[Key("load"), Key("bandwidth")], "a bandwidth is above 0");
+    }
+    Ok(())
+}
+
+fn size_problem(transport: jitterlab_packet::transport::Transport) -> String {
+    let sizes = transport.sizes();
+    format!(
+        "a message over {transport} has {} to {} bytes",
+        sizes.start(),
+        sizes.end()
+    )
+}
+
+fn check_levels(experiment: &Experiment) -> Checked<'_> {
+    let levels = &experiment.levels;
+    let at = Key("levels");
+    if !levels.load.is_empty() && experiment.load.is_none() {
+        return wrong(
+            &[at, Key("load")],
+            "background load needs a section `load` that says how it is made",
+        );
+    }
+    if let Some(i) = levels.load.iter().position(|&percent| percent > 100) {
+        return wrong(&[at, Key("load"), Index(i)], "a load is 0 to 100 percent");
+    }
+    if let Some(i) = repeated(&levels.load) {
+        return wrong(&[at, Key("load"), Index(i)], "this load stands there twice");
+    }
+    match &levels.injected {
+        Some(injected) => check_injected(experiment, injected),
+        None => Ok(()),
+    }
+}
+
+fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) -> Checked<'a> {
+    let at = [Key("levels"), Key("injected")];
+    let inside = |key, i| [at[0], at[1], Key(key), Index(i)];
+    let is_load = |percent| experiment.levels.load.contains(percent);
+    if let Some(i) = injected.percent.iter().position(|p| !is_load(p)) {
+        return wrong(
+            &inside("percent", i),
+            "only a load that is measured can be imitated: put it into `levels.load`",
+        );
+    }
+    if let Some(i) = repeated(&injected.percent) {
+        return wrong(&inside("percent", i), "this load stands there twice");
+    }
+    if let Some(i) = repeated(&injected.shapes) {
+        return wrong(&inside("shapes", i), "this shape stands there twice");
+    }
+    if injected.percent.is_empty() || injected.shapes.is_empty() {
+        return wrong(&at, "`injected` needs at least one load and one shape");
+    }
+    if characterised(experiment).is_none() {
+        return wrong(
+            &[at[0], at[1], Key("transport")],
+            format!(
+                "distributions are fitted to the RTT over {}: a packet case has to measure it at \
+                 the levels `none` and `load`",
+                injected.transport
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// The packet case whose samples distributions are fitted to: the first that has them.
+pub fn characterised(experiment: &Experiment) -> Option<(usize, &PacketCase)> {
+    let transport = experiment.levels.injected.as_ref()?.transport;
+    experiment.suites.packet.iter().enumerate().find(|(_, case)| {
+        case.transports.contains(&transport)
+            && [LevelKind::None, LevelKind::Load]
+                .iter()
+                .all(|kind| case.levels.contains(kind))
+    })
+}
+
+fn check_packet<'a>(
+    experiment: &'a Experiment,
+    case: &'a PacketCase,
+    at: &[Step<'a>; 3],
+) -> Checked<'a> {
+    let inside = |key| [at[0], at[1], at[2], Key(key)];
+    if !is_name(case.name()) {
+        return wrong(&inside("name"), NAME);
+    }
+    named(experiment, &case.from, &inside("from"))?;
+    target(experiment, &case.to, &inside("to"))?;
+    if case.transports.is_empty() {
+        return wrong(&inside("transports"), "there is no transport");
+    }
+    if let Some(i) = repeated(&case.transports) {
+        return wrong(
+            &[at[0], at[1], at[2], Key("transports"), Index(i)],
+            "this transport stands there twice",
+        );
+    }
+    for transport in &case.transports {
+        if !transport.sizes().contains(&case.size.0) {
+            return wrong(&inside("size"), size_problem(*transport));
+        }
+    }
+    if case.duration.0 < 1_000_000 {
+        return wrong(&inside("duration"), "a run takes at least 1ms");
+    }
+    check_kinds(&case.levels, at)
+}
+
+fn check_application<'a>(
+    experiment: &'a Experiment,
+    case: &'a ApplicationCase,
+    at: &[Step<'a>; 3],
+) -> Checked<'a> {
+    let inside = |key, inner| [at[0], at[1], at[2], Key(key), Key(inner)];
+    if !is_name(&case.name) {
+        return wrong(&[at[0], at[1], at[2], Key("name")], NAME);
+    }
+    named(experiment, &case.client.on, &inside("client", "on"))?;
+    let commands = [
+        ("client", Some(&case.client.command)),
+        ("server", case.server.as_ref().map(|server| &server.command)),
+    ];
+    for (side, command) in commands {
+        if command.is_some_and(Vec::is_empty) {
+            return wrong(&inside(side, "command"), "there is no program");
+        }
+    }
+    if let Some(server) = &case.server {
+        target(experiment, &server.on, &inside("server", "on"))?;
+        if let Some(pattern) = &server.ready {
+            check_pattern(pattern, 0, &inside("server", "ready"))?;
+        }
+    }
+    if let Some(runtime) = &case.runtime {
+        check_pattern(&runtime.pattern, 1, &inside("runtime", "pattern"))?;
+    }
+    check_kinds(&case.levels, at)
+}
+
+fn check_pattern<'a>(pattern: &str, groups: usize, at: &[Step<'a>]) -> Checked<'a> {
+    match Regex::new(pattern) {
+        Ok(regex) if groups > 0 && regex.captures_len() != groups + 1 => {
+            wrong(at, "the pattern needs one group, (…), around the number")
+        }
+        Ok(_) => Ok(()),
+        Err(error) => wrong(at, format!("this is not a regular expression: {error}")),
+    }
+}
+
+fn check_kinds<'a>(kinds: &[LevelKind], at: &[Step<'a>; 3]) -> Checked<'a> {
+    let at = [at[0], at[1], at[2], Key("levels")];
+    if kinds.is_empty() {
+        return wrong(&at, "there is no kind of level; the kinds are `none`, `load`, `injected`");
+    }
+    match repeated(kinds) {
+        Some(i) => wrong(
+            &[at[0], at[1], at[2], at[3], Index(i)],
+            "this kind stands there twice",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The position of the first that stood there before.
+fn repeated<T: PartialEq>(list: &[T]) -> Option<usize> {
+    (0..list.len()).find(|&i| list[..i].contains(&list[i]))
+}

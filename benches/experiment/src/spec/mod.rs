@@ -1,0 +1,277 @@
+//! The experiment file: what a person writes, read strictly.
+
+mod check;
+mod locate;
+mod place;
+mod read;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use jitterlab_injector::control::Mode;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::transport::{Transport, Wait};
+use serde::Deserialize;
+
+use crate::level::{Level, LevelKind, Member};
+
+pub use check::characterised;
+pub use place::Place;
+pub use read::SpecError;
+
+/// An experiment, as its file describes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What the result folder is called after: letters, digits, hyphens.
+    pub name: String,
+    /// From which the order of runs and every random choice follow.
+    pub seed: u64,
+    /// How often each run is done: the number of blocks.
+    pub repetitions: u32,
+    /// How often a run that failed is tried again.
+    #[serde(default = "default_retries")]
+    pub retries: u32,
+    /// The hosts by name.
+    #[serde(deserialize_with = "read::unique")]
+    pub hosts: BTreeMap<String, Host>,
+    /// How background load is made; needed where a level of load is.
+    pub load: Option<Load>,
+    /// The levels beside none.
+    #[serde(default)]
+    pub levels: Levels,
+    /// What is measured at the levels.
+    pub suites: Suites,
+}
+
+fn default_retries() -> u32 {
+    2
+}
+
+/// A machine, or a network namespace of one.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Where it is.
+    pub at: Place,
+    /// The address that the others reach it by [default: 127.0.0.1 where `at` is local].
+    pub address: Option<IpAddr>,
+    /// The CPU that whatever is measured there stays on.
+    pub cpu: Option<usize>,
+    /// Whether that CPU is kept from sleeping by a task of idle priority: waking a CPU can take
+    /// longer than a message.
+    #[serde(default)]
+    pub keep_awake: bool,
+    /// The program there, at the end of ssh [default: `jitterlab`].
+    pub jitterlab: Option<String>,
+}
+
+/// How background load is made.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Over what.
+    pub transport: Transport,
+    /// The host that sends.
+    pub from: String,
+    /// The host that takes.
+    pub to: String,
+    /// Size of a message.
+    pub message: Bytes,
+    /// One-way bandwidth in bytes a second, of which levels are shares [default: measured once].
+    pub bandwidth: Option<Bytes>,
+}
+
+/// The levels beside none, which is always there.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Levels {
+    /// Background loads in percent of the bandwidth.
+    #[serde(default)]
+    pub load: Vec<u8>,
+    /// Injected distributions.
+    pub injected: Option<InjectedLevels>,
+}
+
+/// Injected distributions: each shape for each load.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InjectedLevels {
+    /// The loads that are imitated, out of those of `load`.
+    pub percent: Vec<u8>,
+    /// The transport whose RTT under load is imitated.
+    pub transport: Transport,
+    /// The distributions.
+    pub shapes: Vec<Member>,
+    /// How delays are injected [default: spin].
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suites {
+    /// Messages between two hosts.
+    #[serde(default)]
+    pub packet: Vec<PacketCase>,
+    /// Real, unmodified programs.
+    #[serde(default)]
+    pub application: Vec<ApplicationCase>,
+}
+
+/// A case of the packet suite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketCase {
+    /// What is measured.
+    pub case: PacketCaseKind,
+    /// What it is called in results [default: as the case]: two of a kind need two names.
+    pub name: Option<String>,
+    /// Over what.
+    pub transports: Vec<Transport>,
+    /// The host that asks and measures.
+    pub from: String,
+    /// The host that answers.
+    pub to: String,
+    /// Size of a message.
+    pub size: Bytes,
+    /// How long to warm up; what is measured in it is discarded.
+    pub warmup: Nanos,
+    /// How long to measure.
+    pub duration: Nanos,
+    /// How answers are waited for.
+    pub wait: Wait,
+    /// The kinds of level that it is measured at.
+    #[serde(default = "every_level")]
+    pub levels: Vec<LevelKind>,
+}
+
+/// The cases of the packet suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PacketCaseKind {
+    /// Ping-pong: the round-trip time of one message at a time.
+    Rtt,
+}
+
+/// A program whose run time is measured, with a server that it talks to if it needs one.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationCase {
+    /// What it is called in results.
+    pub name: String,
+    /// Started before the program and stopped after it.
+    pub server: Option<Server>,
+    /// The program; delays are injected into it.
+    pub client: Client,
+    /// How its run time is read from what it prints [default: the time from start to end].
+    pub runtime: Option<Runtime>,
+    /// A run that takes longer has failed.
+    #[serde(default = "default_timeout")]
+    pub timeout: Nanos,
+    /// The kinds of level that it is measured at.
+    #[serde(default = "every_level")]
+    pub levels: Vec<LevelKind>,
+}
+
+fn default_timeout() -> Nanos {
+    Nanos(60_000_000_000)
+}
+
+fn every_level() -> Vec<LevelKind> {
+    LevelKind::ALL.to_vec()
+}
+
+/// The server of an application.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// The host that it runs on.
+    pub on: String,
+    /// Program and arguments; `{address}` and `{port}` stand for where it is to listen.
+    pub command: Vec<String>,
+    /// A pattern in a line that it prints when it is ready [default: it accepts connections].
+    pub ready: Option<String>,
+}
+
+/// The program of an application.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Client {
+    /// The host that it runs on.
+    pub on: String,
+    /// Program and arguments; `{address}` and `{port}` stand for where the server listens.
+    pub command: Vec<String>,
+}
+
+/// How a run time is read from a program's output.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runtime {
+    /// A regular expression with one group, which holds the number; its last match counts.
+    pub pattern: String,
+    /// What the number counts.
+    pub unit: RuntimeUnit,
+}
+
+/// What a number in a program's output counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuntimeUnit {
+    /// Seconds.
+    S,
+    /// Milliseconds.
+    Ms,
+    /// Microseconds.
+    Us,
+    /// Units of work a second: the run time is that of one unit.
+    PerSecond,
+}
+
+impl RuntimeUnit {
+    /// The time in seconds that a number of this unit means.
+    pub fn seconds(self, number: f64) -> f64 {
+        match self {
+            RuntimeUnit::S => number,
+            RuntimeUnit::Ms => number / 1e3,
+            RuntimeUnit::Us => number / 1e6,
+            RuntimeUnit::PerSecond => 1.0 / number,
+        }
+    }
+}
+
+impl Host {
+    /// The address that the others reach it by.
+    pub fn address(&self) -> Option<IpAddr> {
+        let local = matches!(self.at, Place::Local).then(|| IpAddr::from([127, 0, 0, 1]));
+        self.address.or(local)
+    }
+}
+
+impl PacketCase {
+    /// What it is called in results.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(match self.case {
+            PacketCaseKind::Rtt => "rtt",
+        })
+    }
+}
+
+impl Levels {
+    /// Every level of some kinds, in the order of the file.
+    pub fn of(&self, kinds: &[LevelKind]) -> Vec<Level> {
+        let load = self.load.iter().map(|&percent| Level::Load { percent });
+        let injected = self.injected.iter().flat_map(|injected| {
+            injected.percent.iter().flat_map(|&percent| {
+                let shapes = injected.shapes.iter();
+                shapes.map(move |&shape| Level::Injected { percent, shape })
+            })
+        });
+        std::iter::once(Level::None)
+            .chain(load)
+            .chain(injected)
+            .filter(|level| kinds.contains(&level.kind()))
+            .collect()
+    }
+}

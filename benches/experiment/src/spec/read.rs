@@ -1,0 +1,133 @@
+//! From text to an experiment, or to an error that says where and what to write instead.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use thiserror::Error;
+
+use super::check::{self, Wrong};
+use super::locate::locate;
+use super::Experiment;
+
+/// An experiment file that cannot be used.
+#[derive(Debug, Error)]
+pub enum SpecError {
+    /// It cannot be read.
+    #[error("cannot read experiment file {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("{path}:{line}:{column}: {problem}", path = path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// The column, counted from 1.
+        column: usize,
+        /// What is wrong, what was expected, and what may have been meant.
+        problem: String,
+    },
+}
+
+impl Experiment {
+    /// Reads an experiment file.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is wrong: with its place.
+    pub fn load(path: &Path) -> Result<(Experiment, String), SpecError> {
+        let text = std::fs::read_to_string(path).map_err(|source| SpecError::Read {
+            path: path.into(),
+            source,
+        })?;
+        Ok((Experiment::parse(&text, path)?, text))
+    }
+
+    /// Reads the text of an experiment file; `path` is for messages.
+    ///
+    /// # Errors
+    /// Something in it is wrong: with its place.
+    pub fn parse(text: &str, path: &Path) -> Result<Experiment, SpecError> {
+        let content = |(line, column), problem| SpecError::Content {
+            path: path.into(),
+            line,
+            column,
+            problem,
+        };
+        let experiment: Experiment = serde_yaml::from_str(text).map_err(|error| {
+            let place = error.location().map(|at| (at.line(), at.column()));
+            content(place.unwrap_or((1, 1)), explained(&error.to_string()))
+        })?;
+        match check::check(&experiment) {
+            Ok(()) => Ok(experiment),
+            Err(Wrong { path, problem }) => {
+                Err(content(locate(text, &path).unwrap_or((1, 1)), problem))
+            }
+        }
+    }
+}
+
+/// The parser's message without the place, which stands before it, and with what may have been
+/// meant.
+fn explained(message: &str) -> String {
+    let message = match message.rfind(" at line ") {
+        Some(end) => &message[..end],
+        None => message,
+    };
+    let mut names = message.split('`').skip(1).step_by(2);
+    let unknown = message.contains("unknown field") || message.contains("unknown variant");
+    match names.next().filter(|_| unknown) {
+        Some(given) => format!("{message}{}", suggestion(given, names)),
+        None => message.into(),
+    }
+}
+
+/// `; did you mean …?`, if one of the names is near to what was given.
+pub fn suggestion<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> String {
+    /// Jaro-Winkler similarity from which on two names are taken for one with a slip.
+    const NEAR: f64 = 0.7;
+    names
+        .map(|name| (strsim::jaro_winkler(given, name), name))
+        .filter(|&(similarity, _)| similarity >= NEAR)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| format!("; did you mean `{name}`?"))
+        .unwrap_or_default()
+}
+
+/// A map in which no key stands twice.
+pub fn unique<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    struct Unique<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Unique<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("names, each with what it stands for")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some(name) = entries.next_key::<String>()? {
+                if map.contains_key(&name) {
+                    return Err(A::Error::custom(format!("`{name}` stands there twice")));
+                }
+                map.insert(name, entries.next_value()?);
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_map(Unique(PhantomData))
+}

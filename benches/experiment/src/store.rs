@@ -1,0 +1,364 @@
+//! The result folder: what an experiment leaves behind, and resumes from.
+//!
+//! ```text
+//! <name>-<UTC time>/
+//!   experiment.yaml     the input, frozen
+//!   environment.json    what was measured on
+//!   runs.jsonl          a line for each attempt at a run, appended and synced
+//!   samples/*.parquet   raw samples, nanoseconds
+//!   tables/*.dist       what was injected, and fits.json: what it was made from
+//!   report/             made from the rest
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use jitterlab_injector::durable::write_atomically;
+use nix::fcntl::{Flock, FlockArg};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::environment::Environment;
+use crate::fit::{Fit, FittedMember};
+use crate::record::{Outcome, RunRecord};
+use crate::samples::{self, SamplesError};
+use crate::spec::{Experiment, SpecError};
+
+const EXPERIMENT: &str = "experiment.yaml";
+const ENVIRONMENT: &str = "environment.json";
+const RUNS: &str = "runs.jsonl";
+const SAMPLES: &str = "samples";
+const TABLES: &str = "tables";
+const FITS: &str = "tables/fits.json";
+
+/// A result folder that cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("cannot {action} {path}", path = path.display())]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A directory that is none.
+    #[error("{path} is not a result folder: it has no experiment.yaml", path = path.display())]
+    NotOne {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Somebody else has it.
+    #[error("{path} is in use: another `jitterlab run` is writing it", path = path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of it is not what it should be.
+    #[error("{path}:{line}: this is not what jitterlab writes there", path = path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What the reader found.
+        source: serde_json::Error,
+    },
+    /// The experiment that it was made from cannot be read any more.
+    #[error(transparent)]
+    Experiment(#[from] SpecError),
+    /// Samples of it cannot be read or written.
+    #[error(transparent)]
+    Samples(#[from] SamplesError),
+}
+
+fn system<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> StoreError + 'a {
+    move |source| StoreError::System {
+        action,
+        path: path.into(),
+        source,
+    }
+}
+
+/// A result folder, to be read.
+#[derive(Debug)]
+pub struct ResultFolder {
+    path: PathBuf,
+    experiment: Experiment,
+    attempts: Vec<RunRecord>,
+}
+
+impl ResultFolder {
+    /// Reads a result folder: all but samples. A last line of `runs.jsonl` that was cut off while
+    /// it was written is passed over.
+    ///
+    /// # Errors
+    /// The directory is no result folder, or a file of it is missing or broken.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let frozen = path.join(EXPERIMENT);
+        if !path.is_dir() {
+            return Err(system("read result folder", path)(
+                fs::read_dir(path).map(drop).err().unwrap_or_else(|| io::ErrorKind::NotADirectory.into()),
+            ));
+        }
+        if !frozen.is_file() {
+            return Err(StoreError::NotOne { path: path.into() });
+        }
+        let (experiment, _) = Experiment::load(&frozen)?;
+        let runs = path.join(RUNS);
+        let text = match fs::read_to_string(&runs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            other => other.map_err(system("read", &runs))?,
+        };
+        let attempts = whole_lines(&text)
+            .lines()
+            .enumerate()
+            .map(|(i, line)| {
+                serde_json::from_str(line).map_err(|source| StoreError::Broken {
+                    path: runs.clone(),
+                    line: i + 1,
+                    source,
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(ResultFolder {
+            path: path.into(),
+            experiment,
+            attempts,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The experiment.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Every attempt at a run, in the order in which they ended.
+    pub fn attempts(&self) -> &[RunRecord] {
+        &self.attempts
+    }
+
+    /// The last attempt at each run that was tried, in the order of their names.
+    pub fn records(&self) -> Vec<&RunRecord> {
+        let mut last = BTreeMap::new();
+        for record in &self.attempts {
+            last.insert(&record.run, record);
+        }
+        last.into_values().collect()
+    }
+
+    /// What was measured on.
+    ///
+    /// # Errors
+    /// The file is missing or broken.
+    pub fn environment(&self) -> Result<Environment, StoreError> {
+        read_json(&self.path.join(ENVIRONMENT))
+    }
+
+    /// What was injected and what it was made from; nothing before it was made, or where nothing
+    /// is injected.
+    ///
+    /// # Errors
+    /// The file is broken.
+    pub fn fits(&self) -> Result<Vec<Fit>, StoreError> {
+        let path = self.path.join(FITS);
+        if path.exists() {
+            read_json(&path)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// The text of a distribution table that was injected.
+    ///
+    /// # Errors
+    /// The file is missing.
+    pub fn table(&self, member: &FittedMember) -> Result<String, StoreError> {
+        let path = self.path.join(&member.table);
+        fs::read_to_string(&path).map_err(system("read", &path))
+    }
+
+    /// The samples of a run in nanoseconds, in the order in which they were taken; none if it has
+    /// none.
+    ///
+    /// # Errors
+    /// The file is missing or broken.
+    pub fn samples(&self, record: &RunRecord) -> Result<Vec<f64>, StoreError> {
+        match &record.samples {
+            Some(file) => Ok(samples::read(&self.path.join(file))?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    let text = fs::read_to_string(path).map_err(system("read", path))?;
+    serde_json::from_str(&text).map_err(|source| StoreError::Broken {
+        path: path.into(),
+        line: source.line(),
+        source,
+    })
+}
+
+/// The part of a text that ends with a line's end: the rest was cut off.
+fn whole_lines(text: &str) -> &str {
+    &text[..text.rfind('\n').map_or(0, |end| end + 1)]
+}
+
+/// A result folder, to be filled; nobody else fills it meanwhile.
+#[derive(Debug)]
+pub struct Recorder {
+    folder: ResultFolder,
+    runs: Flock<File>,
+}
+
+impl Recorder {
+    /// Makes a new result folder at `path`, which must not exist, for an experiment and the text
+    /// that it was read from.
+    ///
+    /// # Errors
+    /// The system refuses. What was made of it by then is left: it resumes.
+    pub fn create(path: &Path, text: &str) -> Result<Self, StoreError> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(system("make directory", parent))?;
+        }
+        fs::create_dir(path).map_err(system("make directory", path))?;
+        let frozen = path.join(EXPERIMENT);
+        write_atomically(&frozen, text.as_bytes()).map_err(system("write", &frozen))?;
+        Recorder::resume(path)
+    }
+
+    /// Goes on with a folder. A line that was cut off is removed.
+    ///
+    /// # Errors
+    /// The folder is in use, is none, or is broken.
+    pub fn resume(path: &Path) -> Result<Self, StoreError> {
+        if !path.join(EXPERIMENT).is_file() {
+            // Says whether it is missing or something else.
+            ResultFolder::open(path)?;
+        }
+        for directory in [SAMPLES, TABLES] {
+            let directory = path.join(directory);
+            fs::create_dir_all(&directory).map_err(system("make directory", &directory))?;
+        }
+        let file = path.join(RUNS);
+        let opened = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&file)
+            .map_err(system("open", &file))?;
+        let mut runs = Flock::lock(opened, FlockArg::LockExclusiveNonblock).map_err(
+            |(_, errno)| match errno {
+                nix::errno::Errno::EWOULDBLOCK => StoreError::InUse { path: path.into() },
+                errno => system("lock", &file)(errno.into()),
+            },
+        )?;
+        let text = fs::read_to_string(&file).map_err(system("read", &file))?;
+        let whole = whole_lines(&text).len() as u64;
+        runs.set_len(whole)
+            .and_then(|()| runs.seek(SeekFrom::End(0)))
+            .map_err(system("repair", &file))?;
+        Ok(Recorder {
+            folder: ResultFolder::open(path)?,
+            runs,
+        })
+    }
+
+    /// The folder as it is now.
+    pub fn folder(&self) -> &ResultFolder {
+        &self.folder
+    }
+
+    /// Adds an attempt. Its samples, if it has any, are stored before it: a line that is there
+    /// speaks of a file that is there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn record(&mut self, record: RunRecord) -> Result<(), StoreError> {
+        let path = self.folder.path.join(RUNS);
+        let mut line = to_json(&path, &record, false)?;
+        line.push(b'\n');
+        self.runs
+            .write_all(&line)
+            .and_then(|()| self.runs.sync_data())
+            .map_err(system("write", &path))?;
+        self.folder.attempts.push(record);
+        Ok(())
+    }
+
+    /// Stores the samples of a run, a Parquet file as it came from the worker; gives its name
+    /// relative to the folder.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_samples(&self, run: &str, parquet: &[u8]) -> Result<String, StoreError> {
+        let name = format!("{SAMPLES}/{run}.parquet");
+        let path = self.folder.path.join(&name);
+        write_atomically(&path, parquet).map_err(system("write", &path))?;
+        Ok(name)
+    }
+
+    /// Stores a distribution table; gives its name relative to the folder.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_table(&self, name: &str, text: &str) -> Result<String, StoreError> {
+        let name = format!("{TABLES}/{name}.dist");
+        let path = self.folder.path.join(&name);
+        write_atomically(&path, text.as_bytes()).map_err(system("write", &path))?;
+        Ok(name)
+    }
+
+    /// Stores what the tables were made from. Tables are stored before it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_fits(&self, fits: &[Fit]) -> Result<(), StoreError> {
+        self.store_json(FITS, &fits)
+    }
+
+    /// Stores what is measured on.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_environment(&self, environment: &Environment) -> Result<(), StoreError> {
+        self.store_json(ENVIRONMENT, environment)
+    }
+
+    fn store_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.folder.path.join(name);
+        let bytes = to_json(&path, value, true)?;
+        write_atomically(&path, &bytes).map_err(system("write", &path))
+    }
+
+    /// How often a run was tried, and whether it is done.
+    pub fn tried(&self, run: &str) -> (u32, bool) {
+        let of_run = self.folder.attempts.iter().filter(|a| a.run == run);
+        of_run.fold((0, false), |(tried, done), attempt| {
+            (tried + 1, done || attempt.outcome == Outcome::Done)
+        })
+    }
+}
+
+fn to_json(path: &Path, value: &impl Serialize, pretty: bool) -> Result<Vec<u8>, StoreError> {
+    let bytes = if pretty {
+        serde_json::to_vec_pretty(value)
+    } else {
+        serde_json::to_vec(value)
+    };
+    bytes.map_err(|source| StoreError::Broken {
+        path: path.into(),
+        line: 0,
+        source,
+    })
+}

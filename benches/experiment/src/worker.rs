@@ -1,0 +1,221 @@
+//! The controller's end of a worker.
+
+use std::io::{BufReader, BufWriter};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use jitterlab_injector::units::Nanos;
+use serde::Deserialize;
+
+use crate::agent::protocol::{self, Ended, Program, Ready, Reply, Request, VERSION};
+use crate::agent::last_line;
+use crate::environment::Node;
+use crate::spec::{Host, Place};
+
+/// Starting a program and asking it to end.
+const PROMPT: Nanos = Nanos(10_000_000_000);
+
+/// A worker, which lives as long as this value, and with it all that it has started.
+#[derive(Debug)]
+pub struct Worker {
+    link: Link,
+    node: Node,
+}
+
+/// The way to a worker; the worker ends with it.
+#[derive(Debug)]
+struct Link {
+    host: String,
+    child: Child,
+    stdin: Option<BufWriter<ChildStdin>>,
+    stdout: BufReader<ChildStdout>,
+}
+
+/// What servers of ours print when they are ready.
+#[derive(Deserialize)]
+struct Listening {
+    listening: SocketAddr,
+}
+
+impl Worker {
+    /// Starts the worker of a host: `own` is the program that runs this.
+    ///
+    /// # Errors
+    /// It cannot be started, or something else answers; for people.
+    pub fn start(name: &str, host: &Host, own: &Path) -> Result<Self, String> {
+        let mut command = command(host, own);
+        // Ctrl-C at a terminal is for the controller alone.
+        let mut child = command
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| {
+                let program = command.get_program().to_string_lossy().into_owned();
+                format!("cannot start a worker for host {name}: {program}: {error}")
+            })?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(format!("the worker of host {name} has no streams"));
+        };
+        let mut link = Link {
+            host: name.into(),
+            child,
+            stdin: Some(BufWriter::new(stdin)),
+            stdout: BufReader::new(stdout),
+        };
+        match link.ask(&Request::Hello, &[])? {
+            (Reply::Here { version, node }, _) if version == VERSION => Ok(Worker {
+                link,
+                node: *node,
+            }),
+            (Reply::Here { node, .. }, _) => Err(format!(
+                "host {name} has jitterlab {}, which speaks to other workers than this one ({})",
+                node.jitterlab,
+                env!("CARGO_PKG_VERSION")
+            )),
+            (other, _) => Err(link.strange(&other)),
+        }
+    }
+
+    /// The machine that it is on.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Keeps a file there.
+    ///
+    /// # Errors
+    /// It cannot be kept, or the worker is gone; for people. So it is with the others below.
+    pub fn put(&mut self, name: &str, content: &[u8]) -> Result<(), String> {
+        let name = name.to_string();
+        match self.link.ask(&Request::Put { name }, content)? {
+            (Reply::Done, _) => Ok(()),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    /// Takes a file from there.
+    pub fn take(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        let name = name.to_string();
+        match self.link.ask(&Request::Take { name }, &[])? {
+            (Reply::Done, content) => Ok(content),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    /// A port that is free there.
+    pub fn free_port(&mut self, address: IpAddr) -> Result<u16, String> {
+        match self.link.ask(&Request::FreePort { address }, &[])? {
+            (Reply::Port { port }, _) => Ok(port),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    /// Runs a program; anything but exit status 0 in time is an error.
+    pub fn run(&mut self, program: Program, timeout: Nanos) -> Result<Ended, String> {
+        let name = program.command.first().cloned().unwrap_or_default();
+        match self.link.ask(&Request::Run { program, timeout }, &[])? {
+            (Reply::Ended(ended), _) => good(&name, ended, timeout),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    /// Starts a program; gives what [`Worker::stop`] takes.
+    pub fn start_program(&mut self, program: Program, ready: Ready) -> Result<(u32, String), String> {
+        let name = program.command.first().cloned().unwrap_or_default();
+        let timeout = PROMPT;
+        let request = Request::Start {
+            program,
+            ready,
+            timeout,
+        };
+        match self.link.ask(&request, &[]) {
+            Ok((Reply::Started { id, line }, _)) => Ok((id, line)),
+            Ok((other, _)) => Err(self.link.strange(&other)),
+            Err(reason) => Err(format!("{name} {reason}")),
+        }
+    }
+
+    /// Starts a server of ours; gives also where it listens.
+    pub fn start_server(&mut self, program: Program) -> Result<(u32, SocketAddr), String> {
+        let (id, line) = self.start_program(program, Ready::Line("\"listening\"".into()))?;
+        let Listening { listening } = serde_json::from_str(&line)
+            .map_err(|_| format!("host {}: a server said {line:?}", self.link.host))?;
+        Ok((id, listening))
+    }
+
+    /// Ends a program that was started.
+    pub fn stop(&mut self, id: u32) -> Result<Ended, String> {
+        let timeout = PROMPT;
+        match self.link.ask(&Request::Stop { id, timeout }, &[])? {
+            (Reply::Ended(ended), _) => Ok(ended),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+}
+
+impl Link {
+    fn ask(&mut self, request: &Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
+        let host = &self.host;
+        let gone = |error: std::io::Error| format!("the worker of host {host} is gone: {error}");
+        let stdin = self.stdin.as_mut();
+        let stdin = stdin.ok_or_else(|| format!("the worker of host {host} was ended"))?;
+        protocol::write(stdin, request, payload).map_err(gone)?;
+        match protocol::read(&mut self.stdout).map_err(gone)? {
+            Some((Reply::Failed { reason }, _)) => Err(reason),
+            Some(answer) => Ok(answer),
+            None => Err(format!("the worker of host {host} is gone")),
+        }
+    }
+
+    fn strange(&self, reply: &Reply) -> String {
+        format!("the worker of host {} answered {reply:?}", self.host)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn good(name: &str, ended: Ended, timeout: Nanos) -> Result<Ended, String> {
+    let said = last_line(&ended.stderr, &ended.stdout);
+    if ended.timed_out {
+        return Err(format!("{name} did not end within {timeout}{said}"));
+    }
+    match (ended.status, ended.signal) {
+        (Some(0), _) => Ok(ended),
+        (Some(status), _) => Err(format!("{name} ended with exit status {status}{said}")),
+        (None, Some(signal)) => Err(format!("{name} was ended by signal {signal}{said}")),
+        (None, None) => Err(format!("{name} ended, nobody knows how{said}")),
+    }
+}
+
+/// The command that starts the worker of a host.
+fn command(host: &Host, own: &Path) -> Command {
+    let mut command;
+    match &host.at {
+        Place::Local => {
+            command = Command::new(own);
+        }
+        Place::Netns(name) => {
+            command = Command::new("ip");
+            command.args(["netns", "exec", name]).arg(own);
+        }
+        Place::Ssh(destination) => {
+            command = Command::new("ssh");
+            // Nobody is there to type a password; a link that has died is noticed in 15 s.
+            command.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]);
+            command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]);
+            command.args(["--", destination]);
+            command.arg(host.jitterlab.as_deref().unwrap_or("jitterlab"));
+        }
+    }
+    command.arg("agent");
+    command
+}

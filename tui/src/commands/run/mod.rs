@@ -1,0 +1,119 @@
+//! `jitterlab run`.
+
+mod plan;
+mod progress;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::store::{Recorder, StoreError};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::Format;
+use progress::Progress;
+
+/// Options of `jitterlab run`.
+#[derive(clap::Args)]
+pub struct Command {
+    /// The experiment file; not needed with --resume
+    #[arg(required_unless_present = "resume")]
+    experiment: Option<PathBuf>,
+    /// Print a JSON object a line about everything that happens, and nothing for people
+    #[arg(long)]
+    headless: bool,
+    /// Go on with an experiment that was stopped
+    #[arg(long, value_name = "RESULT FOLDER")]
+    resume: Option<PathBuf>,
+    /// Where the result folder is made
+    #[arg(long, default_value = "results", conflicts_with = "resume")]
+    results: PathBuf,
+    /// Print the schedule and its duration, and do nothing
+    #[arg(long, conflicts_with_all = ["headless", "resume"])]
+    dry_run: bool,
+    /// Of the schedule
+    #[arg(long, value_enum, default_value_t, requires = "dry_run")]
+    format: Format,
+}
+
+/// Runs it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    let given = match &command.experiment {
+        Some(path) => Some(Experiment::load(path).map_err(Failure::input)?),
+        None => None,
+    };
+    if let (true, Some((experiment, _))) = (command.dry_run, &given) {
+        return plan::print(experiment, command.format);
+    }
+    let mut recorder = match (&command.resume, given) {
+        (Some(folder), given) => resume(folder, given.map(|(experiment, _)| experiment))?,
+        (None, Some((experiment, text))) => {
+            let folder = command.results.join(folder_name(&experiment.name));
+            Recorder::create(&folder, &text).map_err(input_or_run)?
+        }
+        (None, None) => return Err(Failure::input("no experiment file is given")),
+    };
+    let folder = recorder.folder().path().to_path_buf();
+    say_how_to_resume_when_stopped(&folder)?;
+    let mut progress = if command.headless {
+        Progress::Headless
+    } else {
+        let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Progress::people(terminal)
+    };
+    let own = std::env::current_exe().map_err(Failure::run)?;
+    let mut watch = |event: Event| progress.show(&folder, &event);
+    let tally = conduct(&mut recorder, own, &mut watch).map_err(|error| match error {
+        ConductError::Store(error) => input_or_run(error),
+        other => Failure::run(other),
+    })?;
+    progress.end(&folder, tally);
+    match tally {
+        Tally { failed: 0, .. } => Ok(Exit::Done),
+        _ => Ok(Exit::Finding),
+    }
+}
+
+/// Goes on with a folder. An experiment file that is given as well has to be the folder's.
+fn resume(folder: &Path, given: Option<Experiment>) -> Result<Recorder, Failure> {
+    let recorder = Recorder::resume(folder).map_err(input_or_run)?;
+    if given.is_some_and(|given| given != *recorder.folder().experiment()) {
+        return Err(Failure::input(format!(
+            "{} holds the results of another experiment; leave the file out, or start anew",
+            folder.display()
+        )));
+    }
+    Ok(recorder)
+}
+
+/// A folder that is no good was named by a person; a system that refuses was not.
+fn input_or_run(error: StoreError) -> Failure {
+    match error {
+        StoreError::System { action, .. } if action.starts_with("write") => Failure::run(error),
+        other => Failure::input(other),
+    }
+}
+
+/// `<name>-<UTC time>`.
+fn folder_name(experiment: &str) -> String {
+    let now = std::time::SystemTime::now();
+    let time = humantime::format_rfc3339_seconds(now).to_string();
+    format!("{experiment}-{}", time.replace(['-', ':'], ""))
+}
+
+/// Stopping is always safe: what is recorded is whole. The workers end by themselves.
+fn say_how_to_resume_when_stopped(folder: &Path) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::run)?;
+    let folder = folder.display().to_string();
+    thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            eprintln!("\nstopped; to go on: jitterlab run --resume {folder}");
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
+}
