@@ -26,6 +26,12 @@ pub enum Error {
         /// Where.
         address: SocketAddr,
     },
+    /// The other end has a client.
+    #[error("the peer at {address} serves another client; it takes one at a time over tcp")]
+    BusyPeer {
+        /// Where.
+        address: SocketAddr,
+    },
     /// The peer was there and is gone.
     #[error("the peer stopped answering after {answered} messages")]
     PeerGone {
@@ -34,14 +40,12 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// No answer came to many messages in a row.
-    #[error("{lost} messages in a row got no answer within {timeout}; {answered} had before")]
+    /// No answer came for long.
+    #[error("the peer has been silent for {time}, after {answered} answers")]
     Silence {
-        /// How many in a row.
-        lost: u64,
-        /// How long each was waited for.
-        timeout: Nanos,
-        /// Messages that were answered.
+        /// For how long.
+        time: Nanos,
+        /// Messages that had been answered, those of the warm-up included.
         answered: u64,
     },
     /// The size cannot be sent over this transport.

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use jitterlab_injector::clock::{Clock, Source};
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
 use serde::Serialize;
 
 use crate::Error;
@@ -33,7 +35,8 @@ pub struct Rtt {
     pub warmup: Length,
     /// What is measured.
     pub length: Length,
-    /// A message without an answer after this time is lost.
+    /// A message without an answer after this time is lost; over a reliable transport it goes on
+    /// being waited for.
     pub timeout: Nanos,
 }
 
@@ -50,9 +53,11 @@ pub struct Outcome {
     pub duplicates: u64,
     /// Messages of the warm-up.
     pub discarded: u64,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
 }
 
-/// As many messages in a row without an answer end the run: nobody is there any more.
+/// After as many times the timeout in a row without an answer, nobody is there any more.
 const SILENCE: u64 = 20;
 /// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
 const MOST_SAMPLES: u64 = 1 << 27;
@@ -61,7 +66,7 @@ impl Rtt {
     /// Measures against the server at `address`.
     ///
     /// # Errors
-    /// The size does not fit the transport, nobody answers, or the peer goes away.
+    /// The size does not fit the transport, nobody answers, or the peer goes away or falls silent.
     pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
         let sizes = self.transport.sizes();
         if !sizes.contains(&self.size.0) {
@@ -74,7 +79,14 @@ impl Rtt {
         }
         let size = self.size.0 as usize;
         let timeout = self.timeout.as_duration();
-        let connection = self.transport.connect(address, size, self.wait, timeout)?;
+        self.run_on(self.transport.connect(address, size, self.wait, timeout)?)
+    }
+
+    /// Measures over a connection that is there already.
+    ///
+    /// # Errors
+    /// The peer goes away or falls silent.
+    pub fn run_on(&self, connection: Box<dyn Connection>) -> Result<Outcome, Error> {
         let mut pinger = Pinger::new(connection, self, Clock::global());
         let discarded = pinger.run(self.warmup, &mut Vec::new())?;
         pinger.counts = Counts::default();
@@ -84,7 +96,9 @@ impl Rtt {
             return Err(Error::NoSamples);
         }
         let clock = pinger.clock;
+        let timed = matches!(self.length, Length::Time(_));
         Ok(Outcome {
+            memory_full: timed && ticks.len() == ticks.capacity(),
             samples: ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect(),
             lost: pinger.counts.lost,
             reordered: pinger.counts.reordered,
@@ -148,6 +162,7 @@ impl<'a> Pinger<'a> {
     fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<u64, Error> {
         let (count, time) = match length {
             Length::Messages(count) => (count, u64::MAX),
+            Length::Time(Nanos(0)) => (0, 0),
             Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
         };
         let keep = ticks.capacity() > 0;
@@ -198,7 +213,14 @@ impl<'a> Pinger<'a> {
                     }
                     self.stray();
                 }
-                Ok(false) => return self.give_up().map(|()| None),
+                Ok(false) => {
+                    self.was_silent()?;
+                    if !self.options.transport.is_reliable() {
+                        self.counts.lost += 1;
+                        self.missing.push(self.sequence);
+                        return Ok(None);
+                    }
+                }
                 Err(source) => return Err(self.gone(source)),
             }
         }
@@ -229,18 +251,15 @@ impl<'a> Pinger<'a> {
 
     /// No answer in time.
     #[cold]
-    fn give_up(&mut self) -> Result<(), Error> {
-        self.counts.lost += 1;
+    fn was_silent(&mut self) -> Result<(), Error> {
         self.silent += 1;
-        self.missing.push(self.sequence);
-        if self.silent >= SILENCE {
-            return Err(Error::Silence {
-                lost: self.silent,
-                timeout: self.options.timeout,
-                answered: self.answered,
-            });
+        if self.silent < SILENCE {
+            return Ok(());
         }
-        Ok(())
+        Err(Error::Silence {
+            time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
+            answered: self.answered,
+        })
     }
 }
 
@@ -263,10 +282,14 @@ pub struct Report {
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
     /// Round trips.
     pub rtt_ns: Summary,
     /// Half the median round trip.
     pub one_way_median_ns: f64,
+    /// The CPUs that the measuring thread may run on.
+    pub cpus: Vec<usize>,
     /// What they were measured with.
     pub clock: Source,
     /// Time that one reading takes.
@@ -293,6 +316,8 @@ impl Report {
             lost: outcome.lost,
             reordered: outcome.reordered,
             duplicates: outcome.duplicates,
+            memory_full: outcome.memory_full,
+            cpus: allowed_cpus(),
             one_way_median_ns: rtt_ns.median / 2.0,
             rtt_ns,
             clock: clock.source(),
@@ -300,4 +325,12 @@ impl Report {
             clock_resolution_ns: clock.resolution_ns(),
         })
     }
+}
+
+/// None where the system does not say.
+fn allowed_cpus() -> Vec<usize> {
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count())
+        .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
+        .collect()
 }

@@ -47,6 +47,14 @@ impl Transport {
         }
     }
 
+    /// Whether every message arrives, once and in order, or the connection breaks.
+    pub fn is_reliable(self) -> bool {
+        match self {
+            Transport::Udp => false,
+            Transport::Tcp => true,
+        }
+    }
+
     /// Connects to a server of this transport that will get messages of `size` bytes.
     ///
     /// # Errors
@@ -64,6 +72,7 @@ impl Transport {
         };
         connected.map_err(|source| match source.kind() {
             io::ErrorKind::InvalidData => Error::StrangePeer { address },
+            io::ErrorKind::ResourceBusy => Error::BusyPeer { address },
             _ => Error::NoPeer {
                 address,
                 transport: self,
@@ -148,7 +157,8 @@ pub trait Connection {
     /// As the system says.
     fn send(&mut self, message: &[u8]) -> io::Result<()>;
 
-    /// Receives a message of the buffer's size; `false` if none came in time.
+    /// Receives a message of the buffer's size; `false` if none came in time. The next call then
+    /// goes on waiting, into the same buffer: a part of the message may be in it.
     ///
     /// # Errors
     /// As the system says; `UnexpectedEof` where the other end has gone.
@@ -186,26 +196,65 @@ fn size_in_hello(words: &[u8]) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(size)).ok()
 }
 
-/// Calls `attempt` until it does something else than finding nothing there; `None` after
-/// `timeout`.
-fn poll<T>(timeout: Duration, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
-    let clock = Clock::global();
-    let end = clock.now() + clock.ns_to_ticks(timeout.as_nanos() as u64);
+/// Calls `attempt`, again if a signal came between, until it does something else than finding
+/// nothing there; `None` after `timeout`, which the system measures where the call blocks.
+fn wait_for<T>(
+    wait: Wait,
+    timeout: Duration,
+    mut attempt: impl FnMut() -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    /// The clock is read once for so many attempts: each reading makes an answer wait.
+    const ATTEMPTS: usize = 16;
+    let mut start = None;
     loop {
-        match attempt() {
-            Err(error) if is_nothing_yet(&error) => {}
-            outcome => return outcome.map(Some),
+        for _ in 0..ATTEMPTS {
+            match attempt() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_nothing_yet(&error) => {
+                    if wait == Wait::Block {
+                        return Ok(None);
+                    }
+                }
+                outcome => return outcome.map(Some),
+            }
         }
-        if clock.now() >= end {
+        let clock = Clock::global();
+        let now = clock.now();
+        let waited = clock.ticks_to_ns(now - *start.get_or_insert(now));
+        if u128::from(waited) >= timeout.as_nanos() {
             return Ok(None);
         }
     }
 }
 
-/// Nothing there, whether asked for at once or waited for, or a signal came between.
+/// Nothing there, whether asked for at once or waited for.
 fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn first_words_are_understood_or_refused(size: usize, words: Vec<u8>) {
+            prop_assert_eq!(size_in_hello(&hello(size)), Some(size));
+            prop_assert!(words.len() == 16 || size_in_hello(&words).is_none());
+            prop_assert_eq!(size_in_hello(&hello(size)[..15]), None);
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for transport in Transport::ALL {
+            assert_eq!(transport.name().parse(), Ok(transport));
+        }
+        assert!("UDP".parse::<Transport>().is_err());
+        assert!("spin".parse::<Wait>().is_err());
+    }
 }

@@ -4,15 +4,21 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use super::{Connection, Listener, Transport, Wait, hello, is_nothing_yet, poll, size_in_hello};
+use nix::sys::socket::{setsockopt, sockopt};
 
-/// How long a connection may take to come up.
+use super::{
+    Connection, Listener, Transport, Wait, hello, is_nothing_yet, size_in_hello, wait_for,
+};
+
+/// How long a connection may take to come up, and a message to be taken by the other end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Tcp {
     stream: TcpStream,
     wait: Wait,
     timeout: Duration,
+    /// How much of a message has arrived.
+    filled: usize,
 }
 
 pub(super) fn connect(
@@ -26,62 +32,64 @@ pub(super) fn connect(
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(&hello(size))?;
     let mut answer = [0; 16];
-    stream.read_exact(&mut answer)?;
-    if answer != hello(size) {
-        return Err(io::ErrorKind::InvalidData.into());
+    match stream.read_exact(&mut answer) {
+        Err(error) if is_nothing_yet(&error) => return Err(io::ErrorKind::ResourceBusy.into()),
+        // Connected, and then sent away: it did not understand.
+        Err(_) => return Err(io::ErrorKind::InvalidData.into()),
+        Ok(()) if answer != hello(size) => return Err(io::ErrorKind::InvalidData.into()),
+        Ok(()) => {}
     }
+    stream.set_read_timeout(Some(timeout))?;
     Tcp::new(stream, wait, timeout)
 }
 
 impl Tcp {
     fn new(stream: TcpStream, wait: Wait, timeout: Duration) -> io::Result<Self> {
-        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nonblocking(wait == Wait::Poll)?;
         Ok(Tcp {
             stream,
             wait,
             timeout,
+            filled: 0,
         })
     }
 
-    /// Reads what there is; `None` if nothing came in time.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let read = match self.wait {
-            Wait::Block => match self.stream.read(buffer) {
-                Err(error) if is_nothing_yet(&error) => None,
-                outcome => Some(outcome?),
-            },
-            Wait::Poll => poll(self.timeout, || self.stream.read(buffer))?,
-        };
-        match read {
-            Some(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            read => Ok(read),
-        }
-    }
-}
-
-impl Connection for Tcp {
-    fn send(&mut self, mut message: &[u8]) -> io::Result<()> {
+    /// The rest of a message that did not fit into the system's memory at once.
+    #[cold]
+    fn send_rest(&mut self, mut message: &[u8]) -> io::Result<()> {
         while !message.is_empty() {
-            match self.stream.write(message) {
-                Ok(written) => message = &message[written..],
-                Err(error) if is_nothing_yet(&error) => {}
-                Err(error) => return Err(error),
+            match wait_for(self.wait, PATIENCE, || self.stream.write(message))? {
+                Some(written) => message = &message[written..],
+                None => return Err(io::ErrorKind::TimedOut.into()),
             }
         }
         Ok(())
     }
+}
+
+impl Connection for Tcp {
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        match self.stream.write(message) {
+            Ok(written) if written == message.len() => Ok(()),
+            Ok(written) => self.send_rest(&message[written..]),
+            Err(error) if is_nothing_yet(&error) => self.send_rest(message),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.send_rest(message),
+            Err(error) => Err(error),
+        }
+    }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            match self.read(&mut buffer[filled..])? {
-                Some(read) => filled += read,
-                // The rest of a message that has begun to arrive will come: it is a stream.
-                None if filled > 0 => {}
+        while self.filled < buffer.len() {
+            let rest = &mut buffer[self.filled..];
+            match wait_for(self.wait, self.timeout, || self.stream.read(rest))? {
+                Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Some(read) => self.filled += read,
                 None => return Ok(false),
             }
         }
+        self.filled = 0;
         Ok(true)
     }
 }
@@ -105,9 +113,17 @@ impl Listener for TcpServer {
 
     fn serve(&mut self) -> io::Result<()> {
         loop {
-            let (stream, _) = self.listener.accept()?;
-            // One client at a time, and whatever becomes of it, the next one is served.
-            let _ = serve_client(stream, self.wait);
+            match self.listener.accept() {
+                // One client at a time, and whatever becomes of it, the next one is served.
+                Ok((stream, _)) => drop(serve_client(stream, self.wait)),
+                // A signal, or a client that went before it was served.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                    ) => {}
+                Err(error) => return Err(error),
+            }
         }
     }
 }
@@ -121,6 +137,12 @@ fn serve_client(mut stream: TcpStream, wait: Wait) -> io::Result<()> {
         .filter(|&size| Transport::Tcp.sizes().contains(&(size as u64)))
         .ok_or(io::ErrorKind::InvalidData)?;
     stream.write_all(&words)?;
+    // A client may be silent for as long as it likes; one whose machine is gone does not answer
+    // the system's own questions.
+    stream.set_read_timeout(None)?;
+    setsockopt(&stream, sockopt::KeepAlive, &true)?;
+    setsockopt(&stream, sockopt::TcpKeepIdle, &10)?;
+    setsockopt(&stream, sockopt::TcpKeepInterval, &5)?;
     let mut connection = Tcp::new(stream, wait, PATIENCE)?;
     let mut message = vec![0; size];
     loop {

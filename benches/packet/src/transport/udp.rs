@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use super::{Connection, Listener, Wait, hello, is_nothing_yet, poll};
+use super::{Connection, Listener, Wait, hello, is_nothing_yet, wait_for};
 
 /// The largest datagram.
 const LARGEST: usize = 65_536;
@@ -59,26 +59,25 @@ impl Connection for Udp {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        let received = match self.wait {
-            Wait::Block => match self.socket.recv(buffer) {
-                Err(error) if is_nothing_yet(&error) => None,
-                outcome => Some(outcome?),
-            },
-            Wait::Poll => poll(self.timeout, || self.socket.recv(buffer))?,
-        };
-        Ok(received == Some(buffer.len()))
+        loop {
+            match wait_for(self.wait, self.timeout, || self.socket.recv(buffer))? {
+                Some(length) if length == buffer.len() => return Ok(true),
+                // A late answer to the first words, or nothing of ours.
+                Some(_) => {}
+                None => return Ok(false),
+            }
+        }
     }
 }
 
 pub(super) struct UdpListener {
     socket: UdpSocket,
-    wait: Wait,
 }
 
 pub(super) fn listen(address: SocketAddr, wait: Wait) -> io::Result<UdpListener> {
     let socket = UdpSocket::bind(address)?;
     socket.set_nonblocking(wait == Wait::Poll)?;
-    Ok(UdpListener { socket, wait })
+    Ok(UdpListener { socket })
 }
 
 impl Listener for UdpListener {
@@ -94,13 +93,13 @@ impl Listener for UdpListener {
                     // A client that has gone is its own affair.
                     let _ = self.socket.send_to(&buffer[..length], client);
                 }
-                Err(error) if is_nothing_yet(&error) => {
-                    debug_assert!(
-                        self.wait == Wait::Poll || error.kind() == io::ErrorKind::Interrupted
-                    );
-                }
-                // What an earlier datagram met on its way.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) if is_nothing_yet(&error) => {}
+                // A signal, or what an earlier datagram met on its way.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused
+                    ) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -1,0 +1,226 @@
+//! Our ping-pong against sockperf's, on the loopback of this machine: the same size, the same way
+//! to wait at both ends, the same two CPUs, in interleaved pairs.
+//!
+//!     cargo bench -p jitterlab-packet --bench sockperf [-- udp|tcp] [-- block|poll]
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
+use jitterlab_packet::server;
+use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_stats::sorted;
+use jitterlab_stats::summary::quantile;
+
+const PAIRS: usize = 10;
+const SIZE: Bytes = Bytes(64);
+/// Of the time that sockperf is given it discards the first 400 and the last 50 ms.
+const SECONDS: u64 = 2;
+const WARMUP: Nanos = Nanos(400_000_000);
+const MEASURED: Nanos = Nanos(SECONDS * 1_000_000_000 - 450_000_000);
+const CLIENT_CPU: &str = "0";
+const SERVER_CPU: &str = "1";
+const PORT: &str = "17411";
+
+/// Round trips of one run, in microseconds.
+struct Round {
+    n: u64,
+    median: f64,
+    p999: f64,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["serve", transport, wait] => serve(transport.parse().unwrap(), wait.parse().unwrap()),
+        ["ask", transport, wait, to] => ask(
+            transport.parse().unwrap(),
+            wait.parse().unwrap(),
+            to.parse().unwrap(),
+        ),
+        _ => compare(&words),
+    }
+}
+
+fn compare(only: &[&str]) {
+    let wanted = |kind: &[&str], name| only.iter().all(|o| !kind.contains(o) || *o == name);
+    println!(
+        "RTT of {SIZE} messages in us on loopback, client on CPU {CLIENT_CPU}, server on CPU \
+         {SERVER_CPU}: medians over {PAIRS} interleaved pairs of {SECONDS} s;\n\
+         ratio: ours / sockperf's, median of the pairs [least, greatest]\n"
+    );
+    println!(
+        "{:14} {:>9} {:>9} {:>22}   {:>9} {:>9} {:>22}   {:>9} {:>9}",
+        "", "median", "sockperf", "ratio", "99.9 %", "sockperf", "ratio", "n a pair", "sockperf"
+    );
+    for transport in Transport::ALL {
+        for wait in [Wait::Block, Wait::Poll] {
+            if wanted(&["udp", "tcp"], transport.name()) && wanted(&["block", "poll"], wait.name())
+            {
+                compare_one(transport, wait);
+            }
+        }
+    }
+}
+
+fn compare_one(transport: Transport, wait: Wait) {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for pair in 0..PAIRS {
+        // Who goes first alternates, so that a drift of the machine favours nobody.
+        for first in [true, false] {
+            if first == (pair % 2 == 0) {
+                ours.push(our_round(transport, wait));
+            } else {
+                theirs.push(their_round(transport, wait));
+            }
+        }
+    }
+    let column = |pick: fn(&Round) -> f64| {
+        let median = |rounds: &[Round]| middle(rounds.iter().map(pick).collect());
+        let ratios: Vec<f64> = std::iter::zip(&ours, &theirs)
+            .map(|(our, their)| pick(our) / pick(their))
+            .collect();
+        let (least, greatest) = (quantile_of(&ratios, 0.0), quantile_of(&ratios, 1.0));
+        let ratio = format!("{:.3} [{least:.3}, {greatest:.3}]", middle(ratios));
+        format!("{:9.3} {:9.3} {ratio:>22}", median(&ours), median(&theirs))
+    };
+    println!(
+        "{:14} {}   {}   {:9.0} {:9.0}",
+        format!("{transport}, {}", wait.name()),
+        column(|round| round.median),
+        column(|round| round.p999),
+        middle(ours.iter().map(|round| round.n as f64).collect()),
+        middle(theirs.iter().map(|round| round.n as f64).collect()),
+    );
+}
+
+fn middle(values: Vec<f64>) -> f64 {
+    quantile_of(&values, 0.5)
+}
+
+fn quantile_of(values: &[f64], q: f64) -> f64 {
+    quantile(&sorted(values).unwrap(), q)
+}
+
+/// A program on one CPU.
+fn on_cpu(cpu: &str, program: &str) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", cpu, program]);
+    command
+}
+
+fn ourselves(cpu: &str, role: &str, transport: Transport, wait: Wait) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let mut command = on_cpu(cpu, program.to_str().unwrap());
+    command.args([role, transport.name(), wait.name()]);
+    command
+}
+
+fn our_round(transport: Transport, wait: Wait) -> Round {
+    let mut command = ourselves(SERVER_CPU, "serve", transport, wait);
+    let (server, listening) = start(&mut command, "127");
+    let asked = ourselves(CLIENT_CPU, "ask", transport, wait)
+        .arg(listening)
+        .output()
+        .unwrap();
+    end(server);
+    let said = String::from_utf8(asked.stdout).unwrap();
+    let numbers: Vec<f64> = said
+        .split_whitespace()
+        .map(|w| w.parse().unwrap())
+        .collect();
+    let [n, median, p999] = numbers[..] else {
+        panic!("our client failed");
+    };
+    Round {
+        n: n as u64,
+        median,
+        p999,
+    }
+}
+
+fn serve(transport: Transport, wait: Wait) {
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    server::serve(transport, any, wait, |address| println!("{address}")).unwrap();
+}
+
+fn ask(transport: Transport, wait: Wait, to: SocketAddr) {
+    let case = Rtt {
+        transport,
+        size: SIZE,
+        wait,
+        warmup: Length::Time(WARMUP),
+        length: Length::Time(MEASURED),
+        timeout: Nanos(100_000_000),
+    };
+    let outcome = case.run(to).unwrap();
+    let rtt = Report::of(&case, &outcome).unwrap().rtt_ns;
+    println!("{} {} {}", rtt.n, rtt.median / 1e3, rtt.p999 / 1e3);
+}
+
+fn their_round(transport: Transport, wait: Wait) -> Round {
+    let arguments = |role, command: &mut Command| {
+        command.args([role, "-i", "127.0.0.1", "-p", PORT]);
+        if transport == Transport::Tcp {
+            command.arg("--tcp");
+        }
+        if wait == Wait::Poll {
+            command.arg("--nonblocked");
+        }
+    };
+    // Line by line, or it would not be heard that it is ready.
+    let mut command = on_cpu(SERVER_CPU, "stdbuf");
+    command.args(["-oL", "sockperf"]);
+    arguments("server", &mut command);
+    let (server, _) = start(&mut command, "[tid");
+    let mut command = on_cpu(CLIENT_CPU, "sockperf");
+    arguments("ping-pong", &mut command);
+    command.args(["--full-rtt", "-t", &SECONDS.to_string(), "-m"]);
+    let said = command.arg(SIZE.0.to_string()).output().unwrap().stdout;
+    end(server);
+    let said = String::from_utf8(said).unwrap();
+    let after = |words: &str| -> f64 {
+        let (_, rest) = said
+            .split_once(words)
+            .unwrap_or_else(|| panic!("no {words}: {said}"));
+        let end = rest.find(|c: char| c != ' ' && c != '=' && c != '.' && !c.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())]
+            .trim_matches([' ', '='])
+            .parse()
+            .unwrap()
+    };
+    Round {
+        n: after("ReceivedMessages=") as u64,
+        median: after("percentile 50.000"),
+        p999: after("percentile 99.900"),
+    }
+}
+
+/// Starts a server and waits for the line on which it says that it is ready.
+fn start(command: &mut Command, ready: &str) -> (Child, String) {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines
+        .by_ref()
+        .map(Result::unwrap)
+        .find(|line| line.contains(ready))
+        .expect("the server did not come up");
+    // What else it says is read, so that it is never held up by it.
+    std::thread::spawn(move || lines.for_each(drop));
+    (child, line)
+}
+
+fn end(mut server: Child) {
+    server.kill().unwrap();
+    server.wait().unwrap();
+}

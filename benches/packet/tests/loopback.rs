@@ -1,0 +1,291 @@
+//! The case over real sockets on the loopback: against the real server, through a relay that
+//! loses datagrams, and against peers that misbehave.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::mpsc;
+use std::thread;
+
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::cases::rtt::{Length, Rtt};
+use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::{Error, server};
+
+const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+/// Long enough that no answer is late because the machine is busy.
+const PATIENT: Nanos = Nanos(2_000_000_000);
+
+fn case(transport: Transport, wait: Wait, size: u64, messages: u64) -> Rtt {
+    Rtt {
+        transport,
+        size: Bytes(size),
+        wait,
+        warmup: Length::Messages(2),
+        length: Length::Messages(messages),
+        timeout: PATIENT,
+    }
+}
+
+/// A real server, which ends with the test.
+fn serve(transport: Transport, wait: Wait) -> SocketAddr {
+    let (ready, address) = mpsc::channel();
+    thread::spawn(move || server::serve(transport, LOCAL.into(), wait, |a| ready.send(a).unwrap()));
+    address.recv().unwrap()
+}
+
+#[test]
+fn messages_of_every_size_come_back() {
+    for transport in Transport::ALL {
+        for wait in [Wait::Block, Wait::Poll] {
+            let address = serve(transport, Wait::Block);
+            let sizes = transport.sizes();
+            for size in [*sizes.start(), 16, 1_400, *sizes.end()] {
+                let outcome = case(transport, wait, size, 5).run(address).unwrap();
+                assert_eq!(outcome.samples.len(), 5, "{transport} {wait:?} {size}");
+                assert_eq!(outcome.discarded, 2);
+                assert!(outcome.samples.iter().all(|&ns| ns > 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_polling_server_serves() {
+    for transport in Transport::ALL {
+        let address = serve(transport, Wait::Poll);
+        let outcome = case(transport, Wait::Block, 64, 5).run(address).unwrap();
+        assert_eq!(outcome.samples.len(), 5);
+    }
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    for transport in Transport::ALL {
+        let sizes = transport.sizes();
+        for size in [*sizes.start() - 1, *sizes.end() + 1] {
+            // Port 9: nobody is asked before the size is looked at.
+            let error = case(transport, Wait::Block, size, 1)
+                .run(([127, 0, 0, 1], 9).into())
+                .unwrap_err();
+            assert!(matches!(error, Error::Size { .. }), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn nobody_there_is_said() {
+    for transport in Transport::ALL {
+        // A port that was free a moment ago.
+        let address = match transport {
+            Transport::Udp => UdpSocket::bind(LOCAL).unwrap().local_addr().unwrap(),
+            Transport::Tcp => TcpListener::bind(LOCAL).unwrap().local_addr().unwrap(),
+        };
+        let error = case(transport, Wait::Block, 64, 1)
+            .run(address)
+            .unwrap_err();
+        assert!(matches!(error, Error::NoPeer { .. }), "{error:?}");
+        let hint = format!("jitterlab packet serve --transport {transport} --bind {address}");
+        assert!(error.to_string().contains(&hint), "{error}");
+    }
+}
+
+/// Passes datagrams on between one client and a server, but those that `lose` picks by their
+/// number, the client's first words not counted. It ends when `lose` gives `None`.
+fn relay(server: SocketAddr, lose: impl Fn(u64) -> Option<bool> + Send + 'static) -> SocketAddr {
+    let near = UdpSocket::bind(LOCAL).unwrap();
+    let far = UdpSocket::bind(LOCAL).unwrap();
+    far.connect(server).unwrap();
+    let address = near.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let mut number = 0;
+        loop {
+            let (length, client) = near.recv_from(&mut buffer).unwrap();
+            if !buffer.starts_with(b"jlecho") {
+                number += 1;
+                match lose(number) {
+                    None => return,
+                    Some(true) => continue,
+                    Some(false) => {}
+                }
+            }
+            far.send(&buffer[..length]).unwrap();
+            let length = far.recv(&mut buffer).unwrap();
+            near.send_to(&buffer[..length], client).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn lost_datagrams_are_counted_and_waited_for_no_longer_than_asked() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let server = serve(Transport::Udp, Wait::Block);
+        // The two messages of the warm-up are numbers 1 and 2.
+        let address = relay(server, |number| {
+            Some(number > 2 && number.is_multiple_of(10))
+        });
+        let mut case = case(Transport::Udp, wait, 64, 50);
+        case.timeout = Nanos(100_000_000);
+        let outcome = case.run(address).unwrap();
+        // On a machine that stood still for a moment an answer may have come late as well, or not
+        // before the end; but every message is something, and what was lost is not a sample.
+        let (answered, lost) = (outcome.samples.len() as u64, outcome.lost);
+        assert_eq!(answered + lost + outcome.reordered, 50, "{outcome:?}");
+        assert!(lost >= 5, "{outcome:?}");
+        assert_eq!(outcome.duplicates, 0);
+    }
+}
+
+#[test]
+fn a_server_that_falls_silent_ends_the_run() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let server = serve(Transport::Udp, Wait::Block);
+        let address = relay(server, |number| Some(number > 12));
+        let mut case = case(Transport::Udp, wait, 64, 1_000);
+        case.timeout = Nanos(5_000_000);
+        let error = case.run(address).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::Silence {
+                    time: Nanos(100_000_000),
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_server_whose_port_closes_ends_the_run() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let server = serve(Transport::Udp, Wait::Block);
+        let address = relay(server, |number| (number <= 12).then_some(false));
+        let error = case(Transport::Udp, wait, 64, 1_000)
+            .run(address)
+            .unwrap_err();
+        // The port may close after the message was taken: then the next one is refused.
+        assert!(
+            matches!(error, Error::PeerGone { answered: 12, .. }),
+            "{error:?}"
+        );
+    }
+}
+
+/// A TCP server that answers the first words with `words`, or as they were, and then does what
+/// `then` says.
+fn tcp_server(
+    words: Option<&'static [u8]>,
+    then: impl FnOnce(TcpStream) + Send + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut heard = [0; 16];
+        stream.read_exact(&mut heard).unwrap();
+        stream.write_all(words.unwrap_or(&heard)).unwrap();
+        then(stream);
+    });
+    address
+}
+
+/// Answers so many messages of 64 bytes, in pieces of so many bytes.
+fn answer(stream: &mut TcpStream, messages: usize, piece: usize) {
+    stream.set_nodelay(true).unwrap();
+    let mut message = [0; 64];
+    for _ in 0..messages {
+        stream.read_exact(&mut message).unwrap();
+        for piece in message.chunks(piece) {
+            stream.write_all(piece).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_comes_in_pieces_is_put_together() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let address = tcp_server(None, |mut stream| answer(&mut stream, 22, 7));
+        let outcome = case(Transport::Tcp, wait, 64, 20).run(address).unwrap();
+        assert_eq!(outcome.samples.len(), 20);
+    }
+}
+
+#[test]
+fn a_peer_that_closes_the_stream_ends_the_run() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let address = tcp_server(None, |mut stream| answer(&mut stream, 9, 64));
+        let error = case(Transport::Tcp, wait, 64, 20).run(address).unwrap_err();
+        assert!(
+            matches!(error, Error::PeerGone { answered: 9, .. }),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_stops_within_a_message_ends_the_run() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let address = tcp_server(None, |mut stream| {
+            answer(&mut stream, 9, 64);
+            stream.write_all(&[0; 30]).unwrap();
+            // Until the client has gone.
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let mut case = case(Transport::Tcp, wait, 64, 20);
+        case.timeout = Nanos(10_000_000);
+        let error = case.run(address).unwrap_err();
+        assert!(matches!(error, Error::Silence { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn strangers_are_known_by_their_first_words() {
+    let other = tcp_server(Some(b"SSH-2.0-nothing!"), |_| ());
+    let short = tcp_server(Some(b"jl"), |_| ());
+    for address in [other, short] {
+        let error = case(Transport::Tcp, Wait::Block, 64, 1)
+            .run(address)
+            .unwrap_err();
+        assert!(matches!(error, Error::StrangePeer { .. }), "{error:?}");
+    }
+
+    let socket = UdpSocket::bind(LOCAL).unwrap();
+    let address = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let (_, client) = socket.recv_from(&mut [0; 64]).unwrap();
+        socket.send_to(b"what?", client).unwrap();
+    });
+    let error = case(Transport::Udp, Wait::Block, 64, 1)
+        .run(address)
+        .unwrap_err();
+    assert!(matches!(error, Error::StrangePeer { .. }), "{error:?}");
+}
+
+#[test]
+fn a_tcp_server_outlives_its_clients_and_serves_one_at_a_time() {
+    let address = serve(Transport::Tcp, Wait::Block);
+    // Somebody else's words, and a client that goes in the middle of them.
+    for words in [&b"GET / HTTP/1.1\r\n"[..], b"jlecho"] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(words).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // Sent away without an answer.
+        match stream.read_to_end(&mut Vec::new()) {
+            Ok(length) => assert_eq!(length, 0),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
+    let mut first = TcpStream::connect(address).unwrap();
+    let mut words = *b"jlecho 1\0\0\0\0\0\0\0\0";
+    words[8] = 64;
+    first.write_all(&words).unwrap();
+    first.read_exact(&mut [0; 16]).unwrap();
+    let second = case(Transport::Tcp, Wait::Block, 64, 3);
+    let error = second.run(address).unwrap_err();
+    assert!(matches!(error, Error::BusyPeer { .. }), "{error:?}");
+    drop(first);
+    assert_eq!(second.run(address).unwrap().samples.len(), 3);
+}
