@@ -1,6 +1,7 @@
 //! The configuration, from the environment that `jitterlab inject run` sets.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -32,10 +33,10 @@ pub(crate) struct Config {
     pub(crate) hooks: u32,
     /// The rank of the process, 0 where nobody says.
     pub(crate) rank: u64,
-    /// Where the page is made.
-    pub(crate) control_dir: PathBuf,
+    /// Where the page is made, if not where it belongs.
+    pub(crate) control_dir: Option<PathBuf>,
     /// Where the counters are reported.
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) report: Option<CString>,
 }
 
 impl Config {
@@ -65,19 +66,10 @@ impl Config {
             table: TableSource::of(&table, &table_path),
             hooks: families(&std::env::var(HOOKS).unwrap_or_default())?,
             rank: rank(),
-            control_dir: std::env::var_os(CONTROL_DIR).map_or_else(
-                || jitterlab_injector::control::directory(effective_uid()),
-                PathBuf::from,
-            ),
-            report: std::env::var_os(REPORT).map(PathBuf::from),
+            control_dir: std::env::var_os(CONTROL_DIR).map(PathBuf::from),
+            report: std::env::var_os(REPORT).and_then(|path| CString::new(path.into_vec()).ok()),
         })
     }
-}
-
-fn effective_uid() -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    // The owner of /proc/self is the effective user; the standard library has no other way to ask.
-    std::fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid())
 }
 
 fn required(name: &str) -> Result<OsString, String> {

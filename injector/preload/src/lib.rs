@@ -8,8 +8,10 @@
 //! Everything here runs inside somebody else's program, so it never panics on what it meets,
 //! keeps `errno` as it found it, and where it cannot do its work it steps aside.
 
+mod abi;
 mod config;
 mod hooks;
 mod lifecycle;
 mod real;
+mod report;
 mod state;

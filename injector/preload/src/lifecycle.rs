@@ -2,30 +2,29 @@
 
 #![allow(unsafe_code)]
 
-use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::control::{
-    Created, Hook, Identity, Page, Settings, TableSource, start_time,
+    self, Created, Identity, Page, Settings, TableSource, start_time,
 };
 use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 
 use crate::config::Config;
-use crate::{hooks, state};
+use crate::{hooks, report, state};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
     pid: u32,
-    page_file: Option<PathBuf>,
-    control_dir: PathBuf,
-    report: Option<PathBuf>,
+    page_file: Option<CString>,
+    /// Where the page is made, if not in the directory of whoever the program runs as.
+    control_dir: Option<PathBuf>,
+    report: Option<CString>,
     hooks: u32,
-    /// The lineage of the child that is being forked.
-    child: u64,
 }
 
 static PROCESS: Mutex<Option<Process>> = Mutex::new(None);
@@ -84,26 +83,27 @@ fn start(config: Config) {
         control_dir: config.control_dir,
         report: config.report,
         hooks: config.hooks,
-        child: 0,
     };
-    match process.make_page(config.rank, &config.settings, &config.table) {
-        Ok(page) => {
-            let injection = Injection::new(page, Clock::global(), config.rank);
-            state::install(injection, config.hooks);
-            *lock() = Some(process);
-        }
-        Err(error) => stay_off(&format!("no memory for the control page: {error}")),
+    let (page, problem) = process.make_page(config.rank, &config.settings, &config.table);
+    if let Some(problem) = problem {
+        say(&problem);
+    }
+    if let Some(page) = page {
+        let injection = Injection::new(page, Clock::global(), config.rank);
+        state::install(injection, config.hooks);
+        *lock() = Some(process);
     }
 }
 
 impl Process {
-    /// A control page for this process: in a file, or where there can be none, in memory.
+    /// A control page for this process: in a file, or where there can be none, in memory. Says
+    /// what is wrong, if anything is.
     fn make_page(
         &mut self,
         rank: u64,
         settings: &Settings,
         table: &TableSource,
-    ) -> std::io::Result<&'static Page> {
+    ) -> (Option<&'static Page>, Option<String>) {
         let identity = Identity {
             pid: self.pid,
             start_time: start_time(self.pid).unwrap_or(0),
@@ -114,19 +114,32 @@ impl Process {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
         };
-        match Page::create(&self.control_dir, &identity, settings, table) {
+        self.page_file = None;
+        // SAFETY: asks the kernel.
+        let own = || control::directory(unsafe { libc::geteuid() });
+        let directory = self.control_dir.clone().unwrap_or_else(own);
+        match Page::create(&directory, &identity, settings, table) {
             Ok(Created { page, path }) => {
-                self.page_file = Some(path);
-                Ok(page)
+                self.page_file = CString::new(path.into_os_string().into_vec()).ok();
+                (Some(page), None)
             }
             Err(error) => {
                 let cause = std::error::Error::source(&error);
                 let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-                say(&format!(
-                    "injecting, but the program cannot be observed or changed: {error}{cause}"
-                ));
-                self.page_file = None;
-                Page::private(&identity, settings, table)
+                match Page::private(&identity, settings, table) {
+                    Ok(page) => (
+                        Some(page),
+                        Some(format!(
+                            "injecting, but the program cannot be observed or changed: {error}{cause}"
+                        )),
+                    ),
+                    Err(error) => (
+                        None,
+                        Some(format!(
+                            "latency injection is off: no memory for the control page: {error}"
+                        )),
+                    ),
+                }
             }
         }
     }
@@ -139,77 +152,46 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Process>> {
 }
 
 extern "C" fn before_fork() {
-    let mut process = lock();
-    if let Some(process) = process.as_mut() {
-        process.child = state::with_stream(|stream| stream.next_child());
-    }
+    state::before_fork();
 }
 
 extern "C" fn in_child() {
     let errno = crate::real::errno();
-    // Another thread of the parent could only have held the lock while it forked itself or ended
-    // the process; then this child has no page of its own and counts in its parent's.
+    state::after_fork_in_child();
+    // Another thread of the parent could only have held the lock while it ended the process; then
+    // this child has no page of its own and counts in its parent's.
     if let (Ok(mut guard), Some(parent)) = (PROCESS.try_lock(), state::injection())
         && let Some(process) = guard.as_mut()
     {
         let (settings, table) = parent.page().settings();
         let rank = parent.page().identity().rank;
         process.pid = std::process::id();
-        if let Ok(page) = process.make_page(rank, &settings, &table) {
+        // A daemon may have put anything in the place of stderr, so a problem is not told.
+        if let (Some(page), _) = process.make_page(rank, &settings, &table) {
             state::install(parent.for_child(page), process.hooks);
-            state::with_stream(|stream| stream.set_lineage(process.child));
         }
     }
     crate::real::set_errno(errno);
 }
 
-extern "C" fn clean_up() {
-    let (Ok(guard), Some(injection)) = (PROCESS.try_lock(), state::injection()) else {
+/// The process ends: leaves the report and takes the control page away. Runs in signal handlers
+/// too (`_exit`), so it neither allocates nor waits.
+pub(crate) extern "C" fn clean_up() {
+    let (Ok(mut guard), Some(injection)) = (PROCESS.try_lock(), state::injection()) else {
         return;
     };
     // A child made by vfork or clone is not the process that this belongs to.
     let Some(process) = guard
-        .as_ref()
+        .as_mut()
         .filter(|process| process.pid == std::process::id())
     else {
         return;
     };
-    if let Some(path) = &process.report {
-        report(path, injection);
+    if let Some(path) = process.report.take() {
+        report::append(path, injection);
     }
-    if let Some(path) = &process.page_file
-        && let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes())
-    {
-        // SAFETY: a C string.
-        unsafe { libc::unlink(path.as_ptr()) };
-    }
-}
-
-/// Appends the counters as one line of JSON. The report is an extra: a program is not disturbed
-/// because it cannot be written.
-fn report(path: &std::path::Path, injection: &Injection) {
-    let totals = injection.page().totals();
-    let calls: Vec<String> = Hook::ALL
-        .iter()
-        .map(|hook| format!("\"{}\":{}", hook.name(), totals.calls[*hook as usize]))
-        .collect();
-    let line = format!(
-        "{{\"pid\":{},\"calls\":{{{}}},\"delays\":{},\"asked_ns\":{},\"achieved_ns\":{},\
-         \"late_max_ns\":{},\"send_errors\":{},\"compensation_ns\":{:.1}}}\n",
-        std::process::id(),
-        calls.join(","),
-        totals.delays,
-        totals.asked_ns,
-        totals.achieved_ns,
-        totals.late_max_ns,
-        totals.send_errors,
-        injection.compensation_ns(),
-    );
-    if let Ok(mut file) = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-    {
-        let _ = file.write_all(line.as_bytes());
+    if let Some(path) = process.page_file.take() {
+        // SAFETY: a C string. It is leaked: to free it is not for a signal handler.
+        unsafe { libc::unlink(path.into_raw()) };
     }
 }

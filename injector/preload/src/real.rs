@@ -127,3 +127,14 @@ pub(crate) fn set_errno(value: c_int) {
     // SAFETY: as for reading it.
     unsafe { *libc::__errno_location() = value }
 }
+
+/// A function's name as C spells it.
+macro_rules! c_name {
+    ($name:ident) => {
+        match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => c"",
+        }
+    };
+}
+pub(crate) use c_name;

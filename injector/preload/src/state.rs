@@ -1,5 +1,6 @@
 //! What the hooks need at every call: the injection of the process and the stream of the thread.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
@@ -15,6 +16,9 @@ thread_local! {
     // Constant and without a destructor: an access is one call of the dynamic linker's fast path,
     // and works in a thread that is about to end.
     static STREAM: Stream = const { Stream::new() };
+    // The lineage of the child that this thread is about to fork: the child's one thread is a copy
+    // of this one, and finds it here.
+    static FORKED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Puts the injection of this process in place. What was there before is kept in memory: another
@@ -53,4 +57,14 @@ pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
 /// The stream of the calling thread.
 pub(crate) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
     STREAM.with(use_it)
+}
+
+/// Names the child that the calling thread is about to fork.
+pub(crate) fn before_fork() {
+    FORKED.set(with_stream(Stream::next_child));
+}
+
+/// Starts the stream of a forked child.
+pub(crate) fn after_fork_in_child() {
+    with_stream(|stream| stream.set_lineage(FORKED.get()));
 }

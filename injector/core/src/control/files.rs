@@ -132,7 +132,7 @@ fn initialise(
 pub struct Attached {
     mapping: NonNull<Page>,
     /// Keeps other writers away: two would fill the same copy of the settings.
-    _lock: Flock<std::fs::File>,
+    lock: Flock<std::fs::File>,
 }
 
 /// Attaches the page in the file at `path`. Waits while somebody else is attached to change it.
@@ -162,7 +162,7 @@ pub fn attach(path: &Path) -> Result<Attached, ControlError> {
     let mapping = map(Some(&file)).map_err(system("map"))?;
     let attached = Attached {
         mapping,
-        _lock: file,
+        lock: file,
     };
     if attached.magic.load(Ordering::Acquire) == MAGIC {
         Ok(attached)
@@ -177,10 +177,25 @@ impl Attached {
         Page::change(self, change);
     }
 
-    /// Whether the process that made the page still runs.
+    /// Whether the program that made the page still runs: its process may have gone on as another
+    /// program, by `exec`, that the library was not loaded into.
     pub fn is_alive(&self) -> bool {
         let identity = self.identity();
-        start_time(identity.pid) == Some(identity.start_time)
+        start_time(identity.pid) == Some(identity.start_time) && self.is_mapped_by(identity.pid)
+    }
+
+    /// Whether process `pid` has the page in its memory; taken as yes where nobody may look.
+    fn is_mapped_by(&self, pid: u32) -> bool {
+        let (Ok(file), Ok(maps)) = (
+            self.lock.metadata(),
+            std::fs::read_to_string(format!("/proc/{pid}/maps")),
+        ) else {
+            return true;
+        };
+        // The fifth field of a line is the inode of what is mapped.
+        let inode = file.ino().to_string();
+        maps.lines()
+            .any(|line| line.split_ascii_whitespace().nth(4) == Some(inode.as_str()))
     }
 }
 

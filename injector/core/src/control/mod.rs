@@ -205,7 +205,7 @@ impl Page {
 
     /// The current settings and table, all of one moment.
     pub fn settings(&self) -> (Settings, TableSource) {
-        let mut words = [0; SETTINGS_WORDS];
+        let mut words = settings::zeroed::<SETTINGS_WORDS>();
         self.settings.read(&mut words);
         settings::decode(&words)
     }

@@ -145,6 +145,15 @@ pub(super) fn head(word: impl Fn(usize) -> Option<u32>) -> Option<Head> {
     })
 }
 
+/// Zeroed words on the heap, never on the stack on their way there: a program may fork in a thread
+/// that has hardly any.
+pub(super) fn zeroed<const WORDS: usize>() -> Box<[u32; WORDS]> {
+    match vec![0; WORDS].into_boxed_slice().try_into() {
+        Ok(words) => words,
+        Err(_) => unreachable!("a vector has the length that it was made with"),
+    }
+}
+
 pub(super) fn decode(words: &[u32; SETTINGS_WORDS]) -> (Settings, TableSource) {
     let settings = head(|index| words.get(index).copied()).unwrap_or_default();
     let origin: Vec<u8> = words[ORIGIN_AT..TABLE_AT]
@@ -152,7 +161,7 @@ pub(super) fn decode(words: &[u32; SETTINGS_WORDS]) -> (Settings, TableSource) {
         .flat_map(|word| word.to_ne_bytes())
         .take_while(|&byte| byte != 0)
         .collect();
-    let mut entries = Box::new([0; TABLE_ENTRIES]);
+    let mut entries = zeroed::<TABLE_ENTRIES>();
     entries.copy_from_slice(&words[TABLE_AT..]);
     let table = TableSource {
         entries,
@@ -161,8 +170,8 @@ pub(super) fn decode(words: &[u32; SETTINGS_WORDS]) -> (Settings, TableSource) {
     (settings, table)
 }
 
-pub(super) fn encode(settings: &Settings, table: &TableSource) -> [u32; SETTINGS_WORDS] {
-    let mut words = [0; SETTINGS_WORDS];
+pub(super) fn encode(settings: &Settings, table: &TableSource) -> Box<[u32; SETTINGS_WORDS]> {
+    let mut words = zeroed::<SETTINGS_WORDS>();
     let flag = |set: bool, bit: u32| if set { bit } else { 0 };
     words[FLAGS] = flag(settings.enabled, ENABLED)
         | flag(settings.mode == Mode::Defer, DEFER)

@@ -8,7 +8,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::real::{Real, errno, set_errno};
+use crate::real::{Real, c_name, errno, set_errno};
 
 const UNKNOWN: u8 = 0;
 const INTERNET: u8 = 1;
@@ -34,11 +34,14 @@ pub(super) fn is_internet(fd: c_int) -> bool {
 #[cold]
 fn ask(fd: c_int) -> bool {
     let before = errno();
+    set_errno(0);
     let is = option(fd, libc::SO_DOMAIN).is_some_and(|d| d == libc::AF_INET || d == libc::AF_INET6)
         && option(fd, libc::SO_TYPE)
             .is_some_and(|t| t == libc::SOCK_STREAM || t == libc::SOCK_DGRAM);
+    // A descriptor that is not open now may be opened in a way that is not seen here.
+    let open = is || errno() != libc::EBADF;
     set_errno(before);
-    if let Some(kind) = KINDS.get(fd as usize) {
+    if let (true, Some(kind)) = (open, KINDS.get(fd as usize)) {
         kind.store(if is { INTERNET } else { OTHER }, Ordering::Relaxed);
     }
     is
@@ -66,95 +69,106 @@ fn forget(fd: c_int) {
     }
 }
 
-/// A hook of a function that gives a descriptor: what the number was before does not count.
-macro_rules! gives_descriptor {
-    ($($name:ident($($arg:ident: $type:ty),*);)*) => {$(
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            type Function = unsafe extern "C" fn($($type),*) -> c_int;
-            // SAFETY: the prototype is that of the C library.
-            static REAL: Real<Function> = unsafe {
-                Real::new(match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                })
-            };
-            let Some(real) = REAL.get() else {
-                set_errno(libc::ENOSYS);
-                return -1;
-            };
-            // SAFETY: called with the caller's own arguments.
-            let fd = unsafe { real($($arg),*) };
-            forget(fd);
-            fd
-        }
-    )*};
-}
-
-gives_descriptor! {
-    socket(domain: c_int, kind: c_int, protocol: c_int);
-    accept(fd: c_int, address: *mut c_void, length: *mut c_void);
-    accept4(fd: c_int, address: *mut c_void, length: *mut c_void, flags: c_int);
-    dup(fd: c_int);
-    dup2(old: c_int, new: c_int);
-    dup3(old: c_int, new: c_int, flags: c_int);
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn close(fd: c_int) -> c_int {
-    // SAFETY: the prototype is that of the C library.
-    static REAL: Real<unsafe extern "C" fn(c_int) -> c_int> = unsafe { Real::new(c"close") };
-    forget(fd);
-    match REAL.get() {
-        // SAFETY: called with the caller's own argument.
-        Some(real) => unsafe { real(fd) },
-        None => {
-            set_errno(libc::ENOSYS);
-            -1
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    type Function = unsafe extern "C" fn(c_uint, c_uint, c_int) -> c_int;
-    // SAFETY: the prototype is that of the C library.
-    static REAL: Real<Function> = unsafe { Real::new(c"close_range") };
+fn forget_all(first: c_uint, last: c_uint) {
     let end = (last as usize).saturating_add(1).min(REMEMBERED);
     for kind in KINDS.get(first as usize..end).unwrap_or_default() {
         kind.store(UNKNOWN, Ordering::Relaxed);
     }
-    match REAL.get() {
-        // SAFETY: called with the caller's own arguments.
-        Some(real) => unsafe { real(first, last, flags) },
-        None => {
-            set_errno(libc::ENOSYS);
-            -1
+}
+
+/// A hook around a function: what is done before it, what after it with its `outcome`, and what
+/// it gives where the system has no such function.
+macro_rules! around {
+    ($(
+        $name:ident($($arg:ident: $type:ty),*) -> $result:ty;
+        before $before:block
+        after |$outcome:ident| $after:block
+    )*) => {$(
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name($($arg: $type),*) -> $result {
+            type Function = unsafe extern "C" fn($($type),*) -> $result;
+            // SAFETY: the prototype is that of the C library.
+            static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
+            let Some(real) = REAL.get() else {
+                set_errno(libc::ENOSYS);
+                return -1;
+            };
+            $before
+            // SAFETY: called with the caller's own arguments.
+            let $outcome = unsafe { real($($arg),*) };
+            $after
+            $outcome
         }
+    )*};
+}
+
+around! {
+    // Functions that give a descriptor: what the number was before does not count.
+    socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    before {} after |fd| { forget(fd) }
+
+    accept(fd: c_int, address: *mut c_void, length: *mut c_void) -> c_int;
+    before {} after |new| { forget(new) }
+
+    accept4(fd: c_int, address: *mut c_void, length: *mut c_void, flags: c_int) -> c_int;
+    before {} after |new| { forget(new) }
+
+    dup(fd: c_int) -> c_int;
+    before {} after |new| { forget(new) }
+
+    dup2(old: c_int, new: c_int) -> c_int;
+    before {} after |fd| { forget(fd) }
+
+    dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
+    before {} after |fd| { forget(fd) }
+
+    socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int;
+    before {} after |outcome| {
+        if outcome == 0 {
+            // SAFETY: on success the two descriptors are there.
+            let [first, second] = unsafe { *pair.cast::<[c_int; 2]>() };
+            forget(first);
+            forget(second);
+        }
+    }
+
+    // `fcntl` takes a third argument of any type, or none: a register is passed on as it is.
+    fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
+    before {} after |outcome| { forget_duplicate(command, outcome) }
+
+    fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
+    before {} after |outcome| { forget_duplicate(command, outcome) }
+
+    // Functions that close.
+    close(fd: c_int) -> c_int;
+    before { forget(fd) } after |outcome| {}
+
+    close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
+    before { forget_all(first, last) } after |outcome| {}
+
+    fclose(stream: *mut libc::FILE) -> c_int;
+    before {
+        if !stream.is_null() {
+            // SAFETY: the caller's own stream, still open.
+            forget(unsafe { libc::fileno(stream) });
+        }
+    }
+    after |outcome| {}
+}
+
+fn forget_duplicate(command: c_int, outcome: c_int) {
+    if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
+        forget(outcome);
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn socketpair(
-    domain: c_int,
-    kind: c_int,
-    protocol: c_int,
-    pair: *mut c_int,
-) -> c_int {
-    type Function = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_int) -> c_int;
+unsafe extern "C" fn closefrom(first: c_int) {
     // SAFETY: the prototype is that of the C library.
-    static REAL: Real<Function> = unsafe { Real::new(c"socketpair") };
-    let Some(real) = REAL.get() else {
-        set_errno(libc::ENOSYS);
-        return -1;
-    };
-    // SAFETY: called with the caller's own arguments; on success the two descriptors are there.
-    unsafe {
-        let outcome = real(domain, kind, protocol, pair);
-        if outcome == 0 {
-            forget(*pair);
-            forget(*pair.add(1));
-        }
-        outcome
+    static REAL: Real<unsafe extern "C" fn(c_int)> = unsafe { Real::new(c"closefrom") };
+    forget_all(first.max(0) as c_uint, c_uint::MAX);
+    if let Some(real) = REAL.get() {
+        // SAFETY: called with the caller's own argument.
+        unsafe { real(first) };
     }
 }

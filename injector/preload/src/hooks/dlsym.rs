@@ -2,7 +2,8 @@
 //!
 //! `dlsym` answers differently depending on which library calls it (`RTLD_NEXT`), so a wrapper
 //! must leave the caller's return address in place: ours is a few instructions that ask whether
-//! the name is hooked, and if not, jump to the real one.
+//! the name is hooked, and if not, jump to the real one. Who asks for the next one after himself
+//! (`RTLD_NEXT`) stands before a function as we do, and must not be sent back to us.
 
 #![allow(unsafe_code)]
 
@@ -22,8 +23,8 @@ mod x86_64 {
         real: *const c_void,
     }
 
-    extern "C" fn answer(name: *const c_char) -> Answer {
-        let hook = if name.is_null() {
+    extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> Answer {
+        let hook = if name.is_null() || handle == libc::RTLD_NEXT {
             None
         } else {
             // SAFETY: the caller gave `dlsym` a C string.
@@ -43,7 +44,6 @@ mod x86_64 {
             "push rdi",
             "push rsi",
             "sub rsp, 8",
-            "mov rdi, rsi",
             "call {answer}",
             "add rsp, 8",
             "pop rsi",

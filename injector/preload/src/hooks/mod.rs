@@ -5,6 +5,7 @@
 
 mod descriptors;
 mod dlsym;
+mod ending;
 mod socket;
 mod threads;
 mod verbs;

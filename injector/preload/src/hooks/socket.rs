@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use jitterlab_injector::control::{Hook, HookFamily};
 
 use super::descriptors::is_internet;
-use crate::real::{Real, set_errno};
+use crate::real::{Real, c_name, set_errno};
 use crate::state;
 
 /// Delays a send on `fd` if it is one of ours to delay.
@@ -27,12 +27,7 @@ macro_rules! sends {
         unsafe extern "C" fn $name(fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
             // SAFETY: the prototype is that of the C library.
-            static REAL: Real<Function> = unsafe {
-                Real::new(match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                })
-            };
+            static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
             let Some(real) = REAL.get() else {
                 set_errno(libc::ENOSYS);
                 return -1;

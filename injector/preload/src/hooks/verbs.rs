@@ -5,8 +5,7 @@
 //! (`ibv_wr_start` and so on) go through pointers in the queue pair, which a program can only
 //! reach through `ibv_qp_to_qp_ex`: they are replaced there.
 //!
-//! The few offsets that this takes are the same from rdma-core 44 to 64; a test compares them with
-//! the header.
+//! The few offsets that this takes are in [`crate::abi`].
 
 #![allow(unsafe_code)]
 
@@ -15,16 +14,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
 
+use crate::abi::{POST_SEND_AT, WR_START_AT};
 use crate::real::Real;
 use crate::state;
 
 const LIBIBVERBS: &CStr = c"libibverbs.so.1";
 const LIBMLX5: &CStr = c"libmlx5.so.1";
-
-/// `offsetof(struct ibv_context, ops.post_send)`.
-const POST_SEND_AT: usize = 208;
-/// `offsetof(struct ibv_qp_ex, wr_start)`.
-const WR_START_AT: usize = 320;
 
 type PostSend = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut *mut c_void) -> c_int;
 type WrStart = unsafe extern "C" fn(*mut c_void);
