@@ -75,7 +75,10 @@ const SETTINGS: [(&str, &str); 13] = [
         "frequency governor",
         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     ),
-    ("idle driver", "/sys/devices/system/cpu/cpuidle/current_driver"),
+    (
+        "idle driver",
+        "/sys/devices/system/cpu/cpuidle/current_driver",
+    ),
     (
         "clock source",
         "/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -105,7 +108,11 @@ impl Node {
         };
         let setting = |path: &str| {
             let value = line(path);
-            if value.is_empty() { "none".into() } else { value }
+            if value.is_empty() {
+                "none".into()
+            } else {
+                value
+            }
         };
         Node {
             jitterlab: env!("CARGO_PKG_VERSION").into(),
@@ -153,7 +160,8 @@ fn interfaces() -> Vec<Interface> {
     let Ok(entries) = fs::read_dir("/sys/class/net") else {
         return Vec::new();
     };
-    let number = |path: &Path| -> Option<u32> { fs::read_to_string(path).ok()?.trim().parse().ok() };
+    let number =
+        |path: &Path| -> Option<u32> { fs::read_to_string(path).ok()?.trim().parse().ok() };
     let mut interfaces: Vec<Interface> = entries
         .flatten()
         .filter(|entry| entry.path().is_dir())

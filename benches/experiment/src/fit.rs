@@ -171,7 +171,11 @@ mod tests {
         let mut last = -1.0;
         for fitted in &tables {
             let found = fitted.table.mean();
-            assert!((found - mean).abs() < 2.0, "{:?} {found} {mean}", fitted.shape);
+            assert!(
+                (found - mean).abs() < 2.0,
+                "{:?} {found} {mean}",
+                fitted.shape
+            );
             assert!(fitted.table.std() > last, "{:?}", fitted.shape);
             last = fitted.table.std();
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::agent::protocol::{Program, Ready};
 use crate::spec::{Experiment, Host};
 use crate::worker::Worker;
 
@@ -35,10 +34,7 @@ impl<'a> Hosts<'a> {
     pub fn worker(&mut self, name: &'a str) -> Result<&mut Worker, String> {
         if !self.workers.contains_key(name) {
             let host = self.host(name)?;
-            let mut worker = Worker::start(name, host, &self.own)?;
-            if host.keep_awake {
-                worker.start_program(idle_spinner(host.cpu), Ready::Now)?;
-            }
+            let worker = Worker::start(name, host, &self.own)?;
             self.workers.insert(name, worker);
         }
         let worker = self.workers.get_mut(name);
@@ -48,14 +44,5 @@ impl<'a> Hosts<'a> {
     /// Ends every worker, and so whatever they have started.
     pub fn end(&mut self) {
         self.workers.clear();
-    }
-}
-
-/// A loop that gives way to everything else, so that its CPU never sleeps.
-fn idle_spinner(cpu: Option<usize>) -> Program {
-    let command = ["chrt", "--idle", "0", "sh", "-c", "while :; do :; done"];
-    Program {
-        command: command.map(String::from).into(),
-        cpu,
     }
 }

@@ -92,7 +92,10 @@ mod tests {
     fn a_level_is_stored_as_the_contract_says_and_read_back() {
         for (level, json) in [
             (Level::None, r#"{"kind":"none"}"#),
-            (Level::Load { percent: 60 }, r#"{"kind":"load","percent":60}"#),
+            (
+                Level::Load { percent: 60 },
+                r#"{"kind":"load","percent":60}"#,
+            ),
             (
                 Level::Injected {
                     percent: 60,

@@ -157,7 +157,10 @@ impl<'a> Bench<'a> {
         let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
         let (sink, listening) = self.start_sink(load)?;
         let send = load_run(load, listening, percent, UNTIL_STOPPED)
-            .chain(words(&["--bandwidth", &Bytes(bandwidth as u64).to_string()]))
+            .chain(words(&[
+                "--bandwidth",
+                &Bytes(bandwidth as u64).to_string(),
+            ]))
             .chain(words(&["--seed", &run.seed.to_string()]));
         let program = own(send, self.hosts.host(&load.from)?.cpu);
         let worker = self.hosts.worker(&load.from)?;
@@ -182,7 +185,9 @@ impl<'a> Bench<'a> {
         let address = to.address().ok_or("the sink has no address")?;
         let bind = SocketAddr::new(address, 0).to_string();
         let serve = words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]);
-        self.hosts.worker(&load.to)?.start_server(own(serve, to.cpu))
+        self.hosts
+            .worker(&load.to)?
+            .start_server(own(serve, to.cpu))
     }
 
     /// The one-way bandwidth in bytes a second, of which loads are shares.
@@ -245,7 +250,9 @@ fn words(words: &[&str]) -> impl Iterator<Item = String> + use<> {
 /// A command of ours.
 fn own(arguments: impl Iterator<Item = String>, cpu: Option<usize>) -> Program {
     Program {
-        command: std::iter::once("jitterlab".into()).chain(arguments).collect(),
+        command: std::iter::once("jitterlab".into())
+            .chain(arguments)
+            .collect(),
         cpu,
     }
 }
@@ -364,7 +371,11 @@ mod tests {
                       {\"delays\":3,\"asked_ns\":500,\"achieved_ns\":530,\"late_max_ns\":5}\n";
         let injection = injection(report).unwrap();
         assert_eq!(
-            (injection.delayed, injection.asked_mean_ns, injection.achieved_mean_ns),
+            (
+                injection.delayed,
+                injection.asked_mean_ns,
+                injection.achieved_mean_ns
+            ),
             (4, 150.0, 160.0)
         );
         assert_eq!(injection.error_max_ns, 10);
@@ -375,6 +386,9 @@ mod tests {
     fn the_servers_place_is_filled_in_everywhere() {
         let command = ["a", "{address}:{port}", "--x={port}"].map(String::from);
         let place = "10.0.0.1:99".parse().unwrap();
-        assert_eq!(filled(&command, Some(place)), ["a", "10.0.0.1:99", "--x=99"]);
+        assert_eq!(
+            filled(&command, Some(place)),
+            ["a", "10.0.0.1:99", "--x=99"]
+        );
     }
 }

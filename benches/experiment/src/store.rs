@@ -103,7 +103,10 @@ impl ResultFolder {
         let frozen = path.join(EXPERIMENT);
         if !path.is_dir() {
             return Err(system("read result folder", path)(
-                fs::read_dir(path).map(drop).err().unwrap_or_else(|| io::ErrorKind::NotADirectory.into()),
+                fs::read_dir(path)
+                    .map(drop)
+                    .err()
+                    .unwrap_or_else(|| io::ErrorKind::NotADirectory.into()),
             ));
         }
         if !frozen.is_file() {

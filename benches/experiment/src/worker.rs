@@ -9,8 +9,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use jitterlab_injector::units::Nanos;
 use serde::Deserialize;
 
-use crate::agent::protocol::{self, Ended, Program, Ready, Reply, Request, VERSION};
 use crate::agent::last_line;
+use crate::agent::protocol::{self, Ended, Program, Ready, Reply, Request, VERSION};
 use crate::environment::Node;
 use crate::spec::{Host, Place};
 
@@ -66,10 +66,9 @@ impl Worker {
             stdout: BufReader::new(stdout),
         };
         match link.ask(&Request::Hello, &[])? {
-            (Reply::Here { version, node }, _) if version == VERSION => Ok(Worker {
-                link,
-                node: *node,
-            }),
+            (Reply::Here { version, node }, _) if version == VERSION => {
+                Ok(Worker { link, node: *node })
+            }
             (Reply::Here { node, .. }, _) => Err(format!(
                 "host {name} has jitterlab {}, which speaks to other workers than this one ({})",
                 node.jitterlab,
@@ -123,7 +122,11 @@ impl Worker {
     }
 
     /// Starts a program; gives what [`Worker::stop`] takes.
-    pub fn start_program(&mut self, program: Program, ready: Ready) -> Result<(u32, String), String> {
+    pub fn start_program(
+        &mut self,
+        program: Program,
+        ready: Ready,
+    ) -> Result<(u32, String), String> {
         let name = program.command.first().cloned().unwrap_or_default();
         let timeout = PROMPT;
         let request = Request::Start {
@@ -154,7 +157,6 @@ impl Worker {
             (other, _) => Err(self.link.strange(&other)),
         }
     }
-
 }
 
 impl Link {

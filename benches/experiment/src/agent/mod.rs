@@ -73,7 +73,8 @@ impl Agent {
             },
             Request::Put { name } => {
                 let path = self.file(&name)?;
-                fs::write(&path, payload).map_err(|error| format!("cannot keep {name}: {error}"))?;
+                fs::write(&path, payload)
+                    .map_err(|error| format!("cannot keep {name}: {error}"))?;
                 Reply::Done
             }
             Request::Take { name } => {

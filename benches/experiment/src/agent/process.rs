@@ -72,7 +72,10 @@ impl Process {
     /// Starts a program in `directory`, with a process group of its own. It is killed when the
     /// calling thread ends, however that comes.
     pub fn start(program: &Program, directory: &Path, groups: &Groups) -> Result<Self, String> {
-        let name = program.command.first().ok_or("there is no program to start")?;
+        let name = program
+            .command
+            .first()
+            .ok_or("there is no program to start")?;
         let command = command_of(program);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
@@ -143,7 +146,11 @@ impl Process {
 
     fn not_ready(&mut self) -> String {
         let ended = self.exited.is_some();
-        let ended = if ended { "ended before it was" } else { "did not get" };
+        let ended = if ended {
+            "ended before it was"
+        } else {
+            "did not get"
+        };
         format!("{ended} ready{}", last_line(&self.stderr, &self.stdout))
     }
 
@@ -162,7 +169,8 @@ impl Process {
                 break;
             }
         }
-        self.groups.with(|groups| groups.remove(&self.group.as_raw()));
+        self.groups
+            .with(|groups| groups.remove(&self.group.as_raw()));
         let (status, at) = match self.exited {
             Some((status, at)) => (Some(status), at),
             None => (None, Instant::now()),
@@ -216,14 +224,21 @@ impl Process {
 pub fn last_line(first: &str, second: &str) -> String {
     [first, second]
         .iter()
-        .find_map(|text| text.lines().rev().map(str::trim).find(|line| !line.is_empty()))
+        .find_map(|text| {
+            text.lines()
+                .rev()
+                .map(str::trim)
+                .find(|line| !line.is_empty())
+        })
         .map(|line| format!(": {line}"))
         .unwrap_or_default()
 }
 
 /// The command with what ties the program to its worker and to its CPU.
 fn command_of(program: &Program) -> Vec<String> {
-    let mut command: Vec<String> = ["setpriv", "--pdeathsig", "KILL", "--"].map(String::from).into();
+    let mut command: Vec<String> = ["setpriv", "--pdeathsig", "KILL", "--"]
+        .map(String::from)
+        .into();
     if let Some(cpu) = program.cpu {
         command.extend(["taskset".into(), "--cpu-list".into(), cpu.to_string()]);
     }

@@ -65,7 +65,8 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
     Ok(())
 }
 
-const NAME: &str = "a name has 1 to 40 letters a to z, digits and hyphens, and begins with a letter";
+const NAME: &str =
+    "a name has 1 to 40 letters a to z, digits and hyphens, and begins with a letter";
 
 fn is_name(text: &str) -> bool {
     text.len() <= 40
@@ -81,9 +82,6 @@ fn twice(name: &str) -> String {
 
 fn check_host<'a>(name: &'a str, host: &Host) -> Checked<'a> {
     let at = [Key("hosts"), Key(name)];
-    if host.keep_awake && host.cpu.is_none() {
-        return wrong(&at, "`keep_awake` needs a `cpu`: the one that is kept awake");
-    }
     match (&host.at, &host.jitterlab) {
         (Place::Ssh(_), Some(path)) if is_path(path) => Ok(()),
         (_, None) => Ok(()),
@@ -107,7 +105,11 @@ fn is_path(text: &str) -> bool {
 }
 
 /// A host that is named.
-fn named<'a>(experiment: &'a Experiment, name: &str, at: &[Step<'a>]) -> Result<&'a Host, Wrong<'a>> {
+fn named<'a>(
+    experiment: &'a Experiment,
+    name: &str,
+    at: &[Step<'a>],
+) -> Result<&'a Host, Wrong<'a>> {
     experiment.hosts.get(name).ok_or_else(|| {
         let known = experiment.hosts.keys().map(String::as_str);
         Wrong {
@@ -215,12 +217,17 @@ fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) 
 /// The packet case whose samples distributions are fitted to: the first that has them.
 pub fn characterised(experiment: &Experiment) -> Option<(usize, &PacketCase)> {
     let transport = experiment.levels.injected.as_ref()?.transport;
-    experiment.suites.packet.iter().enumerate().find(|(_, case)| {
-        case.transports.contains(&transport)
-            && [LevelKind::None, LevelKind::Load]
-                .iter()
-                .all(|kind| case.levels.contains(kind))
-    })
+    experiment
+        .suites
+        .packet
+        .iter()
+        .enumerate()
+        .find(|(_, case)| {
+            case.transports.contains(&transport)
+                && [LevelKind::None, LevelKind::Load]
+                    .iter()
+                    .all(|kind| case.levels.contains(kind))
+        })
 }
 
 fn check_packet<'a>(
@@ -298,7 +305,10 @@ fn check_pattern<'a>(pattern: &str, groups: usize, at: &[Step<'a>]) -> Checked<'
 fn check_kinds<'a>(kinds: &[LevelKind], at: &[Step<'a>; 3]) -> Checked<'a> {
     let at = [at[0], at[1], at[2], Key("levels")];
     if kinds.is_empty() {
-        return wrong(&at, "there is no kind of level; the kinds are `none`, `load`, `injected`");
+        return wrong(
+            &at,
+            "there is no kind of level; the kinds are `none`, `load`, `injected`",
+        );
     }
     match repeated(kinds) {
         Some(i) => wrong(

@@ -58,10 +58,6 @@ pub struct Host {
     pub address: Option<IpAddr>,
     /// The CPU that whatever is measured there stays on.
     pub cpu: Option<usize>,
-    /// Whether that CPU is kept from sleeping by a task of idle priority: waking a CPU can take
-    /// longer than a message.
-    #[serde(default)]
-    pub keep_awake: bool,
     /// The program there, at the end of ssh [default: `jitterlab`].
     pub jitterlab: Option<String>,
 }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use thiserror::Error;
 
+use super::Experiment;
 use super::check::{self, Wrong};
 use super::locate::locate;
-use super::Experiment;
 
 /// An experiment file that cannot be used.
 #[derive(Debug, Error)]
