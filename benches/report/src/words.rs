@@ -99,6 +99,11 @@ pub fn signed_percent(ratio: f64) -> String {
     format!("{sign}{} %", one_digit(percent.abs()))
 }
 
+/// A share as a percentage: `97 %`, `3.1 %`.
+pub fn percent_of(share: f64) -> String {
+    format!("{} %", one_digit(100.0 * share))
+}
+
 /// Ten and more without a fraction, less with one digit of it.
 fn one_digit(percent: f64) -> String {
     if percent >= 9.95 {

@@ -202,7 +202,8 @@ impl Process {
                 };
                 kept.push_str(&line);
                 if kept.len() > 2 * KEPT {
-                    let cut = kept.ceil_char_boundary(kept.len() - KEPT);
+                    let from = kept.len() - KEPT;
+                    let cut = (from..).find(|&i| kept.is_char_boundary(i)).unwrap_or(from);
                     kept.drain(..cut);
                 }
                 Some(Some(line))

@@ -139,11 +139,6 @@ impl Axis {
         &self.ticks
     }
 
-    /// The value at the start of the axis.
-    pub fn start(&self) -> f64 {
-        self.range.0
-    }
-
     /// How far along the axis a value is: 0 at its start, 1 at its end, beyond them outside. What
     /// a logarithmic axis cannot show is far below its start.
     pub fn place(&self, value: f64) -> f64 {
@@ -153,18 +148,6 @@ impl Axis {
             Scale::Log if value > 0.0 => (value / low).ln() / (high / low).ln(),
             Scale::Log => -10.0,
         }
-    }
-
-    /// `count` values spread evenly over the axis as it is drawn.
-    pub fn spread(&self, count: usize) -> impl Iterator<Item = f64> + '_ {
-        let (low, high) = self.range;
-        (0..count).map(move |i| {
-            let t = i as f64 / (count.max(2) - 1) as f64;
-            match self.scale {
-                Scale::Linear => low + t * (high - low),
-                Scale::Log => low * (high / low).powf(t),
-            }
-        })
     }
 }
 

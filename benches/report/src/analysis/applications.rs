@@ -1,0 +1,533 @@
+//! Applications: how delays change their runtime (latency-variation, section 6, figures 11 and 12,
+//! and section 7, figures 15 and 16).
+
+use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::record::{RunRecord, SuiteKind};
+use jitterlab_stats::{holm, repeated, summary};
+use serde::Serialize;
+
+use super::condition::CONFIDENCE;
+use super::fits::Injected;
+use super::normality::Normality;
+use super::{AtLevel, level_columns};
+use crate::table::{Column, Estimate, Row, Value, column};
+use crate::words;
+
+/// The runs of one application at one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Its name.
+    pub application: String,
+    /// The level.
+    pub level: Level,
+    /// The runtime of each run, in seconds.
+    pub runtimes: Vec<f64>,
+    /// Mean and standard deviation of the delays injected, in nanoseconds.
+    pub injected: Option<(f64, f64)>,
+}
+
+impl Group {
+    fn mean(&self) -> Estimate {
+        let sum: f64 = self.runtimes.iter().sum();
+        repeated::mean(&self.runtimes, CONFIDENCE).map_or(
+            Estimate::alone(sum / self.runtimes.len() as f64),
+            Into::into,
+        )
+    }
+
+    fn against(&self, base: &Group) -> Slowdown {
+        let mean = |group: &Group| group.mean().value;
+        match repeated::ratio(&self.runtimes, &base.runtimes, CONFIDENCE) {
+            Ok(ratio) => Slowdown {
+                ratio: ratio.ratio.into(),
+                p: Some(ratio.p),
+                holm_p: None,
+            },
+            Err(_) => Slowdown {
+                ratio: Estimate::alone(mean(self) / mean(base)),
+                p: None,
+                holm_p: None,
+            },
+        }
+    }
+}
+
+/// All applications' runs by level: applications by name, levels in their order.
+pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let runs = records
+        .iter()
+        .filter(|record| record.suite == SuiteKind::Application);
+    for record in runs {
+        let Some(figure) = record.application else {
+            continue;
+        };
+        let known = groups
+            .iter_mut()
+            .find(|group| group.application == record.case && group.level == record.level);
+        match known {
+            Some(group) => group.runtimes.push(figure.runtime_s),
+            None => groups.push(Group {
+                application: record.case.clone(),
+                level: record.level,
+                runtimes: vec![figure.runtime_s],
+                injected: injected(record.level, tables),
+            }),
+        }
+    }
+    groups.sort_by(|a, b| (&a.application, a.level).cmp(&(&b.application, b.level)));
+    groups
+}
+
+fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {
+    let Level::Injected { percent, shape } = level else {
+        return None;
+    };
+    let table = tables
+        .iter()
+        .find(|table| table.percent == percent && table.shape == shape)?;
+    Some((table.mean_ns, table.std_ns))
+}
+
+/// One runtime in proportion to another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Slowdown {
+    /// The ratio, with its interval.
+    pub ratio: Estimate,
+    /// Two-sided p of the hypothesis that the means are equal; none without repeated runs.
+    pub p: Option<f64>,
+    /// The same after Holm's correction over the table.
+    pub holm_p: Option<f64>,
+}
+
+impl Slowdown {
+    /// Whether the two differ, at the report's level of significance.
+    pub fn is_significant(&self) -> bool {
+        self.holm_p.is_some_and(|p| p < words::ALPHA)
+    }
+}
+
+/// Corrects the p values of a table.
+fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
+    let mut tested: Vec<&mut Slowdown> =
+        slowdowns.filter(|slowdown| slowdown.p.is_some()).collect();
+    let p: Vec<f64> = tested.iter().filter_map(|slowdown| slowdown.p).collect();
+    for (slowdown, p) in tested.iter_mut().zip(holm::adjust(&p)) {
+        slowdown.holm_p = Some(p);
+    }
+}
+
+/// The runtime of an application at a level, against no injection.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Runtime {
+    /// Its name.
+    pub application: String,
+    /// The level.
+    pub level: Level,
+    /// Number of runs.
+    pub runs: usize,
+    /// Mean runtime in seconds, interval over runs.
+    pub runtime_s: Estimate,
+    /// Standard deviation of the runtime over runs, in seconds.
+    pub runtime_std_s: Option<f64>,
+    /// Mean and standard deviation of the delays injected, in nanoseconds.
+    pub injected_ns: Option<(f64, f64)>,
+    /// In proportion to the runtime at level none.
+    pub slowdown: Option<Slowdown>,
+}
+
+/// The runtimes of all groups.
+pub fn runtimes(groups: &[Group]) -> Vec<Runtime> {
+    let mut rows: Vec<Runtime> = groups
+        .iter()
+        .map(|group| {
+            let base = groups
+                .iter()
+                .find(|base| base.application == group.application && base.level == Level::None)
+                .filter(|_| group.level != Level::None);
+            Runtime {
+                application: group.application.clone(),
+                level: group.level,
+                runs: group.runtimes.len(),
+                runtime_s: group.mean(),
+                runtime_std_s: summary::std(&group.runtimes).ok(),
+                injected_ns: group.injected,
+                slowdown: base.map(|base| group.against(base)),
+            }
+        })
+        .collect();
+    correct(rows.iter_mut().filter_map(|row| row.slowdown.as_mut()));
+    rows
+}
+
+impl AtLevel for Runtime {
+    fn level(&self) -> Level {
+        self.level
+    }
+}
+
+impl Row for Runtime {
+    const ID: &'static str = "runtimes";
+    const TITLE: &'static str = "Runtime of applications";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = vec![column(
+            "application",
+            "Application",
+            "its name",
+            |row: &Runtime| Value::Text(row.application.clone()),
+        )];
+        columns.extend(level_columns());
+        columns.extend([
+            column("runs", "Runs", "number of runs", |row: &Runtime| {
+                Value::Count(row.runs as u64)
+            }),
+            column(
+                "injected_mean_us",
+                "Delay, mean, µs",
+                "mean of the delays injected, in microseconds",
+                |row: &Runtime| Value::number(row.injected_ns.map(|(mean, _)| mean / 1e3)),
+            ),
+            column(
+                "injected_std_us",
+                "Delay, std, µs",
+                "standard deviation of the delays injected, in microseconds",
+                |row: &Runtime| Value::number(row.injected_ns.map(|(_, std)| std / 1e3)),
+            ),
+            column(
+                "runtime_s",
+                "Runtime, s",
+                "mean runtime in seconds, 95 % interval over runs",
+                |row: &Runtime| Value::Estimate(row.runtime_s),
+            )
+            .of_estimates(),
+            column(
+                "runtime_std_s",
+                "Std over runs, s",
+                "standard deviation of the runtime over runs, in seconds",
+                |row: &Runtime| Value::number(row.runtime_std_s),
+            )
+            .in_csv_only(),
+        ]);
+        columns.extend(slowdown_columns(
+            ["ratio_to_none", "ratio_to_none_p", "ratio_to_none_holm_p"],
+            "Times no injection",
+            |row: &Runtime| Value::estimate(row.slowdown.map(|slowdown| slowdown.ratio)),
+            |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.p)),
+            |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.holm_p)),
+        ));
+        columns
+    }
+}
+
+fn slowdown_columns<R>(
+    names: [&'static str; 3],
+    heading: &'static str,
+    ratio: fn(&R) -> Value,
+    p: fn(&R) -> Value,
+    holm_p: fn(&R) -> Value,
+) -> [Column<R>; 3] {
+    [
+        column(
+            names[0],
+            heading,
+            "ratio of the mean runtimes, 95 % interval over runs",
+            ratio,
+        )
+        .of_estimates(),
+        column(
+            names[1],
+            "p",
+            "two-sided p of equal mean runtimes, Welch's test on logarithms",
+            p,
+        )
+        .in_csv_only(),
+        column(
+            names[2],
+            "p (Holm)",
+            "the same after Holm's correction over the rows of this table",
+            holm_p,
+        ),
+    ]
+}
+
+/// The runtime under delays of one mean, by shape: variation apart from the mean.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FixedMean {
+    /// The application's name.
+    pub application: String,
+    /// The load whose mean excess RTT is injected, in percent.
+    pub percent: u8,
+    /// Which distribution.
+    pub shape: Member,
+    /// Number of runs, and of those with constant delays.
+    pub runs: (usize, usize),
+    /// Mean and standard deviation of the delays injected, in nanoseconds.
+    pub injected_ns: Option<(f64, f64)>,
+    /// In proportion to the runtime with constant delays of the same mean.
+    pub slowdown: Slowdown,
+}
+
+/// Every shape but the constant one against it, at each mean.
+pub fn fixed_mean(groups: &[Group]) -> Vec<FixedMean> {
+    let mut rows = Vec::new();
+    for group in groups {
+        let Level::Injected { percent, shape } = group.level else {
+            continue;
+        };
+        let constant = Level::Injected {
+            percent,
+            shape: Member::Uniform,
+        };
+        let base = groups
+            .iter()
+            .find(|base| base.application == group.application && base.level == constant);
+        let Some(base) = base.filter(|_| shape != Member::Uniform) else {
+            continue;
+        };
+        rows.push(FixedMean {
+            application: group.application.clone(),
+            percent,
+            shape,
+            runs: (group.runtimes.len(), base.runtimes.len()),
+            injected_ns: group.injected,
+            slowdown: group.against(base),
+        });
+    }
+    let place = |shape: Member| Member::ALL.iter().position(|&member| member == shape);
+    rows.sort_by(|a, b| {
+        (&a.application, a.percent, place(a.shape)).cmp(&(
+            &b.application,
+            b.percent,
+            place(b.shape),
+        ))
+    });
+    correct(rows.iter_mut().map(|row| &mut row.slowdown));
+    rows
+}
+
+impl Row for FixedMean {
+    const ID: &'static str = "fixed-mean";
+    const TITLE: &'static str =
+        "Runtime with varied delays against constant delays of the same mean";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = vec![
+            column(
+                "application",
+                "Application",
+                "its name",
+                |row: &FixedMean| Value::Text(row.application.clone()),
+            ),
+            column(
+                "load_percent",
+                "Mean as at load, %",
+                "load whose mean excess RTT is injected",
+                |row: &FixedMean| Value::Count(row.percent.into()),
+            ),
+            column(
+                "shape",
+                "Shape",
+                "distribution injected",
+                |row: &FixedMean| Value::Text(row.shape.name().into()),
+            ),
+            column("runs", "Runs", "number of runs", |row: &FixedMean| {
+                Value::Count(row.runs.0 as u64)
+            }),
+            column(
+                "constant_runs",
+                "Runs, constant",
+                "number of runs with constant delays",
+                |row: &FixedMean| Value::Count(row.runs.1 as u64),
+            )
+            .in_csv_only(),
+            column(
+                "injected_mean_us",
+                "Delay, mean, µs",
+                "mean of the delays injected, in microseconds",
+                |row: &FixedMean| Value::number(row.injected_ns.map(|(mean, _)| mean / 1e3)),
+            ),
+            column(
+                "injected_std_us",
+                "Delay, std, µs",
+                "standard deviation of the delays injected, in microseconds",
+                |row: &FixedMean| Value::number(row.injected_ns.map(|(_, std)| std / 1e3)),
+            ),
+        ];
+        columns.extend(slowdown_columns(
+            [
+                "ratio_to_constant",
+                "ratio_to_constant_p",
+                "ratio_to_constant_holm_p",
+            ],
+            "Times constant delays",
+            |row: &FixedMean| Value::Estimate(row.slowdown.ratio),
+            |row: &FixedMean| Value::p(row.slowdown.p),
+            |row: &FixedMean| Value::p(row.slowdown.holm_p),
+        ));
+        columns
+    }
+}
+
+/// The names of the applications, each once.
+pub fn names(groups: &[Group]) -> Vec<&str> {
+    let mut names: Vec<&str> = groups
+        .iter()
+        .map(|group| group.application.as_str())
+        .collect();
+    names.dedup();
+    names
+}
+
+/// The runtimes of an application about the mean of their level: the test of the paper's claim
+/// that application runtimes are normally distributed.
+pub fn normality(groups: &[Group]) -> Vec<Normality> {
+    names(groups)
+        .into_iter()
+        .filter_map(|name| {
+            let residuals: Vec<f64> = groups
+                .iter()
+                .filter(|group| group.application == name && group.runtimes.len() > 1)
+                .flat_map(|group| {
+                    let mean = group.mean().value;
+                    // What is left of n figures about their own mean varies too little by this.
+                    let n = group.runtimes.len() as f64;
+                    let spread = (n / (n - 1.0)).sqrt();
+                    group
+                        .runtimes
+                        .iter()
+                        .map(move |t| (t / mean - 1.0) * spread)
+                })
+                .collect();
+            let subject = format!("runtime of {name}, about the mean of its level");
+            Normality::of(subject, false, &residuals)
+        })
+        .collect()
+}
+
+/// What variation alone did to each application, and what the mean alone did.
+pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean]) -> Vec<String> {
+    let mut applications: Vec<&str> = runtimes
+        .iter()
+        .map(|row| row.application.as_str())
+        .collect();
+    applications.dedup();
+    let mut sentences = Vec::new();
+    for application in applications {
+        let fixed: Vec<&FixedMean> = fixed
+            .iter()
+            .filter(|row| row.application == application)
+            .collect();
+        sentences.extend(variation_alone(application, &fixed));
+        sentences.extend(elsewhere(application, &fixed));
+        let highest = runtimes
+            .iter()
+            .filter(|row| row.application == application)
+            .filter(|row| {
+                matches!(
+                    row.level,
+                    Level::Injected {
+                        shape: Member::Uniform,
+                        ..
+                    }
+                )
+            })
+            .max_by_key(|row| row.level);
+        sentences.extend(highest.and_then(|row| mean_alone(application, row)));
+    }
+    sentences
+}
+
+/// The most varied delays at the highest mean against constant ones.
+fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
+    let row = most_varied(rows, rows.iter().map(|row| row.percent).max()?)?;
+    let slowdown = &row.slowdown;
+    let (mean, std) = row.injected_ns?;
+    let setting = format!(
+        "the mean of load {} % ({} µs added to a message)",
+        row.percent,
+        words::short(mean / 1e3)
+    );
+    let varied = format!(
+        "the most varied delays ({}, standard deviation {} µs)",
+        row.shape.name(),
+        words::short(std / 1e3)
+    );
+    let n = format!("n = {} and {} runs", row.runs.0, row.runs.1);
+    let change = words::change(slowdown.ratio.value);
+    Some(match (slowdown.ratio.interval(), slowdown.holm_p) {
+        (Some((low, high)), Some(p)) if slowdown.is_significant() => format!(
+            "At the same mean latency, variation changed the runtime of {application}: at \
+             {setting} it was {change} with {varied} than with constant ones (95 % interval {} to \
+             {}, Welch's test, Holm-corrected {}, {n}).",
+            words::signed_percent(low),
+            words::signed_percent(high),
+            words::p(p)
+        ),
+        (Some((low, high)), Some(p)) => format!(
+            "At the same mean latency, no effect of variation on the runtime of {application} \
+             could be shown: at {setting} the difference between {varied} and constant ones was {} \
+             (95 % interval {} to {}, Welch's test, Holm-corrected {}, {n}).",
+            words::signed_percent(slowdown.ratio.value),
+            words::signed_percent(low),
+            words::signed_percent(high),
+            words::p(p)
+        ),
+        _ => format!(
+            "Whether variation slows {application} at the same mean cannot be said without \
+             repeated runs that vary: at {setting} the difference between {varied} and constant \
+             ones was {} ({n}).",
+            words::signed_percent(slowdown.ratio.value)
+        ),
+    })
+}
+
+fn most_varied<'a>(rows: &[&'a FixedMean], percent: u8) -> Option<&'a FixedMean> {
+    rows.iter()
+        .filter(|row| row.percent == percent)
+        .max_by(|a, b| {
+            let std = |row: &FixedMean| row.injected_ns.map_or(0.0, |(_, std)| std);
+            std(a).total_cmp(&std(b))
+        })
+        .copied()
+}
+
+/// How many of all comparisons at one mean show it: one of them alone may be chance.
+fn elsewhere(application: &str, rows: &[&FixedMean]) -> Option<String> {
+    let tested = rows.iter().filter(|row| row.slowdown.p.is_some()).count();
+    let count = |test: fn(f64) -> bool| {
+        rows.iter()
+            .filter(|row| row.slowdown.is_significant() && test(row.slowdown.ratio.value))
+            .count()
+    };
+    (tested > 1).then(|| {
+        format!(
+            "Of {} of a varied shape with constant delays of the same mean, {application} was \
+             significantly slower in {} and faster in {}.",
+            words::counted(tested, "comparison"),
+            count(|ratio| ratio > 1.0),
+            count(|ratio| ratio < 1.0)
+        )
+    })
+}
+
+/// Constant delays against none.
+fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
+    let slowdown = row.slowdown?;
+    let (mean, _) = row.injected_ns?;
+    Some(format!(
+        "The mean alone: constant delays of {} µs made the runtime of {application} {} than no \
+         injection{}.",
+        words::short(mean / 1e3),
+        words::change(slowdown.ratio.value),
+        match (slowdown.ratio.interval(), slowdown.holm_p) {
+            (Some((low, high)), Some(p)) => format!(
+                " (95 % interval {} to {}, Holm-corrected {})",
+                words::signed_percent(low),
+                words::signed_percent(high),
+                words::p(p)
+            ),
+            _ => String::new(),
+        }
+    ))
+}

@@ -1,0 +1,225 @@
+//! The runs of one condition, taken together.
+
+use std::fmt;
+
+use jitterlab_experiment::level::Level;
+use jitterlab_experiment::record::{RunRecord, SuiteKind, Transport};
+use jitterlab_stats::bootstrap::Bootstrap;
+use jitterlab_stats::repeated::{self, Moments};
+use jitterlab_stats::summary::{Summary, quantile};
+use serde::Serialize;
+
+use crate::Error;
+use crate::table::Estimate;
+
+/// The confidence of every interval in the report.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// How intervals over runs are resampled; the seed is fixed, so that a folder has one report.
+pub const BOOTSTRAP: Bootstrap = Bootstrap {
+    resamples: 2_000,
+    confidence: CONFIDENCE,
+    seed: 1,
+};
+
+/// A run is resampled in so many segments of consecutive samples.
+pub const SEGMENTS: usize = 50;
+
+/// What tests and fits are computed of at most: of more samples, so many evenly spaced order
+/// statistics are taken. They have the same distribution function to within 1 / this.
+pub const COMPARED: usize = 200_000;
+
+/// Gives the samples of a run, in nanoseconds and in the order in which they were taken.
+pub type Reader<'a> = dyn Fn(&RunRecord) -> Result<Vec<f64>, Error> + 'a;
+
+/// What round trips are of: a case of the packet suite over one transport.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// The name of the case.
+    pub case: String,
+    /// What carries the messages.
+    pub transport: Transport,
+}
+
+impl Link {
+    /// What a run of the packet suite measures.
+    pub fn of(run: &RunRecord) -> Option<Self> {
+        let transport = run.transport.filter(|_| run.suite == SuiteKind::Packet)?;
+        Some(Link {
+            case: run.case.clone(),
+            transport,
+        })
+    }
+
+    /// Every link that was measured: by case, and within one in the order of [`Transport::ALL`].
+    pub fn all(runs: &[&RunRecord]) -> Vec<Self> {
+        let mut links: Vec<Link> = runs.iter().filter_map(|run| Link::of(run)).collect();
+        let place = |transport| Transport::ALL.iter().position(|&known| known == transport);
+        links.sort_by(|a, b| (&a.case, place(a.transport)).cmp(&(&b.case, place(b.transport))));
+        links.dedup();
+        links
+    }
+
+    /// For the names of files: `rtt-udp`.
+    pub fn id(&self) -> String {
+        format!("{}-{}", self.case, self.transport.name())
+    }
+}
+
+impl fmt::Display for Link {
+    /// For people: `RTT over UDP`, and with its name if the case has one of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let transport = self.transport.name().to_uppercase();
+        match self.case.as_str() {
+            "rtt" => write!(f, "RTT over {transport}"),
+            case => write!(f, "RTT of {case} over {transport}"),
+        }
+    }
+}
+
+/// All round trips that were measured over one link at one level.
+pub struct Condition {
+    /// Over which.
+    pub link: Link,
+    /// At which level.
+    pub level: Level,
+    /// The RTT of all runs in nanoseconds, in ascending order; never empty.
+    pub sorted: Vec<f64>,
+    /// What is known of them together.
+    pub summary: Summary,
+    /// The mean RTT of each run, in nanoseconds.
+    pub means: Vec<f64>,
+    /// Messages without an answer.
+    pub lost: u64,
+    /// The load that was really produced, in percent, as the mean over the runs.
+    pub produced: Option<f64>,
+    segments: Vec<Vec<Moments>>,
+}
+
+impl Condition {
+    /// The condition of these runs, which are of one link and level; `None` if there are no
+    /// samples.
+    ///
+    /// # Errors
+    /// The samples of a run cannot be read.
+    pub fn of(
+        link: &Link,
+        level: Level,
+        runs: &[&RunRecord],
+        read: &Reader,
+    ) -> Result<Option<Self>, Error> {
+        let mut pooled = Vec::new();
+        let mut segments = Vec::new();
+        let mut means = Vec::new();
+        for run in runs {
+            let samples = read(run)?;
+            if samples.is_empty() {
+                continue;
+            }
+            means.push(Moments::of(&samples).mean());
+            segments.push(repeated::segments(&samples, SEGMENTS));
+            pooled.extend(samples);
+        }
+        if pooled.is_empty() {
+            return Ok(None);
+        }
+        let statistics = |source| Error::Statistics {
+            what: format!("{link} at {level}"),
+            source,
+        };
+        let sorted = jitterlab_stats::sorted(&pooled).map_err(statistics)?;
+        drop(pooled);
+        Ok(Some(Condition {
+            link: link.clone(),
+            level,
+            summary: Summary::of_sorted(&sorted),
+            sorted,
+            means,
+            lost: runs.iter().filter_map(|run| lost(run)).sum(),
+            produced: mean_of(runs.iter().filter_map(|run| produced(run))),
+            segments,
+        }))
+    }
+
+    /// Number of runs with samples.
+    pub fn runs(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The mean RTT in nanoseconds, with its interval over runs.
+    pub fn mean(&self) -> Estimate {
+        self.estimate(self.summary.mean, Moments::mean)
+    }
+
+    /// The standard deviation of the RTT in nanoseconds, with its interval over runs.
+    pub fn std(&self) -> Estimate {
+        self.estimate(self.summary.std, Moments::std)
+    }
+
+    fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> f64) -> Estimate {
+        match repeated::interval(&self.segments, &BOOTSTRAP, statistic) {
+            Ok(interval) => Estimate::from(interval),
+            // One run: nothing is known of what varies from run to run.
+            Err(_) => Estimate::alone(value),
+        }
+    }
+
+    /// At most [`COMPARED`] of the samples, in ascending order.
+    pub fn compared(&self) -> Vec<f64> {
+        thinned(&self.sorted, COMPARED)
+    }
+
+    /// The RTT at evenly spaced shares, for a figure.
+    pub fn quantiles(&self, count: usize) -> Vec<(f64, f64)> {
+        shares(count)
+            .map(|p| (p, quantile(&self.sorted, p)))
+            .collect()
+    }
+}
+
+/// Evenly spaced shares inside 0 to 1.
+fn shares(count: usize) -> impl Iterator<Item = f64> {
+    (0..count).map(move |i| (i as f64 + 0.5) / count as f64)
+}
+
+/// Evenly spaced order statistics, each in the middle of those it stands for; all where there are
+/// no more than `most`.
+pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
+    if sorted.len() <= most {
+        return sorted.to_vec();
+    }
+    (0..most)
+        .map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * most)])
+        .collect()
+}
+
+/// The mean of some numbers, if there are any.
+pub fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
+fn lost(run: &RunRecord) -> Option<u64> {
+    run.packet.as_ref()?.get("lost")?.as_u64()
+}
+
+fn produced(run: &RunRecord) -> Option<f64> {
+    run.load.as_ref()?.get("produced_level")?.as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thinned_sample_keeps_the_distribution() {
+        let sorted: Vec<f64> = (0..1_000_003).map(f64::from).collect();
+        let thin = thinned(&sorted, 1_000);
+        assert_eq!(thin.len(), 1_000);
+        for p in [0.0, 0.1, 0.5, 0.999, 1.0] {
+            let (a, b) = (quantile(&sorted, p), quantile(&thin, p));
+            assert!((a - b).abs() <= 1_001.0, "{p}: {a} {b}");
+        }
+        assert_eq!(thinned(&sorted[..10], 1_000), sorted[..10]);
+    }
+}

@@ -1,0 +1,268 @@
+//! Is runtime more highly correlated with the variation of latency than with its mean?
+//! (latency-variation, section 7, table 4.)
+
+use jitterlab_stats::correlation::{Comparison, Pearson, fisher_z, pearson, steiger};
+use jitterlab_stats::holm;
+use serde::Serialize;
+
+use super::applications::{Group, names};
+use super::condition::CONFIDENCE;
+use crate::table::{Column, Row, Value, column};
+use crate::words;
+
+/// The correlations of one application.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Correlation {
+    /// Its name.
+    pub application: String,
+    /// Of the runtime with the mean of the injected delays, over runs.
+    pub mean: Pearson,
+    /// Of the runtime with their standard deviation, over the same runs.
+    pub std: Pearson,
+    /// Of the mean with the standard deviation, over the same runs.
+    pub between: f64,
+    /// The paper's comparison of the two, one-sided; it takes them for independent.
+    pub fisher: Option<Comparison>,
+    /// Its p after Holm's correction over applications.
+    pub fisher_holm_p: Option<f64>,
+    /// Steiger's comparison of dependent correlations, two-sided: the valid one.
+    pub steiger: Option<Comparison>,
+    /// Its p after Holm's correction over applications.
+    pub steiger_holm_p: Option<f64>,
+}
+
+impl Correlation {
+    /// Over all runs of an application with injected delays; `None` where there are fewer than
+    /// three, or nothing varies.
+    fn of(application: &str, groups: &[Group]) -> Option<Self> {
+        let (mut runtimes, mut means, mut stds) = (Vec::new(), Vec::new(), Vec::new());
+        for group in groups
+            .iter()
+            .filter(|group| group.application == application)
+        {
+            let Some((mean, std)) = group.injected else {
+                continue;
+            };
+            for &runtime in &group.runtimes {
+                runtimes.push(runtime);
+                means.push(mean);
+                stds.push(std);
+            }
+        }
+        let mean = pearson(&means, &runtimes, CONFIDENCE).ok()?;
+        let std = pearson(&stds, &runtimes, CONFIDENCE).ok()?;
+        let between = pearson(&means, &stds, CONFIDENCE).ok()?.r.estimate;
+        let (r_mean, r_std) = (mean.r.estimate, std.r.estimate);
+        Some(Correlation {
+            application: application.into(),
+            mean,
+            std,
+            between,
+            fisher: fisher_z(r_mean, r_std, mean.n).ok(),
+            fisher_holm_p: None,
+            steiger: steiger(r_mean, r_std, between, mean.n).ok(),
+            steiger_holm_p: None,
+        })
+    }
+
+    /// What the valid test says of the paper's claim.
+    fn verdict(&self) -> Verdict {
+        match self.steiger_holm_p {
+            None => Verdict::Untested,
+            Some(p) if p >= words::ALPHA => Verdict::Undecided,
+            Some(_) if self.std.r.estimate > self.mean.r.estimate => Verdict::Variation,
+            Some(_) => Verdict::Mean,
+        }
+    }
+}
+
+enum Verdict {
+    Variation,
+    Mean,
+    Undecided,
+    Untested,
+}
+
+/// The correlations of every application that has enough runs.
+pub fn correlations(groups: &[Group]) -> Vec<Correlation> {
+    let mut rows: Vec<Correlation> = names(groups)
+        .into_iter()
+        .filter_map(|name| Correlation::of(name, groups))
+        .collect();
+    let adjusted = |p: Vec<Option<f64>>| {
+        let tested: Vec<f64> = p.iter().copied().flatten().collect();
+        let mut adjusted = holm::adjust(&tested).into_iter();
+        let back = p.into_iter().map(move |p| p.and_then(|_| adjusted.next()));
+        back.collect::<Vec<_>>()
+    };
+    let fisher = adjusted(
+        rows.iter()
+            .map(|row| row.fisher.map(|test| test.p))
+            .collect(),
+    );
+    let steiger = adjusted(
+        rows.iter()
+            .map(|row| row.steiger.map(|test| test.p))
+            .collect(),
+    );
+    for (row, (fisher, steiger)) in rows.iter_mut().zip(fisher.into_iter().zip(steiger)) {
+        row.fisher_holm_p = fisher;
+        row.steiger_holm_p = steiger;
+    }
+    rows
+}
+
+impl Row for Correlation {
+    const ID: &'static str = "correlations";
+    const TITLE: &'static str =
+        "Correlation of runtime with mean and standard deviation of the injected delays";
+
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            column(
+                "application",
+                "Application",
+                "its name",
+                |row: &Correlation| Value::Text(row.application.clone()),
+            ),
+            column(
+                "n",
+                "n",
+                "runs with injected delays",
+                |row: &Correlation| Value::Count(row.mean.n as u64),
+            ),
+            column(
+                "r_mean",
+                "r, mean",
+                "Pearson's r of runtime and mean delay, 95 % interval by Fisher's transform",
+                |row: &Correlation| Value::Estimate(row.mean.r.into()),
+            )
+            .of_estimates(),
+            column(
+                "r_mean_p",
+                "p, r mean",
+                "p of r = 0",
+                |row: &Correlation| Value::P(row.mean.p),
+            )
+            .in_csv_only(),
+            column(
+                "r_std",
+                "r, std",
+                "Pearson's r of runtime and standard deviation of the delays, 95 % interval by \
+                 Fisher's transform",
+                |row: &Correlation| Value::Estimate(row.std.r.into()),
+            )
+            .of_estimates(),
+            column("r_std_p", "p, r std", "p of r = 0", |row: &Correlation| {
+                Value::P(row.std.p)
+            })
+            .in_csv_only(),
+            column(
+                "r_between",
+                "r, mean and std",
+                "Pearson's r of mean and standard deviation of the delays",
+                |row: &Correlation| Value::Number(row.between),
+            ),
+            column(
+                "fisher_z",
+                "Fisher z",
+                "the paper's z for r_mean against r_std, as if they were independent",
+                |row: &Correlation| Value::number(row.fisher.map(|test| test.z)),
+            )
+            .in_csv_only(),
+            column(
+                "fisher_p",
+                "p, Fisher z",
+                "one-sided p of the paper's comparison, as printed in its table 4",
+                |row: &Correlation| Value::p(row.fisher.map(|test| test.p)),
+            ),
+            column(
+                "fisher_holm_p",
+                "p, Fisher z (Holm)",
+                "the same after Holm's correction over applications",
+                |row: &Correlation| Value::p(row.fisher_holm_p),
+            )
+            .in_csv_only(),
+            column(
+                "steiger_z",
+                "Steiger Z",
+                "Steiger's Z for dependent correlations",
+                |row: &Correlation| Value::number(row.steiger.map(|test| test.z)),
+            )
+            .in_csv_only(),
+            column(
+                "steiger_p",
+                "p, Steiger",
+                "two-sided p of Steiger's test",
+                |row: &Correlation| Value::p(row.steiger.map(|test| test.p)),
+            ),
+            column(
+                "steiger_holm_p",
+                "p, Steiger (Holm)",
+                "the same after Holm's correction over applications",
+                |row: &Correlation| Value::p(row.steiger_holm_p),
+            ),
+            column(
+                "higher",
+                "Higher",
+                "what runtime is more highly correlated with, by Steiger's test at alpha 0.05",
+                |row: &Correlation| {
+                    Value::Text(
+                        match row.verdict() {
+                            Verdict::Variation => "variation",
+                            Verdict::Mean => "mean",
+                            Verdict::Undecided => "undecided",
+                            Verdict::Untested => "not tested",
+                        }
+                        .into(),
+                    )
+                },
+            ),
+        ]
+    }
+}
+
+/// Whether the paper's claim holds here, a sentence an application.
+pub fn in_words(rows: &[Correlation]) -> Vec<String> {
+    rows.iter().map(sentence).collect()
+}
+
+fn sentence(row: &Correlation) -> String {
+    let coefficients = format!(
+        "r = {:.2} with the mean and r = {:.2} with the standard deviation of the injected delays \
+         (n = {} runs",
+        row.mean.r.estimate, row.std.r.estimate, row.mean.n
+    );
+    let test = |p: Option<f64>| {
+        format!(
+            "Steiger's test of dependent correlations, Holm-corrected {}; the paper's Fisher z, \
+             which takes them for independent: {}",
+            p.map_or("p unknown".into(), words::p),
+            row.fisher
+                .map_or("p unknown".into(), |test| words::p(test.p)),
+        )
+    };
+    let name = &row.application;
+    let p = row.steiger_holm_p;
+    match row.verdict() {
+        Verdict::Variation => format!(
+            "The paper's claim holds here for {name}: its runtime is more highly correlated with \
+             variation than with the mean, {coefficients}; {}).",
+            test(p)
+        ),
+        Verdict::Mean => format!(
+            "The paper's claim does not hold here for {name}: its runtime is more highly correlated \
+             with the mean than with variation, {coefficients}; {}).",
+            test(p)
+        ),
+        Verdict::Undecided => format!(
+            "Whether the runtime of {name} is more highly correlated with variation than with the \
+             mean cannot be decided here: {coefficients}; {}).",
+            test(p)
+        ),
+        Verdict::Untested => format!(
+            "The two correlations of the runtime of {name} cannot be compared with so few runs: \
+             {coefficients})."
+        ),
+    }
+}

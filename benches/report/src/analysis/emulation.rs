@@ -1,0 +1,386 @@
+//! Injected against background: is the emulation good? (latency-variation, sections 3.2 and 6.)
+
+use jitterlab_experiment::level::Member;
+use jitterlab_experiment::record::Transport;
+use jitterlab_stats::{hodges_lehmann, holm, ks, mann_whitney, repeated, wasserstein};
+use serde::Serialize;
+
+use super::condition::{CONFIDENCE, Condition, Link};
+use super::{OverLink, link_columns, micros, share_of, upper};
+use crate::table::{Column, Estimate, Row, Value, column};
+use crate::words;
+
+/// The round trips under injected delays, compared with those under the load they imitate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Emulation {
+    /// Over which link.
+    #[serde(flatten)]
+    pub link: Link,
+    /// The transport whose excess RTT was fitted, where that is known.
+    pub fitted_over: Option<Transport>,
+    /// The load that is imitated, in percent.
+    pub percent: u8,
+    /// Which of the five distributions was injected.
+    pub shape: Member,
+    /// Round trips under load.
+    pub background_n: usize,
+    /// Round trips with injected delays.
+    pub injected_n: usize,
+    /// Mean RTT under load, interval over runs.
+    pub background_mean_ns: Estimate,
+    /// Mean RTT with injected delays, interval over runs.
+    pub injected_mean_ns: Estimate,
+    /// Standard deviation under load, interval over runs.
+    pub background_std_ns: Estimate,
+    /// Standard deviation with injected delays, interval over runs.
+    pub injected_std_ns: Estimate,
+    /// Median RTT under load.
+    pub background_median_ns: f64,
+    /// Median RTT with injected delays.
+    pub injected_median_ns: f64,
+    /// Injected mean over background mean, with its interval over runs.
+    pub mean_ratio: Option<Estimate>,
+    /// Two-sample Kolmogorov-Smirnov distance.
+    pub ks_d: f64,
+    /// Its p.
+    pub ks_p: f64,
+    /// p of the Mann-Whitney test.
+    pub mann_whitney_p: f64,
+    /// The same after Holm's correction over all rows of the table.
+    pub mann_whitney_holm_p: f64,
+    /// Rank-biserial correlation: positive where injected round trips tend to be longer.
+    pub rank_biserial: f64,
+    /// Hodges-Lehmann shift, injected less background, with the interval of the Mann-Whitney test.
+    pub shift_ns: Estimate,
+    /// Wasserstein-1 distance.
+    pub wasserstein_ns: f64,
+    /// The same in proportion to the mean RTT under load.
+    pub wasserstein_share: f64,
+    /// The same distance from the round trips without load: what it would be without injection.
+    pub without_injection_share: Option<f64>,
+    /// `close`, `fair` or `poor`, see [`words::LIMITS`].
+    pub verdict: &'static str,
+}
+
+impl Emulation {
+    /// The comparison of two conditions of one link; `none` is that without load.
+    pub fn of(
+        percent: u8,
+        shape: Member,
+        background: &Condition,
+        injected: &Condition,
+        none: Option<&Condition>,
+        fitted_over: Option<Transport>,
+    ) -> Self {
+        let (a, b) = (injected.compared(), background.compared());
+        let ranks = mann_whitney::test_sorted(&a, &b);
+        let kolmogorov = ks::two_sample_sorted(&a, &b);
+        let distance = wasserstein::distance_sorted(&a, &b);
+        let mean = background.summary.mean;
+        let without = none.map(|none| wasserstein::distance_sorted(&none.compared(), &b));
+        let ratio = repeated::ratio(&injected.means, &background.means, CONFIDENCE).ok();
+        Emulation {
+            link: background.link.clone(),
+            fitted_over,
+            percent,
+            shape,
+            background_n: background.sorted.len(),
+            injected_n: injected.sorted.len(),
+            background_mean_ns: background.mean(),
+            injected_mean_ns: injected.mean(),
+            background_std_ns: background.std(),
+            injected_std_ns: injected.std(),
+            background_median_ns: background.summary.median,
+            injected_median_ns: injected.summary.median,
+            mean_ratio: ratio.map(|ratio| Estimate::from(ratio.ratio)),
+            ks_d: kolmogorov.d,
+            ks_p: kolmogorov.p,
+            mann_whitney_p: ranks.p,
+            mann_whitney_holm_p: ranks.p,
+            rank_biserial: ranks.rank_biserial,
+            shift_ns: hodges_lehmann::shift_sorted(&a, &b, CONFIDENCE).into(),
+            wasserstein_ns: distance,
+            wasserstein_share: share_of(distance, mean),
+            without_injection_share: without.map(|without| share_of(without, mean)),
+            verdict: words::emulation(ranks.rank_biserial, share_of(distance, mean)),
+        }
+    }
+}
+
+/// Corrects the p values of the Mann-Whitney tests for their number.
+pub fn correct(rows: &mut [Emulation]) {
+    let p: Vec<f64> = rows.iter().map(|row| row.mann_whitney_p).collect();
+    for (row, p) in rows.iter_mut().zip(holm::adjust(&p)) {
+        row.mann_whitney_holm_p = p;
+    }
+}
+
+impl OverLink for Emulation {
+    fn link(&self) -> &Link {
+        &self.link
+    }
+}
+
+impl Row for Emulation {
+    const ID: &'static str = "emulation";
+    const TITLE: &'static str = "RTT with injected delays against RTT under the load they imitate";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = conditions();
+        columns.extend(comparison());
+        columns
+    }
+}
+
+fn conditions() -> Vec<Column<Emulation>> {
+    let mut columns = Vec::from(link_columns());
+    columns.extend([
+        column(
+            "fitted_over",
+            "Fitted over",
+            "transport whose excess RTT was fitted and injected",
+            |row: &Emulation| row.fitted_over.map_or(Value::Missing, upper),
+        )
+        .in_csv_only(),
+        column(
+            "load_percent",
+            "Load, %",
+            "background load imitated",
+            |row: &Emulation| Value::Count(row.percent.into()),
+        ),
+        column(
+            "shape",
+            "Shape",
+            "distribution injected",
+            |row: &Emulation| Value::Text(row.shape.name().into()),
+        ),
+        column(
+            "background_n",
+            "n, load",
+            "round trips under load",
+            |row: &Emulation| Value::Count(row.background_n as u64),
+        )
+        .in_csv_only(),
+        column(
+            "injected_n",
+            "n, injected",
+            "round trips with injection",
+            |row: &Emulation| Value::Count(row.injected_n as u64),
+        )
+        .in_csv_only(),
+        column(
+            "background_mean_us",
+            "Mean under load, µs",
+            "mean RTT under load in microseconds, 95 % interval over runs",
+            |row: &Emulation| micros(row.background_mean_ns),
+        )
+        .of_estimates()
+        .in_csv_only(),
+        column(
+            "injected_mean_us",
+            "Mean injected, µs",
+            "mean RTT with injection in microseconds, 95 % interval over runs",
+            |row: &Emulation| micros(row.injected_mean_ns),
+        )
+        .of_estimates()
+        .in_csv_only(),
+        column(
+            "mean_ratio",
+            "Mean, injected / load",
+            "ratio of the mean RTTs, 95 % interval over runs",
+            |row: &Emulation| Value::estimate(row.mean_ratio),
+        )
+        .of_estimates(),
+        column(
+            "background_std_us",
+            "Std under load, µs",
+            "standard deviation of the RTT under load in microseconds, 95 % interval over runs",
+            |row: &Emulation| micros(row.background_std_ns),
+        )
+        .of_estimates()
+        .in_csv_only(),
+        column(
+            "injected_std_us",
+            "Std injected, µs",
+            "standard deviation of the RTT with injection in microseconds, 95 % interval over runs",
+            |row: &Emulation| micros(row.injected_std_ns),
+        )
+        .of_estimates()
+        .in_csv_only(),
+        column(
+            "std_ratio",
+            "Std, injected / load",
+            "ratio of the standard deviations",
+            |row: &Emulation| {
+                Value::Number(share_of(
+                    row.injected_std_ns.value,
+                    row.background_std_ns.value,
+                ))
+            },
+        ),
+        column(
+            "background_median_us",
+            "Median under load, µs",
+            "median RTT under load in microseconds",
+            |row: &Emulation| Value::Number(row.background_median_ns / 1e3),
+        )
+        .in_csv_only(),
+        column(
+            "injected_median_us",
+            "Median injected, µs",
+            "median RTT with injection in microseconds",
+            |row: &Emulation| Value::Number(row.injected_median_ns / 1e3),
+        )
+        .in_csv_only(),
+    ]);
+    columns
+}
+
+fn comparison() -> Vec<Column<Emulation>> {
+    vec![
+        column(
+            "ks_d",
+            "KS distance",
+            "two-sample Kolmogorov-Smirnov distance",
+            |row: &Emulation| Value::Number(row.ks_d),
+        ),
+        column("ks_p", "p, KS", "its p", |row: &Emulation| {
+            Value::P(row.ks_p)
+        })
+        .in_csv_only(),
+        column(
+            "mann_whitney_p",
+            "p, Mann-Whitney",
+            "two-sided p of the Mann-Whitney test",
+            |row: &Emulation| Value::P(row.mann_whitney_p),
+        )
+        .in_csv_only(),
+        column(
+            "mann_whitney_holm_p",
+            "p, Mann-Whitney (Holm)",
+            "the same after Holm's correction over the rows of this table",
+            |row: &Emulation| Value::P(row.mann_whitney_holm_p),
+        ),
+        column(
+            "rank_biserial",
+            "Rank-biserial",
+            "effect size: 2 U / (n m) − 1, positive where injected round trips tend to be longer",
+            |row: &Emulation| Value::Number(row.rank_biserial),
+        ),
+        column(
+            "effect",
+            "Effect",
+            "size of the effect in words",
+            |row: &Emulation| Value::Text(words::effect(row.rank_biserial).into()),
+        ),
+        column(
+            "shift_us",
+            "Shift, µs",
+            "Hodges-Lehmann shift, injected less background, in microseconds, with the interval of \
+             the Mann-Whitney test",
+            |row: &Emulation| micros(row.shift_ns),
+        )
+        .of_estimates(),
+        column(
+            "wasserstein_us",
+            "Wasserstein-1, µs",
+            "Wasserstein-1 distance in microseconds",
+            |row: &Emulation| Value::Number(row.wasserstein_ns / 1e3),
+        ),
+        column(
+            "wasserstein_percent",
+            "in % of the mean",
+            "Wasserstein-1 distance in percent of the mean RTT under load",
+            |row: &Emulation| Value::Number(100.0 * row.wasserstein_share),
+        ),
+        column(
+            "without_injection_percent",
+            "without injection, %",
+            "the same distance between the RTT without load and under it: what injection has to \
+             bring down",
+            |row: &Emulation| Value::number(row.without_injection_share.map(|x| 100.0 * x)),
+        ),
+        column(
+            "verdict",
+            "Emulation",
+            "close, fair or poor",
+            |row: &Emulation| Value::Text(row.verdict.into()),
+        ),
+    ]
+}
+
+/// Whether the emulation is good, a sentence or two a link.
+pub fn in_words(rows: &[Emulation]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
+    links.dedup();
+    for link in links {
+        let fitted: Vec<&Emulation> = rows
+            .iter()
+            .filter(|row| row.link == *link && row.shape == Member::Lognormal)
+            .collect();
+        if fitted.is_empty() {
+            continue;
+        }
+        let verdicts: Vec<String> = ["close", "fair", "poor"]
+            .into_iter()
+            .filter_map(|verdict| {
+                let at: Vec<String> = fitted
+                    .iter()
+                    .filter(|row| row.verdict == verdict)
+                    .map(|row| format!("{} %", row.percent))
+                    .collect();
+                (!at.is_empty()).then(|| format!("{verdict} at {}", words::list(&at)))
+            })
+            .collect();
+        let foreign = fitted
+            .iter()
+            .find_map(|row| row.fitted_over.filter(|&over| over != link.transport));
+        sentences.push(format!(
+            "As an emulation of the {} under load, the fitted lognormal is {}{}.",
+            link,
+            words::list(&verdicts),
+            match foreign {
+                Some(fitted_over) => format!(
+                    " (it was fitted over {})",
+                    fitted_over.name().to_uppercase()
+                ),
+                None => String::new(),
+            }
+        ));
+        sentences.extend(means(rows, link));
+    }
+    if !rows.is_empty() {
+        let significant = rows
+            .iter()
+            .filter(|row| row.mann_whitney_holm_p < words::ALPHA)
+            .count();
+        sentences.push(format!(
+            "After Holm's correction {significant} of {} differ significantly; with this many \
+             samples the smallest difference does, so the size of the effect and the distance \
+             decide, not p.",
+            words::counted(rows.len(), "comparison")
+        ));
+    }
+    sentences
+}
+
+/// The paper's figure 5: do the five share their mean?
+fn means(rows: &[Emulation], link: &Link) -> Option<String> {
+    let ratios: Vec<f64> = rows
+        .iter()
+        .filter(|row| row.link == *link)
+        .map(|row| share_of(row.injected_mean_ns.value, row.background_mean_ns.value))
+        .collect();
+    let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (ratios.len() > 1).then(|| {
+        format!(
+            "Over all shapes and loads the mean {} with injection lies between {} and {} of that \
+             under load.",
+            link,
+            words::percent_of(low),
+            words::percent_of(high)
+        )
+    })
+}

@@ -1,0 +1,214 @@
+//! What went wrong, and what is missing.
+
+use jitterlab_experiment::level::{Level, LevelKind};
+use jitterlab_experiment::record::{Outcome, RunRecord};
+use serde::Serialize;
+
+use super::condition::Link;
+use super::{Analysis, subject};
+use crate::table::{Column, Row, Value, column};
+use crate::words;
+
+/// A run that was given up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Failure {
+    /// Its name.
+    pub run: String,
+    /// What it was to measure.
+    pub subject: String,
+    /// At which level.
+    pub level: Level,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why the last attempt failed.
+    pub reason: String,
+}
+
+/// The runs that failed for good.
+pub fn failures(records: &[RunRecord]) -> Vec<Failure> {
+    records
+        .iter()
+        .filter(|record| record.outcome == Outcome::Failed)
+        .map(|record| Failure {
+            run: record.run.clone(),
+            subject: subject(record),
+            level: record.level,
+            attempts: record.attempt,
+            reason: record
+                .reason
+                .clone()
+                .unwrap_or_else(|| "no reason was recorded".into()),
+        })
+        .collect()
+}
+
+impl Row for Failure {
+    const ID: &'static str = "failures";
+    const TITLE: &'static str = "Runs that failed";
+
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            column("run", "Run", "its name", |row: &Failure| {
+                Value::Text(row.run.clone())
+            }),
+            column(
+                "subject",
+                "Of",
+                "what it was to measure",
+                |row: &Failure| Value::Text(row.subject.clone()),
+            ),
+            column("level", "Level", "its condition", |row: &Failure| {
+                Value::Text(row.level.to_string())
+            }),
+            column(
+                "attempts",
+                "Attempts",
+                "how often it was tried",
+                |row: &Failure| Value::Count(row.attempts.into()),
+            ),
+            column(
+                "reason",
+                "Reason",
+                "why the last attempt failed",
+                |row: &Failure| Value::Text(row.reason.clone()),
+            ),
+        ]
+    }
+}
+
+/// How far the load produced may be from the load asked for, in percentage points, before the
+/// report points at it.
+const LOAD_TOLERANCE: f64 = 5.0;
+
+/// What is missing or limited, and what follows for the reader.
+pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
+    let mut gaps = Vec::new();
+    if !analysis.failures.is_empty() {
+        gaps.push(format!(
+            "{} failed and {} missing below; the reasons are listed under “Runs that failed”.",
+            words::counted(analysis.failures.len(), "run"),
+            if analysis.failures.len() == 1 {
+                "is"
+            } else {
+                "are"
+            }
+        ));
+    }
+    let mut links: Vec<&Link> = analysis.latency.iter().map(|row| &row.link).collect();
+    links.dedup();
+    for link in links {
+        gaps.extend(gaps_over(analysis, link));
+    }
+    gaps.extend(gaps_of_applications(analysis));
+    let single = analysis.latency.iter().filter(|row| row.runs < 2).count()
+        + analysis.runtimes.iter().filter(|row| row.runs < 2).count();
+    if single > 0 {
+        gaps.push(format!(
+            "{} measured in a single run: nothing is known there of what varies from run to run, \
+             and no interval is given.",
+            plural(single, "condition was", "conditions were")
+        ));
+    }
+    gaps.extend(loads(analysis));
+    if done
+        .iter()
+        .any(|run| run.level.kind() == LevelKind::Injected)
+        && analysis.injector.is_empty()
+    {
+        gaps.push(
+            "No run says how many messages were delayed: whether anything was injected is not \
+             known."
+                .into(),
+        );
+    }
+    gaps
+}
+
+fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
+    let levels: Vec<Level> = analysis
+        .latency
+        .iter()
+        .filter(|row| row.link == *link)
+        .map(|row| row.level)
+        .collect();
+    let mut gaps = Vec::new();
+    if !levels.contains(&Level::None) {
+        gaps.push(format!(
+            "There is no {link} without load: nothing can be said of the excess under \
+             load."
+        ));
+    }
+    let mut alone: Vec<u8> = levels
+        .iter()
+        .filter_map(|level| match *level {
+            Level::Injected { percent, .. } if !levels.contains(&Level::Load { percent }) => {
+                Some(percent)
+            }
+            _ => None,
+        })
+        .collect();
+    alone.dedup();
+    if !alone.is_empty() {
+        let percents: Vec<String> = alone.iter().map(|percent| format!("{percent} %")).collect();
+        gaps.push(format!(
+            "There is no {link} under load of {} to compare the injected delays with.",
+            words::list(&percents)
+        ));
+    }
+    gaps
+}
+
+fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
+    if analysis.runtimes.is_empty() {
+        return vec![
+            "No application was measured: the report ends at the packet level, and says nothing of \
+             runtimes."
+                .into(),
+        ];
+    }
+    let mut names: Vec<&str> = analysis
+        .runtimes
+        .iter()
+        .map(|row| row.application.as_str())
+        .collect();
+    names.dedup();
+    names
+        .into_iter()
+        .filter(|name| {
+            !analysis
+                .runtimes
+                .iter()
+                .any(|row| row.application == *name && row.level == Level::None)
+        })
+        .map(|name| {
+            format!("There is no run of {name} without injection: its slowdown is not known.")
+        })
+        .collect()
+}
+
+/// Loads that were not what was asked for.
+fn loads(analysis: &Analysis) -> Option<String> {
+    let off: Vec<String> = analysis
+        .latency
+        .iter()
+        .filter_map(|row| {
+            let (Level::Load { percent }, Some(produced)) = (row.level, row.produced_percent)
+            else {
+                return None;
+            };
+            ((produced - f64::from(percent)).abs() > LOAD_TOLERANCE)
+                .then(|| format!("{produced:.0} % for {percent} % ({})", row.link))
+        })
+        .collect();
+    (!off.is_empty()).then(|| {
+        format!(
+            "The load produced was not the load asked for: {}. Levels are named by what was asked.",
+            words::list(&off)
+        )
+    })
+}
+
+fn plural(n: usize, one: &str, many: &str) -> String {
+    let noun = if n == 1 { one } else { many };
+    format!("{} {noun}", words::count(n as u64))
+}

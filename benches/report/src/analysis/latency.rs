@@ -1,0 +1,192 @@
+//! Latency under load: what background load does to the round trip (latency-variation, section
+//! 5.2, figures 2 and 3).
+
+use jitterlab_experiment::level::Level;
+use serde::Serialize;
+
+use super::condition::{Condition, Link};
+use super::{AtLevel, OverLink, level_columns, link_columns, micros};
+use crate::table::{Column, Estimate, Row, Value, column};
+use crate::words;
+
+/// The round trips of one condition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Latency {
+    /// Over which link.
+    #[serde(flatten)]
+    pub link: Link,
+    /// At which level.
+    pub level: Level,
+    /// Number of runs.
+    pub runs: usize,
+    /// Number of round trips.
+    pub n: usize,
+    /// Mean RTT, interval over runs.
+    pub mean_ns: Estimate,
+    /// Standard deviation of the RTT, interval over runs.
+    pub std_ns: Estimate,
+    /// Median RTT.
+    pub median_ns: f64,
+    /// 99th percentile.
+    pub p99_ns: f64,
+    /// 99.9th percentile.
+    pub p999_ns: f64,
+    /// Greatest RTT.
+    pub max_ns: f64,
+    /// Skewness.
+    pub skew: f64,
+    /// The load really produced, in percent.
+    pub produced_percent: Option<f64>,
+    /// Messages without an answer.
+    pub lost: u64,
+}
+
+impl Latency {
+    /// Of a condition.
+    pub fn of(condition: &Condition) -> Self {
+        let summary = &condition.summary;
+        Latency {
+            link: condition.link.clone(),
+            level: condition.level,
+            runs: condition.runs(),
+            n: summary.n,
+            mean_ns: condition.mean(),
+            std_ns: condition.std(),
+            median_ns: summary.median,
+            p99_ns: summary.p99,
+            p999_ns: summary.p999,
+            max_ns: summary.max,
+            skew: summary.skew,
+            produced_percent: condition.produced,
+            lost: condition.lost,
+        }
+    }
+}
+
+impl OverLink for Latency {
+    fn link(&self) -> &Link {
+        &self.link
+    }
+}
+
+impl AtLevel for Latency {
+    fn level(&self) -> Level {
+        self.level
+    }
+}
+
+impl Row for Latency {
+    const ID: &'static str = "latency";
+    const TITLE: &'static str = "RTT without load, under load and with injected delays";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = Vec::from(link_columns());
+        columns.extend(level_columns());
+        columns.extend([
+            column("runs", "Runs", "number of runs", |row: &Latency| {
+                Value::Count(row.runs as u64)
+            }),
+            column("n", "n", "number of round trips", |row: &Latency| {
+                Value::Count(row.n as u64)
+            }),
+            column(
+                "mean_us",
+                "Mean, µs",
+                "mean RTT in microseconds, 95 % interval over runs",
+                |row: &Latency| micros(row.mean_ns),
+            )
+            .of_estimates(),
+            column(
+                "std_us",
+                "Std, µs",
+                "standard deviation of the RTT in microseconds, 95 % interval over runs",
+                |row: &Latency| micros(row.std_ns),
+            )
+            .of_estimates(),
+            column(
+                "median_us",
+                "Median, µs",
+                "median RTT in microseconds",
+                |row: &Latency| Value::Number(row.median_ns / 1e3),
+            ),
+            column(
+                "p99_us",
+                "99 %, µs",
+                "99th percentile of the RTT in microseconds",
+                |row: &Latency| Value::Number(row.p99_ns / 1e3),
+            ),
+            column(
+                "p999_us",
+                "99.9 %, µs",
+                "99.9th percentile of the RTT in microseconds",
+                |row: &Latency| Value::Number(row.p999_ns / 1e3),
+            ),
+            column(
+                "max_us",
+                "Max, µs",
+                "greatest RTT in microseconds",
+                |row: &Latency| Value::Number(row.max_ns / 1e3),
+            )
+            .in_csv_only(),
+            column(
+                "skew",
+                "Skew",
+                "adjusted Fisher-Pearson skewness of the RTT",
+                |row: &Latency| Value::Number(row.skew),
+            ),
+            column(
+                "produced_percent",
+                "Load produced, %",
+                "load really produced in percent of the bandwidth, mean over runs",
+                |row: &Latency| Value::number(row.produced_percent),
+            ),
+            column(
+                "lost",
+                "Lost",
+                "messages without an answer",
+                |row: &Latency| Value::Count(row.lost),
+            ),
+        ]);
+        columns
+    }
+}
+
+/// The most that load did, one sentence a link.
+pub fn in_words(rows: &[Latency]) -> Vec<String> {
+    let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
+    links.dedup();
+    links
+        .into_iter()
+        .filter_map(|link| sentence(rows, link))
+        .collect()
+}
+
+fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
+    let of_link = || rows.iter().filter(move |row| row.link == *link);
+    let none = of_link().find(|row| row.level == Level::None)?;
+    let (percent, highest) = of_link()
+        .filter_map(|row| match row.level {
+            Level::Load { percent } => Some((percent, row)),
+            _ => None,
+        })
+        .max_by_key(|(percent, _)| *percent)?;
+    Some(format!(
+        "Background load of {percent} % changed the mean {} from {} to {} µs{}, its standard \
+         deviation from {} to {} µs, and its 99.9th percentile from {} to {} µs.",
+        link,
+        words::short(none.mean_ns.value / 1e3),
+        words::short(highest.mean_ns.value / 1e3),
+        match highest.mean_ns.interval() {
+            Some((low, high)) => format!(
+                " (95 % interval {} to {})",
+                words::short(low / 1e3),
+                words::short(high / 1e3)
+            ),
+            None => String::new(),
+        },
+        words::short(none.std_ns.value / 1e3),
+        words::short(highest.std_ns.value / 1e3),
+        words::short(none.p999_ns / 1e3),
+        words::short(highest.p999_ns / 1e3),
+    ))
+}

@@ -1,0 +1,377 @@
+//! The analysis: from the records and samples of an experiment to its tables. Pure functions; a
+//! module a table.
+
+pub mod accuracy;
+pub mod applications;
+pub mod condition;
+pub mod correlation;
+pub mod emulation;
+pub mod failures;
+pub mod fits;
+pub mod latency;
+pub mod normality;
+pub mod pictures;
+
+use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::record::{Outcome, RunRecord, Transport};
+use serde::Serialize;
+
+use crate::Error;
+use crate::table::{Column, Estimate, Table, Value, column};
+use accuracy::Accuracy;
+use applications::{FixedMean, Group, Runtime};
+use condition::{Condition, Link, Reader};
+use correlation::Correlation;
+use emulation::Emulation;
+use failures::Failure;
+use fits::{Alternative, Injected};
+use latency::Latency;
+use normality::Normality;
+use pictures::{ExcessPicture, RttPicture};
+
+/// What the analysis is made from.
+pub struct Input<'a> {
+    /// The last attempt of each finished run, measured or failed.
+    pub records: &'a [RunRecord],
+    /// The distribution tables that were injected.
+    pub tables: Vec<Injected>,
+    /// Gives a run's samples.
+    pub samples: &'a Reader<'a>,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Analysis {
+    /// The findings in words, the most important first.
+    pub summary: Summary,
+    /// Round trips by condition.
+    pub latency: Vec<Latency>,
+    /// Tests for normality.
+    pub normality: Vec<Normality>,
+    /// Distributions fitted to the excess under load.
+    pub fits: Vec<Alternative>,
+    /// The tables injected.
+    pub tables: Vec<Injected>,
+    /// Injected against background.
+    pub emulation: Vec<Emulation>,
+    /// Asked against achieved.
+    pub injector: Vec<Accuracy>,
+    /// Runtimes of applications.
+    pub runtimes: Vec<Runtime>,
+    /// Varied against constant delays of the same mean.
+    pub fixed_mean: Vec<FixedMean>,
+    /// Correlations of runtimes.
+    pub correlations: Vec<Correlation>,
+    /// Runs that failed.
+    pub failures: Vec<Failure>,
+    /// For the figures: round trips by condition.
+    #[serde(skip)]
+    pub rtt_pictures: Vec<RttPicture>,
+    /// For the figures: the excess under load.
+    #[serde(skip)]
+    pub excess_pictures: Vec<ExcessPicture>,
+    /// For the figures: runtimes by level.
+    #[serde(skip)]
+    pub groups: Vec<Group>,
+}
+
+/// The findings in words, each a sentence or two.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Summary {
+    /// Of applications: what variation and mean did.
+    pub applications: Vec<String>,
+    /// Of the paper's claim on correlations.
+    pub correlations: Vec<String>,
+    /// Of latency under load.
+    pub latency: Vec<String>,
+    /// Of the fits.
+    pub fits: Vec<String>,
+    /// Of the emulation.
+    pub emulation: Vec<String>,
+    /// Of the injector.
+    pub injector: Vec<String>,
+    /// Of normality.
+    pub normality: Vec<String>,
+    /// What is missing, and what follows from that.
+    pub gaps: Vec<String>,
+}
+
+impl Analysis {
+    /// Analyses an experiment.
+    ///
+    /// Samples are read a condition at a time, and of one load at most three conditions are held:
+    /// memory is bounded by the largest condition, not by the experiment.
+    ///
+    /// # Errors
+    /// No run was measured, or the samples of one cannot be read.
+    pub fn of(input: Input) -> Result<Self, Error> {
+        let done: Vec<&RunRecord> = input
+            .records
+            .iter()
+            .filter(|record| record.outcome == Outcome::Done)
+            .collect();
+        if done.is_empty() {
+            return Err(Error::NothingMeasured {
+                failed: input.records.len(),
+            });
+        }
+        let groups = applications::groups(&done, &input.tables);
+        let mut analysis = Analysis {
+            summary: Summary::default(),
+            latency: Vec::new(),
+            normality: Vec::new(),
+            fits: Vec::new(),
+            tables: input.tables,
+            emulation: Vec::new(),
+            injector: injector(&done),
+            runtimes: applications::runtimes(&groups),
+            fixed_mean: applications::fixed_mean(&groups),
+            correlations: correlation::correlations(&groups),
+            failures: failures::failures(input.records),
+            rtt_pictures: Vec::new(),
+            excess_pictures: Vec::new(),
+            groups: Vec::new(),
+        };
+        for link in Link::all(&done) {
+            analysis.packets(&link, &done, input.samples)?;
+        }
+        emulation::correct(&mut analysis.emulation);
+        analysis.normality.extend(applications::normality(&groups));
+        analysis.groups = groups;
+        analysis.summary = analysis.in_words(&done);
+        Ok(analysis)
+    }
+
+    /// The round trips over one link.
+    fn packets(&mut self, link: &Link, done: &[&RunRecord], read: &Reader) -> Result<(), Error> {
+        let runs: Vec<&RunRecord> = done
+            .iter()
+            .filter(|run| Link::of(run).as_ref() == Some(link))
+            .copied()
+            .collect();
+        let condition = |level: Level| {
+            let at: Vec<&RunRecord> = runs
+                .iter()
+                .filter(|run| run.level == level)
+                .copied()
+                .collect();
+            Condition::of(link, level, &at, read)
+        };
+        let none = condition(Level::None)?;
+        self.describe(none.as_ref());
+        let percents = percents(&runs);
+        let mut injected_rows = Vec::new();
+        for &percent in &percents {
+            let background = condition(Level::Load { percent })?;
+            self.describe(background.as_ref());
+            if let (Some(none), Some(background)) = (&none, &background) {
+                self.fit(percent, none, background);
+            }
+            for shape in Member::ALL {
+                let injected = condition(Level::Injected { percent, shape })?;
+                let Some(injected) = injected else { continue };
+                if let Some(background) = &background {
+                    self.emulation.push(Emulation::of(
+                        percent,
+                        shape,
+                        background,
+                        &injected,
+                        none.as_ref(),
+                        self.fitted_over(percent),
+                    ));
+                }
+                injected_rows.push(Latency::of(&injected));
+                self.normality.extend(Normality::of_condition(&injected));
+                self.rtt_pictures.push(RttPicture::of(&injected));
+            }
+        }
+        self.latency.extend(injected_rows);
+        Ok(())
+    }
+
+    fn describe(&mut self, condition: Option<&Condition>) {
+        if let Some(condition) = condition {
+            self.latency.push(Latency::of(condition));
+            self.normality.extend(Normality::of_condition(condition));
+            self.rtt_pictures.push(RttPicture::of(condition));
+        }
+    }
+
+    fn fit(&mut self, percent: u8, none: &Condition, background: &Condition) {
+        let link = &background.link;
+        let excess = fits::excess(background, none);
+        self.fits.extend(fits::alternatives(link, percent, &excess));
+        let mut of_these = self
+            .tables
+            .iter_mut()
+            .filter(|table| {
+                table.transport == link.transport
+                    && table.percent == percent
+                    && table.distance.is_none()
+            })
+            .peekable();
+        if of_these.peek().is_none() {
+            return;
+        }
+        let injectable = fits::injectable(&excess);
+        of_these.for_each(|table| table.compare(&injectable));
+        self.excess_pictures
+            .push(ExcessPicture::of(link, percent, &injectable));
+    }
+
+    /// The transport that the tables of a load were fitted over.
+    fn fitted_over(&self, percent: u8) -> Option<Transport> {
+        let table = self.tables.iter().find(|table| table.percent == percent)?;
+        Some(table.transport)
+    }
+
+    fn in_words(&self, done: &[&RunRecord]) -> Summary {
+        Summary {
+            applications: applications::in_words(&self.runtimes, &self.fixed_mean),
+            correlations: correlation::in_words(&self.correlations),
+            latency: latency::in_words(&self.latency),
+            fits: fits::in_words(&self.fits),
+            emulation: emulation::in_words(&self.emulation),
+            injector: accuracy::in_words(&self.injector),
+            normality: normality::in_words(&self.normality),
+            gaps: failures::gaps(self, done),
+        }
+    }
+
+    /// Every table that is not empty.
+    pub fn tables(&self) -> Vec<Table> {
+        [
+            Table::of(&self.latency),
+            Table::of(&self.fits),
+            Table::of(&self.tables),
+            Table::of(&self.emulation),
+            Table::of(&self.injector),
+            Table::of(&self.runtimes),
+            Table::of(&self.fixed_mean),
+            Table::of(&self.correlations),
+            Table::of(&self.normality),
+            Table::of(&self.failures),
+        ]
+        .into_iter()
+        .filter(|table| !table.rows.is_empty())
+        .collect()
+    }
+}
+
+/// The loads that runs were measured under or imitate, in ascending order.
+fn percents(runs: &[&RunRecord]) -> Vec<u8> {
+    let mut percents: Vec<u8> = runs
+        .iter()
+        .filter_map(|run| match run.level {
+            Level::None => None,
+            Level::Load { percent } | Level::Injected { percent, .. } => Some(percent),
+        })
+        .collect();
+    percents.sort_unstable();
+    percents.dedup();
+    percents
+}
+
+/// Asked against achieved, for every program and level.
+fn injector(done: &[&RunRecord]) -> Vec<Accuracy> {
+    let mut keys: Vec<(String, Level)> = done.iter().map(|run| (subject(run), run.level)).collect();
+    keys.sort();
+    keys.dedup();
+    keys.into_iter()
+        .filter_map(|(name, level)| {
+            let runs: Vec<&RunRecord> = done
+                .iter()
+                .filter(|run| run.level == level && subject(run) == name)
+                .copied()
+                .collect();
+            Accuracy::of(&name, level, &runs)
+        })
+        .collect()
+}
+
+/// The program that a run measures, for people.
+pub fn subject(run: &RunRecord) -> String {
+    Link::of(run).map_or_else(|| run.case.clone(), |link| link.to_string())
+}
+
+/// Rows that belong to one level.
+pub trait AtLevel {
+    /// The level.
+    fn level(&self) -> Level;
+}
+
+/// The columns that say the level: one for people, and its parts for programs.
+pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
+    [
+        column("level", "Level", "condition of the runs", |row: &R| {
+            Value::Text(row.level().to_string())
+        }),
+        column("level_kind", "Kind", "none, load or injected", |row: &R| {
+            Value::Text(row.level().kind().name().into())
+        })
+        .in_csv_only(),
+        column(
+            "load_percent",
+            "Load, %",
+            "background load asked for, or imitated by injection",
+            |row: &R| match row.level() {
+                Level::None => Value::Missing,
+                Level::Load { percent } | Level::Injected { percent, .. } => {
+                    Value::Count(percent.into())
+                }
+            },
+        )
+        .in_csv_only(),
+        column(
+            "shape",
+            "Shape",
+            "distribution injected",
+            |row: &R| match row.level() {
+                Level::Injected { shape, .. } => Value::Text(shape.name().into()),
+                _ => Value::Missing,
+            },
+        )
+        .in_csv_only(),
+    ]
+}
+
+/// Rows that belong to one link.
+pub trait OverLink {
+    /// The link.
+    fn link(&self) -> &Link;
+}
+
+/// The columns that say the link.
+pub fn link_columns<R: OverLink>() -> [Column<R>; 3] {
+    [
+        column("case", "Case", "case of the packet suite", |row: &R| {
+            Value::Text(row.link().case.clone())
+        })
+        .in_csv_only(),
+        column(
+            "transport",
+            "Transport",
+            "what carried the messages",
+            |row: &R| Value::Text(row.link().transport.name().into()),
+        )
+        .in_csv_only(),
+        column("link", "Of", "both in words", |row: &R| {
+            Value::Text(row.link().to_string())
+        }),
+    ]
+}
+
+/// `UDP`.
+pub fn upper(transport: Transport) -> Value {
+    Value::Text(transport.name().to_uppercase())
+}
+
+/// An estimate in nanoseconds, in microseconds.
+pub fn micros(estimate: Estimate) -> Value {
+    Value::Estimate(estimate.scaled(1e-3))
+}
+
+/// A part in proportion to a whole that may be 0.
+pub fn share_of(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { f64::NAN } else { part / whole }
+}

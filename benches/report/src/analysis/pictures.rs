@@ -1,0 +1,87 @@
+//! What figures of distributions need: a few hundred numbers in the place of millions of samples.
+
+use jitterlab_experiment::level::Level;
+use jitterlab_stats::summary::quantile;
+
+use super::condition::{Condition, Link};
+
+/// The round trips of a condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RttPicture {
+    /// Over which link.
+    pub link: Link,
+    /// At which level.
+    pub level: Level,
+    /// Number of round trips.
+    pub n: usize,
+    /// Number of runs.
+    pub runs: usize,
+    /// Share of the round trips at or below a time, and the time in nanoseconds; ascending.
+    pub quantiles: Vec<(f64, f64)>,
+    /// 1st, 25th, 50th, 75th and 99th percentile in nanoseconds.
+    pub box_ns: [f64; 5],
+}
+
+/// Points of a distribution function in a figure.
+const POINTS: usize = 400;
+
+impl RttPicture {
+    /// Of a condition.
+    pub fn of(condition: &Condition) -> Self {
+        RttPicture {
+            link: condition.link.clone(),
+            level: condition.level,
+            n: condition.sorted.len(),
+            runs: condition.runs(),
+            quantiles: condition.quantiles(POINTS),
+            box_ns: [0.01, 0.25, 0.5, 0.75, 0.99].map(|p| quantile(&condition.sorted, p)),
+        }
+    }
+}
+
+/// The excess under one load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExcessPicture {
+    /// Over which link.
+    pub link: Link,
+    /// The load in percent.
+    pub percent: u8,
+    /// Number of samples it is drawn from.
+    pub n: usize,
+    /// Width of a bin in nanoseconds; the first begins at 0.
+    pub bin_ns: f64,
+    /// Share of all samples in each bin.
+    pub shares: Vec<f64>,
+    /// Share of the samples beyond the last bin.
+    pub beyond: f64,
+}
+
+/// Bins of a histogram.
+const BINS: usize = 60;
+/// The histogram ends at this quantile: the tail would squeeze everything else to a line.
+const SHOWN: f64 = 0.99;
+
+impl ExcessPicture {
+    /// Of an excess in nanoseconds, in ascending order and not empty.
+    pub fn of(link: &Link, percent: u8, excess: &[f64]) -> Self {
+        let end = quantile(excess, SHOWN).max(1.0);
+        let bin_ns = end / BINS as f64;
+        let n = excess.len() as f64;
+        let below = |edge: f64| excess.partition_point(|&x| x < edge) as f64;
+        ExcessPicture {
+            link: link.clone(),
+            percent,
+            n: excess.len(),
+            bin_ns,
+            shares: (0..BINS)
+                .map(|i| (below((i + 1) as f64 * bin_ns) - below(i as f64 * bin_ns)) / n)
+                .collect(),
+            beyond: 1.0 - below(end) / n,
+        }
+    }
+
+    /// Where the histogram ends, in nanoseconds.
+    pub fn end_ns(&self) -> f64 {
+        self.bin_ns * self.shares.len() as f64
+    }
+}

@@ -1,0 +1,51 @@
+//! What can go wrong with an analysis.
+
+use std::path::PathBuf;
+
+use jitterlab_experiment::store::StoreError;
+use jitterlab_injector::table::TableError;
+use thiserror::Error as ThisError;
+
+/// A result folder that cannot be analysed, or a report that cannot be written.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// The folder, or a file of it, cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A table that was injected cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// No run was measured.
+    #[error(
+        "no run was measured{}; `jitterlab run --resume` finishes an experiment",
+        match failed { 0 => String::new(), n => format!(", {n} failed") }
+    )]
+    NothingMeasured {
+        /// Runs that failed.
+        failed: usize,
+    },
+    /// Figures that are no figures.
+    #[error("cannot analyse the {what}")]
+    Statistics {
+        /// Of what.
+        what: String,
+        /// What is wrong with them.
+        source: jitterlab_stats::Error,
+    },
+    /// A table cannot be put into CSV.
+    #[error("cannot write table {id} as CSV")]
+    Csv {
+        /// Name of the table.
+        id: &'static str,
+        /// Why not.
+        source: csv::Error,
+    },
+    /// A file of the report cannot be written.
+    #[error("cannot write {path}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,202 @@
+//! Runtimes of applications: against mean and standard deviation of the injected delays (the
+//! paper's figures 13 and 14), and by shape at a fixed mean (figures 15 and 16).
+
+use jitterlab_experiment::level::{Level, Member};
+use jitterlab_stats::{correlation, summary};
+
+use super::{n_of, range, series};
+use crate::analysis::Analysis;
+use crate::analysis::applications::{Group, Runtime, names};
+use crate::svg::{Axis, Bar, Figure, Mark, Panel, Point, Series};
+
+/// The order of the shapes in figures, and their look.
+fn shapes() -> impl Iterator<Item = (usize, Member)> {
+    Member::ALL.into_iter().enumerate()
+}
+
+/// Runtime against mean and standard deviation of the delays, a row an application.
+pub fn scatters(analysis: &Analysis) -> Option<Figure> {
+    let mut panels = Vec::new();
+    let mut counts = Vec::new();
+    for name in names(&analysis.groups) {
+        let groups: Vec<&Group> = analysis
+            .groups
+            .iter()
+            .filter(|group| group.application == name && group.injected.is_some())
+            .collect();
+        if groups.is_empty() {
+            continue;
+        }
+        counts.push(groups.iter().map(|group| group.runtimes.len()).sum());
+        panels.push(scatter(
+            name,
+            &groups,
+            "Mean injected delay, µs",
+            |(mean, _)| mean,
+        ));
+        panels.push(scatter(
+            "",
+            &groups,
+            "Standard deviation of the injected delay, µs",
+            |(_, std)| std,
+        ));
+    }
+    panels.first()?;
+    Some(Figure {
+        id: "correlations".into(),
+        title: "Runtime against mean and standard deviation of the injected delays".into(),
+        caption: format!(
+            "Runtime of each run against the mean (left) and the standard deviation (right) of the \
+             delays injected ({} runs an application), with the line of least squares. If \
+             variation decided, the right points would lie on their line, and the left ones would \
+             be spread by shape.",
+            n_of(counts)
+        ),
+        panels,
+        columns: 2,
+        panel_height: 300.0,
+    })
+}
+
+fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) -> f64) -> Panel {
+    let points = |group: &Group| -> Vec<(f64, f64)> {
+        let Some(injected) = group.injected else {
+            return Vec::new();
+        };
+        let x = delay(injected) / 1e3;
+        group.runtimes.iter().map(|&runtime| (x, runtime)).collect()
+    };
+    let all: Vec<(f64, f64)> = groups.iter().flat_map(|group| points(group)).collect();
+    let (left, right) = range(all.iter().map(|point| point.0));
+    let (low, high) = range(all.iter().map(|point| point.1));
+    let mut series_of_panel: Vec<Series> = shapes()
+        .map(|(i, shape)| {
+            let of_shape = groups.iter().filter(
+                |group| matches!(group.level, Level::Injected { shape: of, .. } if of == shape),
+            );
+            let points = of_shape
+                .flat_map(|group| points(group))
+                .map(|(x, y)| Point {
+                    x,
+                    y,
+                    interval: None,
+                })
+                .collect();
+            series(shape.name(), i, vec![Mark::Points(points)])
+        })
+        .collect();
+    if let Some(line) = least_squares(&all, left, right) {
+        series_of_panel.push(series("least squares", 0, vec![Mark::Line(line)]));
+    }
+    Panel {
+        title: title.into(),
+        x: Axis::linear(label, left.min(0.0), right),
+        y: Axis::linear("Runtime, s", low, high),
+        series: series_of_panel,
+    }
+}
+
+/// The line of least squares from `left` to `right`: its slope is r s_y / s_x.
+fn least_squares(points: &[(f64, f64)], left: f64, right: f64) -> Option<Vec<(f64, f64)>> {
+    let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let r = correlation::pearson(&x, &y, 0.95).ok()?.r.estimate;
+    let slope = r * summary::std(&y).ok()? / summary::std(&x).ok()?;
+    let (mean_x, mean_y) = (summary::mean(&x).ok()?, summary::mean(&y).ok()?);
+    let at = |x: f64| (x, mean_y + slope * (x - mean_x));
+    Some(vec![at(left), at(right)])
+}
+
+/// Slowdown against no injection by shape, at each mean; a panel an application.
+pub fn slowdowns(analysis: &Analysis) -> Option<Figure> {
+    let rows: Vec<&Runtime> = analysis
+        .runtimes
+        .iter()
+        .filter(|row| row.slowdown.is_some() && matches!(row.level, Level::Injected { .. }))
+        .collect();
+    let mut applications: Vec<&str> = rows.iter().map(|row| row.application.as_str()).collect();
+    applications.dedup();
+    applications.first()?;
+    Some(Figure {
+        id: "slowdowns".into(),
+        title: "Slowdown of applications by shape of the injected delays, at a fixed mean".into(),
+        caption: format!(
+            "Change of the runtime against no injection, with 95 % intervals over runs ({} runs a \
+             bar). Bars that stand together have delays of one mean; from left to right these vary \
+             more.",
+            n_of(rows.iter().map(|row| row.runs))
+        ),
+        panels: applications
+            .iter()
+            .map(|name| {
+                let rows: Vec<&Runtime> = rows
+                    .iter()
+                    .filter(|row| row.application == **name)
+                    .copied()
+                    .collect();
+                bars(name, &rows)
+            })
+            .collect(),
+        columns: 1,
+        panel_height: 290.0,
+    })
+}
+
+fn bars(title: &str, rows: &[&Runtime]) -> Panel {
+    let percent = |row: &Runtime| match row.level {
+        Level::Injected { percent, .. } => percent,
+        _ => 0,
+    };
+    let mut percents: Vec<u8> = rows.iter().map(|row| percent(row)).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    let names: Vec<String> = percents
+        .iter()
+        .map(|&of| {
+            let mean = rows
+                .iter()
+                .find(|row| percent(row) == of)
+                .and_then(|row| row.injected_ns);
+            match mean {
+                Some((mean, _)) => format!("{of} % ({} µs)", crate::words::short(mean / 1e3)),
+                None => format!("{of} %"),
+            }
+        })
+        .collect();
+    let change = |ratio: f64| 100.0 * (ratio - 1.0);
+    let width = 0.15;
+    let all: Vec<Series> = shapes()
+        .map(|(i, shape)| {
+            let left = (i as f64 - 2.5) * width;
+            let bars = rows.iter().filter_map(|row| {
+                let matching =
+                    matches!(row.level, Level::Injected { shape: of, .. } if of == shape);
+                let ratio = row.slowdown.filter(|_| matching)?.ratio;
+                let place = percents.iter().position(|&of| of == percent(row))? as f64;
+                Some(Bar {
+                    x: (place + left + 0.01, place + left + width - 0.01),
+                    base: 0.0,
+                    y: change(ratio.value),
+                    interval: ratio.interval().map(|(a, b)| (change(a), change(b))),
+                })
+            });
+            series(shape.name(), i, vec![Mark::Bars(bars.collect())])
+        })
+        .collect();
+    let (low, high) = range(
+        rows.iter()
+            .filter_map(|row| row.slowdown)
+            .flat_map(|slowdown| {
+                let (low, high) = slowdown
+                    .ratio
+                    .interval()
+                    .unwrap_or((slowdown.ratio.value, slowdown.ratio.value));
+                [change(low), change(high), change(slowdown.ratio.value)]
+            }),
+    );
+    Panel {
+        title: title.into(),
+        x: Axis::categories("Load imitated (mean delay)", &names),
+        y: Axis::linear("Change of runtime, %", low.min(0.0), high.max(0.0)),
+        series: all,
+    }
+}

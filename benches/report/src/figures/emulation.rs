@@ -1,0 +1,203 @@
+//! Injected against background: distribution functions, and means and medians by shape (the
+//! paper's figures 5 and 6).
+
+use jitterlab_experiment::level::{Level, Member};
+
+use super::{n_of, range, reach, series};
+use crate::analysis::Analysis;
+use crate::analysis::condition::Link;
+use crate::analysis::emulation::Emulation;
+use crate::analysis::pictures::RttPicture;
+use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
+
+/// The look of the background; the members follow.
+const BACKGROUND: usize = 0;
+
+fn style(shape: Member) -> usize {
+    match shape {
+        Member::Lognormal => 1,
+        Member::Uniform => 2,
+        Member::Scale75 => 3,
+        Member::Scale50 => 4,
+        Member::Scale25 => 5,
+    }
+}
+
+/// The loads at which there is something to compare.
+fn percents(analysis: &Analysis, link: &Link) -> Vec<u8> {
+    let rows = analysis.emulation.iter().filter(|row| row.link == *link);
+    let mut percents: Vec<u8> = rows.map(|row| row.percent).collect();
+    percents.dedup();
+    percents
+}
+
+/// Distribution functions of the RTT under load and with injection, a panel a load.
+pub fn distributions(analysis: &Analysis, link: &Link) -> Option<Figure> {
+    let percents = percents(analysis, link);
+    percents.first()?;
+    let pictures = |percent: u8| {
+        let of_link = analysis.rtt_pictures.iter().filter(|p| p.link == *link);
+        of_link.filter(move |picture| match picture.level {
+            Level::None => false,
+            Level::Load { percent: of } | Level::Injected { percent: of, .. } => of == percent,
+        })
+    };
+    let shown = percents.iter().flat_map(|&percent| pictures(percent));
+    Some(Figure {
+        id: format!("emulation-{}", link.id()),
+        title: format!("Distribution functions of the {link} under load and with injected delays"),
+        caption: format!(
+            "Share of round trips that took at most so long: {link} under each load (solid) and \
+             with the delays that imitate it ({} round trips a line, all runs together). \
+             Logarithmic.",
+            n_of(shown.map(|picture| picture.n))
+        ),
+        panels: percents
+            .iter()
+            .map(|&percent| functions(percent, &pictures(percent).collect::<Vec<_>>()))
+            .collect(),
+        columns: percents.len().min(2),
+        panel_height: 270.0,
+    })
+}
+
+fn functions(percent: u8, pictures: &[&RttPicture]) -> Panel {
+    let all = pictures
+        .iter()
+        .map(|picture| {
+            let (name, style) = match picture.level {
+                Level::Injected { shape, .. } => (shape.name(), style(shape)),
+                _ => ("load", BACKGROUND),
+            };
+            let quantiles = picture.quantiles.iter();
+            let steps = quantiles.map(|&(share, ns)| (ns / 1e3, share)).collect();
+            series(name, style, vec![Mark::Steps(steps)])
+        })
+        .collect();
+    let (low, high) = range(
+        pictures
+            .iter()
+            .flat_map(|picture| picture.quantiles.iter().map(|&(_, ns)| ns / 1e3)),
+    );
+    Panel {
+        title: format!("load {percent} %"),
+        x: Axis::log("RTT, µs", low, high),
+        y: Axis::linear("Share of round trips", 0.0, 1.0),
+        series: all,
+    }
+}
+
+/// Mean and median RTT by shape and load.
+pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
+    let rows: Vec<&Emulation> = analysis
+        .emulation
+        .iter()
+        .filter(|row| row.link == *link)
+        .collect();
+    rows.first()?;
+    let percents = percents(analysis, link);
+    let places: Vec<f64> = percents.iter().map(|&percent| percent.into()).collect();
+    let panel = |label: &str, all: Vec<Series>| {
+        let (low, high) = range(all.iter().flat_map(|series| {
+            series.marks.iter().flat_map(|mark| match mark {
+                Mark::Points(points) => reach(points).collect::<Vec<_>>(),
+                _ => Vec::new(),
+            })
+        }));
+        Panel {
+            title: String::new(),
+            x: Axis::linear_at("Load imitated, % of bandwidth", &places),
+            y: Axis::linear(label, low.min(0.0), high),
+            series: all,
+        }
+    };
+    let step = dodge(&places);
+    Some(Figure {
+        id: format!("shapes-{}", link.id()),
+        title: format!("Mean and median of the {link} under load and with injected delays"),
+        caption: format!(
+            "Mean with 95 % intervals over runs (left) and median (right) of the {link} under load \
+             and with the five distributions that imitate it ({} round trips a point). All five \
+             were made to have one mean; the median shows how they differ. Points of one load \
+             stand side by side only to be seen.",
+            n_of(
+                rows.iter()
+                    .flat_map(|row| [row.injected_n, row.background_n])
+            )
+        ),
+        panels: vec![
+            panel("Mean RTT, µs", means(&rows, step)),
+            panel("Median RTT, µs", medians(&rows, step)),
+        ],
+        columns: 2,
+        panel_height: 300.0,
+    })
+}
+
+/// How far points of one load stand from each other.
+fn dodge(places: &[f64]) -> f64 {
+    let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
+    let least = gaps.fold(f64::INFINITY, f64::min);
+    if least.is_finite() { least * 0.11 } else { 1.0 }
+}
+
+fn means(rows: &[&Emulation], step: f64) -> Vec<Series> {
+    by_shape(rows, step, |row, of_background| {
+        let estimate = if of_background {
+            row.background_mean_ns
+        } else {
+            row.injected_mean_ns
+        };
+        let estimate = estimate.scaled(1e-3);
+        (estimate.value, estimate.interval())
+    })
+}
+
+fn medians(rows: &[&Emulation], step: f64) -> Vec<Series> {
+    by_shape(rows, step, |row, of_background| {
+        let ns = if of_background {
+            row.background_median_ns
+        } else {
+            row.injected_median_ns
+        };
+        (ns / 1e3, None)
+    })
+}
+
+/// The background and each shape, side by side.
+fn by_shape(
+    rows: &[&Emulation],
+    step: f64,
+    figure: impl Fn(&Emulation, bool) -> (f64, Option<(f64, f64)>),
+) -> Vec<Series> {
+    let point = |row: &Emulation, place: f64, of_background| {
+        let (y, interval) = figure(row, of_background);
+        Point {
+            x: f64::from(row.percent) + step * place,
+            y,
+            interval,
+        }
+    };
+    let mut background: Vec<Point> = Vec::new();
+    for row in rows {
+        let next = point(row, -2.5, true);
+        if background.last().is_none_or(|last| last.x != next.x) {
+            background.push(next);
+        }
+    }
+    let mut all = vec![series("load", BACKGROUND, vec![Mark::Points(background)])];
+    for (i, shape) in Member::ALL.into_iter().enumerate() {
+        let of_shape = rows.iter().filter(|row| row.shape == shape);
+        let points = of_shape
+            .map(|row| point(row, i as f64 - 1.5, false))
+            .collect::<Vec<_>>();
+        if !points.is_empty() {
+            all.push(series(
+                shape.name(),
+                style(shape),
+                vec![Mark::Points(points)],
+            ));
+        }
+    }
+    all
+}

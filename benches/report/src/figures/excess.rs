@@ -1,0 +1,101 @@
+//! The excess RTT under load and what was fitted to it: after the paper's figure 4.
+
+use jitterlab_experiment::level::Member;
+use jitterlab_stats::distribution::Distribution;
+
+use super::{n_of, series};
+use crate::analysis::Analysis;
+use crate::analysis::condition::Link;
+use crate::analysis::fits::Injected;
+use crate::analysis::pictures::ExcessPicture;
+use crate::svg::{Axis, Bar, Figure, Mark, Panel, Series};
+
+/// Points of a curve.
+const POINTS: usize = 200;
+
+/// A histogram with the fitted curves for each load.
+pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
+    let pictures: Vec<&ExcessPicture> = analysis
+        .excess_pictures
+        .iter()
+        .filter(|picture| picture.link == *link)
+        .collect();
+    let beyond = pictures.iter().map(|picture| picture.beyond);
+    let most_beyond = beyond.max_by(f64::total_cmp)?;
+    Some(Figure {
+        id: format!("fits-{}", link.id()),
+        title: format!("Excess of the {link} under load, and the distributions fitted to it"),
+        caption: format!(
+            "Excess of the {link} over the median without load, what is negative taken as 0, at \
+             each load ({} round trips a panel, all runs together; at most {:.1} % lie to the \
+             right of a panel). Curves: densities of the lognormal distributions that are \
+             injected; upright: the mean, which all share and the “uniform” member always takes.",
+            n_of(pictures.iter().map(|picture| picture.n)),
+            100.0 * most_beyond
+        ),
+        panels: pictures
+            .iter()
+            .map(|picture| histogram(analysis, picture))
+            .collect(),
+        columns: pictures.len().min(2),
+        panel_height: 270.0,
+    })
+}
+
+fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
+    let bin_us = picture.bin_ns / 1e3;
+    let density = |share: f64| share / bin_us;
+    let bars = picture
+        .shares
+        .iter()
+        .enumerate()
+        .map(|(i, &share)| Bar {
+            x: (i as f64 * bin_us, (i + 1) as f64 * bin_us),
+            base: 0.0,
+            y: density(share),
+            interval: None,
+        })
+        .collect();
+    // What was held at 0 fills the first bin; the rest has to stay readable.
+    let highest = picture.shares.iter().skip(1).copied().fold(0.0, f64::max);
+    let top = density(
+        picture
+            .shares
+            .iter()
+            .copied()
+            .fold(0.0, f64::max)
+            .min(2.5 * highest),
+    );
+    let mut all = vec![series("measured", 5, vec![Mark::Bars(bars)])];
+    let tables = analysis.tables.iter().filter(|table| {
+        table.transport == picture.link.transport && table.percent == picture.percent
+    });
+    all.extend(tables.filter_map(|table| curve(table, picture.end_ns())));
+    Panel {
+        title: format!("load {} %", picture.percent),
+        x: Axis::linear_between("Excess RTT, µs", 0.0, picture.end_ns() / 1e3),
+        y: Axis::linear("Density, 1/µs", 0.0, top),
+        series: all,
+    }
+}
+
+/// The curves that are drawn: all five would hide the histogram.
+fn curve(table: &Injected, end_ns: f64) -> Option<Series> {
+    let style = match table.shape {
+        Member::Lognormal => 0,
+        Member::Uniform => 2,
+        Member::Scale25 => 1,
+        Member::Scale50 | Member::Scale75 => return None,
+    };
+    let mark = match table.distribution {
+        Distribution::Constant { value } => Mark::Upright(value / 1e3),
+        distribution => Mark::Line(
+            (0..=POINTS)
+                .map(|i| end_ns * i as f64 / POINTS as f64)
+                // A density in 1/ns, drawn in 1/µs.
+                .map(|ns| (ns / 1e3, distribution.density(ns) * 1e3))
+                .collect(),
+        ),
+    };
+    Some(series(table.shape.name(), style, vec![mark]))
+}

@@ -1,0 +1,162 @@
+//! Round trips under background load: the paper's figures 2 and 3, and the quantiles behind them.
+
+use jitterlab_experiment::level::Level;
+
+use super::{links, n_of, range, reach, series};
+use crate::analysis::Analysis;
+use crate::analysis::condition::Link;
+use crate::analysis::latency::Latency;
+use crate::analysis::pictures::RttPicture;
+use crate::svg::{Axis, Figure, Mark, Panel, Point};
+use crate::table::Estimate;
+
+/// The load of a level without injection in percent: none is 0.
+fn load(level: Level) -> Option<f64> {
+    match level {
+        Level::None => Some(0.0),
+        Level::Load { percent } => Some(percent.into()),
+        Level::Injected { .. } => None,
+    }
+}
+
+/// Mean and standard deviation of the RTT by load.
+pub fn moments(analysis: &Analysis) -> Option<Figure> {
+    let rows: Vec<&Latency> = analysis
+        .latency
+        .iter()
+        .filter(|row| load(row.level).is_some())
+        .collect();
+    rows.iter().find(|row| row.level != Level::None)?;
+    Some(Figure {
+        id: "load".into(),
+        title: "Mean and standard deviation of the RTT by background load".into(),
+        caption: format!(
+            "Mean (left) and standard deviation (right) of the RTT by background load, with 95 % \
+             intervals over runs ({} runs and {} round trips a point). No load stands at 0 %. Load \
+             is a continuous quantity, so points are joined.",
+            n_of(rows.iter().map(|row| row.runs)),
+            n_of(rows.iter().map(|row| row.n)),
+        ),
+        panels: vec![
+            moment(analysis, &rows, "Mean RTT, µs", |row| row.mean_ns),
+            moment(
+                analysis,
+                &rows,
+                "Standard deviation of the RTT, µs",
+                |row| row.std_ns,
+            ),
+        ],
+        columns: 2,
+        panel_height: 300.0,
+    })
+}
+
+fn moment(
+    analysis: &Analysis,
+    rows: &[&Latency],
+    label: &str,
+    figure: fn(&Latency) -> Estimate,
+) -> Panel {
+    let mut all = Vec::new();
+    let mut places = Vec::new();
+    for (i, link) in links(analysis).into_iter().enumerate() {
+        // Without load stands where load 0 would; where that was measured too, they would hide
+        // each other.
+        let has_zero = rows
+            .iter()
+            .any(|row| row.link == *link && row.level == (Level::Load { percent: 0 }));
+        let points: Vec<Point> = rows
+            .iter()
+            .filter(|row| row.link == *link && !(has_zero && row.level == Level::None))
+            .filter_map(|row| {
+                let estimate = figure(row).scaled(1e-3);
+                Some(Point {
+                    x: load(row.level)?,
+                    y: estimate.value,
+                    interval: estimate.interval(),
+                })
+            })
+            .collect();
+        places.extend(points.iter().map(|point| point.x));
+        let line = points.iter().map(|point| (point.x, point.y)).collect();
+        all.push(series(
+            &link.to_string(),
+            i,
+            vec![Mark::Line(line), Mark::Points(points)],
+        ));
+    }
+    let (low, high) = range(all.iter().flat_map(|series| &series.marks).flat_map(
+        |mark| match mark {
+            Mark::Points(points) => reach(points).collect::<Vec<_>>(),
+            _ => Vec::new(),
+        },
+    ));
+    places.sort_unstable_by(f64::total_cmp);
+    places.dedup();
+    Panel {
+        title: String::new(),
+        x: Axis::linear_at("Background load, % of bandwidth", &places),
+        y: Axis::linear(label, low.min(0.0), high),
+        series: all,
+    }
+}
+
+/// Quantiles of the RTT at each load, a panel a link.
+pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
+    let links = links(analysis);
+    let most = links
+        .iter()
+        .map(|link| of_link(analysis, link).len())
+        .max()?;
+    let all = || links.iter().flat_map(|link| of_link(analysis, link));
+    Some(Figure {
+        id: "quantiles".into(),
+        title: "Quantiles of the RTT by background load".into(),
+        caption: format!(
+            "The RTT at each background load: the box holds the middle half of all round trips, \
+             the stroke in it is the median, the whiskers reach from the 1st to the 99th \
+             percentile ({} round trips a box, all runs together). Logarithmic.",
+            n_of(all().map(|picture| picture.n))
+        ),
+        panels: links
+            .iter()
+            .map(|link| boxes(&link.to_string(), &of_link(analysis, link)))
+            .collect(),
+        columns: links.len().min(2),
+        panel_height: 100.0 + 30.0 * most as f64,
+    })
+}
+
+fn of_link<'a>(analysis: &'a Analysis, link: &Link) -> Vec<&'a RttPicture> {
+    let pictures = analysis.rtt_pictures.iter();
+    pictures
+        .filter(|picture| picture.link == *link && load(picture.level).is_some())
+        .collect()
+}
+
+fn boxes(title: &str, pictures: &[&RttPicture]) -> Panel {
+    let us = |picture: &RttPicture| picture.box_ns.map(|ns| ns / 1e3);
+    let (low, high) = range(pictures.iter().flat_map(|picture| us(picture)));
+    // The first stands at the top.
+    let names: Vec<String> = pictures
+        .iter()
+        .rev()
+        .map(|picture| picture.level.to_string())
+        .collect();
+    let marks = pictures
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(i, picture)| Mark::Box {
+            x: us(picture),
+            y: i as f64,
+            height: 0.56,
+        })
+        .collect();
+    Panel {
+        title: title.into(),
+        x: Axis::log("RTT, µs", low, high),
+        y: Axis::categories("", &names),
+        series: vec![series("", 1, marks)],
+    }
+}

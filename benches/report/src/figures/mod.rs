@@ -1,0 +1,107 @@
+//! The figures of the report, each made from the analysis; a module a kind of figure.
+
+mod applications;
+mod emulation;
+mod excess;
+mod load;
+
+use crate::analysis::Analysis;
+use crate::analysis::condition::Link;
+use crate::svg::{Figure, Mark, Point, Series, Style};
+
+/// Every figure that there is something to show in, by the part of the report that it belongs to.
+pub struct Figures {
+    /// Latency under load.
+    pub latency: Vec<Figure>,
+    /// Fits.
+    pub fits: Vec<Figure>,
+    /// Injected against background.
+    pub emulation: Vec<Figure>,
+    /// Applications.
+    pub applications: Vec<Figure>,
+    /// Correlations.
+    pub correlations: Vec<Figure>,
+}
+
+impl Figures {
+    /// Draws them.
+    pub fn of(analysis: &Analysis) -> Self {
+        let latency = [load::moments(analysis), load::quantiles(analysis)];
+        let mut fits: Vec<Figure> = Vec::new();
+        let mut emulated: Vec<Figure> = Vec::new();
+        for link in links(analysis) {
+            fits.extend(excess::histograms(analysis, link));
+            emulated.extend(emulation::distributions(analysis, link));
+            emulated.extend(emulation::centres(analysis, link));
+        }
+        Figures {
+            latency: latency.into_iter().flatten().collect(),
+            fits,
+            emulation: emulated,
+            applications: applications::slowdowns(analysis).into_iter().collect(),
+            correlations: applications::scatters(analysis).into_iter().collect(),
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Figure> {
+        [
+            &self.latency,
+            &self.fits,
+            &self.emulation,
+            &self.applications,
+            &self.correlations,
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+/// The links that were measured, in the order of the tables.
+fn links(analysis: &Analysis) -> Vec<&Link> {
+    let mut links: Vec<&Link> = Vec::new();
+    for row in &analysis.latency {
+        if !links.contains(&&row.link) {
+            links.push(&row.link);
+        }
+    }
+    links
+}
+
+/// A series of marks.
+fn series(name: &str, style: usize, marks: Vec<Mark>) -> Series {
+    Series {
+        name: name.into(),
+        style: Style(style),
+        marks,
+    }
+}
+
+/// Least and greatest of some numbers; infinite the wrong way round if there are none.
+fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    values
+        .into_iter()
+        .filter(|value| value.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        })
+}
+
+/// The places that points reach on the vertical axis, their intervals included.
+fn reach<'a>(points: impl IntoIterator<Item = &'a Point>) -> impl Iterator<Item = f64> {
+    points.into_iter().flat_map(|point| {
+        let (low, high) = point.interval.unwrap_or((point.y, point.y));
+        [low, point.y, high]
+    })
+}
+
+/// `n = 5`, or `n = 5 to 7`.
+fn n_of(counts: impl IntoIterator<Item = usize>) -> String {
+    let (low, high) = range(counts.into_iter().map(|n| n as f64));
+    let count = |n: f64| crate::words::count(n as u64);
+    if low == high {
+        format!("n = {}", count(low))
+    } else {
+        format!("n = {} to {}", count(low), count(high))
+    }
+}

@@ -1,0 +1,109 @@
+//! From a result folder to what the analysis is made from: the only place that knows the store.
+
+use std::path::Path;
+
+use jitterlab_experiment::environment::Environment;
+use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::store::{ResultFolder, StoreError};
+use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::units::DelayUnit;
+
+use crate::Error;
+use crate::analysis::fits::Injected;
+use crate::analysis::normality::Normality;
+use crate::analysis::{Analysis, Input};
+use crate::table::Row;
+
+/// A result folder and what was found in it.
+pub struct Analysed {
+    /// The folder.
+    pub folder: ResultFolder,
+    /// What was measured on.
+    pub environment: Environment,
+    /// The experiment file as it was frozen.
+    pub experiment_file: String,
+    /// What was found.
+    pub analysis: Analysis,
+}
+
+impl Analysed {
+    /// Opens a result folder and analyses it. Nothing is written.
+    ///
+    /// # Errors
+    /// The folder is none, a file of it is missing or broken, or no run of it was measured.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let folder = ResultFolder::open(path)?;
+        let environment = folder.environment()?;
+        let file = path.join("experiment.yaml");
+        let experiment_file = std::fs::read_to_string(&file).map_err(|source| {
+            Error::Store(StoreError::System {
+                action: "read",
+                path: file,
+                source,
+            })
+        })?;
+        let records: Vec<RunRecord> = folder.records().into_iter().cloned().collect();
+        let analysis = Analysis::of(Input {
+            records: &records,
+            tables: tables(&folder)?,
+            samples: &|record| Ok(folder.samples(record)?),
+        })?;
+        Ok(Analysed {
+            folder,
+            environment,
+            experiment_file,
+            analysis,
+        })
+    }
+
+    /// The findings in words, and the tables that answer the questions of the experiment, for a
+    /// terminal.
+    pub fn to_text(&self) -> String {
+        let summary = &self.analysis.summary;
+        let parts = [
+            &summary.applications,
+            &summary.correlations,
+            &summary.latency,
+            &summary.fits,
+            &summary.emulation,
+            &summary.injector,
+            &summary.normality,
+            &summary.gaps,
+        ];
+        let mut text = String::new();
+        for sentence in parts.into_iter().flatten() {
+            text.push_str(sentence);
+            text.push('\n');
+        }
+        for table in self.analysis.tables() {
+            // Long, and of interest only to who asks why a test was chosen: it is in the CSV.
+            if table.id != Normality::ID {
+                text.push('\n');
+                text.push_str(&table.to_text());
+            }
+        }
+        text
+    }
+}
+
+/// The tables that were injected, as they stand in the folder.
+fn tables(folder: &ResultFolder) -> Result<Vec<Injected>, Error> {
+    let mut tables = Vec::new();
+    for fit in folder.fits()? {
+        for member in fit.members {
+            let path = folder.path().join(&member.table);
+            let table = DistributionTable::load(&path, DelayUnit::Nanoseconds)?;
+            tables.push(Injected {
+                transport: fit.transport,
+                percent: fit.percent,
+                shape: member.shape,
+                distribution: member.distribution,
+                mean_ns: member.mean_ns,
+                std_ns: member.std_ns,
+                delays: table.sorted(),
+                distance: None,
+            });
+        }
+    }
+    Ok(tables)
+}

@@ -1,0 +1,197 @@
+//! What was measured, on what, and how to do it again.
+
+use jitterlab_experiment::environment::Node;
+use jitterlab_experiment::spec::Experiment;
+use maud::{Markup, html};
+
+use crate::folder::Analysed;
+use crate::words;
+
+/// The machines by name, each once.
+pub fn machines(analysed: &Analysed) -> Vec<String> {
+    let mut names: Vec<String> = analysed
+        .environment
+        .hosts
+        .values()
+        .map(|node| node.hostname.clone())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The section on factors, levels and machines.
+pub fn section(analysed: &Analysed) -> Markup {
+    html! {
+        section id="measured" {
+            h2 { "What was measured" }
+            (factors(analysed))
+            h3 { "On what" }
+            @for (names, node) in nodes(analysed) { (machine(&names, node)) }
+        }
+    }
+}
+
+/// Hosts of the experiment that are one machine, together.
+fn nodes(analysed: &Analysed) -> Vec<(Vec<String>, &Node)> {
+    let mut nodes: Vec<(Vec<String>, &Node)> = Vec::new();
+    for (name, node) in &analysed.environment.hosts {
+        match nodes
+            .iter_mut()
+            .find(|(_, known)| known.hostname == node.hostname)
+        {
+            Some((names, _)) => names.push(name.clone()),
+            None => nodes.push((vec![name.clone()], node)),
+        }
+    }
+    nodes
+}
+
+fn factors(analysed: &Analysed) -> Markup {
+    let experiment = analysed.folder.experiment();
+    let percent = |list: &[u8]| {
+        let items: Vec<String> = list.iter().map(u8::to_string).collect();
+        format!("{} %", words::list(&items))
+    };
+    let injected = experiment.levels.injected.as_ref();
+    html! {
+        div.scroll {
+            table {
+                tbody {
+                    (line("Repetitions", &format!(
+                        "{} blocks; each holds every run once, in an order drawn from seed {}",
+                        experiment.repetitions, experiment.seed
+                    )))
+                    @for sentence in suites(experiment) { (line("Suite", &sentence)) }
+                    (line("Level none", "nothing added"))
+                    @if let (false, Some(load)) = (experiment.levels.load.is_empty(), &experiment.load) {
+                        (line("Levels of load", &format!(
+                            "{} of the one-way bandwidth{}, {} messages of {} from {} to {}",
+                            percent(&experiment.levels.load),
+                            match analysed.environment.bandwidth {
+                                Some(bandwidth) => format!(" ({} MB/s)", words::short(bandwidth / 1e6)),
+                                None => String::new(),
+                            },
+                            load.transport.name().to_uppercase(), load.message, load.from, load.to
+                        )))
+                    }
+                    @if let Some(injected) = injected {
+                        (line("Levels injected", &format!(
+                            "what load of {} adds to the RTT over {}, as {}",
+                            percent(&injected.percent),
+                            injected.transport.name().to_uppercase(),
+                            words::list(&injected.shapes.iter().map(|shape| {
+                                format!("{} ({})", shape.name(), shape.description())
+                            }).collect::<Vec<_>>())
+                        )))
+                    }
+                    (line("Runs", &format!(
+                        "{} measured, {} failed",
+                        words::count(measured(analysed) as u64),
+                        analysed.analysis.failures.len()
+                    )))
+                }
+            }
+        }
+    }
+}
+
+fn measured(analysed: &Analysed) -> usize {
+    analysed.folder.records().len() - analysed.analysis.failures.len()
+}
+
+fn suites(experiment: &Experiment) -> Vec<String> {
+    let packet = experiment.suites.packet.iter().map(|case| {
+        let transports: Vec<String> = case
+            .transports
+            .iter()
+            .map(|transport| transport.name().to_uppercase())
+            .collect();
+        format!(
+            "packet, {}: {} messages over {} from {} to {}, {} after {} of warm-up that is \
+             discarded, waiting by {}",
+            case.name(),
+            case.size,
+            words::list(&transports),
+            case.from,
+            case.to,
+            case.duration,
+            case.warmup,
+            match case.wait.name() {
+                "poll" => "polling",
+                _ => "blocking",
+            }
+        )
+    });
+    let application = experiment.suites.application.iter().map(|case| {
+        let client = case.client.command.join(" ");
+        match &case.server {
+            Some(server) => format!(
+                "application, {}: {client} on {} (delayed), against {} on {}",
+                case.name,
+                case.client.on,
+                server.command.first().cloned().unwrap_or_default(),
+                server.on
+            ),
+            None => format!("application, {}: {client} on {}", case.name, case.client.on),
+        }
+    });
+    packet.chain(application).collect()
+}
+
+fn line(name: &str, text: &str) -> Markup {
+    html! { tr { th.name scope="row" { (name) } td.long { (text) } } }
+}
+
+fn machine(names: &[String], node: &Node) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                tbody {
+                    (line("Host", &format!("{} ({})", words::list(names), node.hostname)))
+                    (line("CPU", &format!(
+                        "{}, {} online{}", node.cpu, node.cpus,
+                        if node.virtual_machine { ", a virtual machine" } else { "" }
+                    )))
+                    (line("Memory", &format!(
+                        "{} GiB", words::short(node.memory as f64 / f64::from(1 << 30))
+                    )))
+                    (line("Kernel", &node.kernel))
+                    (line("System", &node.system))
+                    @for interface in &node.interfaces {
+                        (line(&format!("Interface {}", interface.name), &format!(
+                            "MTU {}{}{}", interface.mtu,
+                            interface.speed.map_or(String::new(), |speed| format!(", {speed} Mb/s")),
+                            interface.driver.as_ref().map_or(String::new(), |driver| format!(", driver {driver}"))
+                        )))
+                    }
+                    (line("jitterlab", &node.jitterlab))
+                }
+            }
+        }
+        details {
+            summary { "Settings of the system" }
+            div.scroll {
+                table {
+                    tbody { @for (name, value) in &node.settings { (line(name, value)) } }
+                }
+            }
+        }
+    }
+}
+
+/// The section on doing it again.
+pub fn reproduction(analysed: &Analysed) -> Markup {
+    html! {
+        section id="reproduce" {
+            h2 { "How to reproduce" }
+            p {
+                "Everything in this report is computed from the folder that it stands in: "
+                code { "jitterlab report DIR" } " makes it again, byte for byte. To measure again, \
+                save the experiment file below and run " code { "jitterlab run FILE" }
+                "; its seed gives the same order of runs and the same delays."
+            }
+            pre { code { (analysed.experiment_file) } }
+        }
+    }
+}

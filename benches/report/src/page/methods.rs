@@ -1,0 +1,100 @@
+//! How every figure was computed: definitions, tests, corrections, limits.
+
+use maud::{Markup, html};
+
+use crate::analysis::condition::{BOOTSTRAP, COMPARED, SEGMENTS};
+use crate::folder::Analysed;
+use crate::words;
+
+/// The section.
+pub fn section(analysed: &Analysed) -> Markup {
+    html! {
+        section id="methods" {
+            h2 { "Methods" }
+            dl {
+                @for (name, text) in notes(analysed) { dt { (name) } dd { (text) } }
+            }
+        }
+    }
+}
+
+fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
+    vec![
+        ("Round trips", "RTT is the time from sending a message to having its answer, one message at \
+            a time; every sample is kept. The next message is sent when the answer is there, so a \
+            slow round trip delays those after it: the figures are of a closed loop.".into()),
+        ("The clock", clock(analysed)),
+        ("Mean, standard deviation, skewness", "Arithmetic mean; standard deviation with divisor \
+            n − 1; adjusted Fisher-Pearson skewness (Joanes and Gill 1998).".into()),
+        ("Quantiles", "Linear interpolation between order statistics, type 7 of Hyndman and Fan \
+            (1996), of all samples of a condition together. A percentile is never averaged.".into()),
+        ("Intervals of means and standard deviations of RTT", format!(
+            "95 %. Repetitions are blocks: a two-stage bootstrap draws runs with replacement and, \
+             within each, {SEGMENTS} segments of consecutive samples ({} resamples, seed {}; Davison \
+             and Hinkley 1997, section 3.8; Künsch 1989). Because runs are few, its standard error \
+             is widened by √(R / (R − 1)) and multiplied by Student's t with R − 1 degrees of \
+             freedom, R being the number of runs, on logarithms.",
+            words::count(BOOTSTRAP.resamples as u64), BOOTSTRAP.seed
+        )),
+        ("Intervals and tests of runtimes", "One figure a run. A mean has the interval of Student's \
+            t. A ratio of means has Welch's t on the difference of logarithms, with variances by \
+            the delta method.".into()),
+        ("Normality", "Kolmogorov-Smirnov distance to the normal with the sample's own mean and \
+            standard deviation. The plain test is what the paper used; its p is not valid because \
+            the parameters were estimated. The Lilliefors test (Dallal and Wilkinson 1986) is. \
+            Runtimes are tested about the mean of their level, all levels together.".into()),
+        ("Excess and fits", "What is fitted is the excess: a round trip under load less the median \
+            round trip without. The three-parameter lognormal is fitted by maximum likelihood \
+            (Cohen 1951), uniform and constant likewise, compared by Akaike's criterion (1974). \
+            The five injected distributions are the paper's: the fitted lognormal; a constant, which \
+            it calls uniform; and lognormals with 25, 50 and 75 % of the scale and the shape that \
+            keeps the mean. One delay is added to each round trip, on the side that asks. A delay \
+            cannot be negative, so what is negative counts as 0.".into()),
+        ("Injected against background", format!(
+            "Two-sample Kolmogorov-Smirnov and Mann-Whitney tests, the latter with ties and Holm's \
+             correction over all comparisons; rank-biserial correlation (Kerby 2014) as the size of \
+             the effect; Hodges-Lehmann shift with the interval of the Mann-Whitney test; \
+             Wasserstein-1 distance. Of conditions with more than {} samples, so many evenly \
+             spaced order statistics are compared. These tests take samples as independent, which \
+             round trips that follow each other are not: their p values and the shift's interval \
+             are too small, and the ratio of means with its interval over runs is the comparison \
+             that respects repetitions.",
+            words::count(COMPARED as u64)
+        )),
+        ("Words for sizes", words::LIMITS.into()),
+        ("Correlations", "Pearson's r over all runs with injected delays, each run paired with mean \
+            and standard deviation of the table that was injected; intervals by Fisher's transform. \
+            r of mean and r of standard deviation share the runtimes, so they are compared with \
+            Steiger's test (1980, equation 14); the paper's Fisher z, which takes them for \
+            independent, stands beside it.".into()),
+        ("Significance", format!(
+            "Level {}. Where a table holds several tests of one question, p is corrected after Holm \
+             (1979) over its rows.",
+            words::ALPHA
+        )),
+    ]
+}
+
+fn clock(analysed: &Analysed) -> String {
+    let hosts: Vec<String> = analysed
+        .environment
+        .hosts
+        .iter()
+        .map(|(name, node)| {
+            format!(
+                "{name}: {}, {} ns a reading, steps of {} ns",
+                serde_json::to_value(node.clock)
+                    .ok()
+                    .and_then(|name| Some(name.as_str()?.to_string()))
+                    .unwrap_or_default(),
+                words::short(node.clock_read_ns),
+                words::short(node.clock_resolution_ns)
+            )
+        })
+        .collect();
+    format!(
+        "Times are read on the host that asks, so no two clocks have to agree. {}. A sample \
+         contains one reading of the clock.",
+        hosts.join("; ")
+    )
+}

@@ -1,0 +1,213 @@
+//! The report as one HTML page that needs nothing else.
+
+mod environment;
+mod methods;
+mod tables;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::figures::Figures;
+use crate::folder::Analysed;
+use crate::svg::Figure;
+use crate::table::Table;
+
+/// A part of the page: what it shows and the words, figures and tables that do.
+struct Section<'a> {
+    id: &'static str,
+    title: &'static str,
+    /// Why the reader should care, in a sentence or two.
+    question: &'static str,
+    findings: &'a [String],
+    figures: &'a [Figure],
+    /// The names of its tables.
+    tables: &'static [&'static str],
+}
+
+/// The page.
+pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String {
+    let summary = &analysed.analysis.summary;
+    let sections = [
+        Section {
+            id: "applications",
+            title: "Applications",
+            question: "How much longer does a program run when its messages are delayed, and does it \
+                matter how much the delays vary, if their mean stays the same?",
+            findings: &summary.applications,
+            figures: &figures.applications,
+            tables: &["fixed-mean", "runtimes"],
+        },
+        Section {
+            id: "correlations",
+            title: "Variation or mean?",
+            question: "The paper behind this experiment claims that runtime is more highly correlated \
+                with the standard deviation of latency than with its mean. A correlation depends on \
+                the levels chosen and is no cause; the comparison at a fixed mean above is the \
+                stronger evidence.",
+            findings: &summary.correlations,
+            figures: &figures.correlations,
+            tables: &["correlations"],
+        },
+        Section {
+            id: "latency",
+            title: "Latency under load",
+            question: "What does background traffic do to the round trip of a small message?",
+            findings: &summary.latency,
+            figures: &figures.latency,
+            tables: &["latency"],
+        },
+        Section {
+            id: "fits",
+            title: "Fitted distributions",
+            question: "Which distribution describes what load adds to a round trip? The delays that \
+                are injected are drawn from it.",
+            findings: &summary.fits,
+            figures: &figures.fits,
+            tables: &["fits", "tables"],
+        },
+        Section {
+            id: "emulation",
+            title: "Injected against background",
+            question: "Is the emulation good: do injected delays make round trips like those under \
+                the load that they imitate?",
+            findings: &summary.emulation,
+            figures: &figures.emulation,
+            tables: &["emulation"],
+        },
+        Section {
+            id: "injector",
+            title: "The injector",
+            question: "Were messages delayed by what was asked for?",
+            findings: &summary.injector,
+            figures: &[],
+            tables: &["injector"],
+        },
+        Section {
+            id: "normality",
+            title: "Tests for normality",
+            question: "Which statistics are valid depends on whether figures are normally \
+                distributed.",
+            findings: &summary.normality,
+            figures: &[],
+            tables: &["normality"],
+        },
+        Section {
+            id: "failures",
+            title: "Runs that failed",
+            question: "These runs were given up after all attempts; what they would have measured is \
+                missing.",
+            findings: &[],
+            figures: &[],
+            tables: &["failures"],
+        },
+    ];
+    let sections: Vec<(&Section, Vec<&Table>)> = sections
+        .iter()
+        .map(|section| {
+            let of_section = tables
+                .iter()
+                .filter(|table| section.tables.contains(&table.id));
+            (section, of_section.collect::<Vec<_>>())
+        })
+        .filter(|(section, tables)| !tables.is_empty() || !section.findings.is_empty())
+        .collect();
+    let name = &analysed.folder.experiment().name;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Latency variation: " (name) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    (heading(analysed))
+                    (findings(analysed))
+                    (contents(&sections))
+                    (environment::section(analysed))
+                    @for (section, tables) in &sections { (part(section, tables)) }
+                    (methods::section(analysed))
+                    (environment::reproduction(analysed))
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn heading(analysed: &Analysed) -> Markup {
+    let hosts: Vec<String> = environment::machines(analysed);
+    html! {
+        header {
+            h1 { "How latency variation slows programs" }
+            p.meta {
+                "Experiment " strong { (analysed.folder.experiment().name) }
+                ", started " (analysed.environment.started)
+                " on " (crate::words::list(&hosts))
+                " · jitterlab " (analysed.environment.jitterlab)
+            }
+        }
+    }
+}
+
+/// The answer first: what an operator takes away, then what limits it.
+fn findings(analysed: &Analysed) -> Markup {
+    let summary = &analysed.analysis.summary;
+    let first = [
+        &summary.applications,
+        &summary.correlations,
+        &summary.latency,
+        &summary.emulation,
+    ];
+    html! {
+        section.findings aria-label="Summary" {
+            @for sentence in first.into_iter().flatten() { p { (sentence) } }
+        }
+        @if !summary.gaps.is_empty() {
+            section.limits {
+                h3 { "What limits these findings" }
+                ul { @for gap in &summary.gaps { li { (gap) } } }
+            }
+        }
+    }
+}
+
+fn contents(sections: &[(&Section, Vec<&Table>)]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul {
+                li { a href="#measured" { "What was measured" } }
+                @for (section, _) in sections {
+                    li { a href={ "#" (section.id) } { (section.title) } }
+                }
+                li { a href="#methods" { "Methods" } }
+                li { a href="#reproduce" { "How to reproduce" } }
+            }
+        }
+    }
+}
+
+fn part(section: &Section, tables: &[&Table]) -> Markup {
+    html! {
+        section id=(section.id) {
+            h2 { (section.title) }
+            p { em { (section.question) } }
+            @for sentence in section.findings { p { (sentence) } }
+            @for drawing in section.figures { (figure(drawing)) }
+            @for table in tables { (tables::table(table)) }
+        }
+    }
+}
+
+fn figure(figure: &Figure) -> Markup {
+    html! {
+        figure {
+            (PreEscaped(figure.to_svg()))
+            figcaption {
+                (figure.caption) " "
+                a href={ (figure.id) ".svg" } { "SVG" }
+            }
+        }
+    }
+}
