@@ -1,6 +1,6 @@
 //! The other end of a measurement: a server of ours that is there, or one that is started for it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -58,6 +58,11 @@ impl Peer {
         Ok(Peer::Existing(address))
     }
 
+    /// Whether it was started here.
+    pub fn is_started(&self) -> bool {
+        matches!(self, Peer::Started(_))
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         match self {
@@ -92,7 +97,8 @@ fn start(ip: IpAddr, serve: &[String]) -> Result<Peer, Failure> {
             "--until-stdin-closes",
         ])
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     if std::env::var_os(environment::TABLE).is_some() {
         command.env_remove("LD_PRELOAD");
     }
@@ -104,15 +110,32 @@ fn start(ip: IpAddr, serve: &[String]) -> Result<Peer, Failure> {
             .read_line(&mut line)
             .map_err(Failure::run)?;
     }
-    let ready: Ready = serde_json::from_str(&line).map_err(|_| {
-        let _ = child.wait();
-        Failure::run("the server that was started for this measurement did not come up")
-    })?;
+    let mut stderr = child.stderr.take();
+    let Ok(ready) = serde_json::from_str::<Ready>(&line) else {
+        return Err(not_up(child, stderr));
+    };
+    if let Some(mut stderr) = stderr.take() {
+        std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr()));
+    }
     Ok(Peer::Started(Server {
         address: ready.listening,
         child,
         stdin,
     }))
+}
+
+/// What a server that did not come up says is the message, and its status ours.
+fn not_up(mut child: Child, stderr: Option<impl Read>) -> Failure {
+    let mut said = String::new();
+    if let Some(mut stderr) = stderr {
+        let _ = stderr.read_to_string(&mut said);
+    }
+    let why = said.trim().trim_start_matches("jitterlab: ");
+    let message = format!("the server for this measurement did not come up: {why}");
+    match child.wait().ok().and_then(|status| status.code()) {
+        Some(2) => Failure::input(message),
+        _ => Failure::run(message),
+    }
 }
 
 impl Drop for Server {
@@ -125,7 +148,7 @@ impl Drop for Server {
 /// Ends this process when its stdin does: whoever started it has gone.
 pub fn end_with_stdin() {
     std::thread::spawn(|| {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
 }

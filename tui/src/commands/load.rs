@@ -11,7 +11,7 @@ use jitterlab_packet::server::announce;
 use jitterlab_packet::transport::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::packet::pin;
+use super::packet::{check_server_cpu, pin, span};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::{self, Peer};
@@ -49,7 +49,7 @@ pub struct Run {
     #[arg(long)]
     to: Option<String>,
     /// For how long
-    #[arg(long, default_value = "10s")]
+    #[arg(long, default_value = "10s", value_parser = span)]
     duration: Nanos,
     /// Size of a message
     #[arg(long, default_value = "1400B")]
@@ -97,10 +97,13 @@ impl Run {
             serve.extend(["--cpu".into(), cpu.to_string()]);
         }
         let peer = Peer::new(self.to.as_deref(), PORT, &serve)?;
+        check_server_cpu(self.server_cpu, &peer)?;
         pin(self.cpu)?;
-        // Whoever stops the load is still told what it was.
+        // Whoever stops the load is still told what it was; who cannot wait for that says it twice.
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))
+                .map_err(Failure::run)?;
             signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
         }
         let produced = load.run(peer.address(), &stop).map_err(Failure::run)?;

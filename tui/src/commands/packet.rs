@@ -1,13 +1,15 @@
 //! `jitterlab packet`: the packet suite.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jitterlab_experiment::samples;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::transport::{Transport, Wait};
 use jitterlab_packet::{Error, server};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -58,16 +60,17 @@ pub struct Run {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 27))]
     iterations: Option<u64>,
     /// Time to measure for
-    #[arg(long)]
+    #[arg(long, value_parser = span)]
     duration: Option<Nanos>,
     /// Time to warm up for; what is measured in it is discarded [default: 200ms]
-    #[arg(long)]
+    #[arg(long, value_parser = at_most_a_day)]
     warmup: Option<Nanos>,
     /// Messages to warm up with
     #[arg(long)]
     warmup_iterations: Option<u64>,
-    /// A message without an answer after this time is lost
-    #[arg(long, default_value = "100ms")]
+    /// A message without an answer after this time is lost (over tcp it is waited for); after 20
+    /// times this time without any answer the run ends
+    #[arg(long, default_value = "100ms", value_parser = span)]
     timeout: Nanos,
     /// block: sleep until an answer comes; poll: hold the CPU and ask
     #[arg(long, default_value = "block")]
@@ -90,8 +93,8 @@ pub struct Run {
 
 impl Run {
     fn run(self) -> Result<Exit, Failure> {
-        if self.timeout.0 < 1_000 {
-            return Err(Failure::input("--timeout has to be at least 1us"));
+        if let Some(path) = &self.samples {
+            check_place(path)?;
         }
         let options = Rtt {
             transport: self.transport,
@@ -109,6 +112,7 @@ impl Run {
         };
         let Case::Rtt = self.case;
         let peer = Peer::new(self.to.as_deref(), PORT, &self.serve())?;
+        check_server_cpu(self.server_cpu, &peer)?;
         pin(self.cpu)?;
         let outcome = options.run(peer.address()).map_err(|error| match error {
             Error::Size { .. } => Failure::input(error),
@@ -148,11 +152,16 @@ impl Run {
 fn text(report: &Report) -> String {
     let rtt = &report.rtt_ns;
     let us = |ns: f64| format!("{:.3}", ns / 1e3);
+    let early = if report.memory_full {
+        "ended before its time: the memory for samples was full\n"
+    } else {
+        ""
+    };
     format!(
         "ping-pong over {}, {} B, {}: {} round trips, {} lost, {} reordered, {} duplicates\n\
          RTT in us: least {}, median {}, mean {}, std {}, 90 % {}, 99 % {}, 99.9 % {}, greatest {}\n\
          one-way (half the RTT), median: {} us\n\
-         clock: a reading takes {:.1} ns\n",
+         clock: a reading takes {:.1} ns\n{early}",
         report.transport,
         report.size,
         report.wait.name(),
@@ -208,16 +217,60 @@ impl Serve {
     }
 }
 
+/// A time that something may take.
+pub fn span(text: &str) -> Result<Nanos, String> {
+    match at_most_a_day(text)? {
+        Nanos(..1_000) => Err("the time has to be at least 1us".into()),
+        time => Ok(time),
+    }
+}
+
+fn at_most_a_day(text: &str) -> Result<Nanos, String> {
+    const DAY: Nanos = Nanos(24 * 3600 * 1_000_000_000);
+    let time: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    if time > DAY {
+        return Err("the time has to be at most 86400s, a day".into());
+    }
+    Ok(time)
+}
+
+/// What cannot be written is said before it is measured.
+fn check_place(path: &Path) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() && !path.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "cannot write samples {}: it has to be a file in a folder that is there",
+        path.display()
+    )))
+}
+
+/// Only a server that is started here can be kept on a CPU.
+pub fn check_server_cpu(cpu: Option<usize>, peer: &Peer) -> Result<(), Failure> {
+    if cpu.is_none() || peer.is_started() {
+        return Ok(());
+    }
+    Err(Failure::input(
+        "--server-cpu is for a server that is started here, but --to names one that is there: \
+         give that one --cpu",
+    ))
+}
+
 /// Keeps the calling thread on a CPU.
 pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     let Some(id) = cpu else {
         return Ok(());
     };
-    if core_affinity::set_for_current(core_affinity::CoreId { id }) {
-        Ok(())
-    } else {
-        Err(Failure::input(format!(
-            "cannot stay on CPU {id}: this machine has none of that number, or it is not allowed"
-        )))
-    }
+    let mut set = CpuSet::new();
+    set.set(id)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
+        .map_err(|error| {
+            Failure::input(format!(
+                "cannot stay on CPU {id}, which this machine has not or does not allow: {error}"
+            ))
+        })
 }

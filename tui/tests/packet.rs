@@ -1,0 +1,415 @@
+//! `jitterlab packet`, from outside.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::{Child, Stdio};
+use std::thread;
+
+use common::{Lab, text};
+use jitterlab_experiment::samples;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// A server that is ended with the test.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(lab: &Lab, arguments: &str) -> Self {
+        let mut child = lab
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.as_mut().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let ready: Value = serde_json::from_str(&line).unwrap();
+        let address = ready["listening"].as_str().unwrap().parse().unwrap();
+        Server { child, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const RUN: &str = "packet run --case rtt --iterations 50 --warmup-iterations 5 --timeout 2s";
+
+fn figure(value: &Value, name: &str) -> f64 {
+    value[name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name}: {value}"))
+}
+
+#[test]
+fn every_transport_and_way_to_wait_is_measured() {
+    let lab = Lab::new();
+    for transport in ["udp", "tcp"] {
+        for wait in ["block", "poll"] {
+            let run = format!("{RUN} --transport {transport} --wait {wait} --format json");
+            let report = lab.json(&format!("{run} --size 256 --cpu 0"));
+            let words = ["case", "transport", "wait"].map(|name| report[name].as_str().unwrap());
+            assert_eq!(words, ["rtt", transport, wait]);
+            let counts = ["size", "discarded", "lost", "reordered", "duplicates"]
+                .map(|name| report[name].as_u64().unwrap());
+            assert_eq!(counts, [256, 5, 0, 0, 0]);
+            assert_eq!(report["memory_full"], false);
+            assert_eq!(report["cpus"], serde_json::json!([0]));
+
+            let rtt = &report["rtt_ns"];
+            assert_eq!(rtt["n"], 50);
+            let order = ["min", "median", "p90", "p99", "p999", "max"].map(|q| figure(rtt, q));
+            assert!(order.is_sorted() && order[0] > 0.0, "{rtt}");
+            assert!(figure(rtt, "mean") >= order[0] && figure(rtt, "mean") <= order[5]);
+            assert!(figure(rtt, "std") >= 0.0);
+            assert_eq!(figure(&report, "one_way_median_ns"), order[1] / 2.0);
+            assert!(figure(&report, "clock_read_ns") > 0.0);
+            assert!(figure(&report, "clock_resolution_ns") > 0.0);
+            assert!(report["clock"].is_string());
+        }
+    }
+}
+
+#[test]
+fn people_are_told_in_microseconds_whether_it_is_a_round_trip() {
+    let lab = Lab::new();
+    let said = lab.done(&format!("{RUN} --transport udp"));
+    let start = "ping-pong over udp, 64 B, block: 50 round trips, 0 lost, 0 reordered, 0 duplicates\n\
+                 RTT in us: least ";
+    assert!(said.starts_with(start), "{said}");
+    assert!(
+        said.contains("\none-way (half the RTT), median: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn samples_are_kept_all_and_in_order() {
+    let lab = Lab::new();
+    let run = format!("{RUN} --transport tcp --format json --samples");
+    for name in ["s.csv", "s.parquet"] {
+        let report = lab.json(&format!("{run} {name}"));
+        let kept = samples::read(&lab.path(name)).unwrap();
+        assert_eq!(kept.len(), 50);
+        let rtt = &report["rtt_ns"];
+        let least = kept.iter().copied().fold(f64::INFINITY, f64::min);
+        let greatest = kept.iter().copied().fold(0.0, f64::max);
+        assert_eq!((least, greatest), (figure(rtt, "min"), figure(rtt, "max")));
+    }
+    let said = lab.read("s.csv");
+    let notes: Vec<&str> = said
+        .lines()
+        .take_while(|line| line.starts_with('#'))
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "# meaning: RTT, ns, in the order of measurement",
+            "# case: rtt",
+            "# transport: tcp",
+            "# size: 64"
+        ]
+    );
+}
+
+#[test]
+fn a_duration_is_measured_for() {
+    let lab = Lab::new();
+    let run = "packet run --case rtt --transport udp --warmup 1ms --duration 20ms --format json";
+    let report = lab.json(run);
+    let rtt = &report["rtt_ns"];
+    // What was measured, and no more than one round trip beyond, fits into the time.
+    let sum = figure(rtt, "mean") * figure(rtt, "n");
+    assert!(sum - figure(rtt, "max") < 20e6 && sum > 0.0, "{rtt}");
+    assert!(report["discarded"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_server_serves_many_clients_until_it_is_ended() {
+    let lab = Lab::new();
+    for transport in ["udp", "tcp"] {
+        let serve = format!("packet serve --transport {transport} --bind 127.0.0.1:0");
+        for signal in [Signal::SIGTERM, Signal::SIGINT] {
+            let mut server = Server::start(&lab, &serve);
+            for wait in ["block", "poll"] {
+                let to = server.address;
+                lab.done(&format!(
+                    "{RUN} --transport {transport} --wait {wait} --to {to}"
+                ));
+            }
+            kill(Pid::from_raw(server.child.id() as i32), signal).unwrap();
+            server.child.wait().unwrap();
+        }
+        let mut server = Server::start(&lab, &format!("{serve} --until-stdin-closes"));
+        drop(server.child.stdin.take());
+        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_loopback_host_without_a_port_is_served_here() {
+    let lab = Lab::new();
+    for to in ["127.0.0.1", "127.0.0.2", "localhost"] {
+        lab.done(&format!("{RUN} --transport udp --to {to} --server-cpu 0"));
+    }
+}
+
+/// Fails with exit status 3, nothing on stdout, no file, and one line of message.
+fn fails(lab: &Lab, arguments: &str) -> String {
+    let output = lab.run(arguments);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{arguments}: {stderr}");
+    assert_eq!(text(&output.stdout), "", "{arguments}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(!lab.path("s.csv").exists());
+    stderr
+}
+
+#[test]
+fn nobody_there_is_said_with_what_to_start() {
+    let lab = Lab::new();
+    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let to = free.local_addr().unwrap();
+    drop(free);
+    for transport in ["udp", "tcp"] {
+        let said = fails(
+            &lab,
+            &format!("{RUN} --transport {transport} --to {to} --samples s.csv"),
+        );
+        let hint = format!("start `jitterlab packet serve --transport {transport} --bind {to}`");
+        assert!(said.contains(&hint), "{said}");
+    }
+}
+
+/// An echo over UDP that loses every message whose number `lose` picks. The first words of a
+/// client are always answered.
+fn lossy_echo(lose: impl Fn(u32) -> bool + Send + 'static) -> SocketAddr {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        for number in 0.. {
+            let (length, client) = socket.recv_from(&mut buffer).unwrap();
+            if number == 0 || !lose(number) {
+                socket.send_to(&buffer[..length], client).unwrap();
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn losses_are_counted_and_are_no_samples() {
+    let lab = Lab::new();
+    // The five of the warm-up come first.
+    let to = lossy_echo(|number| [10, 20, 30].contains(&number));
+    let run = "packet run --case rtt --iterations 50 --warmup-iterations 5 --timeout 200ms";
+    let report = lab.json(&format!(
+        "{run} --transport udp --to {to} --format json --samples s.csv"
+    ));
+    let [lost, reordered] = ["lost", "reordered"].map(|name| report[name].as_u64().unwrap());
+    let n = report["rtt_ns"]["n"].as_u64().unwrap();
+    // An answer that this machine was late with is counted, too.
+    assert!(lost >= 3 && n + lost + reordered == 50, "{report}");
+    assert_eq!(samples::read(&lab.path("s.csv")).unwrap().len() as u64, n);
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_run() {
+    let lab = Lab::new();
+    let to = lossy_echo(|number| number > 100);
+    let run = "packet run --case rtt --transport udp --duration 1000s --timeout 5ms";
+    let said = fails(&lab, &format!("{run} --to {to} --samples s.csv"));
+    assert!(
+        said.starts_with("jitterlab: the peer has been silent for 100ms, after "),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_run() {
+    let lab = Lab::new();
+    let mut server = Server::start(&lab, "packet serve --transport tcp --bind 127.0.0.1:0");
+    let run = "packet run --case rtt --transport tcp --duration 1000s";
+    let mut client = lab
+        .command(&format!("{run} --to {} --samples s.csv", server.address))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The client is there when the server has taken its connection.
+    let served = format!("/proc/{}/fd", server.child.id());
+    while sockets(&served) < 2 {
+        thread::yield_now();
+    }
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    assert_eq!(client.wait().unwrap().code(), Some(3));
+    let mut said = String::new();
+    client.stderr.unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(!lab.path("s.csv").exists());
+}
+
+fn sockets(folder: &str) -> usize {
+    let links = std::fs::read_dir(folder).unwrap();
+    links
+        .filter_map(|link| std::fs::read_link(link.ok()?.path()).ok())
+        .filter(|target| target.to_string_lossy().starts_with("socket:"))
+        .count()
+}
+
+/// Options after `packet run --case rtt --transport udp --samples s.csv`, and what is said.
+const WRONG: [(&str, &str); 22] = [
+    (
+        "--size 0",
+        "udp carries messages of 8 to 65507 bytes in this case, not 0",
+    ),
+    (
+        "--size 7",
+        "udp carries messages of 8 to 65507 bytes in this case, not 7",
+    ),
+    (
+        "--size 64KiB",
+        "udp carries messages of 8 to 65507 bytes in this case, not 65536",
+    ),
+    (
+        "--size big",
+        "error: invalid value 'big' for '--size <SIZE>': `big` is not a size: a number of bytes, \
+         or a number and one of B, KiB, MiB, GiB",
+    ),
+    (
+        "--iterations 0",
+        "error: invalid value '0' for '--iterations <ITERATIONS>': 0 is not in 1..=134217728",
+    ),
+    (
+        "--iterations 1000000000",
+        "error: invalid value '1000000000' for '--iterations <ITERATIONS>': 1000000000 is not in \
+         1..=134217728",
+    ),
+    (
+        "--iterations 1 --duration 1s",
+        "error: the argument '--iterations <ITERATIONS>' cannot be used with '--duration \
+         <DURATION>'",
+    ),
+    (
+        "--warmup 1s --warmup-iterations 1",
+        "error: the argument '--warmup <WARMUP>' cannot be used with '--warmup-iterations \
+         <WARMUP_ITERATIONS>'",
+    ),
+    (
+        "--duration 10",
+        "error: invalid value '10' for '--duration <DURATION>': `10` is not a duration: a number \
+         and one of ns, us, ms, s, as in `250us`",
+    ),
+    (
+        "--duration 0s",
+        "error: invalid value '0s' for '--duration <DURATION>': the time has to be at least 1us",
+    ),
+    (
+        "--duration 86401s",
+        "error: invalid value '86401s' for '--duration <DURATION>': the time has to be at most \
+         86400s, a day",
+    ),
+    (
+        "--warmup 86401s",
+        "error: invalid value '86401s' for '--warmup <WARMUP>': the time has to be at most \
+         86400s, a day",
+    ),
+    (
+        "--timeout 0ns",
+        "error: invalid value '0ns' for '--timeout <TIMEOUT>': the time has to be at least 1us",
+    ),
+    ("--timeout -1s", "error: unexpected argument '-1' found"),
+    (
+        "--wait sleep",
+        "error: invalid value 'sleep' for '--wait <WAIT>': `sleep` is not a way to wait: block or \
+         poll",
+    ),
+    (
+        "--to 127.0.0.1:99999",
+        "127.0.0.1:99999 is not a host or HOST:PORT that can be resolved",
+    ),
+    (
+        "--to no.such.host.invalid",
+        "no.such.host.invalid is not a host or HOST:PORT that can be resolved",
+    ),
+    (
+        "--cpu 4096",
+        "cannot stay on CPU 4096, which this machine has not or does not allow: EINVAL: Invalid argument",
+    ),
+    (
+        "--server-cpu 1000",
+        "the server for this measurement did not come up: cannot stay on CPU 1000, which this \
+         machine has not or does not allow: EINVAL: Invalid argument",
+    ),
+    (
+        "--server-cpu 0 --to 127.0.0.1:1",
+        "--server-cpu is for a server that is started here, but --to names one that is there: \
+         give that one --cpu",
+    ),
+    (
+        "--format xml",
+        "error: invalid value 'xml' for '--format <FORMAT>'",
+    ),
+    ("--verbs", "error: unexpected argument '--verbs' found"),
+];
+
+#[test]
+fn wrong_options_are_refused() {
+    let lab = Lab::new();
+    for (options, message) in WRONG {
+        let run = "packet run --case rtt --transport udp --samples s.csv";
+        lab.refuses(&format!("{run} {options}"), message);
+    }
+    lab.refuses(
+        "packet run --case rtt --transport tcp --size 0",
+        "tcp carries messages of 1 to 16777216 bytes in this case, not 0",
+    );
+    lab.refuses(
+        "packet run --case rtt --transport sctp",
+        "error: invalid value 'sctp' for '--transport <TRANSPORT>': `sctp` is not a transport: \
+         udp or tcp",
+    );
+    lab.refuses(
+        "packet run --case flood --transport udp",
+        "error: invalid value 'flood' for '--case <CASE>'",
+    );
+    for path in ["no/s.csv", "."] {
+        lab.refuses(
+            &format!("packet run --case rtt --transport udp --samples {path}"),
+            &format!("cannot write samples {path}: it has to be a file in a folder that is there"),
+        );
+    }
+}
+
+#[test]
+fn wrong_options_of_a_server_are_refused() {
+    let lab = Lab::new();
+    lab.refuses(
+        "packet serve --transport udp --bind localhost",
+        "error: invalid value 'localhost' for '--bind <BIND>': invalid socket address syntax",
+    );
+    lab.refuses(
+        "packet serve --transport udp --bind 127.0.0.1:0 --cpu 4096",
+        "cannot stay on CPU 4096, which this machine has not or does not allow: EINVAL: Invalid argument",
+    );
+    // Taken already.
+    let server = Server::start(&lab, "packet serve --transport tcp --bind 127.0.0.1:0");
+    let said = fails(
+        &lab,
+        &format!("packet serve --transport tcp --bind {}", server.address),
+    );
+    let start = format!("jitterlab: cannot listen on {}: ", server.address);
+    assert!(said.starts_with(&start), "{said}");
+}
