@@ -2,8 +2,8 @@
 //! shapes they are made from, generators and seeds, the clock that a delay is measured with, and
 //! the control page through which a running, injected program is observed and changed.
 //!
-//! `unsafe` is confined to [`clock`] (reading the time-stamp counter) and [`control`] (a page of
-//! memory shared between processes).
+//! `unsafe` is confined to [`clock`] (reading the time-stamp counter), [`control`] (a page of
+//! memory shared between processes) and [`trace`] (two calls that have no safe form).
 
 #![deny(unsafe_code)]
 
@@ -20,4 +20,5 @@ pub mod picture;
 pub mod seed;
 pub mod shape;
 pub mod table;
+pub mod trace;
 pub mod units;

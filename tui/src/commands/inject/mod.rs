@@ -1,5 +1,6 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
+mod doctor;
 mod pages;
 mod run;
 mod set;
@@ -16,6 +17,11 @@ pub enum Command {
     Status(status::Status),
     /// Change the injection of a running program
     Set(set::Set),
+    /// Run a program and say which hooks its sends pass through, and what bypasses them
+    Doctor(doctor::Doctor),
+    /// As `run`, for a tracer (started by `jitterlab inject doctor`)
+    #[command(hide = true)]
+    Traced(run::Run),
 }
 
 /// Does it.
@@ -24,5 +30,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Run(options) => options.run(),
         Command::Status(options) => options.run(),
         Command::Set(options) => options.run(),
+        Command::Doctor(options) => options.run(),
+        Command::Traced(options) => doctor::traced(options),
     }
 }

@@ -100,7 +100,7 @@ fn preload(library: &Path) -> OsString {
 const LIBRARY: &str = "libjitterlab_preload.so";
 
 /// The library: beside this program, or where a package puts it.
-fn library() -> Result<PathBuf, Failure> {
+pub(super) fn library() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe().map_err(Failure::run)?;
     let beside = program.parent().unwrap_or(Path::new("/"));
     let places = [

@@ -1,0 +1,187 @@
+//! What an executable file says of itself.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, elf};
+use serde::Serialize;
+
+#[cfg(target_arch = "x86_64")]
+use super::calls::Call;
+
+/// Whether and how the dynamic linker takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Linkage {
+    /// A 64-bit program for this machine that the dynamic linker starts.
+    Dynamic,
+    /// Without the dynamic linker.
+    Static,
+    /// For another kind of processor or word, 32-bit programs above all.
+    Foreign,
+    /// A script: its interpreter is what runs.
+    Script,
+    /// None of these.
+    Unknown,
+}
+
+/// What is worth knowing of an executable before it runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Executable {
+    pub path: PathBuf,
+    pub linkage: Linkage,
+    /// Functions that it imports and that may send past the hooks.
+    pub imports: Vec<String>,
+    /// Instructions that make a system call, in the program's own code.
+    pub system_calls: usize,
+    /// Made by the Go toolchain, whose programs make their system calls themselves.
+    pub go: bool,
+}
+
+impl Executable {
+    /// Looks at the file at `path`; one that cannot be read or understood is [`Linkage::Unknown`].
+    pub fn look(path: &Path) -> Self {
+        let mut executable = Executable {
+            path: path.into(),
+            linkage: Linkage::Unknown,
+            imports: Vec::new(),
+            system_calls: 0,
+            go: false,
+        };
+        let Ok(data) = fs::read(path) else {
+            return executable;
+        };
+        if data.starts_with(b"#!") {
+            executable.linkage = Linkage::Script;
+            return executable;
+        }
+        executable.linkage = linkage(&data);
+        if let Ok(file) = object::File::parse(&*data) {
+            executable.imports = file
+                .dynamic_symbols()
+                .filter(|symbol| symbol.is_undefined())
+                .filter_map(|symbol| Some(symbol.name().ok()?.to_string()))
+                .filter(|name| past_hooks(name))
+                .collect();
+            executable.imports.sort();
+            executable.system_calls = file
+                .sections()
+                .filter(|section| section.kind() == SectionKind::Text)
+                .filter_map(|section| section.data().ok())
+                .map(system_calls)
+                .sum();
+            executable.go = file.section_by_name(".note.go.buildid").is_some();
+        }
+        executable
+    }
+}
+
+/// Whether an imported function of this name may send past the hooks.
+fn past_hooks(name: &str) -> bool {
+    ["syscall", "mlx5dv_init_obj"].contains(&name) || name.starts_with("io_uring_")
+}
+
+fn linkage(data: &[u8]) -> Linkage {
+    if !data.starts_with(&elf::ELFMAG) {
+        return Linkage::Unknown;
+    }
+    let own = if cfg!(target_arch = "aarch64") {
+        elf::EM_AARCH64
+    } else {
+        elf::EM_X86_64
+    };
+    let Ok(header) = elf::FileHeader64::<Endianness>::parse(data) else {
+        return Linkage::Foreign;
+    };
+    let Ok(endian) = header.endian() else {
+        return Linkage::Unknown;
+    };
+    if header.e_machine(endian) != own {
+        return Linkage::Foreign;
+    }
+    let Ok(segments) = header.program_headers(endian, data) else {
+        return Linkage::Unknown;
+    };
+    let interpreted = segments
+        .iter()
+        .any(|segment| segment.p_type(endian) == elf::PT_INTERP);
+    if interpreted {
+        Linkage::Dynamic
+    } else {
+        Linkage::Static
+    }
+}
+
+/// Counts the `syscall` instructions before which the number of a call that sends, or submits, was
+/// the last to be put into eax: bytes that look so by chance are rare.
+#[cfg(target_arch = "x86_64")]
+fn system_calls(text: &[u8]) -> usize {
+    const NEAR: usize = 32;
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
+    let number_before = |at: usize| {
+        text[at.saturating_sub(NEAR)..at]
+            .windows(5)
+            .rev()
+            .find_map(|bytes| match *bytes {
+                // mov eax, NUMBER
+                [0xb8, low, high, 0, 0] => Some(i64::from(u16::from_le_bytes([low, high]))),
+                _ => None,
+            })
+    };
+    text.windows(2)
+        .enumerate()
+        .filter(|(_, bytes)| *bytes == SYSCALL)
+        .filter_map(|(at, _)| number_before(at))
+        .filter(|&number| Call::of(number).is_some())
+        .count()
+}
+
+/// Elsewhere instructions are not looked for.
+#[cfg(not(target_arch = "x86_64"))]
+fn system_calls(_text: &[u8]) -> usize {
+    0
+}
+
+/// The file that the system would run for a command.
+pub fn find(program: &Path) -> Option<PathBuf> {
+    let runs = |path: &Path| {
+        fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    if program.as_os_str().to_string_lossy().contains('/') {
+        return runs(program).then(|| program.to_path_buf());
+    }
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| runs(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_program_is_unknown() {
+        for data in [&b""[..], b"\x7fELF", b"\x7fELF\x02\x01\x01", b"text"] {
+            assert!(matches!(linkage(data), Linkage::Unknown | Linkage::Foreign));
+        }
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(Executable::look(&own).linkage, Linkage::Dynamic);
+        assert_eq!(find(&own), Some(own));
+        assert_eq!(find(Path::new("/")), None);
+        assert!(find(Path::new("sh")).is_some());
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn only_system_calls_that_send_are_counted() {
+        // mov eax, 44 (sendto); syscall, and mov eax, 60 (exit); syscall.
+        let sendto = [0xb8, 44, 0, 0, 0, 0x0f, 0x05];
+        let exit = [0xb8, 60, 0, 0, 0, 0x0f, 0x05];
+        assert_eq!(system_calls(&sendto), 1);
+        assert_eq!(system_calls(&exit), 0);
+        assert_eq!(system_calls(&[sendto, exit].concat()), 1);
+        assert_eq!(system_calls(&[0x0f, 0x05]), 0);
+    }
+}

@@ -1,0 +1,243 @@
+//! `jitterlab inject doctor`, on programs that send in known ways.
+//!
+//! The doctor reads the registers of x86-64.
+#![cfg(target_arch = "x86_64")]
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use common::{Lab, build_library, text};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// The programs: name, source, options of the compiler.
+const PROGRAMS: [(&str, &str, &[&str]); 5] = [
+    ("sends", "sends.c", &["-pthread"]),
+    ("sends-static", "sends.c", &["-pthread", "-static"]),
+    ("sends-privileged", "sends.c", &["-pthread"]),
+    (
+        "libibverbs.so.1",
+        "verbs.c",
+        &["-DLIBRARY", "-shared", "-fPIC"],
+    ),
+    (
+        "verbs",
+        "verbs.c",
+        &["-L.", "-l:libibverbs.so.1", "-Wl,-rpath,$ORIGIN"],
+    ),
+];
+
+/// The folder with the programs. They are made once, before any test starts a process: a program
+/// cannot be started while another process has it open to write.
+fn programs() -> &'static Path {
+    static MADE: LazyLock<PathBuf> = LazyLock::new(|| {
+        build_library();
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doctor");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, source, options) in PROGRAMS {
+            let source = format!("{}/tests/fixtures/{source}", env!("CARGO_MANIFEST_DIR"));
+            let mut cc = Command::new("cc");
+            cc.args(["-O1", "-Wall", &source, "-o", name]).args(options);
+            assert!(cc.current_dir(&folder).status().unwrap().success());
+        }
+        let script = "#!/bin/sh\n./sends hooked\n./sends-static hooked\n";
+        std::fs::write(folder.join("script"), script).unwrap();
+        let executable = PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.join("script"), executable).unwrap();
+        folder
+    });
+    &MADE
+}
+
+fn run(options: &str, program: &str) -> Output {
+    let folder = programs();
+    let mut doctor = Lab::new().command(&format!("inject doctor {options} -- {program}"));
+    doctor.current_dir(folder).output().unwrap()
+}
+
+/// Exit status and report.
+fn doctor(program: &str) -> (i32, Value) {
+    let output = run("--format json", program);
+    let report = serde_json::from_slice(&output.stdout);
+    let report = report.unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+    (output.status.code().unwrap(), report)
+}
+
+/// The call, hooked and seen by the kernel, and bypassed, of every row.
+fn rows(report: &Value) -> Vec<(&str, u64, Option<u64>, u64)> {
+    let rows = report["rows"].as_array().unwrap();
+    rows.iter()
+        .map(|row| {
+            let count = |name| row[name].as_u64();
+            (
+                row["call"].as_str().unwrap(),
+                count("hooked").unwrap(),
+                count("kernel"),
+                count("bypassed").unwrap(),
+            )
+        })
+        .collect()
+}
+
+fn kinds(findings: &Value) -> Vec<&str> {
+    let findings = findings.as_array().unwrap();
+    findings
+        .iter()
+        .map(|finding| finding["kind"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn every_hooked_function_passes() {
+    let (status, report) = doctor("./sends hooked locally");
+    assert_eq!(
+        rows(&report),
+        [
+            ("sendto", 6, Some(6), 0),
+            ("sendmsg", 3, Some(3), 0),
+            ("sendmmsg", 3, Some(3), 0),
+            ("write", 3, Some(3), 0),
+            ("writev", 3, Some(3), 0),
+        ]
+    );
+    assert_eq!((status, &report["sound"]), (0, &json!(true)), "{report}");
+    assert_eq!(report["bypasses"], json!([]));
+    // What it could have done is in its file.
+    assert_eq!(kinds(&report["may_bypass"]), ["own-system-calls"; 2]);
+    assert_eq!(report["file"]["imports"], json!(["syscall"]));
+    assert_eq!(report["file"]["system_calls"], 1);
+}
+
+#[test]
+fn each_way_past_the_hooks_is_found() {
+    for (way, call, kind) in [
+        ("syscall", "sendto", "c-library"),
+        ("instruction", "sendto", "own-system-calls"),
+        ("stdio", "write", "c-library"),
+        ("sendfile", "sendfile", "no-hook"),
+    ] {
+        let (status, report) = doctor(&format!("./sends {way}"));
+        assert_eq!(status, 1, "{way}");
+        assert_eq!(rows(&report), [(call, 0, Some(3), 3)], "{way}");
+        assert_eq!(kinds(&report["bypasses"]), [kind], "{way}");
+        let conclusion = report["conclusion"].as_str().unwrap();
+        assert!(
+            conclusion.starts_with("no send passes a hook"),
+            "{conclusion}"
+        );
+    }
+}
+
+#[test]
+fn a_ring_is_found() {
+    let (status, report) = doctor("./sends ring");
+    if report["ended"] == json!({"exit-status": 77}) {
+        eprintln!("io_uring is forbidden on this machine");
+        return;
+    }
+    assert_eq!(status, 1);
+    assert_eq!(rows(&report), [("io_uring_enter", 0, Some(3), 3)]);
+    assert_eq!(kinds(&report["bypasses"]), ["io-uring"]);
+}
+
+#[test]
+fn threads_children_and_violent_ends_are_counted() {
+    let (status, report) = doctor("./sends threads children hooked killed");
+    assert_eq!(report["ended"], json!({"signal": 9}));
+    assert_eq!(rows(&report)[0], ("sendto", 12, Some(12), 0));
+    assert_eq!(status, 0, "{report}");
+}
+
+#[test]
+fn programs_without_the_library_are_named() {
+    let (status, report) = doctor("./sends-static hooked");
+    assert_eq!((status, kinds(&report["bypasses"])), (1, vec!["static"]));
+    assert_eq!(rows(&report)[0], ("sendto", 0, Some(6), 6));
+    assert_eq!(report["file"]["linkage"], "static");
+
+    let (status, report) = doctor("env -u LD_PRELOAD ./sends hooked");
+    assert_eq!(
+        (status, kinds(&report["bypasses"])),
+        (1, vec!["not-preloaded"])
+    );
+
+    // A script's children are followed: one passes, one does not.
+    let (status, report) = doctor("./script");
+    assert_eq!((status, kinds(&report["bypasses"])), (1, vec!["static"]));
+    assert_eq!(rows(&report)[0], ("sendto", 6, Some(12), 6));
+    assert_eq!(report["file"]["linkage"], "script");
+}
+
+#[test]
+fn set_user_id_programs_are_named() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("only root can make a program that belongs to another user");
+        return;
+    }
+    let program = programs().join("sends-privileged");
+    std::os::unix::fs::chown(&program, Some(65_534), None).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
+    let (status, report) = doctor("./sends-privileged hooked");
+    assert_eq!(
+        (status, kinds(&report["bypasses"])),
+        (1, vec!["privileged"])
+    );
+}
+
+#[test]
+fn posts_through_verbs_are_counted() {
+    let (status, report) = doctor("./verbs");
+    assert_eq!(report["ended"], json!({"exit-status": 0}));
+    assert_eq!(rows(&report), [("ibv_post_send", 3, None, 0)]);
+    assert_eq!(status, 0, "{report}");
+}
+
+#[test]
+fn silence_is_not_taken_for_a_measurement() {
+    let (status, report) = doctor("true");
+    assert_eq!((status, rows(&report)), (1, vec![]));
+    let conclusion = report["conclusion"].as_str().unwrap();
+    assert!(conclusion.starts_with("nothing was sent"), "{conclusion}");
+}
+
+#[test]
+fn people_are_told_in_sentences() {
+    let folder = std::fs::canonicalize(programs()).unwrap();
+    let output = run("", "./sends hooked syscall instruction sendfile");
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stdout).replace(folder.to_str().unwrap(), "LAB");
+    assert_snapshot!("doctor", told);
+}
+
+#[test]
+fn what_the_program_prints_is_kept_apart() {
+    let output = run("--format json", "echo hello");
+    assert_eq!(text(&output.stderr), "hello\n");
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok());
+}
+
+#[test]
+fn wrong_programs_are_refused() {
+    let lab = Lab::new();
+    lab.write("data", "not a program");
+    for (arguments, message) in [
+        (
+            "",
+            "error: the following required arguments were not provided:",
+        ),
+        ("-- none", "none is not a program that can be run"),
+        ("-- ./none", "./none is not a program that can be run"),
+        ("-- ./data", "./data is not a program that can be run"),
+        ("-- .", ". is not a program that can be run"),
+        (
+            "--format xml -- true",
+            "error: invalid value 'xml' for '--format <FORMAT>'",
+        ),
+    ] {
+        lab.refuses(&format!("inject doctor {arguments}"), message);
+    }
+}
