@@ -8,6 +8,7 @@ use std::time::Duration;
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::{Bytes, Nanos, Percent};
 use jitterlab_packet::transport::Transport;
+use nix::errno::Errno;
 use serde::Serialize;
 
 use crate::Error;
@@ -62,8 +63,14 @@ pub struct Produced {
     pub refused_messages: u64,
     /// The longest time between two messages, in nanoseconds.
     pub longest_gap_ns: u64,
+    /// Bytes sent in each tenth of a second; the last one may be shorter.
+    pub sent_bytes_each_100ms: Vec<u64>,
 }
 
+/// Over how long a time sent bytes are added up.
+const INTERVAL: Nanos = Nanos(100_000_000);
+/// How long a stream may be blocked before its sink counts as gone.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
 /// Algorithm 3 holds the CPU between messages. A gap longer than this is slept through instead, but
@@ -87,7 +94,7 @@ impl Way {
         match outcome {
             Ok(()) => Ok(true),
             // A full queue on the way out is the load that was asked for.
-            Err(error) if error.raw_os_error() == Some(105) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
             Err(error) => Err(error),
         }
@@ -133,9 +140,12 @@ impl Sink {
                 socket.connect(place).map_err(&gone)?;
                 Ok(Way::Udp(socket))
             }
-            Transport::Tcp => TcpStream::connect(place)
-                .and_then(|stream| stream.set_nodelay(true).map(|()| Way::Tcp(stream)))
-                .map_err(gone),
+            Transport::Tcp => {
+                let stream = TcpStream::connect_timeout(&place, PATIENCE).map_err(&gone)?;
+                stream.set_nodelay(true).map_err(&gone)?;
+                stream.set_write_timeout(Some(PATIENCE)).map_err(&gone)?;
+                Ok(Way::Tcp(stream))
+            }
         }
     }
 
@@ -145,10 +155,12 @@ impl Sink {
         self.line.hear().map_err(gone)
     }
 
-    /// What has arrived once everything that is under way has: two counts that agree.
-    fn count_of_all(&mut self, sent: u64) -> Result<Arrived, Error> {
+    /// What has arrived once everything that is under way has (two counts that agree), and when
+    /// that was first seen, in ticks.
+    fn count_of_all(&mut self, sent: u64) -> Result<(Arrived, u64), Error> {
         const COUNTS: usize = 20;
         let mut last = self.count()?;
+        let mut seen = Clock::global().now();
         for _ in 0..COUNTS {
             if last.messages >= sent {
                 break;
@@ -159,8 +171,9 @@ impl Sink {
                 break;
             }
             last = next;
+            seen = Clock::global().now();
         }
-        Ok(last)
+        Ok((last, seen))
     }
 }
 
@@ -170,6 +183,8 @@ struct Sent {
     refused: u64,
     longest_gap: u64,
     ticks: u64,
+    /// Messages in each interval.
+    intervals: Vec<u64>,
 }
 
 impl Load {
@@ -193,7 +208,7 @@ impl Load {
             self.send_by(&mut way, Bucket::new(gaps), stop)
                 .map_err(sink.gone())?
         };
-        let arrived = sink.count_of_all(sent.messages)?;
+        let (arrived, _) = sink.count_of_all(sent.messages)?;
         let seconds = clock.ticks_to_ns_f64(sent.ticks) / 1e9;
         Ok(Produced {
             transport: self.transport,
@@ -210,6 +225,9 @@ impl Load {
             lost_messages: sent.messages.saturating_sub(arrived.messages),
             refused_messages: sent.refused,
             longest_gap_ns: clock.ticks_to_ns(sent.longest_gap),
+            sent_bytes_each_100ms: (sent.intervals.iter())
+                .map(|messages| messages * self.message.0)
+                .collect(),
         })
     }
 
@@ -221,6 +239,7 @@ impl Load {
         let _ = nix::sys::prctl::set_timerslack(1);
         let message = vec![0x6c; self.message.0 as usize];
         let duration = clock.ns_to_ticks(self.duration.0);
+        let interval_ticks = clock.ns_to_ticks(INTERVAL.0);
         let start = clock.now();
         let (mut last, mut last_sent) = (start, start);
         let mut sent = Sent::default();
@@ -228,6 +247,9 @@ impl Load {
             if bucket.take() {
                 if way.send(&message)? {
                     sent.messages += 1;
+                    let interval = ((last - start) / interval_ticks) as usize;
+                    sent.intervals.resize(interval + 1, 0);
+                    sent.intervals[interval] += 1;
                 } else {
                     sent.refused += 1;
                 }
@@ -257,8 +279,8 @@ impl Load {
         while clock.now() < end && !stop.load(Ordering::Relaxed) {
             messages += u64::from(way.send(&message).map_err(sink.gone())?);
         }
-        let arrived = sink.count_of_all(messages)?;
-        let seconds = clock.ticks_to_ns_f64(clock.now() - start) / 1e9;
+        let (arrived, seen) = sink.count_of_all(messages)?;
+        let seconds = clock.ticks_to_ns_f64(seen - start) / 1e9;
         if arrived.bytes == 0 {
             return Err(Error::NoBandwidth {
                 address: sink.address,

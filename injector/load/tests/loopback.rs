@@ -1,0 +1,213 @@
+//! Loads over the loopback: against the real sink, and against sinks that misbehave.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_load::sender::Load;
+use jitterlab_load::{Error, sink};
+use jitterlab_packet::transport::Transport;
+
+const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+fn load(transport: Transport, level: f64) -> Load {
+    Load {
+        transport,
+        message: Bytes(1_000),
+        level: Percent::new(level).unwrap(),
+        duration: Nanos(300_000_000),
+        // A message takes 200 us of it.
+        bandwidth: Some(5e6),
+        seed: 5489,
+    }
+}
+
+/// A real sink, which ends with the test.
+fn serve() -> SocketAddr {
+    let (ready, address) = mpsc::channel();
+    thread::spawn(move || sink::serve(LOCAL.into(), |a| ready.send(a).unwrap()));
+    address.recv().unwrap()
+}
+
+fn go_on() -> AtomicBool {
+    AtomicBool::new(false)
+}
+
+#[test]
+fn what_is_reported_is_what_arrived() {
+    let sink = serve();
+    for transport in Transport::ALL {
+        let load = load(transport, 40.0);
+        let produced = load.run(sink, &go_on()).unwrap();
+        assert!(produced.sent_messages > 0, "{produced:?}");
+        assert_eq!(produced.sent_bytes, produced.sent_messages * 1_000);
+        assert_eq!(produced.received_bytes, produced.received_messages * 1_000);
+        assert_eq!(
+            produced.received_messages + produced.lost_messages,
+            produced.sent_messages
+        );
+        if transport.is_reliable() {
+            assert_eq!(produced.lost_messages, 0);
+        }
+        assert!(produced.seconds >= 0.3);
+        let share = produced.received_bytes as f64 / produced.seconds / 5e6;
+        assert!(
+            (produced.produced_level - 100.0 * share).abs() < 1e-9,
+            "{produced:?}"
+        );
+        let intervals: u64 = produced.sent_bytes_each_100ms.iter().sum();
+        assert_eq!(intervals, produced.sent_bytes);
+        assert!(produced.longest_gap_ns > 0);
+        assert!(!produced.bandwidth_measured);
+
+        // Messages go as a Poisson process does: six standard deviations more than expected never
+        // happen. Fewer do, where the machine had no time for them at the end.
+        let expected = 0.4 * 5_000.0 * produced.seconds;
+        let sent = produced.sent_messages as f64;
+        assert!(sent < expected + 6.0 * expected.sqrt(), "{sent} {expected}");
+    }
+}
+
+#[test]
+fn no_level_sends_nothing() {
+    let sink = serve();
+    for transport in Transport::ALL {
+        let produced = load(transport, 0.0).run(sink, &go_on()).unwrap();
+        assert_eq!((produced.sent_messages, produced.received_messages), (0, 0));
+        assert_eq!(produced.produced_level, 0.0);
+        assert!(produced.seconds >= 0.3);
+    }
+}
+
+#[test]
+fn the_bandwidth_is_measured_where_it_is_not_given() {
+    let sink = serve();
+    for transport in Transport::ALL {
+        let mut load = load(transport, 5.0);
+        load.bandwidth = None;
+        let produced = load.run(sink, &go_on()).unwrap();
+        assert!(produced.bandwidth_measured);
+        // Any loopback moves more than a megabyte a second.
+        assert!(produced.bandwidth > 1e6, "{produced:?}");
+        assert!(produced.received_messages > 0);
+    }
+}
+
+#[test]
+fn a_load_that_is_stopped_says_what_it_was() {
+    let sink = serve();
+    for level in [0.0, 50.0] {
+        let mut load = load(Transport::Udp, level);
+        load.duration = Nanos(3_600_000_000_000);
+        let produced = load.run(sink, &AtomicBool::new(true)).unwrap();
+        assert_eq!(produced.sent_messages, 0);
+    }
+}
+
+#[test]
+fn a_sink_counts_for_each_sender_by_itself() {
+    let sink = serve();
+    let senders: Vec<_> = [
+        (Transport::Udp, 10.0),
+        (Transport::Tcp, 30.0),
+        (Transport::Tcp, 60.0),
+    ]
+    .into_iter()
+    .map(|(transport, level)| {
+        thread::spawn(move || load(transport, level).run(sink, &go_on()).unwrap())
+    })
+    .collect();
+    for sender in senders {
+        let produced = sender.join().unwrap();
+        assert!(produced.received_messages <= produced.sent_messages);
+        assert!(produced.received_messages > 0);
+    }
+}
+
+#[test]
+fn a_sink_outlives_strangers() {
+    let sink = serve();
+    for words in [
+        "GET / HTTP/1.1\r\n",
+        "{\"ask\":\"open\"}\n",
+        "{\"ask\":\"dance\"}\n",
+        "",
+    ] {
+        let mut stream = TcpStream::connect(sink).unwrap();
+        stream.write_all(words.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        let _ = BufReader::new(stream).read_line(&mut answer);
+        assert_eq!(answer, "", "{words}");
+    }
+    assert!(load(Transport::Udp, 10.0).run(sink, &go_on()).is_ok());
+}
+
+#[test]
+fn no_sink_is_said_with_what_to_start() {
+    let address = TcpListener::bind(LOCAL).unwrap().local_addr().unwrap();
+    let error = load(Transport::Udp, 10.0)
+        .run(address, &go_on())
+        .unwrap_err();
+    assert!(matches!(error, Error::NoSink { .. }), "{error:?}");
+    let hint = format!("start `jitterlab load serve --bind {address}` there");
+    assert!(error.to_string().contains(&hint), "{error}");
+}
+
+/// A sink that opens a place for datagrams and says `answer` instead of what has arrived. It sets
+/// `stop` when the first datagram is there.
+fn false_sink(answer: &'static str, stop: Arc<AtomicBool>) -> SocketAddr {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let place = UdpSocket::bind(LOCAL).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        let port = place.local_addr().unwrap().port();
+        writeln!(stream.get_mut(), "{{\"port\":{port}}}").unwrap();
+        place.recv(&mut [0; 2_000]).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        stream.read_line(&mut line).unwrap();
+        stream.get_mut().write_all(answer.as_bytes()).unwrap();
+    });
+    address
+}
+
+#[test]
+fn a_sink_that_goes_away_or_talks_nonsense_is_an_error() {
+    for answer in ["", "{}\n", "what?\n", "{\"messages\":-1,\"bytes\":0}\n"] {
+        let stop = Arc::new(go_on());
+        let sink = false_sink(answer, Arc::clone(&stop));
+        let mut load = load(Transport::Udp, 40.0);
+        load.duration = Nanos(3_600_000_000_000);
+        let error = load.run(sink, &stop).unwrap_err();
+        assert!(
+            matches!(error, Error::SinkGone { .. }),
+            "{answer}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_its_sink_closes_ends_the_load() {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let sink = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let place = TcpListener::bind(LOCAL).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let port = place.local_addr().unwrap().port();
+        writeln!(stream, "{{\"port\":{port}}}").unwrap();
+        drop(place.accept().unwrap());
+        stream
+    });
+    let mut load = load(Transport::Tcp, 100.0);
+    load.duration = Nanos(3_600_000_000_000);
+    let error = load.run(sink, &go_on()).unwrap_err();
+    assert!(matches!(error, Error::SinkGone { .. }), "{error:?}");
+    drop(server.join().unwrap());
+}
