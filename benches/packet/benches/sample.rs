@@ -1,0 +1,77 @@
+//! What it costs to take and keep a sample, above the two readings of the clock that it is made of
+//! (goal: under 5 ns). The messages go nowhere: the connection answers from memory.
+//!
+//!     cargo bench -p jitterlab-packet --bench sample
+
+use std::hint::black_box;
+use std::io;
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::cases::rtt::{Length, Rtt};
+use jitterlab_packet::transport::{Connection, Transport, Wait};
+use jitterlab_stats::sorted;
+use jitterlab_stats::summary::quantile;
+
+const SAMPLES: u64 = 200_000;
+const ROUNDS: usize = 50;
+
+/// Gives back the number that was sent last.
+struct Memory(u64);
+
+impl Connection for Memory {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.0 = u64::from_le_bytes(message[..8].try_into().unwrap());
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        buffer[..8].copy_from_slice(&self.0.to_le_bytes());
+        Ok(true)
+    }
+}
+
+fn main() {
+    let clock = Clock::global();
+    let case = Rtt {
+        transport: Transport::Udp,
+        size: Bytes(64),
+        wait: Wait::Block,
+        warmup: Length::Messages(0),
+        length: Length::Messages(SAMPLES),
+        timeout: Nanos(1_000_000),
+    };
+    let (mut readings, mut cases) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        readings.push(per_sample(clock, || {
+            for _ in 0..SAMPLES {
+                black_box(clock.now());
+                black_box(clock.now());
+            }
+        }));
+        // Making the memory for samples, touching it, and turning ticks into nanoseconds in the end
+        // are part of the price.
+        cases.push(per_sample(clock, || {
+            black_box(case.run_on(Box::new(Memory(0))).unwrap());
+        }));
+    }
+    let least = |values: &[f64]| quantile(&sorted(values).unwrap(), 0.0);
+    let middle = |values: &[f64]| quantile(&sorted(values).unwrap(), 0.5);
+    let above: Vec<f64> = std::iter::zip(&cases, &readings)
+        .map(|(case, reading)| case - reading)
+        .collect();
+    println!("{SAMPLES} samples, {ROUNDS} rounds; ns a sample: least, median");
+    for (name, times) in [
+        ("two readings", &readings),
+        ("a sample", &cases),
+        ("above", &above),
+    ] {
+        println!("{name:14} {:6.2} {:6.2}", least(times), middle(times));
+    }
+}
+
+fn per_sample(clock: &Clock, work: impl FnOnce()) -> f64 {
+    let start = clock.now();
+    work();
+    clock.ticks_to_ns_f64(clock.now() - start) / SAMPLES as f64
+}
