@@ -55,18 +55,18 @@ fn main() {
             black_box(case.run_on(Box::new(Memory(0))).unwrap());
         }));
     }
-    let least = |values: &[f64]| quantile(&sorted(values).unwrap(), 0.0);
-    let middle = |values: &[f64]| quantile(&sorted(values).unwrap(), 0.5);
     let above: Vec<f64> = std::iter::zip(&cases, &readings)
         .map(|(case, reading)| case - reading)
         .collect();
-    println!("{SAMPLES} samples, {ROUNDS} rounds; ns a sample: least, median");
+    println!("{SAMPLES} samples, {ROUNDS} rounds; ns a sample: median [quartiles]");
     for (name, times) in [
         ("two readings", &readings),
         ("a sample", &cases),
         ("above", &above),
     ] {
-        println!("{name:14} {:6.2} {:6.2}", least(times), middle(times));
+        let times = sorted(times).unwrap();
+        let [low, middle, high] = [0.25, 0.5, 0.75].map(|share| quantile(&times, share));
+        println!("{name:14} {middle:6.2} [{low:.2}, {high:.2}]");
     }
 }
 
