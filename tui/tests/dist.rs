@@ -182,13 +182,28 @@ fn family_writes_the_papers_five() {
         let shown = lab.json(&format!("dist show {table} --format json"));
         assert_eq!(shown["mean"], member["mean_ns"]);
         let apart = number(&shown["mean"]) - number(&members[0]["mean_ns"]);
-        assert!(apart.abs() < 0.01, "{table} {apart}");
+        assert!(apart.abs() < 0.02, "{table} {apart}");
         // 4,096 entries cannot hold all the variation of the heaviest tail, and nothing else is off.
         let rows = lab.run(&format!("dist check {table} --format json"));
         for row in serde_json::from_slice::<Vec<Value>>(&rows.stdout).unwrap() {
             let heaviest = table.ends_with("scale25.dist") && row["figure"] == "std";
             assert_eq!(row["within"], !heaviest, "{table} {row}");
         }
+    }
+}
+
+/// The fit of samples with hardly a tail begins far below 0, where there are no delays.
+#[test]
+fn family_keeps_the_mean_where_delays_would_be_negative() {
+    let lab = Lab::new();
+    let two_humps = "14000\n14500\n15000\n44000\n45000\n46000\n47000\n48000\n".repeat(100);
+    lab.write("samples.csv", two_humps);
+    let family = lab.run("dist family samples.csv -o family --format json");
+    assert_eq!(family.status.code(), Some(0));
+    assert!(text(&family.stderr).contains("are negative and become 0"));
+    for member in serde_json::from_slice::<Vec<Value>>(&family.stdout).unwrap() {
+        let apart = number(&member["mean_ns"]) - 34_187.5;
+        assert!(apart.abs() < 0.02, "{member}");
     }
 }
 

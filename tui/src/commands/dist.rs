@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_experiment::samples;
 use jitterlab_injector::check::check;
-use jitterlab_injector::family::Family;
+use jitterlab_injector::family::Member;
 use jitterlab_injector::netem;
 use jitterlab_injector::picture::{Style, histogram};
 use jitterlab_injector::shape::{self, Shape};
@@ -277,15 +277,18 @@ struct FamilyMember {
 impl FamilyOptions {
     fn run(self) -> Result<Exit, Failure> {
         let samples = samples::read(&self.samples).map_err(Failure::input)?;
-        let family = Family::from_samples(&samples).map_err(Failure::input)?;
+        let family = jitterlab_experiment::fit::tables(&samples, &Member::ALL, self.seed)
+            .map_err(Failure::input)?;
         let mut members = Vec::new();
         let mut tables = Vec::new();
-        for (member, distribution) in family.members() {
-            let table = make_table(&distribution, self.seed)?;
+        for fitted in family {
+            let member = fitted.shape;
+            // The same table once more, with what of it did not fit.
+            let table = make_table(&fitted.distribution, self.seed)?;
             members.push(FamilyMember {
                 name: member.name(),
                 description: member.description(),
-                distribution,
+                distribution: fitted.distribution,
                 mean_ns: table.mean(),
                 std_ns: table.std(),
                 table: self.output.join(format!("{}.dist", member.name())),

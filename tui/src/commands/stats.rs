@@ -118,8 +118,9 @@ impl Comparison {
         let test = &self.mann_whitney;
         if test.p >= self.alpha {
             return format!(
-                "no significant difference at alpha = {} (Mann-Whitney p = {:.3})",
-                self.alpha, test.p
+                "no significant difference at alpha = {} (Mann-Whitney {})",
+                self.alpha,
+                p_value(test.p)
             );
         }
         // Cohen's limits for r (1988): 0.1, 0.3, 0.5.
@@ -142,13 +143,13 @@ impl Comparison {
         };
         format!(
             "a tends to be {direction} than b, by {} (interval {} to {} at alpha = {}); \
-             the effect is {size} (rank-biserial {:.3}, Mann-Whitney p = {:.3e})",
+             the effect is {size} (rank-biserial {:.3}, Mann-Whitney {})",
             micros(by),
             micros(from),
             micros(to),
             self.alpha,
             test.rank_biserial,
-            test.p
+            p_value(test.p)
         )
     }
 
@@ -173,23 +174,35 @@ impl Comparison {
             )
         };
         format!(
-            "{}{}\nMann-Whitney        U {}  p {:.4e}  rank-biserial {:.4}\n\
-             Kolmogorov-Smirnov  D {:.4}  p {:.4e}\n\
+            "{}{}\nMann-Whitney        U {}  {}  rank-biserial {:.4}\n\
+             Kolmogorov-Smirnov  D {:.4}  {}\n\
              Hodges-Lehmann shift a - b      {}\n\
              difference of means a - b       {}\n\
              Wasserstein-1 distance          {}\n\n{}\n",
             line("a", &self.a),
             line("b", &self.b),
             self.mann_whitney.u,
-            self.mann_whitney.p,
+            p_value(self.mann_whitney.p),
             self.mann_whitney.rank_biserial,
             self.kolmogorov_smirnov.d,
-            self.kolmogorov_smirnov.p,
+            p_value(self.kolmogorov_smirnov.p),
             interval(&self.shift_ns),
             interval(&self.mean_difference_ns),
             micros(self.wasserstein_ns),
             self.conclusion
         )
+    }
+}
+
+/// The size of a small p matters where several tests are corrected together; below this it is
+/// rounding.
+const LEAST_P: f64 = 1e-300;
+
+fn p_value(p: f64) -> String {
+    match p {
+        p if p < LEAST_P => format!("p < {LEAST_P:e}"),
+        p if p < 0.001 => format!("p = {p:.1e}"),
+        p => format!("p = {p:.3}"),
     }
 }
 
