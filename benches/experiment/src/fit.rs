@@ -179,7 +179,8 @@ mod tests {
             assert!(fitted.table.std() > last, "{:?}", fitted.shape);
             last = fitted.table.std();
         }
-        assert_eq!(tables[0].table.std(), 0.0);
+        // A mean between two whole nanoseconds takes both.
+        assert!(tables[0].table.std() < 1.0);
     }
 
     #[test]

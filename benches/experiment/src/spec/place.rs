@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jitterlab_injector::units::UnitError;
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{Deserialize, Deserializer, Visitor};
 
 /// Where a host is, as the worker there is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +54,22 @@ impl fmt::Display for Place {
 
 impl<'de> Deserialize<'de> for Place {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(D::Error::custom)
+        // An error of a visitor keeps its place in the file.
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Place;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a place: `local`, `netns NAME` or `ssh USER@HOST`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Place, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `run --dry-run`: what would be done, and how long it would take.
 
-use jitterlab_experiment::schedule::{Run, schedule};
 use jitterlab_experiment::conduct::duration;
+use jitterlab_experiment::schedule::{Run, schedule};
 use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 

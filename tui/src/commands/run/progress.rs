@@ -100,7 +100,11 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
                     node.hostname,
                     node.cpu,
                     node.cpus,
-                    if node.virtual_machine { " (virtual)" } else { "" },
+                    if node.virtual_machine {
+                        " (virtual)"
+                    } else {
+                        ""
+                    },
                     node.kernel.split(' ').next().unwrap_or_default()
                 );
             }

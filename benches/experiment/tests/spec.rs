@@ -1,0 +1,261 @@
+//! The experiment file: what is right is read, and whatever is wrong is told with its place.
+
+use std::path::Path;
+
+use jitterlab_experiment::spec::{Experiment, SpecError};
+use proptest::prelude::*;
+
+const GOOD: &str = "\
+name: small
+seed: 1
+repetitions: 2
+hosts:
+  client: { at: local, cpu: 0 }
+  server: { at: netns b, address: 10.0.0.2 }
+load: { transport: udp, from: client, to: server, message: 1400B }
+levels:
+  load: [0, 60]
+  injected:
+    percent: [60]
+    transport: udp
+    shapes: [uniform, lognormal]
+suites:
+  packet:
+    - case: rtt
+      transports: [udp, tcp]
+      from: client
+      to: server
+      size: 64B
+      warmup: 10ms
+      duration: 250ms
+      wait: block
+  application:
+    - name: redis
+      server: { on: server, command: [redis-server] }
+      client: { on: client, command: [redis-benchmark] }
+      runtime: { pattern: '([0-9.]+) requests per second', unit: per_second }
+";
+
+fn parse(text: &str) -> Result<Experiment, SpecError> {
+    Experiment::parse(text, Path::new("e.yaml"))
+}
+
+#[test]
+fn a_good_file_is_read() {
+    let experiment = parse(GOOD).unwrap();
+    assert_eq!(experiment.retries, 2);
+    assert_eq!(
+        experiment.hosts["client"].address().unwrap().to_string(),
+        "127.0.0.1"
+    );
+    assert_eq!(experiment.suites.packet[0].duration.0, 250_000_000);
+    assert_eq!(experiment.suites.application[0].timeout.0, 60_000_000_000);
+}
+
+#[test]
+fn the_shipped_experiments_are_good() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        Experiment::load(&entry.unwrap().path()).unwrap();
+        read += 1;
+    }
+    assert!(read > 0);
+}
+
+/// What is changed in the good file, where the error is then, and a part of what it says.
+const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
+    ("seed: 1", "sed: 1", (2, 1), "did you mean `seed`?"),
+    ("seed: 1\n", "", (1, 1), "missing field `seed`"),
+    ("seed: 1", "seed: -1", (2, 7), "integer"),
+    ("seed: 1", "seed: [", (2, 7), "expected u64"),
+    ("name: small", "name: ../up", (1, 7), "a name has"),
+    ("name: small", "name: Small", (1, 7), "a name has"),
+    ("repetitions: 2", "repetitions: 0", (3, 14), "1 to 10000"),
+    ("at: local", "at: lokal", (5, 17), "`lokal` is not a place"),
+    ("at: netns b", "at: netns -b", (6, 17), "is not a place"),
+    ("at: netns b", "at: ssh a;reboot", (6, 17), "is not a place"),
+    (", address: 10.0.0.2", "", (6, 11), "needs an `address`"),
+    ("10.0.0.2", "10.0.0.256", (6, 35), "IP address"),
+    ("cpu: 0", "cpu: one", (5, 29), "expected usize"),
+    (
+        "cpu: 0",
+        "jitterlab: ./jitterlab",
+        (5, 35),
+        "hosts on this machine",
+    ),
+    ("  server: {", "  client: {", (5, 3), "twice"),
+    (
+        "from: client, to",
+        "from: clint, to",
+        (7, 31),
+        "did you mean `client`?",
+    ),
+    (
+        "transport: udp, from",
+        "transport: ucp, from",
+        (7, 20),
+        "did you mean `udp`?",
+    ),
+    (
+        "message: 1400B",
+        "message: 1400kB",
+        (7, 60),
+        "is not a size",
+    ),
+    (
+        "message: 1400B",
+        "message: 1MiB",
+        (7, 60),
+        "has 8 to 65507 bytes",
+    ),
+    (
+        "load: { transport",
+        "lod: { transport",
+        (7, 1),
+        "did you mean `load`?",
+    ),
+    (
+        "load: [0, 60]",
+        "load: [0, 160]",
+        (9, 13),
+        "0 to 100 percent",
+    ),
+    ("load: [0, 60]", "load: [60, 60]", (9, 14), "twice"),
+    (
+        "percent: [60]",
+        "percent: [61]",
+        (11, 15),
+        "put it into `levels.load`",
+    ),
+    ("percent: [60]", "percent: []", (11, 5), "at least one load"),
+    (
+        "[uniform, lognormal]",
+        "[uniform, lognorm]",
+        (13, 23),
+        "did you mean `lognormal`?",
+    ),
+    (
+        "[uniform, lognormal]",
+        "[uniform, uniform]",
+        (13, 23),
+        "twice",
+    ),
+    (
+        "    transport: udp",
+        "    transport: tcp2",
+        (12, 16),
+        "did you mean `tcp`?",
+    ),
+    (
+        "transports: [udp, tcp]",
+        "transports: [tcp]",
+        (12, 16),
+        "distributions are fitted to",
+    ),
+    (
+        "transports: [udp, tcp]",
+        "transports: [udp, tcp, tcp]",
+        (17, 30),
+        "twice",
+    ),
+    ("case: rtt", "case: rttt", (16, 13), "unknown variant"),
+    ("size: 64B", "size: 4B", (20, 13), "has 8 to 65507 bytes"),
+    (
+        "duration: 250ms",
+        "duration: 250",
+        (22, 17),
+        "`250` is not a duration",
+    ),
+    (
+        "duration: 250ms",
+        "duration: 10us",
+        (22, 17),
+        "at least 1ms",
+    ),
+    (
+        "wait: block",
+        "wait: blok",
+        (23, 13),
+        "did you mean `block`?",
+    ),
+    (
+        "wait: block",
+        "wait: block\n      levels: [nope]",
+        (24, 16),
+        "did you mean `none`?",
+    ),
+    (
+        "wait: block",
+        "wait: block\n    - case: rtt\n      name: a\n      transports: [tcp]\n      from: client\n      to: server\n      size: 64B\n      warmup: 10ms\n      duration: 250ms\n      wait: block\n      levels: []",
+        (33, 15),
+        "no kind of level",
+    ),
+    ("name: redis", "name: re dis", (25, 13), "a name has"),
+    (
+        "on: client",
+        "on: cliend",
+        (27, 21),
+        "did you mean `client`?",
+    ),
+    (
+        "command: [redis-benchmark]",
+        "command: []",
+        (27, 38),
+        "no program",
+    ),
+    (
+        "'([0-9.]+) requests per second'",
+        "'[0-9.'",
+        (28, 27),
+        "not a regular expression",
+    ),
+    (
+        "'([0-9.]+) requests per second'",
+        "'[0-9.]+'",
+        (28, 27),
+        "one group",
+    ),
+    ("unit: per_second", "unit: hz", (28, 66), "unknown variant"),
+];
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for &(from, to, place, says) in WRONG {
+        let text = GOOD.replacen(from, to, 1);
+        let error = parse(&text).expect_err(to);
+        let message = error.to_string();
+        assert!(
+            !message.contains('\n') || says.contains("regular"),
+            "{message}"
+        );
+        let SpecError::Content { line, column, .. } = error else {
+            panic!("{message}");
+        };
+        assert!(message.starts_with("e.yaml:"), "{message}");
+        assert!(message.contains(says), "{to}: {message}");
+        assert_eq!((line, column), place, "{to}: {message}");
+    }
+}
+
+#[test]
+fn a_file_without_anything_to_measure_is_refused() {
+    let text = &GOOD[..GOOD.find("suites:").unwrap()];
+    let text = text.replace("levels:", "suites: {}\nlevels:");
+    let message = parse(&text).unwrap_err().to_string();
+    assert!(message.contains("distributions are fitted"), "{message}");
+    let text = &text[..text.find("levels:").unwrap()];
+    let message = parse(text).unwrap_err().to_string();
+    assert!(message.contains("nothing to measure"), "{message}");
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(at in 0..GOOD.len(), noise in "[ -~\n]{0,6}") {
+        let mut text = GOOD.to_string();
+        text.insert_str(at, &noise);
+        if let Err(SpecError::Content { line, .. }) = parse(&text) {
+            prop_assert!(line >= 1);
+        }
+    }
+}
