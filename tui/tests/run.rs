@@ -169,7 +169,7 @@ fn an_experiment_goes_from_its_file_to_a_report() {
 /// Every run of the schedule is done once, and has its files.
 fn assert_whole(lab: &Lab) {
     let mut done: BTreeMap<String, u32> = BTreeMap::new();
-    let folder = folder(&lab);
+    let folder = folder(lab);
     for record in lines(&folder.join("runs.jsonl")) {
         if record["outcome"] == "done" {
             *done

@@ -1,0 +1,206 @@
+//! `jitterlab run` with hosts in network namespaces and at the end of ssh.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use common::{Lab, build_library, text};
+use serde_json::Value;
+
+/// A command that has to succeed.
+fn done(command: &str) {
+    let mut words = command.split_whitespace();
+    let status = Command::new(words.next().unwrap()).args(words).status();
+    assert!(status.unwrap().success(), "{command}");
+}
+
+fn packet_experiment(hosts: &str) -> String {
+    format!(
+        "name: hosts\nseed: 1\nrepetitions: 1\nretries: 0\nhosts:\n{hosts}\
+         load: {{ transport: udp, from: a, to: b, message: 1400B }}\n\
+         levels:\n  load: [10]\n  injected: {{ percent: [10], transport: udp, shapes: [lognormal] }}\n\
+         suites:\n  packet:\n    - {{ case: rtt, transports: [udp, tcp], from: a, to: b, size: 64, \
+         warmup: 5ms, duration: 30ms, wait: block }}\n"
+    )
+}
+
+fn assert_runs(lab: &Lab) {
+    let output = lab.run("run e.yaml --headless");
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let results = fs::read_dir(lab.path("results")).unwrap();
+    let folder = results.flatten().next().unwrap().path();
+    let runs = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+    assert_eq!(runs.lines().count(), 6);
+    for line in runs.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(record["outcome"], "done", "{line}");
+    }
+}
+
+/// Two network namespaces with a cable between them; they go with this value.
+struct Namespaces {
+    names: [String; 2],
+}
+
+impl Namespaces {
+    fn new() -> Self {
+        let names = ["a", "b"].map(|end| format!("jl-{}-{end}", std::process::id()));
+        let [a, b] = &names;
+        for name in &names {
+            done(&format!("ip netns add {name}"));
+        }
+        done(&format!(
+            "ip -n {a} link add veth0 type veth peer name veth0 netns {b}"
+        ));
+        for (name, address) in [(a, "10.71.0.1/24"), (b, "10.71.0.2/24")] {
+            done(&format!("ip -n {name} address add {address} dev veth0"));
+            done(&format!("ip -n {name} link set veth0 up"));
+            done(&format!("ip -n {name} link set lo up"));
+        }
+        Namespaces { names }
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "delete", name]).status();
+        }
+    }
+}
+
+/// Namespaces and a daemon of ssh need root, which a person may not be.
+fn is_root() -> bool {
+    let root = nix::unistd::geteuid().is_root();
+    if !root {
+        eprintln!("not run: this test makes network namespaces, which only root may");
+    }
+    root
+}
+
+#[test]
+fn hosts_are_network_namespaces() {
+    if !is_root() {
+        return;
+    }
+    build_library();
+    let namespaces = Namespaces::new();
+    let [a, b] = &namespaces.names;
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        packet_experiment(&format!(
+            "  a: {{ at: netns {a}, address: 10.71.0.1 }}\n  b: {{ at: netns {b}, address: 10.71.0.2 }}\n"
+        )),
+    );
+    assert_runs(&lab);
+}
+
+/// A daemon of ssh on loopback with keys of its own; it goes with this value.
+struct Sshd {
+    daemon: Child,
+    port: u16,
+}
+
+impl Sshd {
+    fn start(directory: &Path) -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = port.local_addr().unwrap().port();
+        for key in ["host", "user"] {
+            let file = directory.join(key).display().to_string();
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f", &file])
+                .status();
+            assert!(made.unwrap().success());
+        }
+        fs::copy(directory.join("user.pub"), directory.join("authorized")).unwrap();
+        // The directory that it drops its privileges in.
+        fs::create_dir_all("/run/sshd").unwrap();
+        let show = |name: &str| directory.join(name).display().to_string();
+        let config = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+             StrictModes no\nPasswordAuthentication no\nUsePAM no\nPermitRootLogin yes\n",
+            show("host"),
+            show("authorized")
+        );
+        fs::write(directory.join("sshd_config"), config).unwrap();
+        let daemon = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &show("sshd_config")])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::yield_now();
+        }
+        Sshd { daemon, port }
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.daemon.kill();
+        let _ = self.daemon.wait();
+    }
+}
+
+#[test]
+fn hosts_are_at_the_end_of_ssh() {
+    if !is_root() {
+        return;
+    }
+    build_library();
+    let lab = Lab::new();
+    let sshd = Sshd::start(&lab.path(""));
+    // What a person has in ~/.ssh/config; ssh itself does not let HOME say where that is.
+    let config = format!(
+        "Host lab\n  HostName 127.0.0.1\n  Port {}\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n\
+         \x20 StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
+        sshd.port,
+        lab.path("user").display()
+    );
+    lab.write("ssh_config", config);
+    fs::create_dir(lab.path("bin")).unwrap();
+    let wrapper = format!(
+        "#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n",
+        lab.path("ssh_config").display()
+    );
+    lab.write("bin/ssh", wrapper);
+    done(&format!("chmod +x {}", lab.path("bin/ssh").display()));
+    let program = env!("CARGO_BIN_EXE_jitterlab");
+    lab.write(
+        "e.yaml",
+        packet_experiment(&format!(
+            "  a: {{ at: local }}\n  b: {{ at: ssh lab, address: 127.0.0.1, jitterlab: {program} }}\n"
+        )),
+    );
+    let path = format!(
+        "{}:{}",
+        lab.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let output = lab
+        .command("run e.yaml --headless")
+        .env("PATH", path)
+        .output()
+        .unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn a_host_that_is_not_there_ends_the_experiment_before_it_begins() {
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        packet_experiment(
+            "  a: { at: local }\n  b: { at: netns jl-nowhere, address: 10.71.0.2 }\n",
+        ),
+    );
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(3));
+    let said = text(&output.stderr);
+    assert!(said.contains("the worker of host b is gone"), "{said}");
+}
