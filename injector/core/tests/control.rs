@@ -42,10 +42,10 @@ fn create(directory: &Path, settings: Settings, table: &TableSource) -> Created 
 }
 
 fn draw(injection: &Injection, stream: &Stream) -> u32 {
-    match injection.before_send(stream, Hook::Send) {
-        Passage::Defer { asked_ns, .. } => asked_ns,
-        Passage::Now => 0,
-    }
+    let asked = || injection.page().totals().asked_ns;
+    let before = asked();
+    injection.before_send(stream, Hook::Send);
+    (asked() - before) as u32
 }
 
 fn draws(injection: &Injection, lineage: u64, n: usize) -> Vec<u32> {

@@ -1,7 +1,7 @@
 //! What the hooks need at every call: the injection of the process and the stream of the thread.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::delay::{Injection, Passage, Stream};
@@ -9,8 +9,9 @@ use jitterlab_injector::delay::{Injection, Passage, Stream};
 /// Null until the library has come up, and for good if it stays off.
 static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The families of hooks that are on.
-static FAMILIES: AtomicU32 = AtomicU32::new(0);
+/// The same for each family of hooks, null where the family is off: one load says both.
+static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; HookFamily::ALL.len()];
 
 thread_local! {
     // Constant and without a destructor: an access is one call of the dynamic linker's fast path,
@@ -25,39 +26,106 @@ thread_local! {
 /// thread may be in the middle of using it.
 pub(crate) fn install(injection: Injection, families: u32) {
     let new = Box::into_raw(Box::new(injection));
-    FAMILIES.store(families, Ordering::Relaxed);
     INJECTION.store(new, Ordering::Release);
+    for (family, place) in HookFamily::ALL.iter().zip(&BY_FAMILY) {
+        if families & family.bit() != 0 {
+            place.store(new, Ordering::Release);
+        }
+    }
+}
+
+#[inline(always)]
+#[allow(unsafe_code)]
+fn load(place: &AtomicPtr<Injection>) -> Option<&'static Injection> {
+    // SAFETY: the pointer is null or came from a Box that `install` leaked, so what it points to
+    // is initialised, never written again and never freed.
+    unsafe { place.load(Ordering::Acquire).as_ref() }
 }
 
 /// The injection of this process, if there is one.
-#[inline(always)]
 pub(crate) fn injection() -> Option<&'static Injection> {
-    // SAFETY: the pointer is null or came from a Box that `install` leaked, so what it points to
-    // is initialised, never written again and never freed.
-    #[allow(unsafe_code)]
-    unsafe {
-        INJECTION.load(Ordering::Acquire).as_ref()
-    }
+    load(&INJECTION)
 }
 
 /// The injection of this process if it injects anything into this family of hooks right now.
 #[inline(always)]
 pub(crate) fn active(family: HookFamily) -> Option<&'static Injection> {
-    let injection = injection()?;
-    let wanted = FAMILIES.load(Ordering::Relaxed) & family.bit() != 0;
-    (wanted && injection.is_enabled()).then_some(injection)
+    load(&BY_FAMILY[family as usize]).filter(|injection| injection.is_enabled())
 }
 
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.
 #[inline(always)]
 pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
-    STREAM.with(|stream| injection.before_send(stream, hook))
+    fast::with_stream(|stream| injection.before_send(stream, hook))
 }
 
 /// The stream of the calling thread.
 pub(crate) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
     STREAM.with(use_it)
 }
+
+/// The way to the stream from the hot path.
+///
+/// In a shared library every access to a thread's variable is a call of `__tls_get_addr`, which
+/// is a third of what a hook costs. A library that is loaded with the program may use the static
+/// (initial-exec) model, two instructions, but stable Rust has no word for it. So one pointer is
+/// kept in that model by hand, and leads to the rest.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod fast {
+    use super::{STREAM, Stream};
+
+    core::arch::global_asm!(
+        ".section .tbss.jitterlab_stream,\"awT\",@nobits",
+        ".hidden jitterlab_stream",
+        ".globl jitterlab_stream",
+        ".type jitterlab_stream, @object",
+        ".size jitterlab_stream, 8",
+        ".p2align 3",
+        "jitterlab_stream:",
+        ".zero 8",
+        ".text",
+    );
+
+    #[inline(always)]
+    pub(super) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
+        let stream: *const Stream;
+        // SAFETY: reads the eight bytes that each thread has under this name, above.
+        unsafe {
+            core::arch::asm!(
+                "mov {stream}, qword ptr [rip + jitterlab_stream@GOTTPOFF]",
+                "mov {stream}, qword ptr fs:[{stream}]",
+                stream = out(reg) stream,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        // SAFETY: null, or where `first` found this thread's own stream, which lives, as it has no
+        // destructor, as long as the thread does.
+        let stream = unsafe { stream.as_ref() };
+        use_it(stream.unwrap_or_else(first))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first() -> &'static Stream {
+        let stream = STREAM.with(std::ptr::from_ref);
+        // SAFETY: writes the eight bytes of this thread. The reference is used by this thread
+        // while it runs.
+        unsafe {
+            core::arch::asm!(
+                "mov {place}, qword ptr [rip + jitterlab_stream@GOTTPOFF]",
+                "mov qword ptr fs:[{place}], {stream}",
+                place = out(reg) _,
+                stream = in(reg) stream,
+                options(nostack, preserves_flags),
+            );
+            &*stream
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use self as fast;
 
 /// Names the child that the calling thread is about to fork.
 pub(crate) fn before_fork() {

@@ -59,6 +59,12 @@ impl Slot {
         }
     }
 
+    /// Whether other threads count here too.
+    #[inline(always)]
+    pub(crate) fn is_shared(self) -> bool {
+        self.shared
+    }
+
     #[inline(always)]
     fn add(self, counter: &AtomicU64, value: u64) {
         if self.shared {

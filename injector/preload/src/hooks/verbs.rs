@@ -13,6 +13,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
+use jitterlab_injector::delay::Injection;
 
 use crate::abi::{POST_SEND_AT, WR_START_AT};
 use crate::real::Real;
@@ -34,38 +35,60 @@ static POST_SENDS: [AtomicPtr<c_void>; SLOTS] =
 static WR_STARTS: [AtomicPtr<c_void>; SLOTS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
-#[inline(always)]
-fn before_send(hook: Hook) {
-    if let Some(injection) = state::active(HookFamily::Verbs) {
-        state::pass(injection, hook);
-    }
-}
-
 /// The hook of the `SLOT`-th `post_send`: one function for each original, so that nothing has to
-/// be looked up.
+/// be looked up. Where nothing is injected it is three loads and a jump.
 unsafe extern "C" fn post_send<const SLOT: usize>(
     qp: *mut c_void,
     wr: *mut c_void,
     bad_wr: *mut *mut c_void,
 ) -> c_int {
-    before_send(Hook::PostSend);
     // SAFETY: this function is in a context only after `replace` stored the original there, which
-    // has this type; the arguments are the caller's own.
-    unsafe {
+    // has this type.
+    let real = unsafe {
         let real = POST_SENDS[SLOT].load(Ordering::Relaxed);
-        std::mem::transmute::<*mut c_void, PostSend>(real)(qp, wr, bad_wr)
+        std::mem::transmute::<*mut c_void, PostSend>(real)
+    };
+    match state::active(HookFamily::Verbs) {
+        Some(injection) => post_later(qp, wr, bad_wr, injection, real),
+        // SAFETY: the arguments are the caller's own.
+        None => unsafe { real(qp, wr, bad_wr) },
     }
+}
+
+/// With C's calling convention and the arguments in their places, so that it is jumped to.
+#[inline(never)]
+extern "C" fn post_later(
+    qp: *mut c_void,
+    wr: *mut c_void,
+    bad_wr: *mut *mut c_void,
+    injection: &Injection,
+    real: PostSend,
+) -> c_int {
+    state::pass(injection, Hook::PostSend);
+    // SAFETY: the arguments are those of the caller of the hook.
+    unsafe { real(qp, wr, bad_wr) }
 }
 
 /// The hook of the `SLOT`-th `wr_start`. The delay comes first: the real one takes the provider's
 /// lock and keeps it until `wr_complete`.
 unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
-    before_send(Hook::WorkRequest);
     // SAFETY: as for `post_send`.
-    unsafe {
+    let real = unsafe {
         let real = WR_STARTS[SLOT].load(Ordering::Relaxed);
-        std::mem::transmute::<*mut c_void, WrStart>(real)(qp);
+        std::mem::transmute::<*mut c_void, WrStart>(real)
+    };
+    match state::active(HookFamily::Verbs) {
+        Some(injection) => start_later(qp, injection, real),
+        // SAFETY: the argument is the caller's own.
+        None => unsafe { real(qp) },
     }
+}
+
+#[inline(never)]
+extern "C" fn start_later(qp: *mut c_void, injection: &Injection, real: WrStart) {
+    state::pass(injection, Hook::WorkRequest);
+    // SAFETY: the argument is that of the caller of the hook.
+    unsafe { real(qp) }
 }
 
 macro_rules! each_slot {

@@ -1,0 +1,171 @@
+/* Measures, from the program's side, what a hook costs and how long a delay becomes. Does what
+   each line on stdin says and answers with a line. Run under the library, with the null device.
+
+     cost CALL            ns a call: directly, through the hook; medians of alternating batches
+     delay ASKED N [..]   p1 p50 p99 p99.9 of the error of N delays, ns; by "hook", or by
+                          "sleep", or "tight" sleep with a timer slack of 1 ns
+     spins                ns a round of the hook's counting loop, whose table has 100,000 rounds */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+struct ibv_context *null_context(void);
+typedef ssize_t send_function(int, const void *, size_t, int);
+typedef ssize_t write_function(int, const void *, size_t);
+
+static double ns_per_tick = 1;
+static struct ibv_qp direct, hooked;
+static send_function *real_send;
+static write_function *real_write;
+static int udp, null_file;
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static inline uint64_t ticks(void)
+{
+#ifdef __x86_64__
+    return __builtin_ia32_rdtsc();
+#else
+    return (uint64_t)now_ns();
+#endif
+}
+
+static void calibrate(void)
+{
+    double from = now_ns(), to;
+    uint64_t first = ticks(), last;
+    do {
+        to = now_ns();
+        last = ticks();
+    } while (to - from < 2e8);
+    ns_per_tick = (to - from) / (double)(last - first);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *sorted, int n, double p) { return sorted[(int)(p * (n - 1))]; }
+
+/* What is timed: `real` says whether past the hook. */
+static inline void post(int real)
+{
+    struct ibv_qp *qp = real ? &direct : &hooked;
+    struct ibv_send_wr wr, *bad;
+    ibv_post_send(qp, &wr, &bad);
+}
+
+/* A send that the kernel refuses at once, so that there is little in it but the call. */
+static inline void refused(int real) { (real ? real_send : send)(udp, "", 1, MSG_OOB); }
+
+static inline void nothing(int real) { (real ? real_write : write)(null_file, "", 1); }
+
+#define BATCHES 3001
+static void cost(void call(int), int calls)
+{
+    static double sides[2][BATCHES];
+    for (int b = 0; b < BATCHES; b++)
+        for (int real = 0; real < 2; real++) {
+            uint64_t start = ticks();
+            for (int i = 0; i < calls; i++)
+                call(real);
+            sides[real][b] = (ticks() - start) * ns_per_tick / calls;
+        }
+    qsort(sides[0], BATCHES, sizeof(double), ascending);
+    qsort(sides[1], BATCHES, sizeof(double), ascending);
+    printf("%.3f %.3f\n", sides[1][BATCHES / 2], sides[0][BATCHES / 2]);
+}
+
+static void delays(double asked, int n, const char *how)
+{
+    double *errors = calloc(n, sizeof *errors), *empty = calloc(n, sizeof *empty);
+    int sleeps = strcmp(how, "hook") != 0;
+    prctl(PR_SET_TIMERSLACK, strcmp(how, "tight") == 0 ? 1 : 0);
+    for (int i = 0; i < n; i++) {
+        uint64_t start = ticks();
+        post(1);
+        uint64_t between = ticks();
+        if (sleeps) {
+            struct timespec time = { 0, (long)asked };
+            nanosleep(&time, NULL);
+        } else {
+            post(0);
+        }
+        uint64_t end = ticks();
+        empty[i] = (between - start) * ns_per_tick;
+        errors[i] = (end - between) * ns_per_tick - asked;
+    }
+    qsort(empty, n, sizeof *empty, ascending);
+    qsort(errors, n, sizeof *errors, ascending);
+    double less = quantile(empty, n, 0.5);
+    printf("%.1f %.1f %.1f %.1f\n", quantile(errors, n, 0.01) - less, quantile(errors, n, 0.5) - less,
+           quantile(errors, n, 0.99) - less, quantile(errors, n, 0.999) - less);
+    free(errors);
+    free(empty);
+}
+
+static void spins(void)
+{
+    enum { N = 101, ROUNDS = 100000 };
+    double taken[N];
+    for (int i = 0; i < N; i++) {
+        uint64_t start = ticks();
+        post(0);
+        taken[i] = (ticks() - start) * ns_per_tick / ROUNDS;
+    }
+    qsort(taken, N, sizeof *taken, ascending);
+    printf("%.6f\n", taken[N / 2]);
+}
+
+int main(void)
+{
+    char line[100], word[100] = "";
+    double asked;
+    int n;
+    void *libc = dlopen("libc.so.6", RTLD_NOW);
+
+    cpu_set_t last;
+    CPU_ZERO(&last);
+    CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &last);
+    sched_setaffinity(0, sizeof last, &last);
+    direct.context = null_context();
+    hooked.context = ibv_open_device(NULL);
+    real_send = (send_function *)dlsym(libc, "send");
+    real_write = (write_function *)dlsym(libc, "write");
+    udp = socket(AF_INET, SOCK_DGRAM, 0);
+    null_file = open("/dev/null", O_WRONLY);
+    calibrate();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    puts("ready");
+    while (fgets(line, sizeof line, stdin)) {
+        if (sscanf(line, "cost %s", word) == 1 && strcmp(word, "post_send") == 0)
+            cost(post, 300);
+        else if (strcmp(word, "send") == 0 && strncmp(line, "cost", 4) == 0)
+            cost(refused, 30);
+        else if (strcmp(word, "write") == 0 && strncmp(line, "cost", 4) == 0)
+            cost(nothing, 30);
+        else if (sscanf(line, "delay %lf %d %s", &asked, &n, word) == 3)
+            delays(asked, n, word);
+        else if (strcmp(line, "spins\n") == 0)
+            spins();
+        else
+            return 2;
+    }
+    return 0;
+}
