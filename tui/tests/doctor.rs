@@ -5,9 +5,10 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use common::{Lab, build_library, text};
@@ -150,6 +151,34 @@ fn threads_children_and_violent_ends_are_counted() {
     assert_eq!(report["ended"], json!({"signal": 9}));
     assert_eq!(rows(&report)[0], ("sendto", 12, Some(12), 0));
     assert_eq!(status, 0, "{report}");
+}
+
+/// A server does not end by itself.
+#[test]
+fn a_signal_ends_the_program_and_not_the_report() {
+    let mut command = Lab::new().command("inject doctor --format json --");
+    let mut doctor = command
+        .args([
+            "sh",
+            "-c",
+            "./sends hooked until-ended & ./sends hooked until-ended",
+        ])
+        .current_dir(programs())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut waiting = BufReader::new(doctor.stderr.take().unwrap()).lines();
+    for _ in 0..2 {
+        assert_eq!(waiting.next().unwrap().unwrap(), "waiting");
+    }
+    let pid = nix::unistd::Pid::from_raw(doctor.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).unwrap();
+    let output = doctor.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    assert_eq!(report["ended"], json!({"signal": 15}));
+    assert_eq!(rows(&report)[0], ("sendto", 12, Some(12), 0));
 }
 
 #[test]

@@ -80,6 +80,9 @@ pub fn traced(options: run::Run) -> Result<Exit, Failure> {
              forbids"
         ))
     })?;
+    trace::ending_signals()
+        .thread_unblock()
+        .map_err(Failure::run)?;
     raise(Signal::SIGSTOP).map_err(Failure::run)?;
     options.run()
 }

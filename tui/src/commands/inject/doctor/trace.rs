@@ -8,8 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jitterlab_injector::control::{self, Attached, Hook};
 use jitterlab_injector::environment;
@@ -19,9 +18,8 @@ use jitterlab_injector::trace;
 use jitterlab_injector::units::DelayUnit;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use thiserror::Error;
 
 use super::calls::{self, Call, Socket};
@@ -104,8 +102,7 @@ const DEVICES: [&str; 5] = [
 
 /// Runs `program` to its end.
 ///
-/// What it prints goes to stderr, since stdout is for the report. SIGINT, which the terminal sends
-/// to the program as well, and SIGTERM, which is passed on, end the program and not the report.
+/// What it prints goes to stderr, since stdout is for the report.
 pub fn run(program: &[OsString]) -> Result<Run, TraceError> {
     let folder = tempfile::tempdir().map_err(system("make a folder for the control pages"))?;
     let mut tracer = Tracer::start(program, folder.path())?;
@@ -130,7 +127,7 @@ struct Tracer {
     root: i32,
     /// Whether the program has taken the place of ours.
     started: bool,
-    interrupted: Arc<AtomicBool>,
+    alive: Alive,
     /// The process of each thread, and the send that it is in.
     threads: HashMap<i32, Thread>,
     processes: HashMap<i32, Process>,
@@ -163,11 +160,10 @@ impl Tracer {
         let table = DistributionTable::new(zero, DelayUnit::Nanoseconds, "constant(value=0)");
         let table = write("zero.dist", &table.to_text())?;
         let seed = write("seed", "1\n")?;
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))
-                .map_err(system("wait for signals"))?;
-        }
+        let alive = Alive::default();
+        alive
+            .end_by_signals()
+            .map_err(|errno| system("wait for signals")(errno.into()))?;
         let own = std::env::current_exe().map_err(system("find this program"))?;
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         // Not to be waited for by its handle: all processes are waited for together.
@@ -189,7 +185,7 @@ impl Tracer {
             pages: folder.into(),
             root: child.id() as i32,
             started: false,
-            interrupted,
+            alive,
             threads: HashMap::new(),
             processes: HashMap::new(),
             done: Vec::new(),
@@ -205,9 +201,6 @@ impl Tracer {
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(system("wait for the program")(error)),
-            }
-            if self.interrupted.swap(false, Ordering::Relaxed) {
-                let _ = kill(Pid::from_raw(self.root), Signal::SIGTERM);
             }
         }
     }
@@ -258,6 +251,7 @@ impl Tracer {
                 .map_err(|errno| system("trace the program")(errno.into()))?;
         }
         let process = process_of(tid).unwrap_or(tid);
+        self.alive.lock().insert(process);
         self.threads.insert(
             tid,
             Thread {
@@ -295,6 +289,7 @@ impl Tracer {
 
     fn ended(&mut self, tid: i32, ending: Ending) {
         self.threads.remove(&tid);
+        self.alive.lock().remove(&tid);
         if let Some(process) = self.processes.remove(&tid)
             && self.started
         {
@@ -402,6 +397,47 @@ impl Process {
         }
         seen
     }
+}
+
+/// The processes that run, for whoever wants them to end.
+#[derive(Clone, Default)]
+struct Alive(Arc<Mutex<BTreeSet<i32>>>);
+
+impl Alive {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<i32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on SIGTERM ends the processes and not this one, which has a report to give. SIGINT
+    /// does so by itself: the terminal sends it to all. A second signal kills.
+    fn end_by_signals(&self) -> nix::Result<()> {
+        let signals = ending_signals();
+        signals.thread_block()?;
+        let alive = self.clone();
+        std::thread::spawn(move || {
+            let mut again = false;
+            while let Ok(signal) = signals.wait() {
+                let signal = if again { Signal::SIGKILL } else { signal };
+                for &pid in alive.lock().iter() {
+                    if signal != Signal::SIGINT {
+                        // One that has just ended needs no signal.
+                        let _ = kill(Pid::from_raw(pid), signal);
+                    }
+                }
+                again = true;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The signals by which people end programs. They are blocked in the tracer, and have to be let
+/// through again in the program.
+pub fn ending_signals() -> SigSet {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGTERM);
+    signals
 }
 
 /// What a thread asks of the kernel, and what it was given.
