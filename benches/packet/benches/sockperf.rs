@@ -80,6 +80,13 @@ fn compare_one(transport: Transport, wait: Wait) {
                 theirs.push(their_round(transport, wait));
             }
         }
+        let shown = |rounds: &[Round]| rounds.last().map(|r| (r.n, r.median, r.p999));
+        eprintln!(
+            "{transport} {} pair {pair}: (n, median, 99.9 %) {:?}, sockperf {:?}",
+            wait.name(),
+            shown(&ours).unwrap(),
+            shown(&theirs).unwrap()
+        );
     }
     let column = |pick: fn(&Round) -> f64| {
         let median = |rounds: &[Round]| middle(rounds.iter().map(pick).collect());

@@ -198,8 +198,10 @@ fn size_in_hello(words: &[u8]) -> Option<usize> {
 
 /// Calls `attempt`, again if a signal came between, until it does something else than finding
 /// nothing there; `None` after `timeout`, which the system measures where the call blocks.
+/// Between two attempts where it does not, the processor pauses `pauses` times.
 fn wait_for<T>(
     wait: Wait,
+    pauses: u32,
     timeout: Duration,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<Option<T>> {
@@ -214,6 +216,7 @@ fn wait_for<T>(
                     if wait == Wait::Block {
                         return Ok(None);
                     }
+                    (0..pauses).for_each(|_| std::hint::spin_loop());
                 }
                 outcome => return outcome.map(Some),
             }

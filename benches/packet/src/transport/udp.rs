@@ -60,7 +60,7 @@ impl Connection for Udp {
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         loop {
-            match wait_for(self.wait, self.timeout, || self.socket.recv(buffer))? {
+            match wait_for(self.wait, 0, self.timeout, || self.socket.recv(buffer))? {
                 Some(length) if length == buffer.len() => return Ok(true),
                 // A late answer to the first words, or nothing of ours.
                 Some(_) => {}
