@@ -193,8 +193,9 @@ fn their_round(transport: Transport, wait: Wait) -> Round {
     end(server);
     let said = String::from_utf8(said).unwrap();
     let after = |words: &str| -> f64 {
+        // The last of them: the first count is of the whole run, the warm-up with it.
         let (_, rest) = said
-            .split_once(words)
+            .rsplit_once(words)
             .unwrap_or_else(|| panic!("no {words}: {said}"));
         let end = rest.find(|c: char| c != ' ' && c != '=' && c != '.' && !c.is_ascii_digit());
         rest[..end.unwrap_or(rest.len())]
