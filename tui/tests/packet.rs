@@ -164,6 +164,24 @@ fn a_loopback_host_without_a_port_is_served_here() {
     }
 }
 
+/// The loader complains of a library that is not there in every process that is told to load it.
+#[test]
+fn what_is_injected_into_the_client_is_not_into_its_server() {
+    let lab = Lab::new();
+    let mut command = lab.command(&format!("{RUN} --transport udp"));
+    command
+        .env("LD_PRELOAD", "/no/library.so")
+        .env(jitterlab_injector::environment::TABLE, "/no/table.dist");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let complaints = text(&output.stderr);
+    assert_eq!(
+        complaints.matches("/no/library.so").count(),
+        1,
+        "{complaints}"
+    );
+}
+
 /// Fails with exit status 3, nothing on stdout, no file, and one line of message.
 fn fails(lab: &Lab, arguments: &str) -> String {
     let output = lab.run(arguments);
