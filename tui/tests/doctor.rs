@@ -217,6 +217,26 @@ fn set_user_id_programs_are_named() {
     );
 }
 
+/// `inject run` says beforehand what a program's file says.
+#[test]
+fn a_program_that_cannot_be_injected_into_is_named_before_it_runs() {
+    let lab = Lab::new();
+    lab.done("dist make --shape constant --mean 0ns -o t.dist");
+    lab.write("seed", "1\n");
+    let options = "inject run --table t.dist --seed seed --";
+    let stderr = |program: &str| {
+        let program = programs().join(program);
+        let output = lab.run(&format!("{options} {} hooked", program.display()));
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stderr).replace(programs().to_str().unwrap(), ".")
+    };
+    assert_eq!(stderr("sends"), "");
+    assert_eq!(
+        stderr("sends-static"),
+        "jitterlab: nothing is injected into ./sends-static: it is statically linked\n"
+    );
+}
+
 #[test]
 fn posts_through_verbs_are_counted() {
     let (status, report) = doctor("./verbs");

@@ -12,6 +12,7 @@ use jitterlab_injector::seed;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
 
+use super::doctor::elf;
 use crate::outcome::{Exit, Failure};
 
 /// Options of `inject run`.
@@ -45,6 +46,21 @@ pub struct Run {
 
 impl Run {
     pub fn run(self) -> Result<Exit, Failure> {
+        let program = self
+            .program
+            .first()
+            .and_then(|name| elf::find(Path::new(name)));
+        if let Some(path) = program
+            && let Some(why) = elf::obstacle(&path)
+        {
+            let path = path.display();
+            eprintln!("jitterlab: nothing is injected into {path}: {why}");
+        }
+        self.start()
+    }
+
+    /// Becomes the program.
+    pub fn start(self) -> Result<Exit, Failure> {
         let table = DistributionTable::load(&self.table, self.unit).map_err(Failure::input)?;
         seed::load(&self.seed).map_err(Failure::input)?;
         if table.unit() == DelayUnit::Spins && self.mode == Mode::Defer {

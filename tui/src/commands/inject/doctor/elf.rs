@@ -1,9 +1,11 @@
 //! What an executable file says of itself.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{getgid, getuid};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, elf};
 use serde::Serialize;
@@ -142,6 +144,25 @@ fn system_calls(text: &[u8]) -> usize {
 #[cfg(not(target_arch = "x86_64"))]
 fn system_calls(_text: &[u8]) -> usize {
     0
+}
+
+/// Why the library cannot be preloaded into the program at `path`; `None` if it can, as far as its
+/// file says.
+pub fn obstacle(path: &Path) -> Option<&'static str> {
+    /// Where the headers of executables are.
+    const HEAD: u64 = 1 << 16;
+    let file = fs::File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let mut head = Vec::new();
+    file.take(HEAD).read_to_end(&mut head).ok()?;
+    let other_user = metadata.mode() & 0o4000 != 0 && metadata.uid() != getuid().as_raw();
+    let other_group = metadata.mode() & 0o2000 != 0 && metadata.gid() != getgid().as_raw();
+    match linkage(&head) {
+        Linkage::Static => Some("it is statically linked"),
+        Linkage::Foreign => Some("it is not a 64-bit program of this machine"),
+        _ if other_user || other_group => Some("it runs with the rights of another user or group"),
+        _ => None,
+    }
 }
 
 /// The file that the system would run for a command.

@@ -1,7 +1,7 @@
 //! `inject doctor`: which hooks a program's sends pass through, and what bypasses them.
 
 mod calls;
-mod elf;
+pub(super) mod elf;
 mod trace;
 mod verdict;
 
@@ -84,7 +84,7 @@ pub fn traced(options: run::Run) -> Result<Exit, Failure> {
         .thread_unblock()
         .map_err(Failure::run)?;
     raise(Signal::SIGSTOP).map_err(Failure::run)?;
-    options.run()
+    options.start()
 }
 
 impl Report {

@@ -417,7 +417,7 @@ fn possible(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
         possible.push((Kind::OwnSystemCalls, text.into()));
     } else if file.system_calls > 0 {
         let text = format!(
-            "it has {} instructions of its own that make sending system calls",
+            "its own code makes sending system calls, in places: {}",
             file.system_calls
         );
         possible.push((Kind::OwnSystemCalls, text));
