@@ -3,6 +3,7 @@
 
 use jitterlab_injector::control::Hook;
 use nix::libc;
+use rustix::io::Errno;
 
 /// A system call that sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +80,8 @@ pub enum Socket {
     OtherNetwork,
     /// No network: files, pipes, sockets within the machine.
     Local,
+    /// What the system does not let this user know.
+    Hidden,
 }
 
 /// What the descriptor `fd` of a process is: the kernel gives the name of a socket's protocol as
@@ -86,8 +89,10 @@ pub enum Socket {
 pub fn socket(pid: i32, fd: u64) -> Socket {
     let mut name = [0u8; 32];
     let path = format!("/proc/{pid}/fd/{}", fd as u32);
-    let Ok(length) = rustix::fs::getxattr(path, "system.sockprotoname", &mut name) else {
-        return Socket::Local;
+    let length = match rustix::fs::getxattr(path, "system.sockprotoname", &mut name) {
+        Ok(length) => length,
+        Err(Errno::ACCESS | Errno::PERM) => return Socket::Hidden,
+        Err(_) => return Socket::Local,
     };
     let name = name[..length].split(|&byte| byte == 0).next();
     match name.unwrap_or_default() {

@@ -77,6 +77,8 @@ pub struct Seen {
     pub sent: BTreeMap<Call, BTreeMap<String, u64>>,
     /// Sends on other network sockets.
     pub other_network: u64,
+    /// Sends, or writes to files, on descriptors that the system keeps from this user.
+    pub hidden: u64,
     /// Rings of io_uring that it made.
     pub rings: u64,
     /// RDMA and other devices that a program drives past the kernel.
@@ -273,6 +275,8 @@ impl Tracer {
             self.done.push(process.finish());
         }
         self.started |= pid == self.root;
+        // Its other threads are gone, and not all of them say so.
+        self.threads.retain(|_, thread| thread.process != pid);
         // The page is the earlier program's; one without the library would not replace it.
         let _ = fs::remove_file(self.pages.join(pid.to_string()));
         let mut process = Process::of(pid);
@@ -368,9 +372,17 @@ impl Process {
         if (-516..=-512).contains(&result) {
             return;
         }
-        if socket == Socket::OtherNetwork {
-            self.seen.other_network += 1;
-            return;
+        match socket {
+            Socket::Hooked => {}
+            Socket::OtherNetwork => {
+                self.seen.other_network += 1;
+                return;
+            }
+            Socket::Hidden => {
+                self.seen.hidden += 1;
+                return;
+            }
+            Socket::Local => return,
         }
         let place = self.places.entry(at).or_insert_with(|| place(pid, at));
         let places = self.seen.sent.entry(call).or_default();

@@ -47,6 +47,8 @@ pub enum Kind {
     OtherSockets,
     /// A device that is written to directly.
     Doorbells,
+    /// A program whose descriptors cannot be looked at.
+    Hidden,
 }
 
 /// Something that bypasses the hooks, or may.
@@ -124,6 +126,7 @@ struct Program {
     hooked: [u64; Hook::ALL.len()],
     sent: BTreeMap<Call, BTreeMap<String, u64>>,
     other_network: u64,
+    hidden: u64,
     rings: u64,
     devices: BTreeSet<String>,
     libraries: BTreeSet<String>,
@@ -144,6 +147,7 @@ impl Program {
             }
         }
         self.other_network += seen.other_network;
+        self.hidden += seen.hidden;
         self.rings += seen.rings;
         self.devices.extend(seen.devices);
         self.libraries.extend(seen.libraries);
@@ -228,7 +232,8 @@ fn conclusion(hooked: u64, bypassed: u64, none_found: bool) -> String {
             .into(),
         (_, 0, true) => format!("every send of this run passed a hook: {hooked}"),
         (_, 0, false) => format!(
-            "not every send of this run passed a hook: injection delays only a part, {hooked}"
+            "{hooked} sends of this run passed a hook, and what is listed above did not: injection \
+             delays only a part"
         ),
         _ => format!(
             "{bypassed} of {} sends bypassed the hooks in this run: injection delays only a part",
@@ -291,6 +296,14 @@ fn found(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
             program.other_network
         );
         found.push((Kind::OtherSockets, text));
+    }
+    if program.hidden > 0 {
+        let text = format!(
+            "{} sends or writes on descriptors that it keeps to itself (it is not dumpable): only \
+             root can tell where they go",
+            program.hidden
+        );
+        found.push((Kind::Hidden, text));
     }
     if !program.devices.is_empty() && program.verbs() == 0 {
         let devices: Vec<&str> = program.devices.iter().map(String::as_str).collect();
@@ -469,11 +482,12 @@ mod tests {
     }
 
     #[test]
-    fn raw_and_packet_sockets_are_named_beside_what_passed() {
+    fn other_and_hidden_sockets_are_named_beside_what_passed() {
         let mut seen = with_device(9, "/usr/lib/libc.so.6");
         seen.other_network = 4;
+        seen.hidden = 1;
         let verdict = judge(vec![seen], executable(Linkage::Dynamic));
-        assert_eq!(kinds(&verdict.bypasses), [Kind::OtherSockets]);
+        assert_eq!(kinds(&verdict.bypasses), [Kind::OtherSockets, Kind::Hidden]);
         assert!(!verdict.sound);
         assert!(verdict.conclusion.contains("only a part"));
     }
