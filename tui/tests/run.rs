@@ -295,6 +295,35 @@ fn nothing_outlives_a_controller_that_is_killed() {
 }
 
 #[test]
+fn whoever_stops_an_experiment_is_told_how_to_go_on() {
+    let lab = lab(SMALL);
+    let mut command = lab.command("run e.yaml");
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The line that says how many runs there are comes before the first of them.
+    assert!(
+        lines
+            .by_ref()
+            .any(|line| line.unwrap().contains(" runs; about "))
+    );
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let said: Vec<String> = lines.map(Result::unwrap).collect();
+    let told = format!(
+        "stopped; to go on: jitterlab run --resume results/{}",
+        name(&lab)
+    );
+    assert!(said.contains(&told), "{said:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(resume(&lab).status.success());
+    assert_whole(&lab);
+}
+
+fn name(lab: &Lab) -> String {
+    folder(lab).file_name().unwrap().to_str().unwrap().into()
+}
+
+#[test]
 fn bad_input_ends_with_one_message_and_leaves_nothing() {
     let lab = lab("name: a\nsede: 1\n");
     for (arguments, message) in [
