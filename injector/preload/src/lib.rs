@@ -10,6 +10,7 @@
 
 mod abi;
 mod config;
+mod defer;
 mod hooks;
 mod lifecycle;
 mod real;

@@ -15,7 +15,7 @@ use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 
 use crate::config::Config;
-use crate::{hooks, report, state};
+use crate::{defer, hooks, report, state};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
@@ -75,8 +75,8 @@ fn say(message: &str) {
 
 fn start(config: Config) {
     hooks::prepare_keys();
-    // SAFETY: both functions have the type that is asked for and live as long as the process.
-    unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
+    // SAFETY: the functions have the type that is asked for and live as long as the process.
+    unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
     let mut process = Process {
         pid: std::process::id(),
         page_file: None,
@@ -153,10 +153,16 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Process>> {
 
 extern "C" fn before_fork() {
     state::before_fork();
+    defer::before_fork();
+}
+
+extern "C" fn in_parent() {
+    defer::after_fork_in_parent();
 }
 
 extern "C" fn in_child() {
     let errno = crate::real::errno();
+    defer::after_fork_in_child();
     state::after_fork_in_child();
     // Another thread of the parent could only have held the lock while it ended the process; then
     // this child has no page of its own and counts in its parent's.
@@ -174,8 +180,8 @@ extern "C" fn in_child() {
     crate::real::set_errno(errno);
 }
 
-/// The process ends: leaves the report and takes the control page away. Runs in signal handlers
-/// too (`_exit`), so it neither allocates nor waits.
+/// The process ends: performs what is deferred, leaves the report and takes the control page away.
+/// Runs in signal handlers too (`_exit`), so it does not allocate.
 pub(crate) extern "C" fn clean_up() {
     let (Ok(mut guard), Some(injection)) = (PROCESS.try_lock(), state::injection()) else {
         return;
@@ -187,6 +193,8 @@ pub(crate) extern "C" fn clean_up() {
     else {
         return;
     };
+    state::stop();
+    defer::settle_all();
     if let Some(path) = process.report.take() {
         report::append(path, injection);
     }

@@ -127,6 +127,13 @@ mod fast {
 #[cfg(not(target_arch = "x86_64"))]
 use self as fast;
 
+/// Injects nothing any more: the process ends. Whoever uses the injection now keeps it.
+pub(crate) fn stop() {
+    for place in &BY_FAMILY {
+        place.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
 /// Names the child that the calling thread is about to fork.
 pub(crate) fn before_fork() {
     FORKED.set(with_stream(Stream::next_child));

@@ -8,11 +8,13 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::defer;
 use crate::real::{Real, c_name, errno, set_errno};
 
 const UNKNOWN: u8 = 0;
-const INTERNET: u8 = 1;
-const OTHER: u8 = 2;
+const OTHER: u8 = 1;
+const TCP: u8 = 2;
+const UDP: u8 = 3;
 
 /// Descriptors that are remembered; those above are asked for every time.
 const REMEMBERED: usize = 1 << 16;
@@ -21,30 +23,41 @@ static KINDS: [AtomicU8; REMEMBERED] = [const { AtomicU8::new(UNKNOWN) }; REMEMB
 /// Whether `fd` is a socket of UDP or TCP.
 #[inline(always)]
 pub(super) fn is_internet(fd: c_int) -> bool {
+    kind(fd) >= TCP
+}
+
+/// Whether a socket of UDP or TCP is one of TCP.
+pub(super) fn is_stream(fd: c_int) -> bool {
+    kind(fd) == TCP
+}
+
+#[inline(always)]
+fn kind(fd: c_int) -> u8 {
     match KINDS
         .get(fd as usize)
         .map(|kind| kind.load(Ordering::Relaxed))
     {
-        Some(INTERNET) => true,
-        Some(OTHER) => false,
-        _ => ask(fd),
+        None | Some(UNKNOWN) => ask(fd),
+        Some(kind) => kind,
     }
 }
 
 #[cold]
-fn ask(fd: c_int) -> bool {
+fn ask(fd: c_int) -> u8 {
     let before = errno();
     set_errno(0);
-    let is = option(fd, libc::SO_DOMAIN).is_some_and(|d| d == libc::AF_INET || d == libc::AF_INET6)
-        && option(fd, libc::SO_TYPE)
-            .is_some_and(|t| t == libc::SOCK_STREAM || t == libc::SOCK_DGRAM);
+    let kind = match (option(fd, libc::SO_DOMAIN), option(fd, libc::SO_TYPE)) {
+        (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_STREAM)) => TCP,
+        (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_DGRAM)) => UDP,
+        _ => OTHER,
+    };
     // A descriptor that is not open now may be opened in a way that is not seen here.
-    let open = is || errno() != libc::EBADF;
+    let open = errno() != libc::EBADF;
     set_errno(before);
-    if let (true, Some(kind)) = (open, KINDS.get(fd as usize)) {
-        kind.store(if is { INTERNET } else { OTHER }, Ordering::Relaxed);
+    if let (true, Some(place)) = (open, KINDS.get(fd as usize)) {
+        place.store(kind, Ordering::Relaxed);
     }
-    is
+    kind
 }
 
 fn option(fd: c_int, name: c_int) -> Option<c_int> {
@@ -117,10 +130,20 @@ around! {
     before {} after |new| { forget(new) }
 
     dup2(old: c_int, new: c_int) -> c_int;
-    before {} after |fd| { forget(fd) }
+    before {
+        if defer::busy() && !may_close(new) {
+            defer::settle_all();
+        }
+    }
+    after |fd| { forget(fd) }
 
     dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
-    before {} after |fd| { forget(fd) }
+    before {
+        if defer::busy() && !may_close(new) {
+            defer::settle_all();
+        }
+    }
+    after |fd| { forget(fd) }
 
     socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int;
     before {} after |outcome| {
@@ -139,21 +162,60 @@ around! {
     fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
     before {} after |outcome| { forget_duplicate(command, outcome) }
 
-    // Functions that close.
+    // Functions that close. What is deferred goes first.
     close(fd: c_int) -> c_int;
-    before { forget(fd) } after |outcome| {}
+    before {
+        if defer::busy() && !may_close(fd) {
+            set_errno(libc::EBADF);
+            return -1;
+        }
+        forget(fd)
+    }
+    after |outcome| {}
 
     close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
-    before { forget_all(first, last) } after |outcome| {}
+    before {
+        defer::settle_all();
+        forget_all(first, last)
+    }
+    after |outcome| {}
 
     fclose(stream: *mut libc::FILE) -> c_int;
     before {
         if !stream.is_null() {
             // SAFETY: the caller's own stream, still open.
-            forget(unsafe { libc::fileno(stream) });
+            let fd = unsafe { libc::fileno(stream) };
+            if defer::busy() {
+                defer::message::before_change(fd, 0);
+            }
+            forget(fd);
         }
     }
     after |outcome| {}
+
+    // Functions after which a message would go elsewhere, or nowhere.
+    connect(fd: c_int, address: *const c_void, length: c_uint) -> c_int;
+    before { before_change(fd) } after |outcome| {}
+
+    shutdown(fd: c_int, how: c_int) -> c_int;
+    before { before_change(fd) } after |outcome| {}
+}
+
+/// Waits for what is deferred on `fd`; a socket that takes nothing is left to the helper, which has
+/// a descriptor of its own. A helper's descriptor is nobody else's to close.
+#[cold]
+fn may_close(fd: c_int) -> bool {
+    let own = defer::message::is_own(fd);
+    if !own {
+        defer::message::before_change(fd, 0);
+    }
+    !own
+}
+
+fn before_change(fd: c_int) {
+    if defer::busy() {
+        defer::message::before_change(fd, defer::PATIENCE_NS);
+    }
 }
 
 fn forget_duplicate(command: c_int, outcome: c_int) {
@@ -166,6 +228,7 @@ fn forget_duplicate(command: c_int, outcome: c_int) {
 unsafe extern "C" fn closefrom(first: c_int) {
     // SAFETY: the prototype is that of the C library.
     static REAL: Real<unsafe extern "C" fn(c_int)> = unsafe { Real::new(c"closefrom") };
+    defer::settle_all();
     forget_all(first.max(0) as c_uint, c_uint::MAX);
     if let Some(real) = REAL.get() {
         // SAFETY: called with the caller's own argument.

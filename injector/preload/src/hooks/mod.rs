@@ -6,6 +6,7 @@
 mod descriptors;
 mod dlsym;
 mod ending;
+mod exec;
 mod socket;
 mod threads;
 mod verbs;

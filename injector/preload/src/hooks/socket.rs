@@ -5,25 +5,103 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::Injection;
+use jitterlab_injector::delay::{Injection, Passage};
 
-use super::descriptors::is_internet;
+use super::descriptors::{is_internet, is_stream};
+use crate::defer;
+use crate::defer::message::{Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
 use crate::state;
 
 #[inline(never)]
-fn delay(injection: &Injection, hook: Hook) {
-    state::pass(injection, hook);
+fn delay(injection: &Injection, hook: Hook) -> Passage {
+    state::pass(injection, hook)
 }
 
+/// What a message says of itself beyond its data.
+type Extra = (*const c_void, usize);
+const NOTHING: Extra = (std::ptr::null(), 0);
+
+/// Defers a send on `fd`: gives what the program is told, or `None` for a send that is to be
+/// performed here and now.
+fn later(fd: c_int, passage: Passage, message: &Outgoing) -> Option<isize> {
+    let due = match passage {
+        Passage::Defer { due } => Some(due),
+        // Not delayed, but what is deferred on the same socket goes first.
+        Passage::Now if is_internet(fd) => None,
+        Passage::Now => return None,
+    };
+    match defer::message::send(fd, is_stream(fd), message, due) {
+        Verdict::Sent(length) => Some(length),
+        Verdict::Failed(error) => {
+            set_errno(error);
+            Some(-1)
+        }
+        Verdict::Directly => None,
+    }
+}
+
+/// The message of `sendmsg`.
+///
+/// # Safety
+/// `header` is the caller's word that it leads to a message.
+unsafe fn outgoing<'a>(header: *const libc::msghdr, flags: c_int) -> Outgoing<'a> {
+    // SAFETY: by the contract of this function. A null pointer goes with a length of zero.
+    unsafe {
+        Outgoing {
+            parts: match (*header).msg_iovlen {
+                0 => &[],
+                count => std::slice::from_raw_parts((*header).msg_iov, count),
+            },
+            address: ((*header).msg_name, (*header).msg_namelen as usize),
+            control: ((*header).msg_control, (*header).msg_controllen),
+            flags,
+            written: false,
+        }
+    }
+}
+
+/// Several messages of one call, which has one delay. What can only be sent by the program itself
+/// ends the call early, as the system may, or if it comes first makes the whole call direct.
+unsafe fn many_later(
+    fd: c_int,
+    passage: Passage,
+    messages: *mut libc::mmsghdr,
+    count: c_uint,
+    flags: c_int,
+) -> Option<isize> {
+    for done in 0..count as usize {
+        // SAFETY: the caller's word that there are `count` messages, which may be written to.
+        let outcome = unsafe {
+            let message = messages.add(done);
+            let outcome = later(fd, passage, &outgoing(&raw const (*message).msg_hdr, flags));
+            if let Some(length @ 0..) = outcome {
+                (*message).msg_len = length as c_uint;
+            }
+            outcome
+        };
+        match outcome {
+            Some(0..) => {}
+            _ if done > 0 => return Some(done as isize),
+            other => return other,
+        }
+    }
+    Some(count as isize)
+}
+
+/// A hook of a function that sends on its first argument, `fd`; and how the message is deferred
+/// that `passage` says may have to be.
+///
 /// Where nothing is to be done the real function is *jumped* to: after a system call the
 /// processor has forgotten where to return to, and every call that is still open then costs some
 /// eight nanoseconds.
-/// A hook of a function that sends on its first argument.
 macro_rules! sends {
-    ($($hook:ident: $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
+    ($(
+        $hook:ident: $name:ident($fd:ident, $($arg:ident: $type:ty),*) -> $result:ty;
+        later |$passage:ident| $later:expr;
+    )*) => {$(
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(fd: c_int, $($arg: $type),*) -> $result {
+        unsafe extern "C" fn $name($fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
             // SAFETY: the prototype is that of the C library.
             static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
@@ -31,22 +109,66 @@ macro_rules! sends {
                 set_errno(libc::ENOSYS);
                 return -1;
             };
-            if let Some(injection) = state::active(HookFamily::Socket)
-                && is_internet(fd)
-            {
-                delay(injection, Hook::$hook);
+            let $passage = match state::active(HookFamily::Socket) {
+                Some(injection) if is_internet($fd) => delay(injection, Hook::$hook),
+                _ => Passage::Now,
+            };
+            if $passage != Passage::Now || defer::busy() {
+                #[cold]
+                #[inline(never)]
+                fn deferred($fd: c_int, $passage: Passage, $($arg: $type),*) -> Option<isize> {
+                    $later
+                }
+                if let Some(outcome) = deferred($fd, $passage, $($arg),*) {
+                    return outcome as $result;
+                }
             }
             // SAFETY: called with the caller's own arguments.
-            unsafe { real(fd, $($arg),*) }
+            unsafe { real($fd, $($arg),*) }
         }
     )*};
 }
 
+fn part(data: *const c_void, length: usize) -> [libc::iovec; 1] {
+    [libc::iovec {
+        iov_base: data.cast_mut(),
+        iov_len: length,
+    }]
+}
+
 sends! {
-    Send: send(data: *const c_void, length: usize, flags: c_int) -> isize;
-    SendTo: sendto(data: *const c_void, length: usize, flags: c_int, address: *const c_void, size: c_uint) -> isize;
-    SendMsg: sendmsg(message: *const c_void, flags: c_int) -> isize;
-    SendMMsg: sendmmsg(messages: *mut c_void, count: c_uint, flags: c_int) -> c_int;
-    Write: write(data: *const c_void, length: usize) -> isize;
-    WriteV: writev(vector: *const c_void, count: c_int) -> isize;
+    Send: send(fd, data: *const c_void, length: usize, flags: c_int) -> isize;
+    later |passage| later(fd, passage, &Outgoing {
+        parts: &part(data, length), address: NOTHING, control: NOTHING, flags, written: false,
+    });
+
+    SendTo: sendto(fd, data: *const c_void, length: usize, flags: c_int, address: *const c_void, size: c_uint) -> isize;
+    later |passage| later(fd, passage, &Outgoing {
+        parts: &part(data, length),
+        address: if address.is_null() { NOTHING } else { (address, size as usize) },
+        control: NOTHING, flags, written: false,
+    });
+
+    SendMsg: sendmsg(fd, message: *const libc::msghdr, flags: c_int) -> isize;
+    // SAFETY: the caller's own message.
+    later |passage| later(fd, passage, &unsafe { outgoing(message, flags) });
+
+    SendMMsg: sendmmsg(fd, messages: *mut libc::mmsghdr, count: c_uint, flags: c_int) -> c_int;
+    // SAFETY: the caller's own messages.
+    later |passage| unsafe { many_later(fd, passage, messages, count.min(1024), flags) };
+
+    Write: write(fd, data: *const c_void, length: usize) -> isize;
+    later |passage| later(fd, passage, &Outgoing {
+        parts: &part(data, length), address: NOTHING, control: NOTHING, flags: 0, written: true,
+    });
+
+    WriteV: writev(fd, vector: *const libc::iovec, count: c_int) -> isize;
+    later |passage| later(fd, passage, &Outgoing {
+        parts: match count {
+            // SAFETY: the caller's own parts.
+            1..=1024 => unsafe { std::slice::from_raw_parts(vector, count as usize) },
+            _ => &[],
+        },
+        address: NOTHING, control: NOTHING, flags: 0, written: true,
+    });
 }

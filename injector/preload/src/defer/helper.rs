@@ -1,0 +1,184 @@
+//! The helper thread: sleeps until shortly before something is due, and performs it.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use jitterlab_injector::control::Slot;
+use jitterlab_injector::delay::Injection;
+
+use super::lock::HeldSignals;
+use super::queue::Item;
+use super::{CALLS, DEFERRED, EARLIEST, Entry, Held, Outcome, Work};
+use crate::real::Real;
+
+/// How long before its time the helper is awake: sleeping is late by some 20 us on a virtual
+/// machine, even with the least timer slack.
+const MARGIN_NS: u64 = 60_000;
+/// How long a helper without work stays. A program ends when its last thread does, which must not
+/// be ours.
+const IDLE_NS: u64 = 100_000_000;
+/// How soon something that could not be performed is tried again: at first, and at most.
+const RETRY_NS: u64 = 20_000;
+const RETRY_MOST_NS: u64 = 1_000_000;
+
+type PthreadCreate = unsafe extern "C" fn(
+    *mut libc::pthread_t,
+    *const libc::pthread_attr_t,
+    extern "C" fn(*mut c_void) -> *mut c_void,
+    *mut c_void,
+) -> c_int;
+
+/// Starts the helper. If there can be no thread, does its work in this one.
+pub(super) fn start(injection: &'static Injection) {
+    // SAFETY: the prototype is that of the C library.
+    static REAL: Real<PthreadCreate> = unsafe { Real::new(c"pthread_create") };
+    let argument = std::ptr::from_ref(injection).cast_mut().cast::<c_void>();
+    // A thread begins with the signals held back that its maker holds back: all of them.
+    let held = HeldSignals::hold();
+    let mut thread = std::mem::MaybeUninit::uninit();
+    let started = REAL.get().is_some_and(|create| {
+        // SAFETY: as the prototype asks; the thread is detached, so that nobody has to join it.
+        unsafe {
+            create(
+                thread.as_mut_ptr(),
+                std::ptr::null(),
+                thread_of_its_own,
+                argument,
+            ) == 0
+                && libc::pthread_detach(thread.assume_init()) == 0
+        }
+    });
+    drop(held);
+    if !started {
+        run(injection, 0);
+    }
+}
+
+extern "C" fn thread_of_its_own(injection: *mut c_void) -> *mut c_void {
+    // SAFETY: sets the name and the timer slack of this thread.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"jitterlab-defer".as_ptr());
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+    }
+    // SAFETY: `start` was given a reference that is good for as long as the process.
+    if let Some(injection) = unsafe { injection.cast_const().cast::<Injection>().as_ref() } {
+        run(injection, IDLE_NS);
+    }
+    std::ptr::null_mut()
+}
+
+/// Performs what is due until there has been nothing to do for `idle_ns`.
+fn run(injection: &'static Injection, idle_ns: u64) {
+    let clock = injection.clock();
+    let slot = injection.claim_slot();
+    let mut idle = false;
+    let mut held = DEFERRED.lock();
+    loop {
+        let seen = CALLS.load(Ordering::Acquire);
+        let Some(first) = held.queue.first() else {
+            if idle || idle_ns == 0 {
+                break;
+            }
+            EARLIEST.store(u64::MAX, Ordering::Relaxed);
+            let (again, _) = held.wait(&CALLS, seen, Some(idle_ns));
+            held = again;
+            idle = CALLS.load(Ordering::Acquire) == seen;
+            continue;
+        };
+        idle = false;
+        EARLIEST.store(first.when, Ordering::Relaxed);
+        let now = clock.now();
+        let left = clock.ticks_to_ns(first.when.saturating_sub(now));
+        if left > MARGIN_NS {
+            (held, _) = held.wait(&CALLS, seen, Some(left - MARGIN_NS));
+        } else if left > 0 {
+            drop(held);
+            while clock.now() < first.when && CALLS.load(Ordering::Relaxed) == seen {}
+            held = DEFERRED.lock();
+        } else if let Some(item) = held.queue.pop() {
+            held = perform(held, item, injection, slot);
+        }
+    }
+    EARLIEST.store(u64::MAX, Ordering::Relaxed);
+    held.helper = 0;
+    drop(held);
+    slot.release();
+}
+
+/// Performs an entry, and those that wait behind it in its lane; or lets it wait.
+fn perform(mut held: Held, item: Item<NonNull<Entry>>, injection: &Injection, slot: Slot) -> Held {
+    let clock = injection.clock();
+    let mut entry = item.thing;
+    // SAFETY: an entry in the queue is initialised; the helper alone performs.
+    let (place, retried) = unsafe { (entry.as_ref().lane, entry.as_ref().due != item.when) };
+    if let Some(lane) = held.lanes.get(place)
+        && lane.stuck_since.is_some()
+        && !retried
+    {
+        lane.wait(entry);
+        return held;
+    }
+    loop {
+        let Some(fd) = held.lanes.get(place).map(|lane| lane.fd) else {
+            return held;
+        };
+        drop(held);
+        // SAFETY: the entry is initialised, and nobody but the helper looks at it.
+        let at = unsafe { entry.as_mut() };
+        let outcome = match &mut at.work {
+            Work::Message(message) => message.perform(fd),
+        };
+        let (start, due) = (at.start, at.due);
+        let error = match outcome {
+            Outcome::Later => {
+                held = DEFERRED.lock();
+                wait_and_retry(&mut held, entry, place, injection);
+                return held;
+            }
+            Outcome::Done => {
+                injection.after_deferred_send(slot, start, due);
+                None
+            }
+            Outcome::Failed(error) => {
+                slot.send_error();
+                Some(error)
+            }
+        };
+        held = DEFERRED.lock();
+        let next = held.lanes.get(place).and_then(|lane| {
+            lane.stuck_since = lane.stuck_since.map(|_| clock.now());
+            let next = lane.next();
+            if next.is_none() {
+                lane.stuck_since = None;
+            }
+            next
+        });
+        held.over(entry, error);
+        match next {
+            Some(next) => entry = next,
+            None => return held,
+        }
+    }
+}
+
+/// Puts an entry that could not be performed back into the queue, for later.
+fn wait_and_retry(held: &mut Held, entry: NonNull<Entry>, place: usize, injection: &Injection) {
+    let clock = injection.clock();
+    let now = clock.now();
+    let Some(lane) = held.lanes.get(place) else {
+        return;
+    };
+    let since = *lane.stuck_since.get_or_insert(now);
+    let stuck = clock.ticks_to_ns(now.saturating_sub(since));
+    let pause = stuck.clamp(RETRY_NS, RETRY_MOST_NS);
+    // SAFETY: the entry is initialised, and the lock is held.
+    let (order, due) = unsafe { (entry.as_ref().order, entry.as_ref().due) };
+    // Never its own time, by which those that were not tried yet are told from it.
+    let when = (now + clock.ns_to_ticks(pause)).max(due + 1);
+    held.queue.push(Item {
+        when,
+        order,
+        thing: entry,
+    });
+}

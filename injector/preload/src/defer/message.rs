@@ -1,0 +1,424 @@
+//! Messages on sockets.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
+use jitterlab_injector::delay::Injection;
+
+use super::{
+    DEFERRED, Deferred, Held, LANE_BYTES, Outcome, PATIENCE_NS, Work, busy, release, settle,
+    wait_for_progress,
+};
+use crate::real::{errno, set_errno};
+use crate::state;
+
+/// A message that was copied: address, control data and data one after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    copy: NonNull<u8>,
+    address: usize,
+    control: usize,
+    data: usize,
+    /// How much of the data a stream has taken already.
+    taken: usize,
+    /// What `send` is to be told.
+    flags: c_int,
+    stream: bool,
+}
+
+/// A message as the program gave it.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) parts: &'a [libc::iovec],
+    pub(crate) address: (*const c_void, usize),
+    pub(crate) control: (*const c_void, usize),
+    pub(crate) flags: c_int,
+    /// Sent by `write` or `writev`, to which nothing means nothing, not an empty datagram.
+    pub(crate) written: bool,
+}
+
+/// What the hook does next.
+pub(crate) enum Verdict {
+    /// Gives this to the program.
+    Sent(isize),
+    /// Sets this error and gives -1.
+    Failed(c_int),
+    /// Performs the send itself: its time has come, and what came before it is through.
+    Directly,
+}
+
+/// Flags with which a message can be sent later as well as now.
+const FLAGS: c_int =
+    libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_MORE | libc::MSG_EOR | libc::MSG_DONTROUTE;
+/// The most of a stream that is one entry.
+const PIECE: usize = 64 << 10;
+/// The most of address and control data.
+const EXTRAS: usize = 4 << 10;
+/// A descriptor of our own is a high one: programs expect the low ones to be theirs.
+const OWN_FROM: c_int = 200;
+
+impl Outgoing<'_> {
+    fn length(&self) -> usize {
+        self.parts.iter().map(|part| part.iov_len).sum()
+    }
+
+    /// Whether it can only be sent by the program itself: out-of-band or zero-copy data, a message
+    /// that is too long for any socket, and what is no message at all.
+    fn is_special(&self, stream: bool) -> bool {
+        let length = self.length();
+        self.flags & !FLAGS != 0
+            || self.address.1 + self.control.1 > EXTRAS
+            || !stream && length > PIECE
+            || length == 0 && (stream || self.written)
+            || self.parts.len() > 1024
+    }
+}
+
+/// Defers a message on `fd`, due when `asked`; with `None`, only if it has to wait for what is
+/// deferred there already. `stream` says that it is a socket of TCP.
+pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<u64>) -> Verdict {
+    let Some(injection) = state::injection() else {
+        return Verdict::Directly;
+    };
+    let clock = injection.clock();
+    let start = clock.now();
+    let due = asked.unwrap_or(start);
+    let before = errno();
+    let Some(key) = key_of(fd) else {
+        set_errno(before);
+        clock.wait_until(due);
+        return Verdict::Directly;
+    };
+    if message.is_special(stream) {
+        settle(|lane| lane.key == key, PATIENCE_NS);
+        clock.wait_until(due);
+        return Verdict::Directly;
+    }
+    let length = message.length();
+    let mut sent = 0;
+    let mut held = DEFERRED.lock();
+    if asked.is_none()
+        && !held
+            .lanes
+            .all()
+            .any(|lane| lane.key == key && lane.pending > 0)
+    {
+        drop(held);
+        set_errno(before);
+        return Verdict::Directly;
+    }
+    let verdict = loop {
+        if let Some(error) = held.take_error(key) {
+            break if sent > 0 {
+                // Whoever sends next gets to know.
+                held.leave_error(key, error);
+                Verdict::Sent(sent as isize)
+            } else {
+                Verdict::Failed(error)
+            };
+        }
+        let piece = if stream {
+            (length - sent).min(PIECE)
+        } else {
+            length
+        };
+        match held.copy(key, fd, message, sent..sent + piece, stream, (start, due)) {
+            Copied::Yes => {
+                sent += piece;
+                if sent == length {
+                    break Verdict::Sent(length as isize);
+                }
+            }
+            Copied::Never if sent == 0 => {
+                drop(held);
+                settle(|lane| lane.key == key, PATIENCE_NS);
+                clock.wait_until(due);
+                set_errno(before);
+                return Verdict::Directly;
+            }
+            Copied::Never => break Verdict::Sent(sent as isize),
+            Copied::NotNow => {
+                let (again, error) = wait_for_room(held, fd, message.flags, injection, start);
+                held = again;
+                match error {
+                    None => {}
+                    Some(_) if sent > 0 => break Verdict::Sent(sent as isize),
+                    Some(error) => break Verdict::Failed(error),
+                }
+            }
+        }
+    };
+    release(held, injection);
+    set_errno(before);
+    if let Verdict::Failed(libc::EPIPE) = verdict
+        && message.flags & libc::MSG_NOSIGNAL == 0
+    {
+        // SAFETY: what the system does when such a send fails.
+        unsafe { libc::raise(libc::SIGPIPE) };
+    }
+    verdict
+}
+
+/// Waits until the lanes have room, as a send waits for room in the socket's buffer; or gives the
+/// error with which such a send is given up.
+fn wait_for_room(
+    held: Held,
+    fd: c_int,
+    flags: c_int,
+    injection: &'static Injection,
+    start: u64,
+) -> (Held, Option<c_int>) {
+    let limit = match patience_of(fd, flags) {
+        Patience::None => return (held, Some(libc::EAGAIN)),
+        Patience::Ns(ns) => Some(ns),
+        Patience::Endless => None,
+    };
+    let clock = injection.clock();
+    let passed = clock.ticks_to_ns(clock.now() - start);
+    if limit.is_some_and(|limit| passed >= limit) {
+        return (held, Some(libc::EAGAIN));
+    }
+    if held.helper == 0 {
+        release(held, injection);
+        return (DEFERRED.lock(), None);
+    }
+    let (held, interrupted) = wait_for_progress(held, Some(5_000_000));
+    (held, interrupted.then_some(libc::EINTR))
+}
+
+/// How long a send on a socket waits.
+enum Patience {
+    None,
+    Ns(u64),
+    Endless,
+}
+
+fn patience_of(fd: c_int, flags: c_int) -> Patience {
+    // SAFETY: asks the kernel, past our own hook; the time is ours and as long as it says.
+    unsafe {
+        let state = libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL);
+        if flags & libc::MSG_DONTWAIT != 0 || state & i64::from(libc::O_NONBLOCK) != 0 {
+            return Patience::None;
+        }
+        let mut time = libc::timeval {
+            tv_sec: 0,
+            tv_usec: 0,
+        };
+        let mut size = size_of::<libc::timeval>() as libc::socklen_t;
+        let time_at = (&raw mut time).cast();
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_SNDTIMEO,
+            time_at,
+            &raw mut size,
+        );
+        match time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000 {
+            0 => Patience::Endless,
+            ns => Patience::Ns(ns),
+        }
+    }
+}
+
+/// What came of copying.
+enum Copied {
+    Yes,
+    /// There is no room before something was performed.
+    NotNow,
+    /// There are no descriptors, or no lanes.
+    Never,
+}
+
+impl Deferred {
+    fn take_error(&mut self, key: u64) -> Option<c_int> {
+        let place = self.lanes.find(key)?;
+        let lane = self.lanes.get(place)?;
+        let error = lane.error.take();
+        if lane.pending == 0 {
+            lane.rest();
+        }
+        error
+    }
+
+    fn leave_error(&mut self, key: u64, error: c_int) {
+        if let Some(place) = self.lanes.find_or_make(key)
+            && let Some(lane) = self.lanes.get(place)
+        {
+            lane.error = Some(error);
+        }
+    }
+
+    fn copy(
+        &mut self,
+        key: u64,
+        fd: c_int,
+        message: &Outgoing,
+        range: std::ops::Range<usize>,
+        stream: bool,
+        times: (u64, u64),
+    ) -> Copied {
+        let Some(place) = self.lanes.find_or_make(key) else {
+            return Copied::Never;
+        };
+        let Some(lane) = self.lanes.get(place) else {
+            return Copied::Never;
+        };
+        let extras = if range.start == 0 {
+            [message.address, message.control]
+        } else {
+            [(std::ptr::null(), 0); 2]
+        };
+        let before_data = extras.iter().map(|extra| aligned(extra.1)).sum::<usize>();
+        let copied = before_data + range.len();
+        if lane.pending > 0 && lane.bytes + copied > LANE_BYTES {
+            return Copied::NotNow;
+        }
+        if lane.fd < 0 {
+            // SAFETY: asks for a second descriptor of what `fd` is, past our own hook.
+            let own =
+                unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, OWN_FROM) };
+            if own < 0 {
+                lane.rest();
+                return Copied::Never;
+            }
+            lane.fd = own as c_int;
+        }
+        let Some((entry, copy, bytes)) = self.take(copied) else {
+            let Some(lane) = self.lanes.get(place) else {
+                return Copied::Never;
+            };
+            if lane.pending == 0 {
+                lane.rest();
+            }
+            return if busy() {
+                Copied::NotNow
+            } else {
+                Copied::Never
+            };
+        };
+        // SAFETY: the block has room for all of it; that the message points to what it says it
+        // does is the caller's word.
+        unsafe {
+            let mut to = copy.as_ptr();
+            for (data, length) in extras {
+                std::ptr::copy_nonoverlapping(data.cast::<u8>(), to, length);
+                to = to.add(aligned(length));
+            }
+            gather(message.parts, range.clone(), to);
+        }
+        let work = Work::Message(Message {
+            copy,
+            address: extras[0].1,
+            control: extras[1].1,
+            data: range.len(),
+            taken: 0,
+            flags: message.flags | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            stream,
+        });
+        // SAFETY: the entry was taken for this, and the message is all in the copy.
+        unsafe { self.put((entry, bytes), place, times, work) };
+        Copied::Yes
+    }
+}
+
+/// Where the next thing begins after `length` bytes.
+fn aligned(length: usize) -> usize {
+    length.next_multiple_of(16)
+}
+
+/// Copies the bytes of `range`, counted over all parts, to `to`.
+///
+/// # Safety
+/// The parts are memory that can be read, as long as they say; `to` has room.
+unsafe fn gather(parts: &[libc::iovec], range: std::ops::Range<usize>, mut to: *mut u8) {
+    let mut at = 0;
+    for part in parts {
+        let from = range.start.clamp(at, at + part.iov_len) - at;
+        let until = range.end.clamp(at, at + part.iov_len) - at;
+        // SAFETY: within the part, and by the contract of this function.
+        unsafe {
+            if until > from {
+                let data = part.iov_base.cast::<u8>().add(from);
+                std::ptr::copy_nonoverlapping(data, to, until - from);
+                to = to.add(until - from);
+            }
+        }
+        at += part.iov_len;
+    }
+}
+
+impl Message {
+    /// Sends it on `fd`, or what is left of it.
+    pub(super) fn perform(&mut self, fd: c_int) -> Outcome {
+        let control_at = aligned(self.address);
+        let data_at = control_at + aligned(self.control) + self.taken;
+        // SAFETY: all offsets are within the copy.
+        let (address, control, data) = unsafe {
+            let copy = self.copy.as_ptr();
+            (copy, copy.add(control_at), copy.add(data_at))
+        };
+        let first = self.taken == 0;
+        let or_null = |place: *mut u8, length: usize| {
+            if length > 0 && first {
+                (place.cast::<c_void>(), length)
+            } else {
+                (std::ptr::null_mut(), 0)
+            }
+        };
+        let mut part = libc::iovec {
+            iov_base: data.cast(),
+            iov_len: self.data - self.taken,
+        };
+        // SAFETY: a header of zeros is an empty one.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        let (name, length) = or_null(address, self.address);
+        (header.msg_name, header.msg_namelen) = (name, length as libc::socklen_t);
+        let (control, length) = or_null(control, self.control);
+        (header.msg_control, header.msg_controllen) = (control, length as _);
+        (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
+        loop {
+            // SAFETY: the header leads to memory of our own; straight to the kernel, past our hook.
+            let sent =
+                unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const header, self.flags) };
+            return match sent {
+                0.. => {
+                    self.taken += sent as usize;
+                    if self.stream && self.taken < self.data {
+                        Outcome::Later
+                    } else {
+                        Outcome::Done
+                    }
+                }
+                _ => match errno() {
+                    libc::EINTR => continue,
+                    libc::EAGAIN => Outcome::Later,
+                    error => Outcome::Failed(error),
+                },
+            };
+        }
+    }
+}
+
+/// Sockets have a number of their own, whatever descriptors they have.
+fn key_of(fd: c_int) -> Option<u64> {
+    let mut about = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the system fills `about` if it says so.
+    unsafe { (libc::fstat(fd, about.as_mut_ptr()) == 0).then(|| about.assume_init().st_ino) }
+}
+
+/// The socket at `fd` is about to change: to be closed, or shut down, or connected to somebody
+/// else. Waits for what is deferred there, for at most `patience_ns` if it takes nothing.
+#[cold]
+pub(crate) fn before_change(fd: c_int, patience_ns: u64) {
+    let before = errno();
+    if let Some(key) = key_of(fd) {
+        settle(|lane| lane.key == key, patience_ns);
+    }
+    set_errno(before);
+}
+
+/// Whether `fd` is one of our own descriptors, which a program that closes whatever there may be
+/// must leave alone.
+#[cold]
+pub(crate) fn is_own(fd: c_int) -> bool {
+    fd >= OWN_FROM && DEFERRED.lock().lanes.all().any(|lane| lane.fd == fd)
+}

@@ -1,0 +1,279 @@
+//! Defer mode: a send is copied, and a helper thread performs it when it is due.
+//!
+//! What belongs together and has to stay in order (the sends of a socket, the posts of a queue
+//! pair) is a [`Lane`]: a send is due no earlier than the one before it in its lane. A send that
+//! fails leaves its error in the lane, for the next send there to return.
+//!
+//! Everything is in one static place behind one lock and in memory of its own, because a program
+//! may send in a signal handler, in the middle of `malloc`.
+
+#![allow(unsafe_code)]
+
+mod helper;
+mod lanes;
+mod lock;
+mod memory;
+pub(crate) mod message;
+mod queue;
+
+use std::ffi::c_int;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use jitterlab_injector::delay::Injection;
+
+use crate::state;
+use lanes::{Lane, Lanes};
+use lock::{Guard, Lock};
+use memory::Memory;
+use queue::{Item, Queue};
+
+/// How many bytes may wait in a lane, as in the buffer of a socket.
+const LANE_BYTES: usize = 1 << 20;
+/// How long a socket that takes nothing may hold up the end of the program.
+pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// What is performed when an entry is due.
+#[derive(Clone, Copy)]
+enum Work {
+    /// A message on a socket.
+    Message(message::Message),
+}
+
+/// What became of an attempt to perform an entry.
+enum Outcome {
+    /// It is performed.
+    Done,
+    /// Not now: what it is for is full or busy.
+    Later,
+    /// It failed with this error number.
+    Failed(c_int),
+}
+
+/// Something that waits for its time; what it copied follows it in its block of memory.
+struct Entry {
+    /// The next in the same lane, behind one that could not be performed.
+    next: Option<NonNull<Entry>>,
+    lane: usize,
+    order: u64,
+    /// When the program asked for it, and when it is due, in ticks.
+    start: u64,
+    due: u64,
+    /// Of the block.
+    bytes: usize,
+    work: Work,
+}
+
+/// All there is, behind the lock.
+struct Deferred {
+    queue: Queue<NonNull<Entry>>,
+    lanes: Lanes,
+    memory: Memory,
+    orders: u64,
+    /// The process that has a helper thread: this one, or 0. (A child by `vfork` sees its parent's.)
+    helper: u32,
+    /// The signals that a thread which forks held back before.
+    forking: Option<libc::sigset_t>,
+}
+
+// SAFETY: what the pointers lead to is in `memory`, and belongs to whoever holds the lock; of an
+// entry that is being performed, the helper alone.
+unsafe impl Send for Deferred {}
+
+static DEFERRED: Lock<Deferred> = Lock::new(Deferred {
+    queue: Queue::new(),
+    lanes: Lanes::new(),
+    memory: Memory::new(),
+    orders: 0,
+    helper: 0,
+    forking: None,
+});
+
+/// How many entries wait or are being performed.
+static PENDING: AtomicUsize = AtomicUsize::new(0);
+/// Counts what was performed; those who wait for that sleep here.
+static PERFORMED: AtomicU32 = AtomicU32::new(0);
+/// How many sleep there.
+static WAITING: AtomicU32 = AtomicU32::new(0);
+/// The time that the helper waits for; changes of it are counted in `CALLS`, where it sleeps.
+static EARLIEST: AtomicU64 = AtomicU64::new(u64::MAX);
+static CALLS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether anything is deferred at the moment.
+#[inline(always)]
+pub(crate) fn busy() -> bool {
+    PENDING.load(Ordering::Relaxed) != 0
+}
+
+impl Deferred {
+    /// A block for an entry that copies `copied` bytes: its place, and that of the copy.
+    fn take(&mut self, copied: usize) -> Option<(NonNull<Entry>, NonNull<u8>, usize)> {
+        if self.queue.is_full() {
+            return None;
+        }
+        let bytes = size_of::<Entry>() + copied;
+        let block = self.memory.take(bytes)?;
+        // SAFETY: the block is large enough for both.
+        Some((
+            block.cast(),
+            unsafe { block.add(size_of::<Entry>()) },
+            bytes,
+        ))
+    }
+
+    /// Puts an entry in its lane and into the queue. The helper is told when it is the next.
+    ///
+    /// # Safety
+    /// `entry` and `bytes` came from [`Deferred::take`], and `work` needs nothing but the copy.
+    unsafe fn put(
+        &mut self,
+        (entry, bytes): (NonNull<Entry>, usize),
+        lane: usize,
+        (start, due): (u64, u64),
+        work: Work,
+    ) {
+        let Some(lane_of) = self.lanes.get(lane) else {
+            return;
+        };
+        let due = due.max(lane_of.last_due);
+        lane_of.last_due = due;
+        lane_of.pending += 1;
+        lane_of.bytes += bytes;
+        self.orders += 1;
+        // SAFETY: the block is large enough, aligned, and nobody else's.
+        unsafe {
+            entry.write(Entry {
+                next: None,
+                lane,
+                order: self.orders,
+                start,
+                due,
+                bytes,
+                work,
+            });
+        }
+        self.queue.push(Item {
+            when: due,
+            order: self.orders,
+            thing: entry,
+        });
+        PENDING.fetch_add(1, Ordering::Relaxed);
+        if due < EARLIEST.load(Ordering::Relaxed) {
+            EARLIEST.store(due, Ordering::Relaxed);
+            CALLS.fetch_add(1, Ordering::Release);
+            lock::wake(&CALLS, 1);
+        }
+    }
+
+    /// Takes an entry that is over out of its lane.
+    fn over(&mut self, entry: NonNull<Entry>, error: Option<c_int>) {
+        // SAFETY: the entry is initialised, and the helper is through with it.
+        let (lane, bytes) = unsafe { (entry.as_ref().lane, entry.as_ref().bytes) };
+        // SAFETY: it came from `take` with these bytes.
+        unsafe { self.memory.give(entry.cast(), bytes) };
+        if let Some(lane) = self.lanes.get(lane) {
+            lane.pending -= 1;
+            lane.bytes -= bytes;
+            lane.error = lane.error.or(error);
+            if lane.pending == 0 {
+                lane.rest();
+            }
+        }
+        PENDING.fetch_sub(1, Ordering::Relaxed);
+        PERFORMED.fetch_add(1, Ordering::Release);
+        if WAITING.load(Ordering::Relaxed) > 0 {
+            lock::wake(&PERFORMED, c_int::MAX);
+        }
+    }
+}
+
+type Held = Guard<'static, Deferred>;
+
+/// Gives the lock back until something was performed, or `ns` have passed; whether a signal
+/// handler wants the call to be given up.
+fn wait_for_progress(held: Held, ns: Option<u64>) -> (Held, bool) {
+    let seen = PERFORMED.load(Ordering::Acquire);
+    WAITING.fetch_add(1, Ordering::Relaxed);
+    let (held, interrupted) = held.wait(&PERFORMED, seen, ns);
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    (held, interrupted)
+}
+
+/// Lets the lock go and sees to it that there is a helper.
+fn release(mut held: Held, injection: &'static Injection) {
+    let start = held.helper == 0 && busy();
+    if start {
+        held.helper = std::process::id();
+    }
+    drop(held);
+    if start {
+        helper::start(injection);
+    }
+}
+
+/// Waits until nothing is pending in the lanes that `chosen` is true for. A lane that could not
+/// go on for `patience_ns` is left as it is.
+fn settle(chosen: impl Fn(&Lane) -> bool, patience_ns: u64) {
+    let Some(injection) = state::injection().filter(|_| busy()) else {
+        return;
+    };
+    let clock = injection.clock();
+    let patience = clock.ns_to_ticks(patience_ns);
+    let mut held = DEFERRED.lock();
+    while held.helper == std::process::id()
+        && held.lanes.all().any(|lane| {
+            let stuck = lane
+                .stuck_since
+                .is_some_and(|since| clock.now() - since >= patience);
+            lane.pending > 0 && chosen(lane) && !stuck
+        })
+    {
+        (held, _) = wait_for_progress(held, Some(5_000_000));
+    }
+}
+
+/// Waits until all that is deferred is performed: the program ends, or becomes another.
+pub(crate) fn settle_all() {
+    settle(|_| true, PATIENCE_NS);
+}
+
+/// Keeps the books still while the calling thread forks.
+pub(crate) fn before_fork() {
+    let mut held = DEFERRED.lock();
+    held.forking = Some(held.signals());
+    std::mem::forget(held);
+}
+
+/// After [`before_fork`], in parent and child alike.
+///
+/// # Safety
+/// The calling thread came through [`before_fork`], or is its copy in the child.
+unsafe fn after_fork() -> Option<Held> {
+    // SAFETY: the lock is held by this thread, which forgot the guard.
+    unsafe { DEFERRED.resume(|deferred| deferred.forking.take()) }
+}
+
+/// The parent goes on as before.
+pub(crate) fn after_fork_in_parent() {
+    // SAFETY: called by the system after `before_fork` in the same thread.
+    drop(unsafe { after_fork() });
+}
+
+/// The child has no helper, and what its parent deferred is its parent's to perform. The
+/// descriptors that were kept for it would keep connections open that the parent closes.
+pub(crate) fn after_fork_in_child() {
+    // SAFETY: called by the system in the copy of the thread that came through `before_fork`.
+    let Some(mut held) = (unsafe { after_fork() }) else {
+        return;
+    };
+    // The memory of entries is lost to the child: one that is being performed is in nobody's list.
+    while held.queue.pop().is_some() {}
+    for lane in held.lanes.all_mut() {
+        lane.error = None;
+        lane.rest();
+    }
+    held.helper = 0;
+    PENDING.store(0, Ordering::Relaxed);
+    WAITING.store(0, Ordering::Relaxed);
+    EARLIEST.store(u64::MAX, Ordering::Relaxed);
+}

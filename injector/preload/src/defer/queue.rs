@@ -1,0 +1,81 @@
+//! When what is due: a heap of things to do, first by time, then by the order in which they came.
+
+/// How many things can wait at a time.
+pub(super) const CAPACITY: usize = 1 << 14;
+
+/// A binary heap of fixed size, the earliest on top.
+pub(super) struct Queue<T> {
+    items: [Option<Item<T>>; CAPACITY],
+    length: usize,
+}
+
+/// A thing, and its place.
+#[derive(Clone, Copy)]
+pub(super) struct Item<T> {
+    /// When it is to be done, in ticks.
+    pub(super) when: u64,
+    /// Tells things of the same time apart: the lower comes first.
+    pub(super) order: u64,
+    /// What it is.
+    pub(super) thing: T,
+}
+
+impl<T: Copy> Queue<T> {
+    pub(super) const fn new() -> Self {
+        Queue {
+            items: [const { None }; CAPACITY],
+            length: 0,
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.length == CAPACITY
+    }
+
+    /// The earliest.
+    pub(super) fn first(&self) -> Option<Item<T>> {
+        self.items[0]
+    }
+
+    fn before(&self, a: usize, b: usize) -> bool {
+        match (self.items[a], self.items[b]) {
+            (Some(a), Some(b)) => (a.when, a.order) < (b.when, b.order),
+            (a, _) => a.is_some(),
+        }
+    }
+
+    /// Adds one; whoever does that has asked whether there is room.
+    pub(super) fn push(&mut self, item: Item<T>) {
+        let mut at = self.length;
+        let Some(place) = self.items.get_mut(at) else {
+            return;
+        };
+        *place = Some(item);
+        self.length += 1;
+        while at > 0 && self.before(at, (at - 1) / 2) {
+            self.items.swap(at, (at - 1) / 2);
+            at = (at - 1) / 2;
+        }
+    }
+
+    /// Takes the earliest.
+    pub(super) fn pop(&mut self) -> Option<Item<T>> {
+        let first = self.items[0].take()?;
+        self.length -= 1;
+        self.items.swap(0, self.length);
+        let mut at = 0;
+        loop {
+            let children = [2 * at + 1, 2 * at + 2];
+            let Some(child) = children
+                .into_iter()
+                .filter(|&child| child < self.length)
+                .reduce(|a, b| if self.before(b, a) { b } else { a })
+                .filter(|&child| self.before(child, at))
+            else {
+                return Some(first);
+            };
+            self.items.swap(at, child);
+            at = child;
+        }
+    }
+}

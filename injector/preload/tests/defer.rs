@@ -1,0 +1,43 @@
+//! Sends that a helper thread performs later.
+
+mod common;
+
+use common::Lab;
+use jitterlab_injector::control::Hook;
+use jitterlab_injector::environment;
+
+fn deferred(delay_ns: u32) -> Lab {
+    Lab::constant(delay_ns).set(environment::MODE, "defer")
+}
+
+#[test]
+fn every_call_is_deferred_and_arrives() {
+    let ended = deferred(30_000).run("every_call", &["25"]);
+    assert_eq!(ended.sum("delays"), 300);
+    assert_eq!(ended.calls(Hook::SendMMsg), 50);
+    assert_eq!(ended.sum("send_errors"), 0);
+    assert!(ended.sum("achieved_ns") >= ended.sum("asked_ns"));
+}
+
+#[test]
+fn the_caller_goes_on_and_order_errors_and_ends_are_kept() {
+    let delay = "5000000";
+    let lab = deferred(delay.parse().unwrap());
+    for ending in ["return", "pthread_exit"] {
+        let ended = lab.run("defer", &[delay, ending]);
+        // One and the same message, to nowhere, that did not leave.
+        assert!(ended.sum("send_errors") >= 1);
+    }
+    assert!(lab.pages_left().is_empty());
+}
+
+/// The same programs that spinning leaves alone.
+#[test]
+fn programs_are_left_alone() {
+    let lab = deferred(50_000);
+    for name in [
+        "fork", "exec", "errors", "signals", "stacks", "closing", "threads",
+    ] {
+        lab.run(name, &[]);
+    }
+}
