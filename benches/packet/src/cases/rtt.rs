@@ -88,9 +88,10 @@ impl Rtt {
     /// The peer goes away or falls silent.
     pub fn run_on(&self, connection: Box<dyn Connection>) -> Result<Outcome, Error> {
         let mut pinger = Pinger::new(connection, self, Clock::global());
+        let mut ticks = touched_memory(self.length);
+        // No pause after the warm-up: caches and CPUs would cool down in it.
         let discarded = pinger.run(self.warmup, &mut Vec::new())?;
         pinger.counts = Counts::default();
-        let mut ticks = touched_memory(self.length);
         pinger.run(self.length, &mut ticks)?;
         if ticks.is_empty() {
             return Err(Error::NoSamples);
