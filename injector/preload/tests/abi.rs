@@ -2,9 +2,11 @@
 
 mod common;
 
+#[allow(dead_code)]
 #[path = "../src/abi.rs"]
 mod abi;
 
+use std::mem::offset_of;
 use std::process::Command;
 
 #[test]
@@ -17,6 +19,80 @@ fn layout_is_that_of_the_header() {
             abi::POST_SEND_AT,
         ),
         ("offsetof(struct ibv_qp_ex, wr_start)", abi::WR_START_AT),
+        ("offsetof(struct ibv_qp_ex, wr_id)", abi::WR_ID_AT),
+        ("offsetof(struct ibv_qp_ex, wr_flags)", abi::WR_FLAGS_AT),
+        (
+            "offsetof(struct ibv_qp_ex, wr_atomic_cmp_swp)",
+            abi::WR_BUILDERS_AT,
+        ),
+        (
+            "offsetof(struct ibv_qp_ex, wr_complete)",
+            abi::WR_COMPLETE_AT,
+        ),
+        ("offsetof(struct ibv_qp_ex, wr_abort)", abi::WR_ABORT_AT),
+        (
+            "offsetof(struct ibv_qp_ex, wr_bind_mw)",
+            abi::WR_BUILDERS_AT + 8 * abi::builder::BIND_MW,
+        ),
+        (
+            "offsetof(struct ibv_qp_ex, wr_send_tso)",
+            abi::WR_BUILDERS_AT + 8 * abi::builder::SEND_TSO,
+        ),
+        (
+            "offsetof(struct ibv_qp_ex, wr_set_inline_data)",
+            abi::WR_BUILDERS_AT + 8 * abi::builder::SET_INLINE_DATA,
+        ),
+        (
+            "offsetof(struct ibv_qp_ex, wr_set_inline_data_list)",
+            abi::WR_BUILDERS_AT + 8 * abi::builder::SET_INLINE_DATA_LIST,
+        ),
+        (
+            "offsetof(struct ibv_qp_ex, wr_set_sge_list)",
+            abi::WR_BUILDERS_AT + 8 * abi::builder::SET_SGE_LIST,
+        ),
+        (
+            "offsetof(struct ibv_qp_ex, wr_set_sge_list) + sizeof(void *)",
+            abi::WR_BUILDERS_AT + 8 * abi::WR_BUILDERS,
+        ),
+        ("sizeof(struct ibv_mw_bind_info)", abi::BIND_INFO_SIZE),
+        ("sizeof(struct ibv_sge)", size_of::<abi::Sge>()),
+        (
+            "offsetof(struct ibv_sge, length)",
+            offset_of!(abi::Sge, length),
+        ),
+        ("offsetof(struct ibv_sge, lkey)", offset_of!(abi::Sge, key)),
+        ("sizeof(struct ibv_data_buf)", size_of::<abi::DataBuffer>()),
+        (
+            "offsetof(struct ibv_data_buf, length)",
+            offset_of!(abi::DataBuffer, length),
+        ),
+        ("sizeof(struct ibv_send_wr)", size_of::<abi::SendRequest>()),
+        (
+            "offsetof(struct ibv_send_wr, next)",
+            offset_of!(abi::SendRequest, next),
+        ),
+        (
+            "offsetof(struct ibv_send_wr, sg_list)",
+            offset_of!(abi::SendRequest, parts),
+        ),
+        (
+            "offsetof(struct ibv_send_wr, num_sge)",
+            offset_of!(abi::SendRequest, count),
+        ),
+        (
+            "offsetof(struct ibv_send_wr, opcode)",
+            offset_of!(abi::SendRequest, opcode),
+        ),
+        (
+            "offsetof(struct ibv_send_wr, send_flags)",
+            offset_of!(abi::SendRequest, flags),
+        ),
+        ("IBV_SEND_INLINE", abi::SEND_INLINE as usize),
+        ("IBV_WR_TSO", abi::OPCODE_TSO as usize),
+        ("IBV_QP_STATE", abi::QP_STATE as usize),
+        ("IBV_QPS_RTS", abi::STATE_RTS as usize),
+        ("offsetof(struct ibv_qp_attr, qp_state)", 0),
+        ("offsetof(struct ibv_qp_ex, qp_base)", 0),
     ];
     let prints: Vec<String> = expected
         .iter()

@@ -52,6 +52,7 @@ fn pair(lab: &Lab, line: &str) -> Ended {
         .args(&arguments)
         .env("LD_PRELOAD", &device)
         .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .expect("perftest and ibverbs-utils are needed for this test");
     while !is_listening(port.parse().unwrap()) {
@@ -68,6 +69,23 @@ fn pair(lab: &Lab, line: &str) -> Ended {
     assert!(server.wait().unwrap().success(), "{line}");
     assert!(ended.output.status.success(), "{line}: {}", ended.stderr());
     ended
+}
+
+#[test]
+fn posts_arrive_once_in_order_and_as_they_were() {
+    for mode in ["spin", "defer"] {
+        let lab = Lab::constant(1_010_000).set(environment::MODE, mode);
+        let device = device(&lab);
+        let program = lab.build("verbs", &["-libverbs"]);
+        let mut command = lab.command(program);
+        let both = format!("{}:{}", common::library().display(), device.display());
+        command.arg(mode).env("LD_PRELOAD", both);
+        let ended = lab.end(command);
+        ended.expect_done(mode);
+        assert!(ended.calls(Hook::PostSend) >= 8, "{:?}", ended.reports);
+        assert_eq!(ended.calls(Hook::WorkRequest), 15);
+        assert_eq!(ended.sum("send_errors"), u64::from(mode == "defer"));
+    }
 }
 
 /// The shortest time that a latency program reports, in nanoseconds.
@@ -117,4 +135,9 @@ fn every_program(mode: &str) {
 #[test]
 fn programs_are_delayed_by_either_way_of_posting() {
     every_program("spin");
+}
+
+#[test]
+fn programs_are_deferred_by_either_way_of_posting() {
+    every_program("defer");
 }

@@ -128,6 +128,8 @@ fn perform(mut held: Held, item: Item<NonNull<Entry>>, injection: &Injection, sl
         let at = unsafe { entry.as_mut() };
         let outcome = match &mut at.work {
             Work::Message(message) => message.perform(fd),
+            Work::Post(post) => post.perform(),
+            Work::Built(built) => built.perform(),
         };
         let (start, due) = (at.start, at.due);
         let error = match outcome {

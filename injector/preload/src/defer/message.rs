@@ -96,12 +96,7 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<u6
     let length = message.length();
     let mut sent = 0;
     let mut held = DEFERRED.lock();
-    if asked.is_none()
-        && !held
-            .lanes
-            .all()
-            .any(|lane| lane.key == key && lane.pending > 0)
-    {
+    if asked.is_none() && !held.is_pending(key) {
         drop(held);
         set_errno(before);
         return Verdict::Directly;
@@ -229,16 +224,6 @@ enum Copied {
 }
 
 impl Deferred {
-    fn take_error(&mut self, key: u64) -> Option<c_int> {
-        let place = self.lanes.find(key)?;
-        let lane = self.lanes.get(place)?;
-        let error = lane.error.take();
-        if lane.pending == 0 {
-            lane.rest();
-        }
-        error
-    }
-
     fn leave_error(&mut self, key: u64, error: c_int) {
         if let Some(place) = self.lanes.find_or_make(key)
             && let Some(lane) = self.lanes.get(place)

@@ -9,11 +9,13 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod build;
 mod helper;
 mod lanes;
 mod lock;
 mod memory;
 pub(crate) mod message;
+pub(crate) mod post;
 mod queue;
 
 use std::ffi::c_int;
@@ -38,6 +40,10 @@ pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
 enum Work {
     /// A message on a socket.
     Message(message::Message),
+    /// Posts on a queue pair.
+    Post(post::Post),
+    /// Posts on a queue pair, by the extended calls.
+    Built(build::Built),
 }
 
 /// What became of an attempt to perform an entry.
@@ -106,6 +112,24 @@ pub(crate) fn busy() -> bool {
 }
 
 impl Deferred {
+    /// Whether anything waits in the lane of `key`.
+    fn is_pending(&self, key: u64) -> bool {
+        self.lanes
+            .all()
+            .any(|lane| lane.key == key && lane.pending > 0)
+    }
+
+    /// The error that is left in the lane of `key`, for whoever sends there next.
+    fn take_error(&mut self, key: u64) -> Option<c_int> {
+        let place = self.lanes.find(key)?;
+        let lane = self.lanes.get(place)?;
+        let error = lane.error.take();
+        if lane.pending == 0 {
+            lane.rest();
+        }
+        error
+    }
+
     /// A block for an entry that copies `copied` bytes: its place, and that of the copy.
     fn take(&mut self, copied: usize) -> Option<(NonNull<Entry>, NonNull<u8>, usize)> {
         if self.queue.is_full() {

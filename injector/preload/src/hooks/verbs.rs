@@ -13,18 +13,21 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::Injection;
+use jitterlab_injector::delay::{Injection, Passage};
 
-use crate::abi::{POST_SEND_AT, WR_START_AT};
+use crate::abi::{POST_SEND_AT, QP_STATE, STATE_RTS, SendRequest, WR_START_AT};
+use crate::defer;
+use crate::defer::build::Start as WrStart;
+use crate::defer::post::PostSend;
 use crate::real::Real;
 use crate::state;
 
 const LIBIBVERBS: &CStr = c"libibverbs.so.1";
 const LIBMLX5: &CStr = c"libmlx5.so.1";
 
-type PostSend = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut *mut c_void) -> c_int;
-type WrStart = unsafe extern "C" fn(*mut c_void);
 type Open = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Modify = unsafe extern "C" fn(*mut c_void, *mut u32, c_int) -> c_int;
 type Import = unsafe extern "C" fn(c_int) -> *mut c_void;
 type OpenMlx5 = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *mut c_void;
 
@@ -39,8 +42,8 @@ static WR_STARTS: [AtomicPtr<c_void>; SLOTS] =
 /// be looked up. Where nothing is injected it is three loads and a jump.
 unsafe extern "C" fn post_send<const SLOT: usize>(
     qp: *mut c_void,
-    wr: *mut c_void,
-    bad_wr: *mut *mut c_void,
+    wr: *mut SendRequest,
+    bad_wr: *mut *mut SendRequest,
 ) -> c_int {
     // SAFETY: this function is in a context only after `replace` stored the original there, which
     // has this type.
@@ -50,6 +53,7 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
     };
     match state::active(HookFamily::Verbs) {
         Some(injection) => post_later(qp, wr, bad_wr, injection, real),
+        None if defer::busy() => post_deferred(qp, wr, bad_wr, Passage::Now, real),
         // SAFETY: the arguments are the caller's own.
         None => unsafe { real(qp, wr, bad_wr) },
     }
@@ -59,14 +63,43 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
 #[inline(never)]
 extern "C" fn post_later(
     qp: *mut c_void,
-    wr: *mut c_void,
-    bad_wr: *mut *mut c_void,
+    wr: *mut SendRequest,
+    bad_wr: *mut *mut SendRequest,
     injection: &Injection,
     real: PostSend,
 ) -> c_int {
-    state::pass(injection, Hook::PostSend);
+    let passage = state::pass(injection, Hook::PostSend);
+    if passage != Passage::Now || defer::busy() {
+        return post_deferred(qp, wr, bad_wr, passage, real);
+    }
     // SAFETY: the arguments are those of the caller of the hook.
     unsafe { real(qp, wr, bad_wr) }
+}
+
+/// When a send is due; `None` if it has no delay, and only waits for those before it.
+fn due(passage: Passage) -> Option<u64> {
+    match passage {
+        Passage::Defer { due } => Some(due),
+        Passage::Now => None,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn post_deferred(
+    qp: *mut c_void,
+    wr: *mut SendRequest,
+    bad_wr: *mut *mut SendRequest,
+    passage: Passage,
+    real: PostSend,
+) -> c_int {
+    // SAFETY: the arguments are those of the caller of the hook.
+    unsafe {
+        match defer::post::post(real, qp, wr, bad_wr, due(passage)) {
+            Some(outcome) => outcome,
+            None => real(qp, wr, bad_wr),
+        }
+    }
 }
 
 /// The hook of the `SLOT`-th `wr_start`. The delay comes first: the real one takes the provider's
@@ -79,6 +112,7 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
     };
     match state::active(HookFamily::Verbs) {
         Some(injection) => start_later(qp, injection, real),
+        None if defer::busy() => start_deferred(qp, Passage::Now, real),
         // SAFETY: the argument is the caller's own.
         None => unsafe { real(qp) },
     }
@@ -86,9 +120,23 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
 
 #[inline(never)]
 extern "C" fn start_later(qp: *mut c_void, injection: &Injection, real: WrStart) {
-    state::pass(injection, Hook::WorkRequest);
+    let passage = state::pass(injection, Hook::WorkRequest);
+    if passage != Passage::Now || defer::busy() {
+        return start_deferred(qp, passage, real);
+    }
     // SAFETY: the argument is that of the caller of the hook.
     unsafe { real(qp) }
+}
+
+#[cold]
+#[inline(never)]
+fn start_deferred(qp: *mut c_void, passage: Passage, real: WrStart) {
+    // SAFETY: the argument is that of the caller of the hook.
+    unsafe {
+        if !defer::build::start(real, qp, due(passage)) {
+            real(qp);
+        }
+    }
 }
 
 macro_rules! each_slot {
@@ -193,8 +241,38 @@ unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut c_void) -> *mut c_void {
         if !extended.is_null() && state::injection().is_some() {
             let place = extended.byte_add(WR_START_AT).cast::<*mut c_void>();
             replace(place, &WR_STARTS, each_slot!(wr_start as WrStart));
+            defer::build::introduce(extended);
         }
         extended
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_destroy_qp(qp: *mut c_void) -> c_int {
+    // SAFETY: the prototype, in words, is that of libibverbs.
+    static REAL: Real<Destroy> = unsafe { Real::of(LIBIBVERBS, c"ibv_destroy_qp") };
+    if defer::busy() {
+        defer::post::before_end(qp);
+    }
+    match REAL.get() {
+        // SAFETY: called with the caller's own argument.
+        Some(real) => unsafe { real(qp) },
+        None => libc::ENOSYS,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ibv_modify_qp(qp: *mut c_void, attr: *mut u32, mask: c_int) -> c_int {
+    // SAFETY: the prototype, in words, is that of libibverbs; the state comes first in `attr`.
+    static REAL: Real<Modify> = unsafe { Real::of(LIBIBVERBS, c"ibv_modify_qp") };
+    // SAFETY: the caller's own argument.
+    if defer::busy() && mask & QP_STATE != 0 && unsafe { *attr } != STATE_RTS {
+        defer::post::before_end(qp);
+    }
+    match REAL.get() {
+        // SAFETY: called with the caller's own arguments.
+        Some(real) => unsafe { real(qp, attr, mask) },
+        None => libc::ENOSYS,
     }
 }
 
@@ -206,6 +284,8 @@ pub(super) fn hook_of(name: &CStr) -> Option<*const c_void> {
         b"ibv_open_device" => ibv_open_device as Open as *const c_void,
         b"ibv_import_device" => ibv_import_device as Import as *const c_void,
         b"mlx5dv_open_device" => mlx5dv_open_device as OpenMlx5 as *const c_void,
+        b"ibv_destroy_qp" => ibv_destroy_qp as Destroy as *const c_void,
+        b"ibv_modify_qp" => ibv_modify_qp as Modify as *const c_void,
         b"ibv_qp_to_qp_ex" => ibv_qp_to_qp_ex as Open as *const c_void,
         _ => return None,
     };

@@ -1,0 +1,369 @@
+//! Posts on RDMA queue pairs, by the extended calls: `wr_start`, any number of builder functions,
+//! `wr_complete`.
+//!
+//! In between, recorders stand in the place of the queue pair's builder functions. They note the
+//! words that they are called with, and copy what a pointer leads to. When it is time the helper
+//! calls the real functions with the same words. A builder function's fields (`wr_id`, `wr_flags`)
+//! and the functions themselves are in the one structure that the program uses too, so the helper
+//! and a program that is building keep out of each other's way.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use super::{DEFERRED, Outcome, Work, memory, release, wait_for_progress};
+use crate::abi::{self, DataBuffer, Sge, builder};
+use crate::state;
+
+/// `wr_start` and `wr_abort`.
+pub(crate) type Start = unsafe extern "C" fn(*mut c_void);
+type Complete = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// A builder function: the most that any of them takes. A function that takes less does not look
+/// at the other registers.
+type Build = unsafe extern "C" fn(*mut c_void, usize, usize, usize, usize);
+
+/// The places of the functions that are replaced while a program builds.
+const PLACES: usize = abi::WR_BUILDERS + 2;
+
+/// One call of a builder function, in words; what it copied follows.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Call {
+    function: usize,
+    id: u64,
+    flags: u32,
+    words: [usize; 4],
+    /// Which of the words is the place of the copy; 4 for none.
+    copied_at: usize,
+    /// The length of the copy, in words of eight bytes.
+    length: usize,
+}
+
+const CALL_WORDS: usize = size_of::<Call>() / 8;
+
+/// A queue pair that was seen to be used with the extended calls.
+struct Builder {
+    qp: AtomicPtr<c_void>,
+    /// Somebody builds, or the helper posts.
+    taken: AtomicBool,
+    inner: UnsafeCell<Inner>,
+}
+
+struct Inner {
+    originals: [*mut c_void; PLACES],
+    start: Option<Start>,
+    times: (u64, u64),
+    record: Vec<u64>,
+    refused: bool,
+}
+
+// SAFETY: `inner` is used by whoever has `taken` the builder.
+unsafe impl Sync for Builder {}
+
+const BUILDERS: usize = 1 << 9;
+static ALL: [Builder; BUILDERS] = [const {
+    Builder {
+        qp: AtomicPtr::new(std::ptr::null_mut()),
+        taken: AtomicBool::new(false),
+        inner: UnsafeCell::new(Inner {
+            originals: [std::ptr::null_mut(); PLACES],
+            start: None,
+            times: (0, 0),
+            record: Vec::new(),
+            refused: false,
+        }),
+    }
+}; BUILDERS];
+
+/// Posts that were recorded.
+#[derive(Clone, Copy)]
+pub(super) struct Built {
+    builder: &'static Builder,
+    qp: *mut c_void,
+    start: Start,
+    record: NonNull<u64>,
+    words: usize,
+}
+
+fn builder_of(qp: *mut c_void) -> Option<&'static Builder> {
+    let from = (qp.addr() >> 4).wrapping_mul(0x9e37_79b9) >> 8;
+    (0..BUILDERS)
+        .map(|step| &ALL[(from + step) % BUILDERS])
+        .take_while(|builder| !builder.qp.load(Ordering::Acquire).is_null())
+        .find(|builder| builder.qp.load(Ordering::Relaxed) == qp)
+}
+
+/// Makes a queue pair known. One that comes when the table is full is never deferred.
+pub(crate) fn introduce(qp: *mut c_void) {
+    if builder_of(qp).is_some() {
+        return;
+    }
+    let from = (qp.addr() >> 4).wrapping_mul(0x9e37_79b9) >> 8;
+    // At an address that is used again there is a builder already, so none is ever given back.
+    let null = std::ptr::null_mut();
+    let _ = (0..BUILDERS - 1)
+        .map(|step| &ALL[(from + step) % BUILDERS])
+        .find(|builder| {
+            builder
+                .qp
+                .compare_exchange(null, qp, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        });
+}
+
+/// # Safety
+/// `qp` is a `struct ibv_qp_ex`.
+unsafe fn places(qp: *mut c_void) -> impl Iterator<Item = *mut *mut c_void> {
+    let last = [abi::WR_COMPLETE_AT, abi::WR_ABORT_AT];
+    (0..abi::WR_BUILDERS)
+        .map(|index| abi::WR_BUILDERS_AT + 8 * index)
+        .chain(last)
+        // SAFETY: these are members of the structure, by the contract of this function.
+        .map(move |at| unsafe { qp.byte_add(at).cast() })
+}
+
+/// The program begins to build; `real` is the provider's `wr_start`. Gives whether its requests
+/// are recorded, to be posted at `due`; with `None`, only if they have to wait for what is
+/// deferred on the queue pair already. If not, the caller starts for itself.
+///
+/// # Safety
+/// `qp` is a `struct ibv_qp_ex` that the program starts to build on.
+pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<u64>) -> bool {
+    let (Some(injection), Some(builder)) = (state::injection(), builder_of(qp)) else {
+        if let (Some(injection), Some(due)) = (state::injection(), asked) {
+            injection.clock().wait_until(due);
+        }
+        return false;
+    };
+    let now = injection.clock().now();
+    if asked.is_none() && !DEFERRED.lock().is_pending(qp.expose_provenance() as u64) {
+        return false;
+    }
+    while builder.taken.swap(true, Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    // SAFETY: the builder is taken, and with it the structure.
+    unsafe {
+        let inner = &mut *builder.inner.get();
+        inner.start = Some(real);
+        inner.times = (now, asked.unwrap_or(now));
+        inner.record.clear();
+        inner.refused = false;
+        for ((place, original), recorder) in places(qp).zip(&mut inner.originals).zip(RECORDERS) {
+            *original = place.read();
+            // What the provider does not offer stays away.
+            if !original.is_null() {
+                place.write(recorder);
+            }
+        }
+    }
+    true
+}
+
+/// # Safety
+/// The calling thread has taken the builder, to build on `qp`.
+unsafe fn finish(builder: &Builder, qp: *mut c_void) {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        for (place, original) in places(qp).zip((*builder.inner.get()).originals) {
+            place.write(original);
+        }
+    }
+    builder.taken.store(false, Ordering::Release);
+}
+
+/// Stands in the place of the `FUNCTION`-th builder function.
+unsafe extern "C" fn record<const FUNCTION: usize>(
+    qp: *mut c_void,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+) {
+    let Some(builder) = builder_of(qp) else {
+        return;
+    };
+    let pointer = |word: usize| std::ptr::with_exposed_provenance::<u8>(word);
+    // SAFETY: the recorder is in place only while the program builds, and has taken the builder;
+    // its arguments are what the function of that place takes.
+    unsafe {
+        let inner = &mut *builder.inner.get();
+        let mut call = Call {
+            function: FUNCTION,
+            id: qp.byte_add(abi::WR_ID_AT).cast::<u64>().read(),
+            flags: qp.byte_add(abi::WR_FLAGS_AT).cast::<u32>().read(),
+            words: [a, b, c, d],
+            copied_at: 4,
+            length: 0,
+        };
+        let at = inner.record.len();
+        inner.record.resize(at + CALL_WORDS, 0);
+        match FUNCTION {
+            builder::BIND_MW => inner.copy(&mut call, 2, &[(pointer(c), abi::BIND_INFO_SIZE)]),
+            builder::SEND_TSO => inner.copy(&mut call, 0, &[(pointer(a), b & 0xffff)]),
+            builder::SET_INLINE_DATA => inner.copy(&mut call, 0, &[(pointer(a), b)]),
+            builder::SET_SGE_LIST => {
+                inner.copy(&mut call, 1, &[(pointer(b), a * size_of::<Sge>())]);
+            }
+            builder::SET_INLINE_DATA_LIST if a > 0 => {
+                // Becomes one piece of inline data.
+                let list = std::slice::from_raw_parts(pointer(b).cast::<DataBuffer>(), a);
+                let parts: Vec<_> = list
+                    .iter()
+                    .map(|part| (part.address, part.length))
+                    .collect();
+                call.function = builder::SET_INLINE_DATA;
+                call.words[1] = parts.iter().map(|part| part.1).sum();
+                inner.copy(&mut call, 0, &parts);
+            }
+            _ => {}
+        }
+        inner.record[at..].as_mut_ptr().cast::<Call>().write(call);
+    }
+}
+
+impl Inner {
+    /// Copies `parts`, to which the `word`-th word of `call` points.
+    ///
+    /// # Safety
+    /// The parts are memory that can be read.
+    unsafe fn copy(&mut self, call: &mut Call, word: usize, parts: &[(*const u8, usize)]) {
+        let bytes: usize = parts.iter().map(|part| part.1).sum();
+        if bytes > memory::LARGEST {
+            self.refused = true;
+            return;
+        }
+        call.copied_at = word;
+        call.length = bytes.div_ceil(8);
+        let at = self.record.len();
+        self.record.resize(at + call.length, 0);
+        let mut to = self.record[at..].as_mut_ptr().cast::<u8>();
+        for &(from, length) in parts {
+            // SAFETY: by the contract of this function, into room just made.
+            unsafe {
+                std::ptr::copy_nonoverlapping(from, to, length);
+                to = to.add(length);
+            }
+        }
+    }
+}
+
+/// Stands in the place of `wr_complete`.
+unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
+    let Some(builder) = builder_of(qp) else {
+        return libc::EINVAL;
+    };
+    // SAFETY: as for `record`.
+    let inner = unsafe { &mut *builder.inner.get() };
+    let outcome = defer(inner, builder, qp);
+    // SAFETY: this thread has the builder, and is through with it.
+    unsafe { finish(builder, qp) };
+    outcome
+}
+
+fn defer(inner: &Inner, builder: &'static Builder, qp: *mut c_void) -> c_int {
+    let key = qp.expose_provenance() as u64;
+    let bytes = inner.record.len() * 8;
+    let (Some(injection), Some(start), false) = (state::injection(), inner.start, inner.refused)
+    else {
+        return libc::ENOMEM;
+    };
+    if bytes > memory::LARGEST / 2 {
+        return libc::ENOMEM;
+    }
+    let mut held = DEFERRED.lock();
+    if let Some(error) = held.take_error(key) {
+        return error;
+    }
+    if bytes == 0 {
+        return 0;
+    }
+    loop {
+        let Some(place) = held.lanes.find_or_make(key) else {
+            return libc::ENOMEM;
+        };
+        if let Some((entry, copy, block)) = held.take(bytes) {
+            let copy = copy.cast::<u64>();
+            let work = Work::Built(Built {
+                builder,
+                qp,
+                start,
+                record: copy,
+                words: inner.record.len(),
+            });
+            // SAFETY: the copy has room for the record, and the entry was taken for this.
+            unsafe {
+                let from = inner.record.as_ptr();
+                std::ptr::copy_nonoverlapping(from, copy.as_ptr(), inner.record.len());
+                held.put((entry, block), place, inner.times, work);
+            }
+            release(held, injection);
+            return 0;
+        }
+        let Some(lane) = held.lanes.get(place) else {
+            return libc::ENOMEM;
+        };
+        if lane.pending == 0 || lane.stuck_since.is_some() {
+            return libc::ENOMEM;
+        }
+        // The helper posts only while nobody builds on the queue pair, but others go on.
+        (held, _) = wait_for_progress(held, Some(1_000_000));
+    }
+}
+
+/// Stands in the place of `wr_abort`.
+unsafe extern "C" fn abort(qp: *mut c_void) {
+    if let Some(builder) = builder_of(qp) {
+        // SAFETY: as for `complete`.
+        unsafe { finish(builder, qp) };
+    }
+}
+
+impl Built {
+    /// Builds on the real queue pair what was recorded, and posts it.
+    pub(super) fn perform(&mut self) -> Outcome {
+        if self.builder.taken.swap(true, Ordering::Acquire) {
+            return Outcome::Later;
+        }
+        // SAFETY: the builder is taken, so the structure has the provider's functions and nobody
+        // builds on it; the record is what `record` wrote, and the words are those with which the
+        // program called.
+        let outcome = unsafe {
+            (self.start)(self.qp);
+            let mut at = 0;
+            while at + CALL_WORDS <= self.words {
+                let mut call = self.record.add(at).cast::<Call>().read();
+                at += CALL_WORDS;
+                if let Some(word) = call.words.get_mut(call.copied_at) {
+                    *word = self.record.add(at).as_ptr().expose_provenance();
+                }
+                at += call.length;
+                self.qp.byte_add(abi::WR_ID_AT).cast::<u64>().write(call.id);
+                let flags = self.qp.byte_add(abi::WR_FLAGS_AT).cast::<u32>();
+                flags.write(call.flags);
+                let place = self.qp.byte_add(abi::WR_BUILDERS_AT + 8 * call.function);
+                let [a, b, c, d] = call.words;
+                place.cast::<Build>().read()(self.qp, a, b, c, d);
+            }
+            let complete = self.qp.byte_add(abi::WR_COMPLETE_AT).cast::<Complete>();
+            complete.read()(self.qp)
+        };
+        self.builder.taken.store(false, Ordering::Release);
+        match outcome {
+            0 => Outcome::Done,
+            error => Outcome::Failed(error),
+        }
+    }
+}
+
+/// What stands in each place.
+const RECORDERS: [*mut c_void; PLACES] = {
+    macro_rules! recorders {
+        ($($index:literal)*) => {
+            [$(record::<$index> as Build as *mut c_void,)*
+                complete as Complete as *mut c_void, abort as Start as *mut c_void]
+        };
+    }
+    recorders!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+};
