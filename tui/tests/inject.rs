@@ -1,0 +1,346 @@
+//! `jitterlab inject run`, `status` and `set`, on programs that know nothing of it.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use common::{Lab, build_library, text};
+use serde_json::Value;
+
+/// A folder with tables of constant delays, a seed, and a program that sends when it is told to.
+fn lab() -> Lab {
+    build_library();
+    let lab = Lab::new();
+    for delay in ["50us", "200us"] {
+        lab.done(&format!(
+            "dist make --shape constant --mean {delay} -o {delay}.dist"
+        ));
+    }
+    lab.write("s.seed", "7\n");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/on_request.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-o"])
+        .arg(lab.path("on_request"))
+        .arg(source);
+    assert!(cc.status().unwrap().success());
+    lab
+}
+
+const RUN: &str = "inject run --table 50us.dist --seed s.seed";
+
+/// A program under injection that sends when it is told to.
+struct Running {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Running {
+    fn start(lab: &Lab, options: &str) -> Self {
+        let mut command = lab.command(&format!("{RUN} {options} -- ./on_request"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut running = Running {
+            input: child.stdin.take().unwrap(),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        };
+        assert_eq!(running.line(), "ready\n");
+        running
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn send(&mut self, times: usize) {
+        for _ in 0..times {
+            writeln!(self.input).unwrap();
+            assert_eq!(self.line(), "come\n");
+        }
+    }
+
+    fn status(&self, lab: &Lab) -> Value {
+        lab.json(&format!(
+            "inject status --pid {} --format json",
+            self.child.id()
+        ))[0]
+            .clone()
+    }
+
+    fn set(&self, lab: &Lab, options: &str) {
+        lab.done(&format!("inject set --pid {} {options}", self.child.id()));
+    }
+
+    /// Ends it; its own exit status.
+    fn end(mut self) -> Option<i32> {
+        drop(self.input);
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn a_running_program_is_observed_and_changed() {
+    let lab = lab();
+    let mut running = Running::start(&lab, "--hook socket");
+    running.send(3);
+    let status = running.status(&lab);
+    assert_eq!(status["pid"], running.child.id());
+    assert_eq!(status["program"], "./on_request");
+    assert_eq!(status["hooks"], serde_json::json!(["socket"]));
+    assert_eq!(status["calls"], serde_json::json!({"send": 3}));
+    assert_eq!(
+        (&status["mode"], &status["enabled"]),
+        (&"spin".into(), &true.into())
+    );
+    assert_eq!((&status["seed"], &status["delays"]), (&7.into(), &3.into()));
+    assert_eq!(status["table_mean"], 50_000.0);
+    assert_eq!(status["asked_mean_ns"], 50_000.0);
+    assert!(status["table"].as_str().unwrap().contains("50us.dist"));
+
+    running.set(&lab, "--table 200us.dist");
+    running.send(3);
+    let status = running.status(&lab);
+    assert_eq!(status["asked_mean_ns"], 125_000.0);
+    assert!(status["table"].as_str().unwrap().contains("200us.dist"));
+
+    running.set(&lab, "--off");
+    running.send(3);
+    let status = running.status(&lab);
+    assert_eq!(
+        (&status["enabled"], &status["delays"]),
+        (&false.into(), &6.into())
+    );
+
+    // Deferred, and back again; what was deferred is never lost.
+    running.set(&lab, "--on --mode defer");
+    running.send(3);
+    running.set(&lab, "--mode spin");
+    running.send(3);
+    let status = running.status(&lab);
+    assert_eq!(
+        (&status["enabled"], &status["delays"]),
+        (&true.into(), &12.into())
+    );
+    assert_eq!(status["send_errors"], 0);
+
+    let people = lab.done(&format!("inject status --pid {}", running.child.id()));
+    assert!(
+        people.contains("./on_request: on, spin on socket, seed 7"),
+        "{people}"
+    );
+    assert_eq!(running.end(), Some(7), "the program's own exit status");
+}
+
+#[test]
+fn the_same_seed_set_again_repeats_the_same_delays() {
+    let lab = lab();
+    lab.done("dist make --shape lognormal --mean 10us --std 20us --seed 7 -o various.dist");
+    let mut running = Running::start(&lab, "--mode defer");
+    running.set(&lab, "--table various.dist --seed s.seed");
+    let asked = |running: &mut Running| {
+        let sum = |status: Value| {
+            status["asked_mean_ns"].as_f64().unwrap() * status["delays"].as_f64().unwrap()
+        };
+        let before = sum(running.status(&lab));
+        running.send(50);
+        (sum(running.status(&lab)) - before).round()
+    };
+    let once = asked(&mut running);
+    assert_ne!(asked(&mut running), once, "the stream goes on");
+    running.set(&lab, "--seed s.seed");
+    assert_eq!(asked(&mut running), once);
+    running.end();
+}
+
+#[test]
+fn a_report_is_left_when_asked_for() {
+    let lab = lab();
+    let mut running = Running::start(&lab, "--report counters.json --generator lcg");
+    running.send(4);
+    assert_eq!(running.status(&lab)["generator"], "lcg");
+    assert_eq!(running.end(), Some(7));
+    let report: Value = serde_json::from_str(&lab.read("counters.json")).unwrap();
+    assert_eq!(
+        (&report["calls"]["send"], &report["delays"]),
+        (&4.into(), &4.into())
+    );
+    assert_eq!(report["asked_ns"], 200_000);
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_starts_or_changes() {
+    let lab = lab();
+    lab.write("short.dist", "1 2 3\n");
+    lab.write("words.seed", "seven\n");
+    lab.write("spins.dist", "1 2 3 4 5 6 7 8\n".repeat(512));
+    for (arguments, expected) in [
+        (
+            "inject run --table none.dist --seed s.seed -- true",
+            "none.dist",
+        ),
+        (
+            "inject run --table short.dist --seed s.seed -- true",
+            "short.dist:1",
+        ),
+        (
+            "inject run --table 50us.dist --seed words.seed -- true",
+            "words.seed",
+        ),
+        (
+            "inject run --table 50us.dist --seed none.seed -- true",
+            "none.seed",
+        ),
+        (
+            "inject run --table 50us.dist --seed s.seed -- ./no-such-program",
+            "./no-such-program",
+        ),
+        (
+            "inject run --table spins.dist --unit spins --mode defer --seed s.seed -- true",
+            "spins",
+        ),
+        (
+            "inject run --table 50us.dist --seed s.seed --hook pigeon -- true",
+            "pigeon",
+        ),
+        ("inject run --table 50us.dist --seed s.seed", "PROGRAM"),
+        ("inject set --pid 1 --off", "no program with pid 1"),
+        ("inject set --off", "--pid"),
+    ] {
+        let output = lab.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {stderr}");
+        assert!(stderr.contains(expected), "{arguments}: {stderr}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
+    let mut running = Running::start(&lab, "");
+    for options in ["--table short.dist", "--seed words.seed", "--on --off", ""] {
+        let output = lab.run(&format!(
+            "inject set --pid {} {options}",
+            running.child.id()
+        ));
+        assert_eq!(output.status.code(), Some(2), "{options}");
+    }
+    running.send(1);
+    assert_eq!(running.status(&lab)["asked_mean_ns"], 50_000.0);
+    running.end();
+}
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// A server, once it has its port; ended with the test.
+struct Server(Child);
+
+impl Server {
+    fn start(program: &str, arguments: &str, port: u16, table: &str) -> Self {
+        let mut server = Command::new(program)
+            .args(arguments.split_whitespace())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
+        let entry = format!(":{port:04X} ");
+        let has_port = || {
+            [table.to_string(), format!("{table}6")]
+                .iter()
+                .any(|table| {
+                    let sockets = std::fs::read_to_string(format!("/proc/net/{table}"));
+                    sockets.unwrap_or_default().contains(&entry)
+                })
+        };
+        while !has_port() {
+            assert!(
+                server.try_wait().unwrap().is_none(),
+                "{program} did not start"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Server(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The number after `label` in what a program printed.
+fn number_after(output: &str, label: &str) -> f64 {
+    let after = output
+        .split(label)
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {label:?} in {output}"));
+    let number = after.trim_start_matches([' ', '=', '\t']);
+    let end = number.find(|c: char| !c.is_ascii_digit() && c != '.');
+    number[..end.unwrap_or(number.len())].parse().unwrap()
+}
+
+/// What a program measures under 50 us of delay on one side, less what it measures without, in
+/// microseconds: of interleaved runs the least of each kind, because other programs on the
+/// machine only ever make a run slower.
+fn added_us(lab: &Lab, mode: &str, program: &str, measure: impl Fn(&str) -> f64) -> f64 {
+    let words: Vec<&str> = program.split_whitespace().collect();
+    let alone = || {
+        let output = Command::new(words[0]).args(&words[1..]).output().unwrap();
+        measure(&text(&output.stdout))
+    };
+    let injected = || {
+        let output = lab.run(&format!("{RUN} --hook socket --mode {mode} -- {program}"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        measure(&text(&output.stdout))
+    };
+    let pairs: Vec<(f64, f64)> = (0..4).map(|_| (alone(), injected())).collect();
+    let least = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(side).fold(f64::INFINITY, f64::min);
+    least(|pair| pair.1) - least(|pair| pair.0)
+}
+
+#[test]
+fn sockperf_reports_what_was_injected() {
+    let lab = lab();
+    let port = free_port();
+    let arguments = format!("server -i 127.0.0.1 -p {port}");
+    let _server = Server::start("sockperf", &arguments, port, "udp");
+    let client = format!("sockperf ping-pong -i 127.0.0.1 -p {port} -t 1 --full-rtt");
+    for mode in ["spin", "defer"] {
+        let added = added_us(&lab, mode, &client, |output| {
+            number_after(output, "percentile 50.000 =")
+        });
+        assert!((45.0..80.0).contains(&added), "{mode}: {added} us more");
+    }
+}
+
+#[test]
+fn qperf_reports_what_was_injected() {
+    let lab = lab();
+    let port = free_port();
+    let _server = Server::start("qperf", &format!("-lp {port}"), port, "tcp");
+    let client = format!("qperf -lp {port} -t 1 -un 127.0.0.1 tcp_lat");
+    for mode in ["spin", "defer"] {
+        // It reports half a round trip, and the mean.
+        let added = 2.0 * added_us(&lab, mode, &client, qperf_us);
+        assert!((45.0..80.0).contains(&added), "{mode}: {added} us more");
+    }
+}
+
+/// The latency that `qperf` reports, in microseconds.
+fn qperf_us(output: &str) -> f64 {
+    let value = number_after(output, "latency");
+    let scale = [(" ns", 1e-3), (" us", 1.0), (" ms", 1e3)];
+    let unit = scale.iter().find(|(unit, _)| output.contains(unit));
+    value * unit.unwrap_or_else(|| panic!("{output}")).1
+}
