@@ -364,12 +364,12 @@ const WRONG: [(&str, &str); 22] = [
     ),
     (
         "--cpu 4096",
-        "cannot stay on CPU 4096, which this machine has not or does not allow: EINVAL: Invalid argument",
+        "cannot stay on CPU 4096, which this machine has not or does not allow",
     ),
     (
         "--server-cpu 1000",
         "the server for this measurement did not come up: cannot stay on CPU 1000, which this \
-         machine has not or does not allow: EINVAL: Invalid argument",
+         machine has not or does not allow",
     ),
     (
         "--server-cpu 0 --to 127.0.0.1:1",
@@ -420,7 +420,7 @@ fn wrong_options_of_a_server_are_refused() {
     );
     lab.refuses(
         "packet serve --transport udp --bind 127.0.0.1:0 --cpu 4096",
-        "cannot stay on CPU 4096, which this machine has not or does not allow: EINVAL: Invalid argument",
+        "cannot stay on CPU 4096, which this machine has not or does not allow",
     );
     // Taken already.
     let server = Server::start(&lab, "packet serve --transport tcp --bind 127.0.0.1:0");

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use jitterlab_injector::clock::{Clock, Source};
+use procfs::{CpuInfo, Current, Meminfo};
 use serde::{Deserialize, Serialize};
 
 /// What an experiment was measured on.
@@ -100,12 +101,9 @@ impl Node {
         let clock = Clock::global();
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let line = |path: &str| read(path).trim().to_string();
-        let cpuinfo = read("/proc/cpuinfo");
-        let field = |key: &str| {
-            let line = cpuinfo.lines().find(|line| line.starts_with(key));
-            let value = line.and_then(|line| line.split_once(':'));
-            value.map(|(_, value)| value.trim()).unwrap_or_default()
-        };
+        let cpus = CpuInfo::current().ok();
+        let cpu = cpus.as_ref().and_then(|cpus| cpus.model_name(0));
+        let flags = cpus.as_ref().and_then(|cpus| cpus.flags(0));
         let setting = |path: &str| {
             let value = line(path);
             if value.is_empty() {
@@ -123,10 +121,10 @@ impl Node {
                 line("/proc/sys/kernel/version")
             ),
             system: assigned(&read("/etc/os-release"), "PRETTY_NAME"),
-            cpu: field("model name").into(),
+            cpu: cpu.unwrap_or_default().into(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            virtual_machine: field("flags").split(' ').any(|flag| flag == "hypervisor"),
-            memory: memory(&read("/proc/meminfo")),
+            virtual_machine: flags.is_some_and(|flags| flags.contains(&"hypervisor")),
+            memory: Meminfo::current().map_or(0, |memory| memory.mem_total),
             clock: clock.source(),
             clock_read_ns: clock.read_cost_ns(),
             clock_resolution_ns: clock.resolution_ns(),
@@ -145,15 +143,6 @@ fn assigned(text: &str, key: &str) -> String {
         .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
         .map(|value| value.trim_matches('"').to_string())
         .unwrap_or_default()
-}
-
-/// MemTotal in bytes.
-fn memory(meminfo: &str) -> u64 {
-    let kibibytes = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|value| value.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-    kibibytes.unwrap_or(0) * 1024
 }
 
 fn interfaces() -> Vec<Interface> {

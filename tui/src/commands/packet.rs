@@ -8,8 +8,6 @@ use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::transport::{Transport, Wait};
 use jitterlab_packet::{Error, server};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -265,12 +263,11 @@ pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     let Some(id) = cpu else {
         return Ok(());
     };
-    let mut set = CpuSet::new();
-    set.set(id)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .map_err(|error| {
-            Failure::input(format!(
-                "cannot stay on CPU {id}, which this machine has not or does not allow: {error}"
-            ))
-        })
+    let allowed = core_affinity::get_core_ids().unwrap_or_default();
+    match allowed.into_iter().find(|core| core.id == id) {
+        Some(core) if core_affinity::set_for_current(core) => Ok(()),
+        _ => Err(Failure::input(format!(
+            "cannot stay on CPU {id}, which this machine has not or does not allow"
+        ))),
+    }
 }
