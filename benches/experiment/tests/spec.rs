@@ -217,6 +217,31 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "one group",
     ),
     ("unit: per_second", "unit: hz", (28, 66), "unknown variant"),
+    (
+        "10.0.0.2",
+        "0.0.0.0",
+        (6, 35),
+        "no address that a host is reached by",
+    ),
+    (
+        "unit: per_second }",
+        "unit: per_second }\n      timeout: 0s",
+        (29, 16),
+        "a timeout is above 0",
+    ),
+    (
+        "      server: { on: server, command: [redis-server] }\n      client: { on: client, command: [redis-benchmark] }",
+        "      client: { on: client, command: [redis-benchmark, -p, '{port}'] }",
+        (26, 60),
+        "there is none",
+    ),
+    ("[redis-server]", "['']", (26, 38), "no program"),
+    (
+        "warmup: 10ms",
+        "warmup: 40000s",
+        (21, 15),
+        "longer than 36000s",
+    ),
 ];
 
 #[test]
@@ -236,6 +261,31 @@ fn what_is_wrong_is_told_with_its_place() {
         assert!(message.contains(says), "{to}: {message}");
         assert_eq!((line, column), place, "{to}: {message}");
     }
+}
+
+#[test]
+fn a_host_that_is_sent_to_from_elsewhere_needs_an_address() {
+    let elsewhere = GOOD.replace("client: { at: local, cpu: 0 }", "client: { at: netns a }");
+    parse(&elsewhere).unwrap();
+    let local = elsewhere.replace("{ at: netns b, address: 10.0.0.2 }", "{ at: local }");
+    let message = parse(&local).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "e.yaml:6:11: host `server` is sent to from another place (netns a) and needs an `address`"
+    );
+}
+
+#[test]
+fn a_case_whose_levels_are_not_there_is_refused() {
+    let none = GOOD.replace("  load: [0, 60]", "  load: []");
+    let none = none.replace(
+        "  injected:\n    percent: [60]\n    transport: udp\n    shapes: [uniform, lognormal]\n",
+        "",
+    );
+    let case = none.replace("wait: block", "wait: block\n      levels: [load, injected]");
+    parse(&none).unwrap();
+    let message = parse(&case).unwrap_err().to_string();
+    assert!(message.contains("nothing would be measured"), "{message}");
 }
 
 #[test]

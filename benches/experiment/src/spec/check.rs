@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jitterlab_injector::units::Nanos;
 use regex::Regex;
 
 use super::locate::Step::{self, Index, Key};
@@ -82,6 +83,14 @@ fn twice(name: &str) -> String {
 
 fn check_host<'a>(name: &'a str, host: &Host) -> Checked<'a> {
     let at = [Key("hosts"), Key(name)];
+    if let Some(address) = host.address
+        && (address.is_unspecified() || address.is_multicast())
+    {
+        return wrong(
+            &[at[0], at[1], Key("address")],
+            format!("{address} is no address that a host is reached by"),
+        );
+    }
     match (&host.at, &host.jitterlab) {
         (Place::Ssh(_), Some(path)) if is_path(path) => Ok(()),
         (_, None) => Ok(()),
@@ -123,15 +132,31 @@ fn named<'a>(
     })
 }
 
-/// A host that others have to reach.
-fn target<'a>(experiment: &'a Experiment, name: &'a str, at: &[Step<'a>]) -> Checked<'a> {
-    match named(experiment, name, at)?.address() {
-        Some(_) => Ok(()),
-        None => wrong(
+/// A host that another one has to reach. The address that a local host has by itself is for hosts
+/// that are local too.
+fn target<'a>(
+    experiment: &'a Experiment,
+    from: &Host,
+    name: &'a str,
+    at: &[Step<'a>],
+) -> Checked<'a> {
+    let to = named(experiment, name, at)?;
+    if to.address().is_none() {
+        return wrong(
             &[Key("hosts"), Key(name)],
             format!("host `{name}` is sent to and needs an `address`"),
-        ),
+        );
     }
+    if to.address.is_none() && from.at != Place::Local {
+        return wrong(
+            &[Key("hosts"), Key(name)],
+            format!(
+                "host `{name}` is sent to from another place ({}) and needs an `address`",
+                from.at
+            ),
+        );
+    }
+    Ok(())
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -140,8 +165,8 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
-    named(experiment, &load.from, &[Key("load"), Key("from")])?;
-    target(experiment, &load.to, &[Key("load"), Key("to")])?;
+    let from = named(experiment, &load.from, &[Key("load"), Key("from")])?;
+    target(experiment, from, &load.to, &[Key("load"), Key("to")])?;
     let sizes = load.transport.sizes();
     if !sizes.contains(&load.message.0) {
         return wrong(&[Key("load"), Key("message")], size_problem(load.transport));
@@ -239,8 +264,8 @@ fn check_packet<'a>(
     if !is_name(case.name()) {
         return wrong(&inside("name"), NAME);
     }
-    named(experiment, &case.from, &inside("from"))?;
-    target(experiment, &case.to, &inside("to"))?;
+    let from = named(experiment, &case.from, &inside("from"))?;
+    target(experiment, from, &case.to, &inside("to"))?;
     if case.transports.is_empty() {
         return wrong(&inside("transports"), "there is no transport");
     }
@@ -258,7 +283,10 @@ fn check_packet<'a>(
     if case.duration.0 < 1_000_000 {
         return wrong(&inside("duration"), "a run takes at least 1ms");
     }
-    check_kinds(&case.levels, at)
+    for (key, time) in [("warmup", case.warmup), ("duration", case.duration)] {
+        check_time(time, &inside(key))?;
+    }
+    check_kinds(experiment, &case.levels, at)
 }
 
 fn check_application<'a>(
@@ -270,18 +298,25 @@ fn check_application<'a>(
     if !is_name(&case.name) {
         return wrong(&[at[0], at[1], at[2], Key("name")], NAME);
     }
-    named(experiment, &case.client.on, &inside("client", "on"))?;
+    let client = named(experiment, &case.client.on, &inside("client", "on"))?;
     let commands = [
         ("client", Some(&case.client.command)),
         ("server", case.server.as_ref().map(|server| &server.command)),
     ];
     for (side, command) in commands {
-        if command.is_some_and(Vec::is_empty) {
+        if command.is_some_and(|command| command.first().is_none_or(String::is_empty)) {
             return wrong(&inside(side, "command"), "there is no program");
         }
     }
+    let is_place = |word: &String| word.contains("{address}") || word.contains("{port}");
+    if let (None, Some(i)) = (&case.server, case.client.command.iter().position(is_place)) {
+        return wrong(
+            &[at[0], at[1], at[2], Key("client"), Key("command"), Index(i)],
+            "`{address}` and `{port}` stand for where the `server` listens, and there is none",
+        );
+    }
     if let Some(server) = &case.server {
-        target(experiment, &server.on, &inside("server", "on"))?;
+        target(experiment, client, &server.on, &inside("server", "on"))?;
         if let Some(pattern) = &server.ready {
             check_pattern(pattern, 0, &inside("server", "ready"))?;
         }
@@ -289,7 +324,21 @@ fn check_application<'a>(
     if let Some(runtime) = &case.runtime {
         check_pattern(&runtime.pattern, 1, &inside("runtime", "pattern"))?;
     }
-    check_kinds(&case.levels, at)
+    let timeout = [at[0], at[1], at[2], Key("timeout")];
+    if case.timeout.0 == 0 {
+        return wrong(&timeout, "a timeout is above 0");
+    }
+    check_time(case.timeout, &timeout)?;
+    check_kinds(experiment, &case.levels, at)
+}
+
+/// Background load lasts for a day at most, and a run with its warm-up has to end before.
+fn check_time<'a>(time: Nanos, at: &[Step<'a>]) -> Checked<'a> {
+    const MOST: Nanos = Nanos(10 * 3600 * 1_000_000_000);
+    if time > MOST {
+        return wrong(at, "this is longer than 36000s, the most there is");
+    }
+    Ok(())
 }
 
 fn check_pattern<'a>(pattern: &str, groups: usize, at: &[Step<'a>]) -> Checked<'a> {
@@ -302,7 +351,11 @@ fn check_pattern<'a>(pattern: &str, groups: usize, at: &[Step<'a>]) -> Checked<'
     }
 }
 
-fn check_kinds<'a>(kinds: &[LevelKind], at: &[Step<'a>; 3]) -> Checked<'a> {
+fn check_kinds<'a>(
+    experiment: &Experiment,
+    kinds: &[LevelKind],
+    at: &[Step<'a>; 3],
+) -> Checked<'a> {
     let at = [at[0], at[1], at[2], Key("levels")];
     if kinds.is_empty() {
         return wrong(
@@ -314,6 +367,10 @@ fn check_kinds<'a>(kinds: &[LevelKind], at: &[Step<'a>; 3]) -> Checked<'a> {
         Some(i) => wrong(
             &[at[0], at[1], at[2], at[3], Index(i)],
             "this kind stands there twice",
+        ),
+        None if experiment.levels.of(kinds).is_empty() => wrong(
+            &at,
+            "nothing would be measured: the section `levels` has no level of this kind",
         ),
         None => Ok(()),
     }
