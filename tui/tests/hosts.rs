@@ -204,3 +204,28 @@ fn a_host_that_is_not_there_ends_the_experiment_before_it_begins() {
     let said = text(&output.stderr);
     assert!(said.contains("the worker of host b is gone"), "{said}");
 }
+
+#[test]
+fn what_is_no_worker_is_not_waited_for() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("bin")).unwrap();
+    lab.write("bin/ssh", "#!/bin/sh\nexec yes\n");
+    done(&format!("chmod +x {}", lab.path("bin/ssh").display()));
+    lab.write(
+        "e.yaml",
+        packet_experiment("  a: { at: local }\n  b: { at: ssh lab, address: 127.0.0.1 }\n"),
+    );
+    let path = format!(
+        "{}:{}",
+        lab.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut command = lab.command("run e.yaml --headless");
+    let output = command.env("PATH", path).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("the other end does not speak jitterlab's protocol"),
+        "{said}"
+    );
+}

@@ -229,6 +229,9 @@ suites:
     - { name: slow, client: { on: here, command: [sleep, "600"] }, timeout: 50ms }
     - { name: missing, client: { on: here, command: [no-such-program] } }
     - { name: silent, client: { on: here, command: ["true"] }, runtime: { pattern: "t=([0-9]+)", unit: s } }
+    - { name: flood, client: { on: here, command: ["yes"] }, timeout: 50ms }
+    - { name: mute, client: { on: here, command: [sh, -c, "exec >&- 2>&-; exec sleep 600"] }, timeout: 50ms }
+    - { name: much, client: { on: here, command: [sh, -c, "yes | head -c 20000000; echo t=5"] }, runtime: { pattern: "t=([0-9]+)", unit: s } }
     - { name: dead, server: { on: here, command: ["false"] }, client: { on: here, command: ["true"] } }
 "#);
     let output = lab.run("run e.yaml --headless");
@@ -236,12 +239,16 @@ suites:
     let records = lines(&folder(&lab).join("runs.jsonl"));
     let of = |case: &str| -> Vec<&Value> { records.iter().filter(|r| r["case"] == case).collect() };
     assert_eq!(of("good").len(), 1);
+    assert_eq!(of("much").len(), 1);
+    assert_eq!(of("much")[0]["application"]["runtime_s"], 5.0);
     for (case, reason) in [
         ("bad", "exit status 9: the reason"),
         ("slow", "sleep did not end within 50ms"),
+        ("flood", "yes did not end within 50ms"),
+        ("mute", "sh did not end within 50ms"),
         ("missing", "no-such-program"),
         ("silent", "no number where the pattern"),
-        ("dead", "ended before it was ready"),
+        ("dead", "false ended before it was ready"),
     ] {
         let attempts = of(case);
         assert_eq!(attempts.len(), 3, "{case}");
@@ -257,6 +264,76 @@ suites:
     let output = resume(&lab);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(lines(&folder.join("runs.jsonl")).len(), records.len());
+}
+
+#[test]
+fn a_worker_that_dies_fails_its_run_which_is_tried_again() {
+    let lab = Lab::new();
+    let flag = lab.path("killed-once").display().to_string();
+    lab.write(
+        "e.yaml",
+        format!(
+            "name: dying\nseed: 1\nrepetitions: 1\nhosts: {{ here: {{ at: local }} }}\n\
+             suites:\n  application:\n    - name: a\n      client:\n        on: here\n        \
+             command: [sh, -c, \"test -e {flag} || {{ touch {flag}; kill -9 $PPID; exec sleep 600; }}\"]\n"
+        ),
+    );
+    // What is killed like this leaves its directory behind: not on this machine for good.
+    let mut command = lab.command("run e.yaml --headless");
+    let output = command.env("TMPDIR", lab.path("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    let [failed, done] = &records[..] else {
+        panic!("{records:?}");
+    };
+    let reason = failed["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the worker of host here is gone; it was started as `"),
+        "{reason}"
+    );
+    assert_eq!(
+        (&done["outcome"], &done["attempt"]),
+        (&"done".into(), &2.into())
+    );
+}
+
+#[test]
+fn a_cpu_that_is_not_there_ends_the_experiment_before_it_begins() {
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        "name: pinned\nseed: 1\nrepetitions: 1\nhosts: { here: { at: local, cpu: 9999 } }\n\
+         suites:\n  application:\n    - { name: a, client: { on: here, command: [\"true\"] } }\n",
+    );
+    let output = lab.run("run e.yaml --headless");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("host here cannot start programs on CPU 9999: "),
+        "{said}"
+    );
+    assert_eq!(lines(&folder(&lab).join("runs.jsonl")).len(), 0);
+}
+
+#[test]
+fn an_environment_that_is_broken_or_gone_is_not_measured_anew_under_old_runs() {
+    let lab = lab(SMALL);
+    kill(started(&lab, "run e.yaml --headless", 4));
+    let path = folder(&lab).join("environment.json");
+    fs::write(&path, "{").unwrap();
+    let output = resume(&lab);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("environment.json:1: this is not what"),
+        "{said}"
+    );
+    fs::remove_file(&path).unwrap();
+    let output = resume(&lab);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("cannot read"), "{said}");
+    assert!(!path.exists());
 }
 
 /// Whether `sleep` runs with this argument.

@@ -1,6 +1,7 @@
 //! Conducting an experiment: run after run, each recorded before the next.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
@@ -150,13 +151,20 @@ pub fn conduct(
 fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, ConductError> {
     let experiment = bench.experiment;
     let mut hosts = BTreeMap::new();
-    for name in experiment.hosts.keys() {
+    for (name, host) in &experiment.hosts {
         let worker = bench.hosts.worker(name).map_err(ConductError::Host)?;
+        worker.try_cpu(host.cpu).map_err(ConductError::Host)?;
         hosts.insert(name.clone(), worker.node().clone());
     }
-    if let Ok(environment) = recorder.folder().environment() {
-        bench.bandwidth = environment.bandwidth;
-        return Ok(environment);
+    match recorder.folder().environment() {
+        Ok(environment) => {
+            bench.bandwidth = environment.bandwidth;
+            return Ok(environment);
+        }
+        Err(StoreError::System { source, .. })
+            if source.kind() == ErrorKind::NotFound && recorder.folder().attempts().is_empty() => {}
+        // Another bandwidth would give another meaning to the loads of runs that are done.
+        Err(error) => return Err(error.into()),
     }
     if let Some(load) = &experiment.load {
         let bandwidth = match load.bandwidth {

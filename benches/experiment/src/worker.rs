@@ -1,10 +1,13 @@
 //! The controller's end of a worker.
 
-use std::io::{BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use jitterlab_injector::units::Nanos;
 use serde::Deserialize;
@@ -17,6 +20,13 @@ use crate::spec::{Host, Place};
 /// Starting a program and asking it to end.
 const PROMPT: Nanos = Nanos(10_000_000_000);
 
+/// A worker that says nothing for this long, beside the time of what it was asked for, is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A file may be large, and the way to a worker slow.
+const FILE_PATIENCE: Duration = Duration::from_secs(1800);
+/// A worker whose stdin has closed ends at once; one that hangs is killed after this time.
+const ENDING: Duration = Duration::from_secs(10);
+
 /// A worker, which lives as long as this value, and with it all that it has started.
 #[derive(Debug)]
 pub struct Worker {
@@ -28,9 +38,11 @@ pub struct Worker {
 #[derive(Debug)]
 struct Link {
     host: String,
+    /// How it was started.
+    command: String,
     child: Child,
     stdin: Option<BufWriter<ChildStdin>>,
-    stdout: BufReader<ChildStdout>,
+    replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
 }
 
 /// What servers of ours print when they are ready.
@@ -61,9 +73,10 @@ impl Worker {
         };
         let mut link = Link {
             host: name.into(),
+            command: shown(&command),
             child,
             stdin: Some(BufWriter::new(stdin)),
-            stdout: BufReader::new(stdout),
+            replies: replies(stdout),
         };
         match link.ask(&Request::Hello, &[])? {
             (Reply::Here { version, node }, _) if version == VERSION => {
@@ -121,23 +134,32 @@ impl Worker {
         }
     }
 
+    /// Finds out whether programs can be started there, on a CPU if one is named.
+    pub fn try_cpu(&mut self, cpu: Option<usize>) -> Result<(), String> {
+        let command = vec!["true".to_string()];
+        let Err(reason) = self.run(Program { command, cpu }, PROMPT) else {
+            return Ok(());
+        };
+        let on = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let host = &self.link.host;
+        Err(format!("host {host} cannot start programs{on}: {reason}"))
+    }
+
     /// Starts a program; gives what [`Worker::stop`] takes.
     pub fn start_program(
         &mut self,
         program: Program,
         ready: Ready,
     ) -> Result<(u32, String), String> {
-        let name = program.command.first().cloned().unwrap_or_default();
         let timeout = PROMPT;
         let request = Request::Start {
             program,
             ready,
             timeout,
         };
-        match self.link.ask(&request, &[]) {
-            Ok((Reply::Started { id, line }, _)) => Ok((id, line)),
-            Ok((other, _)) => Err(self.link.strange(&other)),
-            Err(reason) => Err(format!("{name} {reason}")),
+        match self.link.ask(&request, &[])? {
+            (Reply::Started { id, line }, _) => Ok((id, line)),
+            (other, _) => Err(self.link.strange(&other)),
         }
     }
 
@@ -161,16 +183,26 @@ impl Worker {
 
 impl Link {
     fn ask(&mut self, request: &Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
-        let host = &self.host;
-        let gone = |error: std::io::Error| format!("the worker of host {host} is gone: {error}");
-        let stdin = self.stdin.as_mut();
-        let stdin = stdin.ok_or_else(|| format!("the worker of host {host} was ended"))?;
-        protocol::write(stdin, request, payload).map_err(gone)?;
-        match protocol::read(&mut self.stdout).map_err(gone)? {
-            Some((Reply::Failed { reason }, _)) => Err(reason),
-            Some(answer) => Ok(answer),
-            None => Err(format!("the worker of host {host} is gone")),
+        let Some(stdin) = self.stdin.as_mut() else {
+            return Err(format!("the worker of host {} was ended", self.host));
+        };
+        if protocol::write(stdin, request, payload).is_err() {
+            return Err(self.gone());
         }
+        match self.replies.recv_timeout(patience(request)) {
+            Ok(Ok((Reply::Failed { reason }, _))) => Err(reason),
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(format!("{}: {error}", self.gone())),
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("the worker of host {} does not answer", self.host))
+            }
+        }
+    }
+
+    fn gone(&self) -> String {
+        let Link { host, command, .. } = self;
+        format!("the worker of host {host} is gone; it was started as `{command}`")
     }
 
     fn strange(&self, reply: &Reply) -> String {
@@ -181,8 +213,50 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         drop(self.stdin.take());
+        let deadline = Instant::now() + ENDING;
+        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // Does nothing to one that has ended.
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// How long an answer may take.
+fn patience(request: &Request) -> Duration {
+    match request {
+        Request::Hello | Request::FreePort { .. } => PATIENCE,
+        Request::Put { .. } | Request::Take { .. } => FILE_PATIENCE,
+        // Starting may end in stopping, which is given the same time again.
+        Request::Run { timeout, .. } | Request::Start { timeout, .. } => {
+            2 * timeout.as_duration() + PATIENCE
+        }
+        Request::Stop { timeout, .. } => timeout.as_duration() + PATIENCE,
+    }
+}
+
+/// What a worker answers, until it ends or says something else.
+fn replies(stdout: ChildStdout) -> Receiver<io::Result<(Reply, Vec<u8>)>> {
+    let (sender, replies) = channel();
+    thread::spawn(move || {
+        let mut stdout = BufReader::new(stdout);
+        while let Some(reply) = protocol::read(&mut stdout).transpose() {
+            let broken = reply.is_err();
+            if sender.send(reply).is_err() || broken {
+                break;
+            }
+        }
+    });
+    replies
+}
+
+/// A command as a person would type it.
+fn shown(command: &Command) -> String {
+    let arguments = command.get_args();
+    let words = std::iter::once(command.get_program()).chain(arguments);
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
 }
 
 fn good(name: &str, ended: Ended, timeout: Nanos) -> Result<Ended, String> {

@@ -14,7 +14,7 @@ use std::thread;
 
 pub use process::last_line;
 use process::{Groups, Process};
-use protocol::{Reply, Request, VERSION};
+use protocol::{Program, Ready, Reply, Request, VERSION};
 use tempfile::TempDir;
 
 use crate::environment::Node;
@@ -26,11 +26,11 @@ struct Agent {
     started: u32,
 }
 
-/// Works until `input` ends. Then whatever still runs is killed, the worker's directory is removed,
+/// Works until `input` ends, or `output` is closed. Then whatever still runs is killed, the worker's directory is removed,
 /// and the process ends.
 ///
 /// # Errors
-/// There is no place for temporary files, or `output` cannot be written.
+/// There is no place for temporary files.
 pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::Result<()> {
     let mut agent = Agent {
         directory: tempfile::Builder::new()
@@ -59,9 +59,18 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::R
             let failed = Reply::Failed { reason };
             (failed, Vec::new())
         });
-        protocol::write(&mut output, &reply, &payload)?;
+        if protocol::write(&mut output, &reply, &payload).is_err() {
+            // Nobody listens any more: this is the end as well.
+            break;
+        }
     }
     Ok(())
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.groups.kill();
+    }
 }
 
 impl Agent {
@@ -91,7 +100,7 @@ impl Agent {
                 Reply::Port { port: port.port() }
             }
             Request::Run { program, timeout } => {
-                let process = Process::start(&program, self.directory.path(), &self.groups)?;
+                let process = self.start(&program, &Ready::Now)?;
                 Reply::Ended(process.end(timeout.as_duration()))
             }
             Request::Start {
@@ -99,7 +108,7 @@ impl Agent {
                 ready,
                 timeout,
             } => {
-                let mut process = Process::start(&program, self.directory.path(), &self.groups)?;
+                let mut process = self.start(&program, &ready)?;
                 match process.ready(&ready, timeout.as_duration()) {
                     Ok(line) => {
                         self.started += 1;
@@ -122,6 +131,10 @@ impl Agent {
             }
         };
         Ok((reply, Vec::new()))
+    }
+
+    fn start(&self, program: &Program, ready: &Ready) -> Result<Process, String> {
+        Process::start(program, ready, self.directory.path(), &self.groups)
     }
 
     /// A file of the worker's directory; names do not lead out of it.

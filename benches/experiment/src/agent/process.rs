@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -37,45 +37,73 @@ impl Groups {
     }
 }
 
-/// What a program's threads report.
+/// What a program's threads report: once each, so that no program can print faster than somebody
+/// listens.
 enum Event {
-    Line(Stream, String),
+    Ready(String),
     Closed,
     Exited(ExitStatus, Instant),
 }
 
-#[derive(Clone, Copy)]
-enum Stream {
-    Stdout,
-    Stderr,
-}
-
-/// Of what a program prints the last so many bytes are kept.
+/// Of what a program prints the last so many bytes are kept at least.
 const KEPT: usize = 1 << 20;
+
+/// The end of what a program has printed.
+#[derive(Debug, Clone, Default)]
+struct Tail(Arc<Mutex<Vec<u8>>>);
+
+impl Tail {
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        self.with(|kept| {
+            kept.extend_from_slice(bytes);
+            if kept.len() > 2 * KEPT {
+                kept.drain(..kept.len() - KEPT);
+            }
+        });
+    }
+
+    fn text(&self) -> String {
+        self.with(|kept| String::from_utf8_lossy(kept).into_owned())
+    }
+}
 
 /// A program that was started.
 #[derive(Debug)]
 pub struct Process {
+    name: String,
     group: Pid,
     groups: Groups,
     started: Instant,
     events: Receiver<Event>,
     /// Held open: servers of ours end when it closes.
     stdin: Option<ChildStdin>,
-    stdout: String,
-    stderr: String,
+    stdout: Tail,
+    stderr: Tail,
     open_streams: u32,
     exited: Option<(ExitStatus, Instant)>,
 }
 
 impl Process {
     /// Starts a program in `directory`, with a process group of its own. It is killed when the
-    /// calling thread ends, however that comes.
-    pub fn start(program: &Program, directory: &Path, groups: &Groups) -> Result<Self, String> {
-        let name = program
-            .command
-            .first()
-            .ok_or("there is no program to start")?;
+    /// calling thread ends, however that comes. `ready` is what [`Process::ready`] will wait for.
+    pub fn start(
+        program: &Program,
+        ready: &Ready,
+        directory: &Path,
+        groups: &Groups,
+    ) -> Result<Self, String> {
+        let name = program.command.first();
+        let name = name.ok_or("there is no program to start")?.clone();
+        let pattern = match ready {
+            Ready::Line(pattern) => {
+                Some(Regex::new(pattern).map_err(|error| format!("`{pattern}`: {error}"))?)
+            }
+            Ready::Now | Ready::Accepts(_) => None,
+        };
         let command = command_of(program);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
@@ -92,24 +120,26 @@ impl Process {
         groups.with(|groups| groups.insert(group.as_raw()));
         let (sender, events) = channel();
         let stdin = child.stdin.take();
+        let (stdout, stderr) = (Tail::default(), Tail::default());
         let mut open_streams = 0;
-        if let Some(stdout) = child.stdout.take() {
-            read_lines(stdout, Stream::Stdout, sender.clone());
+        if let Some(stream) = child.stdout.take() {
+            keep(stream, stdout.clone(), pattern.clone(), sender.clone());
             open_streams += 1;
         }
-        if let Some(stderr) = child.stderr.take() {
-            read_lines(stderr, Stream::Stderr, sender.clone());
+        if let Some(stream) = child.stderr.take() {
+            keep(stream, stderr.clone(), pattern, sender.clone());
             open_streams += 1;
         }
         wait(child, sender);
         Ok(Process {
+            name,
             group,
             groups: groups.clone(),
             started,
             events,
             stdin,
-            stdout: String::new(),
-            stderr: String::new(),
+            stdout,
+            stderr,
             open_streams,
             exited: None,
         })
@@ -120,16 +150,13 @@ impl Process {
         let deadline = Instant::now() + timeout;
         match ready {
             Ready::Now => Ok(String::new()),
-            Ready::Line(pattern) => {
-                let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
-                loop {
-                    match self.next(deadline) {
-                        Some(Some(line)) if pattern.is_match(&line) => return Ok(line),
-                        Some(_) if self.exited.is_none() || self.open_streams > 0 => {}
-                        _ => return Err(self.not_ready()),
-                    }
+            Ready::Line(_) => loop {
+                match self.next(deadline) {
+                    Some(Some(line)) => return Ok(line),
+                    Some(None) if self.exited.is_none() || self.open_streams > 0 => {}
+                    _ => return Err(self.not_ready()),
                 }
-            }
+            },
             Ready::Accepts(address) => loop {
                 const TRY_AGAIN: Duration = Duration::from_millis(5);
                 if TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok() {
@@ -144,14 +171,14 @@ impl Process {
         }
     }
 
-    fn not_ready(&mut self) -> String {
-        let ended = self.exited.is_some();
-        let ended = if ended {
+    fn not_ready(&self) -> String {
+        let ended = if self.exited.is_some() {
             "ended before it was"
         } else {
             "did not get"
         };
-        format!("{ended} ready{}", last_line(&self.stderr, &self.stdout))
+        let said = last_line(&self.stderr.text(), &self.stdout.text());
+        format!("{} {ended} ready{said}", self.name)
     }
 
     /// Waits for its end; kills it after `timeout`.
@@ -180,8 +207,8 @@ impl Process {
             signal: status.and_then(|status| status.signal()),
             timed_out,
             seconds: (at - self.started).as_secs_f64(),
-            stdout: std::mem::take(&mut self.stdout),
-            stderr: std::mem::take(&mut self.stderr),
+            stdout: self.stdout.text(),
+            stderr: self.stderr.text(),
         }
     }
 
@@ -191,23 +218,12 @@ impl Process {
         self.end(timeout)
     }
 
-    /// Takes in the next thing that happens: a line, or something else; nothing at the deadline.
+    /// Takes in the next thing that happens: the line that it is ready with, or something else;
+    /// nothing at the deadline.
     fn next(&mut self, deadline: Instant) -> Option<Option<String>> {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.events.recv_timeout(left) {
-            Ok(Event::Line(stream, line)) => {
-                let kept = match stream {
-                    Stream::Stdout => &mut self.stdout,
-                    Stream::Stderr => &mut self.stderr,
-                };
-                kept.push_str(&line);
-                if kept.len() > 2 * KEPT {
-                    let from = kept.len() - KEPT;
-                    let cut = (from..).find(|&i| kept.is_char_boundary(i)).unwrap_or(from);
-                    kept.drain(..cut);
-                }
-                Some(Some(line))
-            }
+            Ok(Event::Ready(line)) => Some(Some(line)),
             Ok(Event::Closed) => {
                 self.open_streams -= 1;
                 Some(None)
@@ -256,7 +272,14 @@ fn search_path() -> OsString {
     std::env::join_paths(places).unwrap_or(path)
 }
 
-fn read_lines(stream: impl Read + Send + 'static, which: Stream, events: Sender<Event>) {
+/// Reads a stream to its end, whoever cares: a program must not stop because nobody reads what it
+/// prints.
+fn keep(
+    stream: impl Read + Send + 'static,
+    tail: Tail,
+    mut awaited: Option<Regex>,
+    events: Sender<Event>,
+) {
     thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
@@ -266,12 +289,15 @@ fn read_lines(stream: impl Read + Send + 'static, which: Stream, events: Sender<
             .read_until(b'\n', &mut line)
             .is_ok_and(|n| n > 0)
         {
-            let text = String::from_utf8_lossy(&line).into_owned();
-            line.clear();
-            if events.send(Event::Line(which, text)).is_err() {
-                // Read on: a program must not stop because nobody keeps what it prints.
-                let _ = io::copy(&mut reader, &mut io::sink());
+            tail.push(&line);
+            if let Some(pattern) = &awaited {
+                let text = String::from_utf8_lossy(&line);
+                if pattern.is_match(&text) {
+                    let _ = events.send(Event::Ready(text.into_owned()));
+                    awaited = None;
+                }
             }
+            line.clear();
         }
         let _ = events.send(Event::Closed);
     });
