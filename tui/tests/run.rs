@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
@@ -336,6 +336,28 @@ fn an_environment_that_is_broken_or_gone_is_not_measured_anew_under_old_runs() {
     assert!(!path.exists());
 }
 
+#[test]
+fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
+    let lab = Lab::new();
+    let mut worker = lab.command("agent");
+    let mut worker = worker
+        .env("TMPDIR", lab.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = worker.stdin.take().unwrap();
+    stdin.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let output = worker.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "jitterlab agent: the other end does not speak jitterlab's protocol\n"
+    );
+    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0);
+}
+
 /// Whether `sleep` runs with this argument.
 fn is_running(marker: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
@@ -394,6 +416,22 @@ fn whoever_stops_an_experiment_is_told_how_to_go_on() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(resume(&lab).status.success());
     assert_whole(&lab);
+}
+
+#[test]
+fn an_experiment_that_nobody_watches_any_more_goes_on() {
+    for arguments in ["run e.yaml", "run e.yaml --headless"] {
+        let lab = lab(SMALL);
+        let mut command = lab.command(arguments);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop((child.stdout.take(), child.stderr.take()));
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_whole(&lab);
+    }
 }
 
 fn name(lab: &Lab) -> String {

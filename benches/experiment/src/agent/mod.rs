@@ -6,7 +6,7 @@ pub mod protocol;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
@@ -45,14 +45,24 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::R
     let (groups, directory) = (agent.groups.clone(), agent.directory.path().to_path_buf());
     thread::spawn(move || {
         let mut input = input;
-        while let Ok(Some(request)) = protocol::read::<Request>(&mut input) {
-            if sender.send(request).is_err() {
-                break;
+        let status = loop {
+            match protocol::read::<Request>(&mut input) {
+                Ok(Some(request)) => {
+                    if sender.send(request).is_err() {
+                        break 0;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    let _ = writeln!(io::stderr(), "jitterlab agent: {error}");
+                    break 2;
+                }
+                // The controller has ended, whether in the middle of something or not.
+                Ok(None) | Err(_) => break 0,
             }
-        }
+        };
         groups.kill();
         let _ = fs::remove_dir_all(directory);
-        std::process::exit(0);
+        std::process::exit(status);
     });
     for (request, payload) in requests {
         let (reply, payload) = agent.answer(request, &payload).unwrap_or_else(|reason| {

@@ -3,7 +3,7 @@
 mod plan;
 mod progress;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -111,7 +111,11 @@ fn say_how_to_resume_when_stopped(folder: &Path) -> Result<(), Failure> {
     let folder = folder.display().to_string();
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            eprintln!("\nstopped; to go on: jitterlab run --resume {folder}");
+            // The terminal may be what is gone.
+            let _ = writeln!(
+                std::io::stderr(),
+                "\nstopped; to go on: jitterlab run --resume {folder}"
+            );
             std::process::exit(128 + signal);
         }
     });

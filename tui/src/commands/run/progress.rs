@@ -8,6 +8,13 @@ use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_stats::summary::quantile;
 use serde_json::json;
 
+/// A line on stderr. A reader that has gone away, or a terminal, does not stop an experiment.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 /// Who watches.
 pub enum Progress {
     /// A program: a JSON object a line on stdout.
@@ -44,14 +51,14 @@ impl Progress {
                     0 => String::new(),
                     n => format!(", {n} failed"),
                 };
-                eprintln!("{} runs done{failed}", tally.done);
-                println!("{}", folder.display());
+                say!("{} runs done{failed}", tally.done);
+                let _ = writeln!(std::io::stdout(), "{}", folder.display());
             }
         }
     }
 }
 
-/// A reader that has gone away does not stop an experiment.
+/// A line on stdout, as [`say`] prints one on stderr.
 fn line(value: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{value}");
 }
@@ -84,7 +91,7 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
 fn people(terminal: bool, folder: &Path, event: &Event) {
     if terminal {
         // Back to the start of the line, and clear it.
-        eprint!("\r\x1b[K");
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
     match event {
         Event::Begins {
@@ -93,9 +100,9 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
             environment,
             seconds_left,
         } => {
-            eprintln!("results: {}", folder.display());
+            say!("results: {}", folder.display());
             for (name, node) in &environment.hosts {
-                eprintln!(
+                say!(
                     "host {name}: {}, {}, {} CPUs{}, Linux {}",
                     node.hostname,
                     node.cpu,
@@ -109,17 +116,17 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
                 );
             }
             if let Some(bandwidth) = environment.bandwidth {
-                eprintln!("one-way bandwidth: {:.1} MB/s", bandwidth / 1e6);
+                say!("one-way bandwidth: {:.1} MB/s", bandwidth / 1e6);
             }
             let before = match finished {
                 0 => String::new(),
                 n => format!(", {n} of them done before"),
             };
-            eprintln!("{runs} runs{before}; about {} left", time(*seconds_left));
+            say!("{runs} runs{before}; about {} left", time(*seconds_left));
         }
         Event::RunBegins { run } => {
             if terminal {
-                eprint!("… {run}");
+                let _ = write!(std::io::stderr(), "… {run}");
             }
         }
         Event::RunEnded {
@@ -127,7 +134,7 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
             samples,
             finished,
             seconds_left,
-        } => eprintln!(
+        } => say!(
             "{finished:4}  {:<46} {}  {} left",
             record.run,
             result(record, samples),
@@ -135,7 +142,7 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
         ),
         Event::Fitted { fits } => {
             for fit in *fits {
-                eprintln!(
+                say!(
                     "fitted to load {} %: excess over the median RTT without load {:.1} us, \
                      std {:.1} us",
                     fit.percent,
