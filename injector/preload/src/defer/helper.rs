@@ -30,6 +30,8 @@ type PthreadCreate = unsafe extern "C" fn(
 ) -> c_int;
 
 /// Starts the helper. If there can be no thread, does its work in this one.
+///
+/// This is the one place where a send may allocate, once after a pause of [`IDLE_NS`].
 pub(super) fn start(injection: &'static Injection) {
     // SAFETY: the prototype is that of the C library.
     static REAL: Real<PthreadCreate> = unsafe { Real::new(c"pthread_create") };

@@ -168,7 +168,7 @@ fn wait_for_room(
         Patience::Endless => None,
     };
     let clock = injection.clock();
-    let passed = clock.ticks_to_ns(clock.now() - start);
+    let passed = clock.ticks_to_ns(clock.now().saturating_sub(start));
     if limit.is_some_and(|limit| passed >= limit) {
         return (held, Some(libc::EAGAIN));
     }

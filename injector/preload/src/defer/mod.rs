@@ -248,7 +248,7 @@ fn settle(chosen: impl Fn(&Lane) -> bool, patience_ns: u64) {
         && held.lanes.all().any(|lane| {
             let stuck = lane
                 .stuck_since
-                .is_some_and(|since| clock.now() - since >= patience);
+                .is_some_and(|since| clock.now().saturating_sub(since) >= patience);
             lane.pending > 0 && chosen(lane) && !stuck
         })
     {
