@@ -29,8 +29,12 @@ struct Written {
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let analysed = Analysed::open(&command.dir).map_err(failure)?;
     let report = analysed.write_report().map_err(failure)?;
-    output::print(command.format, &Written { report: report.clone() }, || {
-        report.display().to_string()
-    })?;
+    output::print(
+        command.format,
+        &Written {
+            report: report.clone(),
+        },
+        || report.display().to_string(),
+    )?;
     Ok(Exit::Done)
 }
