@@ -394,6 +394,26 @@ fn nothing_outlives_a_controller_that_is_killed() {
 }
 
 #[test]
+fn what_a_program_leaves_in_the_background_is_no_part_of_the_next_run() {
+    let left = format!("{}", 1_900_000 + std::process::id());
+    let lab = Lab::new();
+    let file = lab.path("left").display().to_string();
+    // A program fails if what the one before has left is still there.
+    lab.write(
+        "e.yaml",
+        format!(
+            "name: daemons\nseed: 1\nrepetitions: 3\nretries: 0\nhosts: {{ here: {{ at: local }} }}\n\
+             suites:\n  application:\n    - name: a\n      client:\n        on: here\n        command: \
+             [sh, -c, \"test -e {file} && kill -0 $(cat {file}) && exit 1; \
+             setsid sleep {left} & echo $! > {file}; sleep 0.05\"]\n"
+        ),
+    );
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert!(!is_running(&left));
+}
+
+#[test]
 fn whoever_stops_an_experiment_is_told_how_to_go_on() {
     let lab = lab(SMALL);
     let mut command = lab.command("run e.yaml");

@@ -1,6 +1,7 @@
 //! The worker: it runs programs on its host for an experiment, asked on stdin, answering on
 //! stdout. It listens nowhere, and nothing that it started outlives it.
 
+mod orphans;
 mod process;
 pub mod protocol;
 
@@ -30,8 +31,9 @@ struct Agent {
 /// and the process ends.
 ///
 /// # Errors
-/// There is no place for temporary files.
+/// There is no place for temporary files, or the system is too old.
 pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::Result<()> {
+    orphans::adopt()?;
     let mut agent = Agent {
         directory: tempfile::Builder::new()
             .prefix("jitterlab-agent-")
@@ -61,6 +63,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::R
             }
         };
         groups.kill();
+        orphans::end();
         let _ = fs::remove_dir_all(directory);
         std::process::exit(status);
     });
@@ -80,6 +83,7 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::R
 impl Drop for Agent {
     fn drop(&mut self) {
         self.groups.kill();
+        orphans::end();
     }
 }
 
@@ -111,7 +115,9 @@ impl Agent {
             }
             Request::Run { program, timeout } => {
                 let process = self.start(&program, &Ready::Now)?;
-                Reply::Ended(process.end(timeout.as_duration()))
+                let ended = process.end(timeout.as_duration());
+                self.end_orphans();
+                Reply::Ended(ended)
             }
             Request::Start {
                 program,
@@ -137,7 +143,9 @@ impl Agent {
             Request::Stop { id, timeout } => {
                 let process = self.running.remove(&id);
                 let process = process.ok_or_else(|| format!("no program {id} is running"))?;
-                Reply::Ended(process.stop(timeout.as_duration()))
+                let ended = process.stop(timeout.as_duration());
+                self.end_orphans();
+                Reply::Ended(ended)
             }
         };
         Ok((reply, Vec::new()))
@@ -145,6 +153,14 @@ impl Agent {
 
     fn start(&self, program: &Program, ready: &Ready) -> Result<Process, String> {
         Process::start(program, ready, self.directory.path(), &self.groups)
+    }
+
+    /// What nobody has stopped is no part of the next run. While another program runs nobody can
+    /// tell which of the two an orphan belongs to.
+    fn end_orphans(&self) {
+        if self.running.is_empty() {
+            orphans::end();
+        }
     }
 
     /// A file of the worker's directory; names do not lead out of it.
