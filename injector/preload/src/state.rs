@@ -124,8 +124,11 @@ mod fast {
     }
 }
 
+/// Elsewhere, as the compiler does it.
 #[cfg(not(target_arch = "x86_64"))]
-use self as fast;
+mod fast {
+    pub(super) use super::with_stream;
+}
 
 /// Injects nothing any more: the process ends. Whoever uses the injection now keeps it.
 pub(crate) fn stop() {
