@@ -358,6 +358,70 @@ fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
     assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0);
 }
 
+#[test]
+fn tables_are_taken_as_they_were_or_made_again_the_same() {
+    let lab = lab(SMALL);
+    assert!(lab.run("run e.yaml --headless").status.success());
+    let folder = folder(&lab);
+    let runs = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
+    let without_last = &runs[..runs.trim_end().rfind('\n').unwrap() + 1];
+    let once_more = || {
+        fs::write(folder.join("runs.jsonl"), without_last).unwrap();
+        let output = resume(&lab);
+        (output.status.code(), text(&output.stderr))
+    };
+    let tables = || -> BTreeMap<PathBuf, Vec<u8>> {
+        let entries = fs::read_dir(folder.join("tables")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect()
+    };
+    let before = tables();
+    fs::remove_dir_all(folder.join("tables")).unwrap();
+    assert_eq!(once_more(), (Some(0), String::new()));
+    assert!(tables() == before);
+    assert_whole(&lab);
+
+    fs::remove_file(folder.join("tables/udp-20-uniform.dist")).unwrap();
+    let (status, said) = once_more();
+    assert_eq!(status, Some(2), "{said}");
+    assert!(
+        said.contains("cannot read") && said.contains("udp-20-uniform.dist"),
+        "{said}"
+    );
+    fs::write(folder.join("tables/fits.json"), "[{").unwrap();
+    let (status, said) = once_more();
+    assert_eq!(status, Some(2), "{said}");
+    assert!(
+        said.contains("fits.json:1: this is not what jitterlab writes"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_dry_run_prints_the_schedule_and_leaves_nothing() {
+    let lab = Lab::new();
+    lab.write("e.yaml", SMALL);
+    let printed = lab.done("run e.yaml --dry-run");
+    assert!(printed.starts_with("small: 22 runs, about "), "{printed}");
+    assert_eq!(
+        printed
+            .lines()
+            .filter(|line| line.starts_with("  "))
+            .count(),
+        22
+    );
+    assert_eq!(
+        printed
+            .lines()
+            .filter(|line| line.contains(", block "))
+            .count(),
+        4
+    );
+    assert!(!lab.path("results").exists());
+}
+
 /// Whether `sleep` runs with this argument.
 fn is_running(marker: &str) -> bool {
     fs::read_dir("/proc").unwrap().flatten().any(|entry| {
