@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -228,4 +229,26 @@ fn what_is_no_worker_is_not_waited_for() {
         said.contains("the other end does not speak jitterlab's protocol"),
         "{said}"
     );
+}
+
+#[test]
+fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
+    let lab = Lab::new();
+    let mut worker = lab.command("agent");
+    let mut worker = worker
+        .env("TMPDIR", lab.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = worker.stdin.take().unwrap();
+    stdin.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let output = worker.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        text(&output.stderr),
+        "jitterlab agent: the other end does not speak jitterlab's protocol\n"
+    );
+    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0);
 }

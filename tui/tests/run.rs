@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 
@@ -337,28 +337,6 @@ fn an_environment_that_is_broken_or_gone_is_not_measured_anew_under_old_runs() {
 }
 
 #[test]
-fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
-    let lab = Lab::new();
-    let mut worker = lab.command("agent");
-    let mut worker = worker
-        .env("TMPDIR", lab.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = worker.stdin.take().unwrap();
-    stdin.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-    let output = worker.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        text(&output.stderr),
-        "jitterlab agent: the other end does not speak jitterlab's protocol\n"
-    );
-    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0);
-}
-
-#[test]
 fn tables_are_taken_as_they_were_or_made_again_the_same() {
     let lab = lab(SMALL);
     assert!(lab.run("run e.yaml --headless").status.success());
@@ -420,6 +398,36 @@ fn a_dry_run_prints_the_schedule_and_leaves_nothing() {
         4
     );
     assert!(!lab.path("results").exists());
+}
+
+#[test]
+fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
+    // A message so large that a run has few round trips, or one.
+    let lab = lab(&SMALL
+        .replace(
+            "udp, shapes: [uniform, lognormal]",
+            "tcp, shapes: [uniform]",
+        )
+        .replace("transports: [udp, tcp]", "transports: [tcp]")
+        .replace(
+            "size: 64B, warmup: 5ms, duration: 20ms",
+            "size: 16MiB, warmup: 0s, duration: 1ms",
+        )
+        .replace("repetitions: 2", "repetitions: 1"));
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    for record in records {
+        let injected = record["level"]["kind"] == "injected";
+        assert_eq!(record["outcome"] == "failed", injected, "{record}");
+        if injected {
+            let reason = record["reason"].as_str().unwrap();
+            assert!(
+                reason.contains("too little to fit a distribution to"),
+                "{reason}"
+            );
+        }
+    }
 }
 
 /// Whether `sleep` runs with this argument.

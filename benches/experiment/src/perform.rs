@@ -204,7 +204,10 @@ impl<'a> Bench<'a> {
     /// A run with delays injected into the program that measures.
     fn injected(&mut self, run: &Run<'a>, percent: u8, shape: Member) -> Result<Measured, String> {
         let table = self.tables.get(&(percent, shape)).ok_or_else(|| {
-            format!("there is no table: too few runs at load {percent} % were measured")
+            format!(
+                "there is no table: what was measured without load and at load {percent} % is too \
+                 little to fit a distribution to"
+            )
         })?;
         let on = match run.work {
             Work::Packet(case, _) => &case.from,
@@ -270,7 +273,12 @@ fn filled(command: &[String], place: Option<SocketAddr>) -> Vec<String> {
 fn json(ended: &Ended) -> Result<Value, String> {
     serde_json::from_str(&ended.stdout).map_err(|_| {
         let said = crate::agent::last_line(&ended.stderr, &ended.stdout);
-        format!("no result was printed{said}")
+        let how = if ended.timed_out {
+            "it had to be killed, and "
+        } else {
+            ""
+        };
+        format!("{how}no result was printed{said}")
     })
 }
 
