@@ -197,7 +197,9 @@ fn an_experiment_that_is_killed_twenty_times_ends_with_every_run_once() {
         arguments = format!("run --headless --resume {}", folder(&lab).display());
     }
     let output = resume(&lab);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let runs = lines(&folder(&lab).join("runs.jsonl"));
+    let failed: Vec<_> = runs.iter().filter(|r| r["outcome"] == "failed").collect();
+    assert!(output.status.success(), "{failed:?}");
     assert_whole(&lab);
 }
 
@@ -234,6 +236,13 @@ suites:
     - { name: much, client: { on: here, command: [sh, -c, "yes | head -c 20000000; echo t=5"] }, runtime: { pattern: "t=([0-9]+)", unit: s } }
     - { name: dead, server: { on: here, command: ["false"] }, client: { on: here, command: ["true"] } }
 "#);
+    // The client of this one waits until its server is gone.
+    let crash = r#"    - name: crash
+      server: { on: here, command: [sh, -c, "echo $$ > FILE; echo up; echo broken >&2; exit 4"], ready: up }
+      client: { on: here, command: [sh, -c, "while kill -0 $(cat FILE) 2>&-; do :; done; exit 5"] }
+"#;
+    let file = lab.path("pid").display().to_string();
+    lab.write("e.yaml", lab.read("e.yaml") + &crash.replace("FILE", &file));
     let output = lab.run("run e.yaml --headless");
     assert_eq!(output.status.code(), Some(1));
     let records = lines(&folder(&lab).join("runs.jsonl"));
@@ -249,6 +258,10 @@ suites:
         ("missing", "no-such-program"),
         ("silent", "no number where the pattern"),
         ("dead", "false ended before it was ready"),
+        (
+            "crash",
+            "exit status 5; sh ended before it was stopped (exit status: 4): broken",
+        ),
     ] {
         let attempts = of(case);
         assert_eq!(attempts.len(), 3, "{case}");

@@ -139,10 +139,17 @@ impl<'a> Bench<'a> {
             cpu: self.hosts.host(&case.client.on)?.cpu,
         };
         let worker = self.hosts.worker(&case.client.on)?;
-        let ended = worker.run(program, case.timeout)?;
+        let mut outcome = worker.run(program, case.timeout);
         if let Some((host, id)) = server {
-            self.hosts.worker(host)?.stop(id)?;
+            // A server that has failed is why its client did, or makes what it measured worthless.
+            if let Err(failure) = self.hosts.worker(host)?.stop(id) {
+                outcome = Err(match outcome {
+                    Ok(_) => failure,
+                    Err(reason) => format!("{reason}; {failure}"),
+                });
+            }
         }
+        let ended = outcome?;
         let runtime_s = runtime(case.runtime.as_ref(), &ended)?;
         Ok(Measured {
             application: Some(Application { runtime_s }),

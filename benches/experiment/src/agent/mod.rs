@@ -142,10 +142,14 @@ impl Agent {
             }
             Request::Stop { id, timeout } => {
                 let process = self.running.remove(&id);
-                let process = process.ok_or_else(|| format!("no program {id} is running"))?;
+                let mut process = process.ok_or_else(|| format!("no program {id} is running"))?;
+                let failure = process.failure();
                 let ended = process.stop(timeout.as_duration());
                 self.end_orphans();
-                Reply::Ended(ended)
+                match failure {
+                    Some(reason) => Reply::Failed { reason },
+                    None => Reply::Ended(ended),
+                }
             }
         };
         Ok((reply, Vec::new()))

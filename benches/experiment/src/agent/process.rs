@@ -212,6 +212,18 @@ impl Process {
         }
     }
 
+    /// How it failed, if it has ended by itself and not well. A server that leaves a daemon behind
+    /// ends well.
+    pub fn failure(&mut self) -> Option<String> {
+        while self.next(Instant::now()).is_some() {}
+        let (status, _) = self.exited.filter(|(status, _)| !status.success())?;
+        let said = last_line(&self.stderr.text(), &self.stdout.text());
+        Some(format!(
+            "{} ended before it was stopped ({status}){said}",
+            self.name
+        ))
+    }
+
     /// Asks it to end; kills it after `timeout`.
     pub fn stop(self, timeout: Duration) -> Ended {
         let _ = killpg(self.group, Signal::SIGTERM);

@@ -54,7 +54,8 @@ pub enum Request {
         /// It is killed if it is not ready after this time.
         timeout: Nanos,
     },
-    /// Ask a program that was started to end (SIGTERM), and kill it if it does not.
+    /// Ask a program that was started to end (SIGTERM), and kill it if it does not. It fails if the
+    /// program has ended by itself before, and not well.
     Stop {
         /// As [`Reply::Started`] gave it.
         id: u32,
