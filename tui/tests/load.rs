@@ -154,6 +154,28 @@ fn a_load_that_is_interrupted_tells_what_it_was() {
     }
 }
 
+#[test]
+fn a_load_says_when_it_begins_and_is_stopped_between_two_messages() {
+    let lab = Lab::new();
+    // From one message to the next it is minutes.
+    let run = "load run --transport udp --level 1 --duration 1000s --bandwidth 10 --announce";
+    let mut child = lab
+        .command(&format!("{run} --format json"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut said).unwrap();
+    assert_eq!(said, "sending\n");
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let produced: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(produced["seconds"].as_f64().unwrap() < 1000.0);
+}
+
 /// Fails with exit status 3, nothing on stdout, and one line of message.
 fn fails(lab: &Lab, arguments: &str) -> String {
     let output = lab.run(arguments);

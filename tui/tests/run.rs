@@ -238,7 +238,7 @@ suites:
 "#);
     // The client of this one waits until its server is gone.
     let crash = r#"    - name: crash
-      server: { on: here, command: [sh, -c, "echo $$ > FILE; echo up; echo broken >&2; exit 4"], ready: up }
+      server: { on: here, command: [sh, -c, "echo $$ > FILE; echo up; echo broken >&2; exit 4"], ready: "^up$" }
       client: { on: here, command: [sh, -c, "while kill -0 $(cat FILE) 2>&-; do :; done; exit 5"] }
 "#;
     let file = lab.path("pid").display().to_string();

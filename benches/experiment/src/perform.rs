@@ -168,10 +168,12 @@ impl<'a> Bench<'a> {
                 "--bandwidth",
                 &Bytes(bandwidth as u64).to_string(),
             ]))
-            .chain(words(&["--seed", &run.seed.to_string()]));
+            .chain(words(&["--seed", &run.seed.to_string(), "--announce"]));
         let program = own(send, self.hosts.host(&load.from)?.cpu);
         let worker = self.hosts.worker(&load.from)?;
-        let (sender, _) = worker.start_program(program, Ready::Now)?;
+        // What is measured before the load begins would count as measured under it.
+        let begins = Ready::Line("^sending$".into());
+        let (sender, _) = worker.start_program(program, begins)?;
         let mut measured = self.work(run.work, Vec::new())?;
         // What it has produced is told when it is stopped.
         let produced = self.hosts.worker(&load.from)?.stop(sender)?;

@@ -193,6 +193,19 @@ impl Load {
     /// # Errors
     /// There is no sink at `address`, it goes away, or the bandwidth is wanted and nothing arrives.
     pub fn run(&self, address: SocketAddr, stop: &AtomicBool) -> Result<Produced, Error> {
+        self.run_telling(address, stop, || {})
+    }
+
+    /// As [`Load::run`]; `begins` is called when all is prepared and the load begins.
+    ///
+    /// # Errors
+    /// As those of [`Load::run`].
+    pub fn run_telling(
+        &self,
+        address: SocketAddr,
+        stop: &AtomicBool,
+        begins: impl FnOnce(),
+    ) -> Result<Produced, Error> {
         let clock = Clock::global();
         let mut sink = Sink::connect(address)?;
         let bandwidth = match self.bandwidth {
@@ -200,6 +213,7 @@ impl Load {
             None => self.measure(&mut sink, stop)?,
         };
         let mut way = sink.open(self.transport, self.message.0)?;
+        begins();
         let sent = if self.level.value() == 0.0 {
             wait(self.duration, stop)
         } else {
@@ -257,7 +271,8 @@ impl Load {
                 last_sent = last;
             } else if bucket.wait_ns() > LONG_GAP_NS {
                 let left = clock.ticks_to_ns_f64(duration - (last - start));
-                let nap = (bucket.wait_ns() - AWAKE_NS).min(left);
+                // Whoever stops the load does not wait for a gap that takes seconds.
+                let nap = (bucket.wait_ns() - AWAKE_NS).min(left).min(50e6);
                 std::thread::sleep(Duration::from_nanos(nap as u64));
             }
             let now = clock.now();

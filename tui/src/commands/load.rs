@@ -1,5 +1,6 @@
 //! `jitterlab load`: background load on the network.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -63,6 +64,9 @@ pub struct Run {
     /// Stay on this CPU
     #[arg(long)]
     cpu: Option<usize>,
+    /// Print `sending` on stderr when the load begins
+    #[arg(long)]
+    announce: bool,
     /// Keep the sink that is started on this CPU
     #[arg(long)]
     server_cpu: Option<usize>,
@@ -106,7 +110,14 @@ impl Run {
                 .map_err(Failure::run)?;
             signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
         }
-        let produced = load.run(peer.address(), &stop).map_err(Failure::run)?;
+        let begins = || {
+            if self.announce {
+                let _ = writeln!(std::io::stderr(), "sending");
+            }
+        };
+        let produced = load
+            .run_telling(peer.address(), &stop, begins)
+            .map_err(Failure::run)?;
         drop(peer);
         output::print(self.format, &produced, || text(&produced))?;
         Ok(Exit::Done)

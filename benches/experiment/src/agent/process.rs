@@ -304,8 +304,9 @@ fn keep(
             tail.push(&line);
             if let Some(pattern) = &awaited {
                 let text = String::from_utf8_lossy(&line);
-                if pattern.is_match(&text) {
-                    let _ = events.send(Event::Ready(text.into_owned()));
+                let text = text.trim_end_matches(['\r', '\n']);
+                if pattern.is_match(text) {
+                    let _ = events.send(Event::Ready(text.into()));
                     awaited = None;
                 }
             }
