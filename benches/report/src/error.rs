@@ -17,8 +17,11 @@ pub enum Error {
     Table(#[from] TableError),
     /// No run was measured.
     #[error(
-        "no run was measured{}; `jitterlab run --resume` finishes an experiment",
-        match failed { 0 => String::new(), n => format!(", {n} failed") }
+        "no run was measured{}",
+        match failed {
+            0 => "; `jitterlab run --resume` finishes an experiment".to_string(),
+            n => format!(", {n} failed; `runs.jsonl` has the reasons"),
+        }
     )]
     NothingMeasured {
         /// Runs that failed.

@@ -1,0 +1,279 @@
+//! What is known of a synthetic world comes out of its result folder.
+
+mod synthetic;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::record::Transport;
+use jitterlab_report::Analysed;
+use synthetic::{World, folder};
+use tempfile::TempDir;
+
+fn analysed(world: &World) -> (TempDir, Analysed) {
+    let directory = tempfile::tempdir().unwrap();
+    let analysed = Analysed::open(&folder(directory.path(), world)).unwrap();
+    (directory, analysed)
+}
+
+/// The rows of a CSV file by their headings.
+fn rows(report: &Path, table: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(report.join(format!("{table}.csv"))).unwrap();
+    let headings = reader.headers().unwrap().clone();
+    reader
+        .records()
+        .map(|row| {
+            let row = row.unwrap();
+            let fields = headings.iter().zip(row.iter());
+            fields
+                .map(|(a, b)| (a.to_string(), b.to_string()))
+                .collect()
+        })
+        .collect()
+}
+
+/// Every file of a report.
+fn files(report: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(report).unwrap().flatten();
+    entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, std::fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn known_means_and_effects_are_found() {
+    let (_directory, analysed) = analysed(&World::default());
+    let analysis = &analysed.analysis;
+    // Load adds 100 ns a percent, times a lognormal with shape 0.6, whose mean is exp(0.18).
+    let factor = 0.18f64.exp();
+    for row in &analysis.latency {
+        let Level::Load { percent } = row.level else {
+            continue;
+        };
+        let base = if row.link.transport == Transport::Udp {
+            20e3
+        } else {
+            25e3
+        };
+        let expected = base + 100.0 * f64::from(percent) * factor;
+        let (low, high) = row.mean_ns.interval().unwrap();
+        assert!((row.mean_ns.value / expected - 1.0).abs() < 0.05, "{row:?}");
+        assert!(
+            low < row.mean_ns.value && row.mean_ns.value < high,
+            "{row:?}"
+        );
+    }
+    // The program is slowed by variation as well as by the mean, and the report says so.
+    let words = analysis.summary.applications.join(" ");
+    assert!(words.contains("significantly slower in"), "{words}");
+    let slower = analysis
+        .fixed_mean
+        .iter()
+        .filter(|row| row.slowdown.ratio.value > 1.0);
+    assert_eq!(slower.count(), analysis.fixed_mean.len());
+    let correlation = &analysis.correlations[0];
+    assert!(correlation.std.r.estimate > 0.9, "{correlation:?}");
+    // The fitted lognormal imitates a lognormal well.
+    for row in &analysis.emulation {
+        if row.shape == Member::Lognormal && row.link.transport == Transport::Udp {
+            assert!(row.rank_biserial.abs() < 0.1, "{row:?}");
+        }
+    }
+    assert!(analysis.failures.is_empty());
+}
+
+#[test]
+fn a_world_without_an_effect_of_variation_is_not_given_one() {
+    let (_directory, analysed) = analysed(&World {
+        by_std: 0.0,
+        ..World::default()
+    });
+    let words = &analysed.analysis.summary.applications[0];
+    assert!(words.contains("no effect of variation"), "{words}");
+}
+
+#[test]
+fn the_report_is_the_same_whenever_it_is_made() {
+    let (_directory, analysed) = analysed(&World::default());
+    let page = analysed.write_report().unwrap();
+    let report = page.parent().unwrap();
+    let first = files(report);
+    let again = Analysed::open(analysed.folder.path()).unwrap();
+    again.write_report().unwrap();
+    assert!(files(report) == first);
+    for (name, content) in &first {
+        let text = String::from_utf8(content.clone()).unwrap();
+        match name.rsplit('.').next().unwrap() {
+            "svg" => well_formed(name, &text),
+            "html" => {
+                for figure in text.split("<svg").skip(1) {
+                    let end = figure.find("</svg>").unwrap() + "</svg>".len();
+                    well_formed(name, &format!("<svg{}", &figure[..end]));
+                }
+                // Nothing is fetched, and what a machine is called is not markup.
+                for outside in ["src=", "<link", "<script", "@import", "url(http"] {
+                    assert!(!text.contains(outside), "{outside}");
+                }
+                assert!(text.contains("A CPU &lt;fast&gt;"));
+            }
+            _ => {
+                let rows = rows(report, name.strip_suffix(".csv").unwrap());
+                assert!(!rows.is_empty(), "{name}");
+            }
+        }
+    }
+    assert!(first.contains_key("index.html") && first.contains_key("latency.csv"));
+}
+
+/// Every element that is opened is closed, in order, and attributes are quoted.
+fn well_formed(name: &str, text: &str) {
+    let mut open = Vec::new();
+    for element in text.split('<').skip(1) {
+        let (tag, after) = element
+            .split_once('>')
+            .unwrap_or_else(|| panic!("{name}: <{element}"));
+        assert!(!after.contains('>'), "{name}: {after}");
+        assert_eq!(tag.matches('"').count() % 2, 0, "{name}: <{tag}>");
+        let word = |tag: &str| tag.split([' ', '\n']).next().unwrap().to_string();
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(word(closed)), "{name}: </{closed}>");
+        } else if !tag.ends_with('/') && !tag.starts_with(['?', '!']) {
+            open.push(word(tag));
+        }
+    }
+    assert!(open.is_empty(), "{name}: {open:?}");
+}
+
+#[test]
+fn what_is_missing_is_said_and_the_rest_is_there() {
+    let injected = |percent| Level::Injected {
+        percent,
+        shape: Member::Uniform,
+    };
+    let nothing_injected: Vec<Level> = synthetic::levels()
+        .filter(|level| matches!(level, Level::Injected { .. }))
+        .collect();
+    let worlds = [
+        (
+            "one repetition",
+            World {
+                repetitions: 1,
+                ..World::default()
+            },
+        ),
+        (
+            "no application",
+            World {
+                application: false,
+                ..World::default()
+            },
+        ),
+        (
+            "no level none",
+            World {
+                without: vec![Level::None],
+                ..World::default()
+            },
+        ),
+        (
+            "no load",
+            World {
+                without: vec![Level::Load { percent: 60 }],
+                ..World::default()
+            },
+        ),
+        (
+            "no constant delays",
+            World {
+                without: vec![injected(20), injected(60)],
+                ..World::default()
+            },
+        ),
+        (
+            "nothing injected",
+            World {
+                without: nothing_injected,
+                ..World::default()
+            },
+        ),
+    ];
+    for (name, world) in worlds {
+        let (_directory, analysed) = analysed(&world);
+        let page = analysed.write_report().unwrap();
+        let text = std::fs::read_to_string(page).unwrap();
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{name}");
+        assert!(!analysed.to_text().contains("NaN"), "{name}");
+        assert!(!analysed.analysis.latency.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn failed_runs_are_listed_with_their_reason() {
+    let failing = vec!["packet-rtt-udp.load-60.r2".to_string()];
+    let (_directory, analysed) = analysed(&World {
+        failing: failing.clone(),
+        ..World::default()
+    });
+    let page = analysed.write_report().unwrap();
+    let failures = rows(page.parent().unwrap(), "failures");
+    assert_eq!(failures.len(), 1);
+    assert_eq!(failures[0]["run"], failing[0]);
+    let text = std::fs::read_to_string(page).unwrap();
+    assert!(text.contains("the server &lt;did&gt; not answer &amp; went away"));
+    assert!(!analysed.analysis.summary.gaps.is_empty());
+}
+
+#[test]
+fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
+    type Break = fn(&Path);
+    let breaks: [(&str, Break, &str); 6] = [
+        (
+            "missing folder",
+            |p| std::fs::remove_dir_all(p).unwrap(),
+            "cannot read result folder",
+        ),
+        (
+            "no experiment",
+            |p| std::fs::remove_file(p.join("experiment.yaml")).unwrap(),
+            "is not a result folder",
+        ),
+        (
+            "no environment",
+            |p| std::fs::remove_file(p.join("environment.json")).unwrap(),
+            "environment.json",
+        ),
+        (
+            "broken line",
+            |p| std::fs::write(p.join("runs.jsonl"), "{}\n").unwrap(),
+            "runs.jsonl:1",
+        ),
+        (
+            "no runs",
+            |p| std::fs::write(p.join("runs.jsonl"), "").unwrap(),
+            "no run",
+        ),
+        (
+            "no samples",
+            |p| std::fs::remove_dir_all(p.join("samples")).unwrap(),
+            "cannot read samples",
+        ),
+    ];
+    for (name, damage, says) in breaks {
+        let directory = tempfile::tempdir().unwrap();
+        let world = World {
+            samples: 20,
+            ..World::default()
+        };
+        let path = folder(directory.path(), &world);
+        damage(&path);
+        let Err(error) = Analysed::open(&path) else {
+            panic!("{name} was taken");
+        };
+        assert!(error.to_string().contains(says), "{name}: {error}");
+        assert!(!path.join("report").exists(), "{name}");
+    }
+}

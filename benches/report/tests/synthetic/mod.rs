@@ -1,0 +1,304 @@
+//! A small result folder with known effects, made through the store as an experiment makes it.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::path::{Path, PathBuf};
+
+use jitterlab_experiment::environment::{Environment, Node};
+use jitterlab_experiment::fit::{self, Fit, FittedMember};
+use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::record::{
+    Application, Injection, Outcome, Phase, RunRecord, SuiteKind, Transport,
+};
+use jitterlab_experiment::samples;
+use jitterlab_experiment::store::Recorder;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::json;
+
+/// The experiment that the folder claims to hold.
+pub const EXPERIMENT: &str = "\
+name: synthetic
+seed: 7
+repetitions: 3
+hosts:
+  client: { at: local, cpu: 0 }
+  server: { at: local, cpu: 1 }
+load: { transport: udp, from: client, to: server, message: 1400B }
+levels:
+  load: [20, 60]
+  injected: { percent: [20, 60], transport: udp, shapes: [lognormal, uniform, scale25, scale50, scale75] }
+suites:
+  packet:
+    - { case: rtt, transports: [udp, tcp], from: client, to: server, size: 64B, warmup: 10ms, duration: 100ms, wait: block }
+  application:
+    - name: redis
+      client: { on: client, command: [redis-benchmark] }
+      levels: [none, injected]
+";
+
+/// What the synthetic network and application do.
+pub struct World {
+    /// Samples a run.
+    pub samples: usize,
+    /// Runs a condition.
+    pub repetitions: u32,
+    /// Seconds of runtime for each microsecond of mean delay.
+    pub by_mean: f64,
+    /// Seconds of runtime for each microsecond of the delays' standard deviation.
+    pub by_std: f64,
+    /// Whether there is an application.
+    pub application: bool,
+    /// The runs that fail, by name.
+    pub failing: Vec<String>,
+    /// The levels that are left out.
+    pub without: Vec<Level>,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        World {
+            samples: 400,
+            repetitions: 3,
+            by_mean: 0.01,
+            by_std: 0.02,
+            application: true,
+            failing: Vec::new(),
+            without: Vec::new(),
+        }
+    }
+}
+
+const PERCENTS: [u8; 2] = [20, 60];
+
+/// Round trips of a synthetic network.
+struct Network {
+    random: Xoshiro256PlusPlus,
+}
+
+impl Network {
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
+    }
+
+    /// An RTT without load: around 20 us.
+    fn base(&mut self, transport: Transport) -> f64 {
+        let median = if transport == Transport::Udp {
+            20e3
+        } else {
+            25e3
+        };
+        median * (0.06 * self.normal()).exp()
+    }
+
+    /// What load adds.
+    fn excess(&mut self, percent: u8) -> f64 {
+        let percent = f64::from(percent);
+        100.0 * percent * (0.6 * self.normal()).exp()
+    }
+}
+
+/// Makes the folder `directory/synthetic`.
+pub fn folder(directory: &Path, world: &World) -> PathBuf {
+    let path = directory.join("synthetic");
+    let mut recorder = Recorder::create(&path, EXPERIMENT).unwrap();
+    recorder.store_environment(&environment()).unwrap();
+    let mut network = Network {
+        random: Xoshiro256PlusPlus::seed_from_u64(5),
+    };
+    let fits = fits(&recorder, &mut network);
+    recorder.store_fits(&fits).unwrap();
+    for block in 1..=world.repetitions {
+        for transport in Transport::ALL {
+            for level in levels() {
+                let samples = round_trips(&mut network, world.samples, transport, level, &fits);
+                let record = packet(block, transport, level, &fits);
+                keep(&mut recorder, world, record, Some(&samples));
+            }
+        }
+        for level in
+            levels().filter(|level| world.application && !matches!(level, Level::Load { .. }))
+        {
+            let (mean, std) = member(level, &fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
+            let runtime = 1.0 + world.by_mean * mean / 1e3 + world.by_std * std / 1e3;
+            let noise = 1.0 + 0.004 * network.normal();
+            let record = application(block, level, runtime * noise, &fits);
+            keep(&mut recorder, world, record, None);
+        }
+    }
+    path
+}
+
+/// Every level of the experiment.
+pub fn levels() -> impl Iterator<Item = Level> {
+    let load = PERCENTS.into_iter().map(|percent| Level::Load { percent });
+    let injected = PERCENTS.into_iter().flat_map(|percent| {
+        let shapes = Member::ALL.into_iter();
+        shapes.map(move |shape| Level::Injected { percent, shape })
+    });
+    std::iter::once(Level::None).chain(load).chain(injected)
+}
+
+fn member(level: Level, fits: &[Fit]) -> Option<&FittedMember> {
+    let Level::Injected { percent, shape } = level else {
+        return None;
+    };
+    let fit = fits.iter().find(|fit| fit.percent == percent)?;
+    fit.members.iter().find(|member| member.shape == shape)
+}
+
+fn round_trips(
+    network: &mut Network,
+    n: usize,
+    transport: Transport,
+    level: Level,
+    fits: &[Fit],
+) -> Vec<u64> {
+    (0..n)
+        .map(|_| {
+            let added = match level {
+                Level::None => 0.0,
+                Level::Load { percent } => network.excess(percent),
+                Level::Injected { .. } => {
+                    let share = network.random.random::<f64>();
+                    let distribution = member(level, fits).unwrap().distribution;
+                    distribution.quantile(share).clamp(0.0, 1e6)
+                }
+            };
+            (network.base(transport) + added) as u64
+        })
+        .collect()
+}
+
+fn fits(recorder: &Recorder, network: &mut Network) -> Vec<Fit> {
+    PERCENTS
+        .into_iter()
+        .map(|percent| {
+            let excess: Vec<f64> = (0..2_000).map(|_| network.excess(percent)).collect();
+            let (excess_mean_ns, excess_std_ns) = fit::injectable_moments(&excess).unwrap();
+            let members = fit::tables(&excess, &Member::ALL, 1).unwrap().into_iter();
+            let members = members.map(|fitted| FittedMember {
+                shape: fitted.shape,
+                distribution: fitted.distribution,
+                mean_ns: fitted.table.mean(),
+                std_ns: fitted.table.std(),
+                table: recorder
+                    .store_table(
+                        &format!("udp-{percent}-{}", fitted.shape.name()),
+                        &fitted.table.to_text(),
+                    )
+                    .unwrap(),
+            });
+            Fit {
+                transport: Transport::Udp,
+                percent,
+                n: 2_000,
+                baseline_median_ns: 20e3,
+                excess_mean_ns,
+                excess_std_ns,
+                members: members.collect(),
+            }
+        })
+        .collect()
+}
+
+/// Stores a run, or its failure.
+fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: Option<&[u64]>) {
+    if world.without.contains(&record.level) {
+        return;
+    }
+    if world.failing.contains(&record.run) {
+        record.outcome = Outcome::Failed;
+        record.reason = Some("the server <did> not answer & went away".into());
+        record.attempt = 3;
+        record.application = None;
+        record.packet = None;
+    } else if let Some(samples) = samples {
+        let file = tempfile::Builder::new()
+            .suffix(".parquet")
+            .tempfile()
+            .unwrap();
+        samples::write(file.path(), samples, &[]).unwrap();
+        let bytes = std::fs::read(file.path()).unwrap();
+        record.samples = Some(recorder.store_samples(&record.run, &bytes).unwrap());
+        record.n = Some(samples.len() as u64);
+    }
+    recorder.record(record).unwrap();
+}
+
+fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit]) -> RunRecord {
+    let injected = member(level, fits);
+    RunRecord {
+        run: format!("{}-{subject}.{}.r{block}", suite.name(), level.id()),
+        phase: if injected.is_some() {
+            Phase::Inject
+        } else {
+            Phase::Characterise
+        },
+        block,
+        repetition: block,
+        attempt: 1,
+        suite,
+        case: subject.into(),
+        transport: None,
+        level,
+        outcome: Outcome::Done,
+        reason: None,
+        started: "2026-01-02T03:04:05.678Z".into(),
+        seconds: 0.2,
+        samples: None,
+        n: None,
+        packet: None,
+        load: None,
+        injection: injected.map(|member| Injection {
+            delayed: 1_000,
+            asked_mean_ns: member.mean_ns,
+            achieved_mean_ns: member.mean_ns + 12.0,
+            error_max_ns: 4_321,
+        }),
+        application: None,
+    }
+}
+
+fn packet(block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRecord {
+    let subject = format!("rtt-{}", transport.name());
+    let load = match level {
+        Level::Load { percent } => Some(json!({ "produced_level": f64::from(percent) - 1.5 })),
+        _ => None,
+    };
+    RunRecord {
+        case: "rtt".into(),
+        transport: Some(transport),
+        packet: Some(json!({ "case": "rtt", "lost": u64::from(transport == Transport::Udp) })),
+        load,
+        ..record(block, SuiteKind::Packet, &subject, level, fits)
+    }
+}
+
+fn application(block: u32, level: Level, runtime_s: f64, fits: &[Fit]) -> RunRecord {
+    RunRecord {
+        application: Some(Application { runtime_s }),
+        ..record(block, SuiteKind::Application, "redis", level, fits)
+    }
+}
+
+/// A fixed machine: where the test runs must not matter.
+fn environment() -> Environment {
+    let node: Node = serde_json::from_value(json!({
+        "jitterlab": "0.1.0", "hostname": "lab-1", "kernel": "6.1.0 #1 SMP", "system": "Debian 12",
+        "cpu": "A CPU <fast>", "cpus": 2, "virtual_machine": true, "memory": 8_589_934_592_u64,
+        "clock": "tsc", "clock_read_ns": 14.5, "clock_resolution_ns": 0.5,
+        "interfaces": [{ "name": "lo", "mtu": 65536, "speed": null, "driver": null }],
+        "settings": { "frequency governor": "performance" }
+    }))
+    .unwrap();
+    Environment {
+        jitterlab: "0.1.0".into(),
+        started: "2026-01-02T03:04:05Z".into(),
+        bandwidth: Some(1.25e9),
+        hosts: [
+            ("client".to_string(), node.clone()),
+            ("server".to_string(), node),
+        ]
+        .into(),
+    }
+}
