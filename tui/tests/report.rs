@@ -1,0 +1,88 @@
+//! `jitterlab analyze` and `report`, from outside.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Lab, text};
+
+/// A lab with the result folder of a small experiment.
+fn lab(experiment: &str) -> (Lab, PathBuf) {
+    let lab = Lab::new();
+    lab.write("e.yaml", experiment);
+    lab.run("run e.yaml --headless");
+    let mut folders = std::fs::read_dir(lab.path("results")).unwrap();
+    let folder = folders.next().unwrap().unwrap().path();
+    (lab, folder)
+}
+
+const PACKETS: &str = "
+name: packets
+seed: 1
+repetitions: 2
+hosts: { here: { at: local } }
+suites:
+  packet:
+    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 1ms, duration: 20ms, wait: block }
+";
+
+const FAILING: &str = "
+name: failing
+seed: 1
+repetitions: 1
+retries: 0
+hosts: { here: { at: local } }
+suites:
+  application:
+    - { name: bad, client: { on: here, command: [\"false\"] } }
+";
+
+#[test]
+fn tables_are_printed_and_the_page_is_written() {
+    let (lab, folder) = lab(PACKETS);
+    let path = folder.display();
+    let output = lab.run(&format!("analyze {path}"));
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("RTT over UDP"));
+    assert!(text(&output.stderr).contains("latency.csv"));
+    let output = lab.run(&format!("analyze {path} --format json"));
+    let analysis: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(analysis["latency"][0]["runs"], 2);
+    assert!(!folder.join("report/index.html").exists());
+    let page = lab.done(&format!("report {path}"));
+    assert_eq!(page.trim_end(), format!("{path}/report/index.html"));
+    assert!(folder.join("report/index.html").is_file());
+}
+
+#[test]
+fn what_is_no_result_folder_is_refused() {
+    let lab = Lab::new();
+    lab.write("file", "");
+    for command in ["analyze", "report"] {
+        lab.refuses(
+            &format!("{command} missing"),
+            "cannot read result folder missing: No such file or directory (os error 2)",
+        );
+        lab.refuses(
+            &format!("{command} file"),
+            "cannot read result folder file: Not a directory (os error 20)",
+        );
+        lab.refuses(
+            &format!("{command} ."),
+            ". is not a result folder: it has no experiment.yaml",
+        );
+        lab.refuses(
+            command,
+            "error: the following required arguments were not provided:",
+        );
+    }
+}
+
+#[test]
+fn an_experiment_without_a_run_that_was_measured_has_no_report() {
+    let (lab, folder) = lab(FAILING);
+    lab.refuses(
+        &format!("report {}", folder.display()),
+        "no run was measured, 1 failed; `runs.jsonl` has the reasons",
+    );
+}
