@@ -13,6 +13,7 @@ use crate::analysis::fits::Injected;
 use crate::analysis::normality::Normality;
 use crate::analysis::{Analysis, Input};
 use crate::table::Row;
+use crate::words;
 
 /// A result folder and what was found in it.
 pub struct Analysed {
@@ -72,8 +73,7 @@ impl Analysed {
         ];
         let mut text = String::new();
         for sentence in parts.into_iter().flatten() {
-            text.push_str(sentence);
-            text.push('\n');
+            text.push_str(&words::wrapped(sentence));
         }
         for table in self.analysis.tables() {
             // Long, and of interest only to who asks why a test was chosen: it is in the CSV.

@@ -122,6 +122,27 @@ pub fn list(items: &[String]) -> String {
     }
 }
 
+/// A paragraph in lines that a terminal holds, all but the first indented.
+pub fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > WIDTH {
+            out.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+    out
+}
+
 /// `1 run`, `2 runs`.
 pub fn counted(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
@@ -190,5 +211,12 @@ mod tests {
         assert_eq!(signed_percent(1.0001), "0.0 %");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
         assert_eq!(counted(1, "run"), "1 run");
+        assert_eq!(wrapped("a b"), "a b\n");
+        let long = wrapped(&"word ".repeat(40));
+        assert!(
+            long.lines().all(|line| line.chars().count() <= 100),
+            "{long}"
+        );
+        assert_eq!(long.split_whitespace().count(), 40);
     }
 }

@@ -228,6 +228,32 @@ fn failed_runs_are_listed_with_their_reason() {
 }
 
 #[test]
+fn every_column_stands_in_the_book() {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.md");
+    let book = std::fs::read_to_string(book).unwrap();
+    let (_directory, analysed) = analysed(&World {
+        failing: vec!["packet-rtt-udp.load-60.r2".into()],
+        ..World::default()
+    });
+    let mut columns = 0;
+    for table in analysed.analysis.tables() {
+        let csv = String::from_utf8(table.to_csv().unwrap()).unwrap();
+        let chapter = book.split(&format!("**{}.csv**", table.id)).nth(1).unwrap();
+        let chapter = chapter.split("\n\n").next().unwrap();
+        let common = book.split("An *estimate* takes").nth(1).unwrap();
+        let common = common.split("\n\n").next().unwrap();
+        for column in csv.lines().next().unwrap().split(',') {
+            let name = column.strip_suffix("_low").or(column.strip_suffix("_high"));
+            let name = format!("`{}`", name.unwrap_or(column));
+            let there = chapter.contains(&name) || common.contains(&name);
+            assert!(there, "{}.csv: {name}", table.id);
+            columns += 1;
+        }
+    }
+    assert!(columns > 100);
+}
+
+#[test]
 fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
     type Break = fn(&Path);
     let breaks: [(&str, Break, &str); 6] = [

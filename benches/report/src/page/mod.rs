@@ -154,11 +154,13 @@ fn heading(analysed: &Analysed) -> Markup {
 /// The answer first: what an operator takes away, then what limits it.
 fn findings(analysed: &Analysed) -> Markup {
     let summary = &analysed.analysis.summary;
+    // Of the emulation only whether it is good where it was fitted: the rest is in its section.
+    let emulation = &summary.emulation[..summary.emulation.len().min(1)];
     let first = [
-        &summary.applications,
+        &summary.applications[..],
         &summary.correlations,
         &summary.latency,
-        &summary.emulation,
+        emulation,
     ];
     html! {
         section.findings aria-label="Summary" {
