@@ -51,17 +51,23 @@ impl<F: Copy> Real<F> {
     /// The function; `None` where there is none.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<F> {
-        let mut address = self.address.load(Ordering::Relaxed);
-        if address.is_null() {
-            address = self.find();
-        }
+        self.found().or_else(|| {
+            self.find();
+            self.found()
+        })
+    }
+
+    /// The function, if it was looked for before.
+    #[inline(always)]
+    pub(crate) fn found(&self) -> Option<F> {
+        let address = self.address.load(Ordering::Relaxed);
         // SAFETY: the address is that of the C function `name`, whose type is F by the contract
         // of the constructors; F is a function pointer, as large as an address.
         (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
     }
 
     #[cold]
-    fn find(&self) -> *mut c_void {
+    fn find(&self) {
         // Looking up may set errno and leaves it set for a program that does not expect that.
         let errno = crate::real::errno();
         let mut address = next(self.name);
@@ -79,7 +85,6 @@ impl<F: Copy> Real<F> {
         }
         self.address.store(address, Ordering::Relaxed);
         set_errno(errno);
-        address
     }
 }
 

@@ -47,10 +47,16 @@ pub(crate) fn injection() -> Option<&'static Injection> {
     load(&INJECTION)
 }
 
+/// The injection of this process if it has this family of hooks, be it enabled or not.
+#[inline(always)]
+pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
+    load(&BY_FAMILY[family as usize])
+}
+
 /// The injection of this process if it injects anything into this family of hooks right now.
 #[inline(always)]
 pub(crate) fn active(family: HookFamily) -> Option<&'static Injection> {
-    load(&BY_FAMILY[family as usize]).filter(|injection| injection.is_enabled())
+    installed(family).filter(|injection| injection.is_enabled())
 }
 
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.

@@ -105,26 +105,39 @@ macro_rules! sends {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
             // SAFETY: the prototype is that of the C library.
             static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
-            let Some(real) = REAL.get() else {
-                set_errno(libc::ENOSYS);
-                return -1;
-            };
-            let $passage = match state::active(HookFamily::Socket) {
-                Some(injection) if is_internet($fd) => delay(injection, Hook::$hook),
-                _ => Passage::Now,
-            };
-            if $passage != Passage::Now || defer::busy() {
-                #[cold]
-                #[inline(never)]
-                fn deferred($fd: c_int, $passage: Passage, $($arg: $type),*) -> Option<isize> {
-                    $later
+
+            // What has to save anything on the stack is apart, so that off costs a few loads.
+            #[inline(never)]
+            unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
+                let Some(real) = REAL.get() else {
+                    set_errno(libc::ENOSYS);
+                    return -1;
+                };
+                // Whether it is enabled is looked at there once more.
+                let $passage = match state::installed(HookFamily::Socket) {
+                    Some(injection) if is_internet($fd) => delay(injection, Hook::$hook),
+                    _ => Passage::Now,
+                };
+                if $passage != Passage::Now || defer::busy() {
+                    #[cold]
+                    #[inline(never)]
+                    fn deferred($fd: c_int, $passage: Passage, $($arg: $type),*) -> Option<isize> {
+                        $later
+                    }
+                    if let Some(outcome) = deferred($fd, $passage, $($arg),*) {
+                        return outcome as $result;
+                    }
                 }
-                if let Some(outcome) = deferred($fd, $passage, $($arg),*) {
-                    return outcome as $result;
-                }
+                // SAFETY: called with the caller's own arguments.
+                unsafe { real($fd, $($arg),*) }
             }
-            // SAFETY: called with the caller's own arguments.
-            unsafe { real($fd, $($arg),*) }
+
+            match (REAL.found(), state::active(HookFamily::Socket)) {
+                // SAFETY: called with the caller's own arguments.
+                (Some(real), None) if !defer::busy() => unsafe { real($fd, $($arg),*) },
+                // SAFETY: called with the caller's own arguments.
+                _ => unsafe { on($fd, $($arg),*) },
+            }
         }
     )*};
 }
