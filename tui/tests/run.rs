@@ -272,10 +272,11 @@ suites:
             assert!(said.contains(reason), "{case}: {said}");
         }
     }
-    // What has failed for good is not tried again.
+    // What has failed for good is not tried again, and nobody is asked to be there for that.
     let folder = folder(&lab);
     let output = resume(&lab);
     assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout).lines().count(), 1);
     assert_eq!(lines(&folder.join("runs.jsonl")).len(), records.len());
 }
 

@@ -98,6 +98,11 @@ pub fn conduct(
         let (tried, done) = recorder.tried(&run.id());
         done || tried >= attempts
     };
+    let mut left: Vec<&Run> = runs.iter().filter(|run| !finished(recorder, run)).collect();
+    if left.is_empty() {
+        // Nobody has to be there for nothing.
+        return Ok(tally(recorder, &runs));
+    }
     let mut bench = Bench {
         experiment: &experiment,
         hosts: Hosts::new(&experiment, own),
@@ -109,7 +114,6 @@ pub fn conduct(
     for attempt in recorder.folder().attempts() {
         estimate.learn(attempt);
     }
-    let mut left: Vec<&Run> = runs.iter().filter(|run| !finished(recorder, run)).collect();
     watch(Event::Begins {
         runs: runs.len(),
         finished: runs.len() - left.len(),
@@ -126,10 +130,9 @@ pub fn conduct(
         }
         while !finished(recorder, run) {
             watch(Event::RunBegins { run: &run.id() });
-            let record = attempt(&mut bench, recorder, run)?;
+            let (record, samples) = attempt(&mut bench, recorder, run)?;
             estimate.learn(&record);
             recorder.record(record.clone())?;
-            let samples = recorder.folder().samples(&record)?;
             watch(Event::RunEnded {
                 record: &record,
                 samples: &samples,
@@ -138,12 +141,16 @@ pub fn conduct(
             });
         }
     }
+    Ok(tally(recorder, &runs))
+}
+
+fn tally(recorder: &Recorder, runs: &[Run]) -> Tally {
     let done = runs.iter().filter(|run| recorder.tried(&run.id()).1);
     let done = done.count();
-    Ok(Tally {
+    Tally {
         done,
         failed: runs.len() - done,
-    })
+    }
 }
 
 /// Starts every host's worker, and measures what all runs share. What was measured before the
@@ -189,12 +196,12 @@ fn now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
-/// One attempt at a run, and what is to be recorded of it. Its samples are stored.
+/// One attempt at a run: what is to be recorded of it, and its samples, which are stored.
 fn attempt<'a>(
     bench: &mut Bench<'a>,
     recorder: &Recorder,
     run: &Run<'a>,
-) -> Result<RunRecord, StoreError> {
+) -> Result<(RunRecord, Vec<f64>), StoreError> {
     let id = run.id();
     let started = now();
     let clock = Instant::now();
@@ -213,7 +220,7 @@ fn attempt<'a>(
         .map(|parquet| recorder.store_samples(&id, parquet))
         .transpose()?;
     let n = measured.packet.as_ref();
-    Ok(RunRecord {
+    let mut record = RunRecord {
         phase: run.phase,
         block: run.block,
         repetition: run.block,
@@ -236,7 +243,18 @@ fn attempt<'a>(
         injection: measured.injection,
         application: measured.application,
         run: id,
-    })
+    };
+    // Read back: what a worker sent may be no samples, and that is a run that failed.
+    let samples = match recorder.folder().samples(&record) {
+        Err(StoreError::Samples(error)) => {
+            record.outcome = Outcome::Failed;
+            record.reason = Some(format!("its samples cannot be used: {error}"));
+            record.samples = None;
+            Vec::new()
+        }
+        other => other?,
+    };
+    Ok((record, samples))
 }
 
 /// Makes the tables, or takes those that were made before the experiment was stopped.
