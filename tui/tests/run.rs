@@ -2,98 +2,11 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
 
-use std::time::{Duration, Instant};
-
-use common::{Lab, build_library, text};
+use common::experiments::{SMALL, folder, lab, lines, planned, resume};
+use common::{Lab, text};
 use serde_json::Value;
-
-/// An experiment with every kind of level and suite; a run takes some ten milliseconds.
-const SMALL: &str = r#"
-name: small
-seed: 7
-repetitions: 2
-retries: 1
-hosts:
-  client: { at: local }
-  server: { at: local }
-load: { transport: udp, from: client, to: server, message: 1400B, bandwidth: 100MiB }
-levels:
-  load: [20]
-  injected: { percent: [20], transport: udp, shapes: [uniform, lognormal] }
-suites:
-  packet:
-    - { case: rtt, transports: [udp, tcp], from: client, to: server, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
-  application:
-    - name: redis
-      server: { on: server, command: [redis-server, --bind, "{address}", --port, "{port}", --save, "", --appendonly, "no"] }
-      client: { on: client, command: [redis-benchmark, -h, "{address}", -p, "{port}", -c, "1", -n, "200", -t, get, -q] }
-      runtime: { pattern: 'GET: ([0-9.]+) requests per second', unit: per_second }
-      levels: [none, injected]
-"#;
-
-fn lab(experiment: &str) -> Lab {
-    build_library();
-    let lab = Lab::new();
-    lab.write("e.yaml", experiment);
-    lab
-}
-
-/// The only result folder.
-fn folder(lab: &Lab) -> PathBuf {
-    let mut folders = fs::read_dir(lab.path("results")).unwrap();
-    let folder = folders.next().unwrap().unwrap().path();
-    assert!(folders.next().is_none());
-    folder
-}
-
-/// Goes on with the only result folder.
-fn resume(lab: &Lab) -> Output {
-    lab.run(&format!(
-        "run --headless --resume {}",
-        folder(lab).display()
-    ))
-}
-
-/// Starts an experiment that is to be stopped, and gives it when this many events are over.
-fn started(lab: &Lab, arguments: &str, events: usize) -> Child {
-    let mut command = lab.command(arguments);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let seen = lines.take(events).filter(|event| event.is_ok()).count();
-    assert_eq!(seen, events, "the experiment ended too early");
-    child
-}
-
-fn kill(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-/// The runs of the schedule, as the dry run prints them.
-fn planned(lab: &Lab) -> Vec<String> {
-    let plan = lab.json("run e.yaml --dry-run --format json");
-    let runs = plan["runs"].as_array().unwrap();
-    runs.iter()
-        .map(|run| run["run"].as_str().unwrap().into())
-        .collect()
-}
 
 #[test]
 fn an_experiment_goes_from_its_file_to_a_report() {
@@ -164,56 +77,6 @@ fn an_experiment_goes_from_its_file_to_a_report() {
         Some(0)
     );
     assert!(file("report/index.html").contains("redis"));
-}
-
-/// Every run of the schedule is done once, and has its files.
-fn assert_whole(lab: &Lab) {
-    let mut done: BTreeMap<String, u32> = BTreeMap::new();
-    let folder = folder(lab);
-    for record in lines(&folder.join("runs.jsonl")) {
-        if record["outcome"] == "done" {
-            *done
-                .entry(record["run"].as_str().unwrap().into())
-                .or_default() += 1;
-            if let Some(samples) = record["samples"].as_str() {
-                assert!(folder.join(samples).is_file());
-            }
-        }
-    }
-    let planned = planned(lab);
-    assert_eq!(done.len(), planned.len());
-    for run in planned {
-        assert_eq!(done.get(&run), Some(&1), "{run}");
-    }
-}
-
-#[test]
-fn an_experiment_that_is_killed_twenty_times_ends_with_every_run_once() {
-    let lab = lab(&SMALL.replace("repetitions: 2", "repetitions: 5"));
-    let mut arguments = "run e.yaml --headless".to_string();
-    for kills in 0..20 {
-        // Moments that differ: in the middle of whatever comes after so many events.
-        kill(started(&lab, &arguments, 2 + kills * 7 % 5));
-        arguments = format!("run --headless --resume {}", folder(&lab).display());
-    }
-    let output = resume(&lab);
-    let runs = lines(&folder(&lab).join("runs.jsonl"));
-    let failed: Vec<_> = runs.iter().filter(|r| r["outcome"] == "failed").collect();
-    assert!(output.status.success(), "{failed:?}");
-    assert_whole(&lab);
-}
-
-#[test]
-fn a_line_that_was_cut_off_is_done_again() {
-    let lab = lab(SMALL);
-    assert!(lab.run("run e.yaml --headless").status.success());
-    let folder = folder(&lab);
-    let runs = folder.join("runs.jsonl");
-    let text = fs::read_to_string(&runs).unwrap();
-    fs::write(&runs, &text[..text.len() - 20]).unwrap();
-    let output = resume(&lab);
-    assert!(output.status.success());
-    assert_whole(&lab);
 }
 
 #[test]
@@ -330,68 +193,6 @@ fn a_cpu_that_is_not_there_ends_the_experiment_before_it_begins() {
 }
 
 #[test]
-fn an_environment_that_is_broken_or_gone_is_not_measured_anew_under_old_runs() {
-    let lab = lab(SMALL);
-    kill(started(&lab, "run e.yaml --headless", 4));
-    let path = folder(&lab).join("environment.json");
-    fs::write(&path, "{").unwrap();
-    let output = resume(&lab);
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("environment.json:1: this is not what"),
-        "{said}"
-    );
-    fs::remove_file(&path).unwrap();
-    let output = resume(&lab);
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(said.contains("cannot read"), "{said}");
-    assert!(!path.exists());
-}
-
-#[test]
-fn tables_are_taken_as_they_were_or_made_again_the_same() {
-    let lab = lab(SMALL);
-    assert!(lab.run("run e.yaml --headless").status.success());
-    let folder = folder(&lab);
-    let runs = fs::read_to_string(folder.join("runs.jsonl")).unwrap();
-    let without_last = &runs[..runs.trim_end().rfind('\n').unwrap() + 1];
-    let once_more = || {
-        fs::write(folder.join("runs.jsonl"), without_last).unwrap();
-        let output = resume(&lab);
-        (output.status.code(), text(&output.stderr))
-    };
-    let tables = || -> BTreeMap<PathBuf, Vec<u8>> {
-        let entries = fs::read_dir(folder.join("tables")).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        paths
-            .map(|path| (path.clone(), fs::read(path).unwrap()))
-            .collect()
-    };
-    let before = tables();
-    fs::remove_dir_all(folder.join("tables")).unwrap();
-    assert_eq!(once_more(), (Some(0), String::new()));
-    assert!(tables() == before);
-    assert_whole(&lab);
-
-    fs::remove_file(folder.join("tables/udp-20-uniform.dist")).unwrap();
-    let (status, said) = once_more();
-    assert_eq!(status, Some(2), "{said}");
-    assert!(
-        said.contains("cannot read") && said.contains("udp-20-uniform.dist"),
-        "{said}"
-    );
-    fs::write(folder.join("tables/fits.json"), "[{").unwrap();
-    let (status, said) = once_more();
-    assert_eq!(status, Some(2), "{said}");
-    assert!(
-        said.contains("fits.json:1: this is not what jitterlab writes"),
-        "{said}"
-    );
-}
-
-#[test]
 fn a_dry_run_prints_the_schedule_and_leaves_nothing() {
     let lab = Lab::new();
     lab.write("e.yaml", SMALL);
@@ -444,106 +245,6 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
     }
 }
 
-/// Whether `sleep` runs with this argument.
-fn is_running(marker: &str) -> bool {
-    fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        command.starts_with("sleep ") && command.contains(marker)
-    })
-}
-
-/// Waits for something that happens soon, or never.
-fn until(happened: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !happened() {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "it has not happened"
-        );
-        std::thread::yield_now();
-    }
-}
-
-#[test]
-fn nothing_outlives_a_controller_that_is_killed() {
-    // A number of seconds that no other test sleeps for.
-    let marker = format!("{}", 900_000 + std::process::id());
-    let lab = lab(&format!(
-        "name: killed\nseed: 1\nrepetitions: 1\nhosts: {{ here: {{ at: local }} }}\n\
-         suites:\n  application:\n    - {{ name: a, client: {{ on: here, command: [sleep, \"{marker}\"] }} }}\n"
-    ));
-    let child = started(&lab, "run e.yaml --headless", 2);
-    until(|| is_running(&marker));
-    kill(child);
-    until(|| !is_running(&marker));
-}
-
-#[test]
-fn what_a_program_leaves_in_the_background_is_no_part_of_the_next_run() {
-    let left = format!("{}", 1_900_000 + std::process::id());
-    let lab = Lab::new();
-    let file = lab.path("left").display().to_string();
-    // A program fails if what the one before has left is still there.
-    lab.write(
-        "e.yaml",
-        format!(
-            "name: daemons\nseed: 1\nrepetitions: 3\nretries: 0\nhosts: {{ here: {{ at: local }} }}\n\
-             suites:\n  application:\n    - name: a\n      client:\n        on: here\n        command: \
-             [sh, -c, \"test -e {file} && kill -0 $(cat {file}) && exit 1; \
-             setsid sleep {left} & echo $! > {file}; sleep 0.05\"]\n"
-        ),
-    );
-    let output = lab.run("run e.yaml --headless");
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
-    assert!(!is_running(&left));
-}
-
-#[test]
-fn whoever_stops_an_experiment_is_told_how_to_go_on() {
-    let lab = lab(SMALL);
-    let mut command = lab.command("run e.yaml");
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    // The line that says how many runs there are comes before the first of them.
-    assert!(
-        lines
-            .by_ref()
-            .any(|line| line.unwrap().contains(" runs; about "))
-    );
-    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-    let said: Vec<String> = lines.map(Result::unwrap).collect();
-    let told = format!(
-        "stopped; to go on: jitterlab run --resume results/{}",
-        name(&lab)
-    );
-    assert!(said.contains(&told), "{said:?}");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(resume(&lab).status.success());
-    assert_whole(&lab);
-}
-
-#[test]
-fn an_experiment_that_nobody_watches_any_more_goes_on() {
-    for arguments in ["run e.yaml", "run e.yaml --headless"] {
-        let lab = lab(SMALL);
-        let mut command = lab.command(arguments);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop((child.stdout.take(), child.stderr.take()));
-        assert_eq!(child.wait().unwrap().code(), Some(0));
-        assert_whole(&lab);
-    }
-}
-
-fn name(lab: &Lab) -> String {
-    folder(lab).file_name().unwrap().to_str().unwrap().into()
-}
-
 #[test]
 fn bad_input_ends_with_one_message_and_leaves_nothing() {
     let lab = lab("name: a\nsede: 1\n");
@@ -576,26 +277,4 @@ fn bad_input_ends_with_one_message_and_leaves_nothing() {
     ] {
         lab.refuses(arguments, message);
     }
-}
-
-#[test]
-fn a_folder_is_filled_by_one_at_a_time_and_with_its_own_experiment() {
-    let lab = lab(
-        "name: slow\nseed: 1\nrepetitions: 1\nhosts: { here: { at: local } }\n\
-         suites:\n  application:\n    - { name: a, client: { on: here, command: [sleep, \"600\"] } }\n",
-    );
-    let child = started(&lab, "run e.yaml --headless", 2);
-    let path = folder(&lab).display().to_string();
-    lab.refuses(
-        &format!("run --resume {path}"),
-        &format!("{path} is in use: another `jitterlab run` is writing it"),
-    );
-    kill(child);
-    lab.write("other.yaml", SMALL);
-    lab.refuses(
-        &format!("run other.yaml --resume {path}"),
-        &format!(
-            "{path} holds the results of another experiment; leave the file out, or start anew"
-        ),
-    );
 }
