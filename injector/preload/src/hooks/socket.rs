@@ -13,7 +13,7 @@ use crate::defer::message::{Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
 use crate::state;
 
-#[inline(never)]
+#[inline(always)]
 fn delay(injection: &Injection, hook: Hook) -> Passage {
     state::pass(injection, hook)
 }
