@@ -5,10 +5,12 @@ mod analyze;
 mod dist;
 mod inject;
 mod load;
+mod noise;
 mod packet;
 mod report;
 mod run;
 mod stats;
+mod validate;
 
 use crate::outcome::{Exit, Failure};
 
@@ -48,6 +50,11 @@ commands! {
     /// Measure packets: the packet suite
     #[command(subcommand)]
     Packet => packet,
+    /// Measure what takes a CPU away from a program that only spins, and who it was
+    #[command(subcommand)]
+    Noise => noise,
+    /// Measure all pairs of hosts and find the nodes and pairs that do not fit
+    Validate => validate,
     /// Compare samples with the right tests
     #[command(subcommand)]
     Stats => stats,

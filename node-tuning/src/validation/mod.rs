@@ -1,0 +1,1 @@
+//! Which nodes, and which pairs of nodes, do not fit the others.
