@@ -5,4 +5,6 @@
 
 pub mod cpus;
 pub mod noise;
+pub mod plan;
+pub mod topology;
 pub mod validation;
