@@ -1,0 +1,82 @@
+use std::io;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use thiserror::Error as ThisError;
+
+use crate::cpus::{Cpu, CpuSet};
+
+/// What keeps noise from being measured or compared.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// A CPU was asked for on which this process cannot run.
+    #[error("CPU {missing} cannot be measured: this process can run on {available}")]
+    NotAvailable {
+        /// Those of the CPUs asked for that are not available.
+        missing: CpuSet,
+        /// Those that are.
+        available: CpuSet,
+    },
+    /// No CPU was asked for.
+    #[error("there is no CPU to measure: name at least one of {available}")]
+    NoCpu {
+        /// Those that could be measured.
+        available: CpuSet,
+    },
+    /// A thread could not be kept on its CPU.
+    #[error("cannot stay on CPU {cpu}: was it taken offline, or out of the cpuset?")]
+    Pin {
+        /// The CPU.
+        cpu: Cpu,
+        /// What the system says.
+        source: Errno,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread for CPU {cpu}")]
+    Thread {
+        /// The CPU that it was for.
+        cpu: Cpu,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The threshold is within what the loop itself takes.
+    #[error(
+        "a threshold of {threshold_ns} ns is too low: an iteration of the loop takes \
+         {iteration_ns:.1} ns here, so it has to be at least {least_ns} ns"
+    )]
+    Threshold {
+        /// As asked for.
+        threshold_ns: u64,
+        /// What an iteration takes.
+        iteration_ns: f64,
+        /// The least that is accepted.
+        least_ns: u64,
+    },
+    /// The time to measure for is too short or too long.
+    #[error("noise is measured for at least 10ms and at most 86400s, a day")]
+    Duration,
+    /// A file of the kernel cannot be read.
+    #[error("cannot read {path}", path = path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file of the kernel is not what it should be.
+    #[error("{path}:{line}: {expected} expected", path = path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// Two reports that cannot be compared.
+    #[error("{0}")]
+    Incomparable(String),
+    /// A statistic could not be computed.
+    #[error("cannot compare")]
+    Statistics(#[from] jitterlab_stats::Error),
+}

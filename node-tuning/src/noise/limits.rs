@@ -1,0 +1,129 @@
+//! What a measuring core may show, and what exceeds it.
+
+use serde::{Deserialize, Serialize};
+
+use jitterlab_injector::units::Nanos;
+
+use super::report::{Core, NoiseReport};
+use crate::cpus::Cpu;
+
+/// Limits for each measuring core.
+///
+/// The reasons of the default values speak of a round trip of 10 us between two such cores, because that is
+/// what is to be measured, and of its 99.9th percentile, because that is where variation is
+/// looked for: it is the network's if noise touches clearly less than one round trip in 1,000.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Gaps a second. 50: of round trips of 10 us, 50 gaps a second at each end touch one in 1,000. The
+    /// slowest tick that Linux has is 100 a second, so a core on which the tick runs is above.
+    pub gaps_per_s: f64,
+    /// Share of the time that is lost. 0.0001: a message that comes at any moment finds its receiver away
+    /// once in 10,000 times.
+    pub lost_share: f64,
+    /// The longest gap. 50 us: an interrupt with its softirqs takes 1 to 20 us; what is longer was another
+    /// thread, the firmware or a hypervisor, none of which belongs on a measuring core.
+    pub longest: Nanos,
+    /// What an iteration of the loop may take. 100 ns: a counter that is read by an instruction takes 10 to 30.
+    /// Above it, short gaps are not seen, and what a microsecond is measured with is too coarse.
+    pub iteration_ns: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            gaps_per_s: 50.0,
+            lost_share: 1e-4,
+            longest: Nanos(50_000),
+            iteration_ns: 100.0,
+        }
+    }
+}
+
+/// Which limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figure {
+    /// [`Limits::gaps_per_s`].
+    GapsPerSecond,
+    /// [`Limits::lost_share`].
+    LostShare,
+    /// [`Limits::longest`], in nanoseconds.
+    Longest,
+    /// [`Limits::iteration_ns`].
+    Iteration,
+}
+
+/// A limit that was exceeded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Where.
+    pub cpu: Cpu,
+    /// Which limit.
+    pub figure: Figure,
+    /// What was found.
+    pub found: f64,
+    /// What may be, in the same unit.
+    pub limit: f64,
+    /// The same as a sentence.
+    pub message: String,
+}
+
+/// Holds a report against limits: what exceeds them, core by core. Nothing found is a quiet node.
+pub fn judge(report: &NoiseReport, limits: &Limits) -> Vec<Finding> {
+    let findings = |core| judge_core(core, limits);
+    report.cores.iter().flat_map(findings).collect()
+}
+
+fn judge_core(core: &Core, limits: &Limits) -> Vec<Finding> {
+    let us = |ns: f64| format!("{:.1} us", ns / 1e3);
+    let percent = |share: f64| format!("{:.4} %", share * 100.0);
+    let rate = |rate: f64| format!("{rate:.1} gaps/s");
+    let ns = |ns: f64| format!("{ns:.1} ns");
+    type Row<'a> = (Figure, f64, f64, &'a dyn Fn(f64) -> String, &'a str);
+    let figures: [Row; 4] = [
+        (
+            Figure::GapsPerSecond,
+            core.gaps_per_s,
+            limits.gaps_per_s,
+            &rate,
+            "taken away",
+        ),
+        (
+            Figure::LostShare,
+            core.lost_share,
+            limits.lost_share,
+            &percent,
+            "time lost",
+        ),
+        (
+            Figure::Longest,
+            core.longest_ns as f64,
+            limits.longest.0 as f64,
+            &us,
+            "longest gap",
+        ),
+        (
+            Figure::Iteration,
+            core.iteration_ns,
+            limits.iteration_ns,
+            &ns,
+            "an iteration of the loop",
+        ),
+    ];
+    figures
+        .into_iter()
+        .filter(|(_, found, limit, ..)| found > limit)
+        .map(|(figure, found, limit, shown, name)| Finding {
+            cpu: core.cpu,
+            figure,
+            found,
+            limit,
+            message: format!(
+                "CPU {}: {name}: {}, above the limit of {}",
+                core.cpu,
+                shown(found),
+                shown(limit)
+            ),
+        })
+        .collect()
+}

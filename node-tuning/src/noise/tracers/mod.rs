@@ -1,0 +1,176 @@
+//! The kernel's own tracers of latency, where it has them: osnoise, timerlat and hwlat.
+//!
+//! Each runs for a moment in a tracing instance of its own, made for it and removed after it. They
+//! run with the settings that they have: changing those would change them for the whole machine.
+
+mod hwlat;
+mod instance;
+mod osnoise;
+mod timerlat;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::{Cpu, CpuSet};
+
+pub use hwlat::Hwlat;
+pub use osnoise::Osnoise;
+pub use timerlat::Timerlat;
+
+use instance::Instance;
+
+/// What the tracers say of the CPUs that were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tracers {
+    /// Time taken from a spinning kernel thread, by whom.
+    pub osnoise: Answer<Osnoise>,
+    /// How late a timer's interrupt and thread come.
+    pub timerlat: Answer<Timerlat>,
+    /// Time that passes while interrupts are off: the firmware's or the hypervisor's.
+    pub hwlat: Answer<Hwlat>,
+}
+
+/// The answer of a tracer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer<T> {
+    /// What it measured, one for each CPU that it said something about, ascending.
+    Measured(Vec<T>),
+    /// Why it could not be asked.
+    NotAvailable(String),
+}
+
+/// One line of a tracer, which has been told from the others by its first words.
+struct Event<'a> {
+    cpu: Cpu,
+    /// What follows the time stamp.
+    rest: &'a str,
+}
+
+/// A tracer: how long it is given, and what its lines mean.
+trait Tracer: Sized {
+    /// The kernel's name for it.
+    const NAME: &'static str;
+    /// Long enough for two of its samples on each CPU.
+    const TIME: Duration;
+
+    /// What all lines of one CPU say together; `None` if a line is not one of this tracer's.
+    fn of(cpu: Cpu, lines: &[&str]) -> Option<Self>;
+}
+
+/// Where the tracing file system is mounted, newer place first. It is not mounted here if it is not: that
+/// would be a change.
+const MOUNTED: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+
+/// Asks each tracer in turn, 6 s in all where there are all. `root` is `/`, except in tests.
+pub fn run(root: &Path, cpus: &CpuSet) -> Tracers {
+    Tracers {
+        osnoise: ask(root, cpus),
+        timerlat: ask(root, cpus),
+        hwlat: ask(root, cpus),
+    }
+}
+
+fn ask<T: Tracer>(root: &Path, cpus: &CpuSet) -> Answer<T> {
+    let text = find(root, T::NAME).and_then(|tracing| trace::<T>(&tracing));
+    match text.and_then(|text| read::<T>(&text, cpus)) {
+        Ok(measured) => Answer::Measured(measured),
+        Err(reason) => Answer::NotAvailable(reason),
+    }
+}
+
+/// The tracing file system, if its kernel has the tracer.
+fn find(root: &Path, name: &str) -> Result<PathBuf, String> {
+    let mut reason = String::from(
+        "the tracing file system is not mounted: as root, mount -t tracefs tracefs /sys/kernel/tracing",
+    );
+    for tracing in MOUNTED.map(|place| root.join(place)) {
+        let path = tracing.join("available_tracers");
+        match std::fs::read_to_string(&path) {
+            Ok(names) if names.split_whitespace().any(|known| known == name) => return Ok(tracing),
+            Ok(_) => return Err(format!("this kernel was built without the tracer {name}")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => reason = format!("cannot read {}: {error}", path.display()),
+        }
+    }
+    Err(reason)
+}
+
+/// The trace of a moment.
+fn trace<T: Tracer>(tracing: &Path) -> Result<String, String> {
+    let instance = Instance::new(tracing).map_err(|error| error.to_string())?;
+    let text = instance.trace(T::NAME, T::TIME);
+    let removed = instance.remove();
+    let text = text.map_err(|error| error.to_string())?;
+    removed.map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+/// What a trace says of `cpus`.
+fn read<T: Tracer>(text: &str, cpus: &CpuSet) -> Result<Vec<T>, String> {
+    let events: Vec<Event> = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty())
+        .filter_map(event)
+        .collect();
+    cpus.iter()
+        .map(|cpu| {
+            let of_cpu = events.iter().filter(|event| event.cpu == cpu);
+            (cpu, of_cpu.map(|event| event.rest).collect::<Vec<_>>())
+        })
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(cpu, lines)| {
+            T::of(cpu, &lines).ok_or_else(|| {
+                format!(
+                    "the lines of the tracer {} on CPU {cpu} are not understood",
+                    T::NAME
+                )
+            })
+        })
+        .collect()
+}
+
+/// A line of a trace: `task-pid [cpu] flags timestamp: what the tracer says`. Other lines (`CPU:0 [LOST 5
+/// EVENTS]`) are none.
+fn event(line: &str) -> Option<Event<'_>> {
+    // A task may have a bracket in its name; its CPU is the last in brackets before the time.
+    let (before, rest) = line.split_once(": ")?;
+    let (_, cpu) = before.rsplit_once('[')?;
+    let (cpu, _) = cpu.split_once(']')?;
+    Some(Event {
+        cpu: cpu.trim().parse().ok()?,
+        rest: rest.trim(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_tracer_the_reason_is_said() {
+        let root = tempfile::tempdir().unwrap();
+        let cpus: CpuSet = "0".parse().unwrap();
+        let reason = |root: &Path| match run(root, &cpus).osnoise {
+            Answer::NotAvailable(reason) => reason,
+            Answer::Measured(_) => panic!("there is no tracer"),
+        };
+        assert!(reason(root.path()).contains("mount -t tracefs"));
+        let tracing = root.path().join("sys/kernel/debug/tracing");
+        std::fs::create_dir_all(&tracing).unwrap();
+        std::fs::write(tracing.join("available_tracers"), "hwlat function nop\n").unwrap();
+        assert_eq!(
+            reason(root.path()),
+            "this kernel was built without the tracer osnoise"
+        );
+    }
+
+    #[test]
+    fn events_are_told_from_other_lines() {
+        let found = event("   osnoise/3-859   [003] d.h1.  81.637220: 1000000   190").unwrap();
+        assert_eq!((found.cpu, found.rest), (3, "1000000   190"));
+        assert!(event("CPU:1 [LOST 17 EVENTS]").is_none());
+    }
+}

@@ -1,0 +1,128 @@
+//! `jitterlab noise compare`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
+use jitterlab_node_tuning::noise::report::NoiseReport;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `noise compare`.
+#[derive(clap::Args)]
+pub struct Compare {
+    /// The run before: what `noise run` has written with --output or --format json
+    a: PathBuf,
+    /// The run after
+    b: PathBuf,
+    /// The level of significance; intervals have the confidence 1 − alpha
+    #[arg(long, default_value_t = 0.05)]
+    alpha: f64,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Compare {
+    pub fn run(self) -> Result<Exit, Failure> {
+        if !(self.alpha > 0.0 && self.alpha < 1.0) {
+            return Err(Failure::input("--alpha lies between 0 and 1"));
+        }
+        let (a, b) = (read(&self.a)?, read(&self.b)?);
+        let comparison = Comparison::of(&a, &b, self.alpha).map_err(Failure::input)?;
+        output::print(self.format, &comparison, || text(&a, &b, &comparison))?;
+        Ok(Exit::Done)
+    }
+}
+
+fn read(path: &Path) -> Result<NoiseReport, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::input(format!("cannot read the run {}: {error}", path.display()))
+    };
+    let bytes = std::fs::read(path).map_err(|error| wrong(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
+}
+
+fn text(a: &NoiseReport, b: &NoiseReport, comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for (name, run) in [("A", a), ("B", b)] {
+        let _ = writeln!(
+            out,
+            "{name}: {}, Linux {}, {:.3} s, gaps above {} ns",
+            run.host,
+            run.kernel,
+            run.duration_ns as f64 / 1e9,
+            run.threshold_ns
+        );
+    }
+    let mut cpu = None;
+    for test in &comparison.tests {
+        if cpu != Some(test.cpu) {
+            let _ = writeln!(out, "\nCPU {}", test.cpu);
+            cpu = Some(test.cpu);
+        }
+        out.push_str(&row(test));
+    }
+    out.push('\n');
+    for note in &comparison.notes {
+        let _ = writeln!(out, "{note}");
+    }
+    for (only, name) in [(&comparison.only_a, "A"), (&comparison.only_b, "B")] {
+        if !only.is_empty() {
+            let _ = writeln!(out, "only {name} has measured CPU {only}");
+        }
+    }
+    let _ = writeln!(
+        out,
+        "differences are B − A; Mann-Whitney, p corrected by Holm over {} tests, alpha {}; \
+         intervals have the confidence {}, each by itself",
+        comparison.tests.len(),
+        comparison.alpha,
+        1.0 - comparison.alpha
+    );
+    out
+}
+
+fn row(test: &Test) -> String {
+    let (name, scale, unit) = match test.figure {
+        Figure::Length => ("median length", 1e-3, "us"),
+        Figure::Rate => ("gaps", 1.0, "/s"),
+        Figure::Lost => ("time lost", 100.0, "%"),
+    };
+    let shown = |value: f64| format!("{:.4} {unit}", value * scale);
+    let shift = &test.shift;
+    // In the direction that the word names, so that its figures agree with it.
+    let verdict = match test.verdict {
+        Verdict::NotShown => "no difference shown".to_string(),
+        Verdict::More => format!(
+            "more, by {} ({} to {})",
+            shown(shift.estimate),
+            shown(shift.low),
+            shown(shift.high)
+        ),
+        Verdict::Less => format!(
+            "less, by {} ({} to {})",
+            shown(-shift.estimate),
+            shown(-shift.high),
+            shown(-shift.low)
+        ),
+    };
+    format!(
+        "  {name:13}  A {:>14}  B {:>14}  {verdict}\n{:17}rank-biserial {:.3}, {}, n {} and {}\n",
+        shown(test.a),
+        shown(test.b),
+        "",
+        test.rank_biserial,
+        p_value(test.p_corrected),
+        test.n_a,
+        test.n_b
+    )
+}
+
+fn p_value(p: f64) -> String {
+    match p {
+        p if p < 1e-300 => "p < 1e-300".into(),
+        p if p < 0.001 => format!("p = {p:.1e}"),
+        p => format!("p = {p:.3}"),
+    }
+}

@@ -1,0 +1,329 @@
+//! `jitterlab noise run`.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+
+use jitterlab_injector::units::Nanos;
+use jitterlab_node_tuning::cpus::CpuSet;
+use jitterlab_node_tuning::noise::counters::{Count, Kind};
+use jitterlab_node_tuning::noise::report::{Core, NoiseReport};
+use jitterlab_node_tuning::noise::tracers::{self, Answer, Hwlat, Osnoise, Timerlat, Tracers};
+use jitterlab_node_tuning::noise::{Error, Noise};
+
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `noise run`.
+#[derive(clap::Args)]
+pub struct Run {
+    /// Which CPUs, as in 1-3,8 [default: all that can be used]
+    #[arg(long)]
+    cpus: Option<CpuSet>,
+    /// For how long
+    #[arg(long, default_value = "10s")]
+    duration: Nanos,
+    /// A longer time between two readings of the clock is a gap [default: 200ns, or four iterations
+    /// of the loop if that is more]
+    #[arg(long)]
+    threshold: Option<Nanos>,
+    /// Write the run to this file as JSON, for `noise compare`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Run {
+    pub fn run(self) -> Result<Exit, Failure> {
+        if let Some(path) = &self.output {
+            check_place(path)?;
+        }
+        let root = Path::new("/");
+        let noise = Noise {
+            cpus: self.cpus,
+            duration: self.duration,
+            threshold: self.threshold,
+            root: root.into(),
+        };
+        progress(&format!("spinning for {}", self.duration));
+        let mut report = noise.run().map_err(failure)?;
+        let cpus = report.cores.iter().map(|core| core.cpu).collect();
+        progress("asking the kernel's tracers");
+        report.tracers = Some(tracers::run(root, &cpus));
+        if let Some(path) = &self.output {
+            files::write(path, &serde_json::to_vec(&report).map_err(Failure::run)?)?;
+        }
+        output::print(self.format, &report, || text(&report))?;
+        Ok(Exit::Done)
+    }
+}
+
+/// What was typed is wrong, or the system is.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::NotAvailable { .. }
+        | Error::NoCpu { .. }
+        | Error::Threshold { .. }
+        | Error::Duration => Failure::input(error),
+        _ => Failure::run(error),
+    }
+}
+
+/// Somebody who waits is told for what.
+fn progress(what: &str) {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        let _ = writeln!(stderr, "{what} …");
+    }
+}
+
+/// What cannot be written is said before it is measured.
+fn check_place(path: &Path) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() && !path.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "cannot write {}: it has to be a file in a folder that is there",
+        path.display()
+    )))
+}
+
+fn text(report: &NoiseReport) -> String {
+    let mut out = String::new();
+    out_line(
+        &mut out,
+        &format!(
+            "noise on {}, Linux {}: gaps above {} between two readings of the {}; an iteration takes {:.1} ns",
+            report.host,
+            report.kernel,
+            Nanos(report.threshold_ns),
+            clock_name(report),
+            report.iteration_ns
+        ),
+    );
+    out.push('\n');
+    out.push_str(&table(&report.cores));
+    out.push('\n');
+    out.push_str(&histogram(&report.cores));
+    for core in &report.cores {
+        out.push('\n');
+        out.push_str(&who(core));
+    }
+    if !report.not_counted.is_empty() {
+        out.push('\n');
+    }
+    for reason in &report.not_counted {
+        out_line(&mut out, &format!("not counted: {reason}"));
+    }
+    if let Some(tracers) = &report.tracers {
+        out.push('\n');
+        out.push_str(&traced(tracers));
+    }
+    out
+}
+
+fn out_line(out: &mut String, line: &str) {
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+fn clock_name(report: &NoiseReport) -> String {
+    let name = serde_json::to_value(report.clock).unwrap_or_default();
+    name.as_str().unwrap_or_default().to_string()
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.3}", ns / 1e3)
+}
+
+fn table(cores: &[Core]) -> String {
+    let mut out = format!(
+        "{:>4} {:>9} {:>10} {:>10} {:>11} {:>10} {:>10} {:>12} {:>9}\n",
+        "CPU",
+        "gaps",
+        "gaps/s",
+        "lost %",
+        "median us",
+        "99 % us",
+        "99.9 % us",
+        "longest us",
+        "loop ns"
+    );
+    for core in cores {
+        let quantiles = match &core.lengths_ns {
+            Some(lengths) => [lengths.median, lengths.p99, lengths.p999].map(us),
+            None => ["-"; 3].map(String::from),
+        };
+        let [median, p99, p999] = quantiles;
+        let _ = writeln!(
+            out,
+            "{:>4} {:>9} {:>10.1} {:>10.4} {median:>11} {p99:>10} {p999:>10} {:>12} {:>9.1}",
+            core.cpu,
+            core.gaps,
+            core.gaps_per_s,
+            core.lost_share * 100.0,
+            us(core.longest_ns as f64),
+            core.iteration_ns,
+        );
+    }
+    for core in cores.iter().filter(|core| !core.recorded.complete) {
+        let _ = writeln!(
+            out,
+            "CPU {}: the record was full after {} gaps: median and percentiles are those of these, all else is of all",
+            core.cpu,
+            core.recorded.lengths_ns.len()
+        );
+    }
+    out
+}
+
+/// A column a CPU.
+fn histogram(cores: &[Core]) -> String {
+    let lengths = cores.iter().flat_map(|core| &core.histogram);
+    let lengths: std::collections::BTreeSet<u64> = lengths.map(|bucket| bucket.from_ns).collect();
+    let mut out = format!("{:>16}", "gaps from");
+    for core in cores {
+        let _ = write!(out, " {:>9}", format!("CPU {}", core.cpu));
+    }
+    out.push('\n');
+    for from_ns in lengths {
+        let _ = write!(out, "{:>13} us", us(from_ns as f64));
+        for core in cores {
+            let bucket = core.histogram.iter().find(|b| b.from_ns == from_ns);
+            let _ = write!(out, " {:>9}", bucket.map_or(0, |bucket| bucket.gaps));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Rows of counts of a kind that are printed; JSON has all.
+const MOST_ROWS: usize = 8;
+
+fn who(core: &Core) -> String {
+    let who = &core.who;
+    let mut out = format!("CPU {}: who it was\n", core.cpu);
+    let seconds = core.observed_ns as f64 / 1e9;
+    for kind in [
+        Kind::Interrupt,
+        Kind::Softirq,
+        Kind::Schedule,
+        Kind::Throttle,
+    ] {
+        let counts: Vec<&Count> = who.counts.iter().filter(|c| c.kind == kind).collect();
+        for count in counts.iter().take(MOST_ROWS) {
+            let rate = count.count as f64 / seconds;
+            let line = format!(
+                "  {:9} {:>10.1}/s  {} {}",
+                kind.name(),
+                rate,
+                count.name,
+                count.description
+            );
+            out_line(&mut out, &line);
+        }
+        if counts.len() > MOST_ROWS {
+            let _ = writeln!(
+                out,
+                "  {:9} and {} more",
+                kind.name(),
+                counts.len() - MOST_ROWS
+            );
+        }
+    }
+    let _ = writeln!(
+        out,
+        "  {} gaps, {} interrupts: at most {} gaps were interrupts, {}",
+        core.gaps,
+        who.interrupts,
+        who.explained_at_most,
+        match who.unexplained_at_least {
+            0 => "and all may have been".to_string(),
+            n => format!("at least {n} were none (hypervisor, firmware)"),
+        }
+    );
+    let thread = &who.thread;
+    let _ = writeln!(
+        out,
+        "  the thread was switched away {} times{}; {} page faults",
+        thread.involuntary_switches + thread.voluntary_switches,
+        match who.switched_at_most_ns {
+            Some(ns) if ns > 0 => format!(
+                ", which took at most {:.1} of the {:.1} us lost",
+                ns as f64 / 1e3,
+                core.lost_ns as f64 / 1e3
+            ),
+            _ => String::new(),
+        },
+        thread.page_faults
+    );
+    for steal in who.counts.iter().filter(|c| c.kind == Kind::StealNs) {
+        let ms = steal.count as f64 / 1e6;
+        let _ = writeln!(out, "  the hypervisor gave {ms:.0} ms to others (steal)");
+    }
+    out
+}
+
+fn traced(tracers: &Tracers) -> String {
+    let osnoise = |it: &Osnoise| {
+        format!(
+            "CPU {}: {} us of {} us lost, longest {} us; hardware {}, NMI {}, interrupts {}, softirqs {}, threads {}",
+            it.cpu,
+            it.noise_us,
+            it.runtime_us,
+            it.longest_us,
+            it.hardware,
+            it.nmis,
+            it.irqs,
+            it.softirqs,
+            it.threads
+        )
+    };
+    let late = |name: &str, summary: &Option<jitterlab_stats::summary::Summary>| match summary {
+        Some(s) => format!(
+            "{name} late by {} us, 99 % {} us, at most {} us (n {})",
+            us(s.median),
+            us(s.p99),
+            us(s.max),
+            s.n
+        ),
+        None => format!("no {name}"),
+    };
+    let timerlat = |it: &Timerlat| {
+        format!(
+            "CPU {}: {}; {}",
+            it.cpu,
+            late("interrupt", &it.irq_ns),
+            late("thread", &it.thread_ns)
+        )
+    };
+    let hwlat = |it: &Hwlat| {
+        format!(
+            "CPU {}: {} latencies in {} windows of a second, longest {} us",
+            it.cpu, it.latencies, it.windows, it.longest_us
+        )
+    };
+    [
+        answer("osnoise", &tracers.osnoise, osnoise),
+        answer("timerlat", &tracers.timerlat, timerlat),
+        answer("hwlat", &tracers.hwlat, hwlat),
+    ]
+    .concat()
+}
+
+fn answer<T>(name: &str, answer: &Answer<T>, line: impl Fn(&T) -> String) -> String {
+    match answer {
+        Answer::NotAvailable(reason) => format!("{name}: not available: {reason}\n"),
+        Answer::Measured(cpus) if cpus.is_empty() => format!("{name}: nothing found\n"),
+        Answer::Measured(cpus) => cpus
+            .iter()
+            .map(|cpu| format!("{name}: {}\n", line(cpu)))
+            .collect(),
+    }
+}
