@@ -1,8 +1,11 @@
 //! Which CPUs measure, which keep house, and which are left empty.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
+use crate::topology::{Core, CoreKind, Device, DeviceKind, Package, Topology};
 
 /// What is asked of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,13 +33,6 @@ pub struct Plan {
     pub reasons: Vec<String>,
 }
 
-impl Plan {
-    /// The CPUs that nothing else may run on: those that measure, and their siblings.
-    pub fn isolated(&self) -> CpuSet {
-        self.measuring.or(&self.idle)
-    }
-}
-
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -53,26 +49,241 @@ pub enum Refusal {
     },
     /// The only core keeps house.
     #[error(
-        "this node has one core that is online, and core 0 keeps house: there is none to measure on"
+        "the node has one core that is online, and that one keeps house: none is left to measure on"
     )]
     OneCore,
     /// The package has too few cores.
     #[error(
-        "asked for {ranks} {} on package {package}{}; it has {cores} {}{}",
-        plural(*.ranks, "rank"), nearest(.device.as_deref()), plural(*.cores, "core"), besides(*.with_core_0)
+        "asked for {} on {}; cores to measure on: {}",
+        ranks_in_words(*.ranks),
+        place_in_words(*.nearest, .device.as_deref()),
+        cores_in_words(.cores, *.house)
     )]
     TooFewCores {
-        /// How many ranks were asked for.
+        /// How many ranks were asked for; 1 if none was said.
         ranks: usize,
-        /// The package nearest to the device.
-        package: u32,
-        /// The device.
+        /// The package that is nearest; nothing when several are as near, and none has enough.
+        nearest: Option<u32>,
+        /// The device that it is nearest to.
         device: Option<String>,
-        /// How many cores the package has for measuring.
-        cores: usize,
-        /// Whether core 0, which keeps house, is on the package.
-        with_core_0: bool,
+        /// The package of core 0.
+        house: u32,
+        /// How many cores could measure, by package.
+        cores: Vec<(u32, usize)>,
     },
+}
+
+impl Plan {
+    /// Divides the CPUs of a node.
+    ///
+    /// Measuring: one thread of each of as many cores as there are ranks, all on the package nearest
+    /// to the device, so that no message crosses the link between packages; never on the core of CPU
+    /// 0, which the kernel gives work of its own (the paper on latency variation, section 4.1.2). Of
+    /// the package's cores the fast ones come first, then those of the NUMA node nearest to the
+    /// device, then those with the lowest numbers.
+    ///
+    /// # Errors
+    /// The node has no such device, or too few cores.
+    pub fn make(topology: &Topology, request: &Request) -> Result<Plan, Refusal> {
+        if request.ranks == Some(0) {
+            return Err(Refusal::NoRank);
+        }
+        let (device, why_device) = choose_device(topology, request.device.as_deref())?;
+        // Cores are sorted by their first CPU: this one is CPU 0's, or where CPU 0 is offline, the next.
+        let (house, free) = match topology.cores.split_first() {
+            Some((house, free)) if !free.is_empty() => (house, free),
+            _ => return Err(Refusal::OneCore),
+        };
+        let (package, why_package) =
+            choose_package(topology, (house, free), device, request.ranks)?;
+        let there = free.iter().filter(|core| core.package == package.id);
+        let (cores, why_cores) = choose_cores(topology, there.collect(), device, request.ranks);
+
+        let measuring: CpuSet = cores.iter().filter_map(|core| core.cpus.first()).collect();
+        let threads: CpuSet = cores.iter().flat_map(|core| core.cpus.iter()).collect();
+        let idle = threads.without(&measuring);
+        let mut reasons = vec![
+            why_device,
+            why_package,
+            format!(
+                "core {} (CPU {}) keeps house: the kernel gives it work of its own",
+                house.id, house.cpus
+            ),
+            why_cores,
+        ];
+        if !idle.is_empty() {
+            reasons.push(format!(
+                "CPU {idle} stays empty: it would share cores with CPUs that measure"
+            ));
+        }
+        if topology.virtual_machine {
+            reasons.push(
+                "this is a virtual machine: only its host can keep other work off these CPUs"
+                    .into(),
+            );
+        }
+        Ok(Plan {
+            device: device.map(|device| device.name.clone()),
+            package: package.id,
+            housekeeping: topology.online.without(&threads),
+            measuring,
+            idle,
+            reasons,
+        })
+    }
+
+    /// The CPUs that nothing else may run on: those that measure, and their siblings.
+    pub fn isolated(&self) -> CpuSet {
+        self.measuring.or(&self.idle)
+    }
+}
+
+/// The device asked for, or the one that is most likely meant; and why.
+fn choose_device<'a>(
+    topology: &'a Topology,
+    asked: Option<&str>,
+) -> Result<(Option<&'a Device>, String), Refusal> {
+    if let Some(name) = asked {
+        let names = || topology.devices.iter().map(|device| device.name.clone());
+        let device = topology
+            .device(name)
+            .ok_or_else(|| Refusal::UnknownDevice {
+                device: name.into(),
+                there: names().collect(),
+            })?;
+        return Ok((Some(device), format!("{name} was asked for")));
+    }
+    let likely = topology.devices.iter().filter(|device| match device.kind {
+        DeviceKind::Rdma => true,
+        // A bond or a VLAN is no likelier than what it is made of, which says more of where it is.
+        DeviceKind::Network => device.up && (device.pci.is_some() || device.driver.is_some()),
+    });
+    let device = likely.min_by_key(|device| {
+        let distances = device.distances.iter().filter_map(|to| to.distance);
+        (
+            !device.up,
+            device.kind,
+            distances.min().unwrap_or(u32::MAX),
+            Reverse(device.speed_mbps),
+            device.bridges.len(),
+        )
+    });
+    let why = match device {
+        None => "no device is thought of: there is no RDMA device, and no network interface with \
+                 hardware behind it is up"
+            .into(),
+        Some(device) => format!(
+            "{} is taken since none was asked for: {}",
+            device.name,
+            match (device.kind, device.up) {
+                (DeviceKind::Rdma, true) =>
+                    "RDMA devices come first, the nearest and fastest of them",
+                (DeviceKind::Rdma, false) => "it is an RDMA device, although no link is up",
+                (DeviceKind::Network, _) =>
+                    "of the network interfaces that are up it is the nearest and fastest",
+            }
+        ),
+    };
+    Ok((device, why))
+}
+
+/// The package nearest to the device, of several that are as near the first that has enough cores;
+/// and why.
+fn choose_package<'a>(
+    topology: &'a Topology,
+    (house, free): (&Core, &[Core]),
+    device: Option<&Device>,
+    ranks: Option<usize>,
+) -> Result<(&'a Package, String), Refusal> {
+    let is_local = |package: &&Package| {
+        let mut distances = device.iter().flat_map(|device| &device.distances);
+        distances.any(|to| to.package == package.id && to.local)
+    };
+    let local: Vec<&Package> = topology.packages.iter().filter(is_local).collect();
+    let candidates = match local.as_slice() {
+        [] => topology.packages.iter().collect(),
+        _ => local.clone(),
+    };
+    let cores = |package: &Package| {
+        free.iter()
+            .filter(|core| core.package == package.id)
+            .count()
+    };
+    let ranks = ranks.unwrap_or(1);
+    let Some(package) = candidates.iter().find(|package| cores(package) >= ranks) else {
+        let nearest = <[&Package; 1]>::try_from(candidates).ok();
+        return Err(Refusal::TooFewCores {
+            ranks,
+            device: device
+                .filter(|_| nearest.is_some())
+                .map(|device| device.name.clone()),
+            nearest: nearest.map(|[package]| package.id),
+            house: house.package,
+            cores: topology
+                .packages
+                .iter()
+                .map(|package| (package.id, cores(package)))
+                .collect(),
+        });
+    };
+    let because = match device {
+        _ if topology.packages.len() == 1 => "the node has no other".into(),
+        None => "it is the first that has enough cores".into(),
+        Some(device) if local.is_empty() => {
+            format!("which one {} is nearest to is not known", device.name)
+        }
+        Some(device) => {
+            let distances = device.distances.iter();
+            let told = distances
+                .filter_map(|to| Some(format!("{} to package {}", to.distance?, to.package)));
+            let told = told.collect::<Vec<_>>().join(", ");
+            let colon = if told.is_empty() { "" } else { ", " };
+            format!("it is nearest to {}{colon}{told}", device.name)
+        }
+    };
+    Ok((
+        package,
+        format!("package {} measures: {because}", package.id),
+    ))
+}
+
+/// The best of these cores, as many as there are ranks; unless that is said, all that are of the best
+/// kind, since ranks at two speeds would be a variation of their own. And why.
+fn choose_cores<'a>(
+    topology: &Topology,
+    mut cores: Vec<&'a Core>,
+    device: Option<&Device>,
+    ranks: Option<usize>,
+) -> (Vec<&'a Core>, String) {
+    let attached = device.and_then(|device| device.numa_node);
+    let row = topology
+        .numa_nodes
+        .iter()
+        .find(|node| Some(node.id) == attached);
+    let distance = |core: &Core| row.and_then(|row| row.distances.get(&core.numa_node));
+    cores.sort_by_key(|core| (core.kind, distance(core), core.cpus.first()));
+    let all = cores.len();
+    let best = cores.first().map(|core| core.kind);
+    let equal = cores.iter().filter(|core| Some(core.kind) == best).count();
+    cores.truncate(ranks.unwrap_or(equal));
+
+    let chosen = cores.len();
+    let why = match ranks {
+        Some(_) => format!("of {all} cores that could measure, {chosen} do, one a rank"),
+        None if chosen == all => "every other core of the package measures".into(),
+        None => format!("of {all} cores that could measure, {chosen} do"),
+    };
+    let slow = cores
+        .iter()
+        .filter(|core| core.kind == CoreKind::Efficiency)
+        .count();
+    let kinds = match slow {
+        0 if equal < all => "; the others are efficiency cores",
+        0 => "",
+        slow if slow == chosen => "; they are efficiency cores: there are no others",
+        _ => "; some are efficiency cores, so that ranks differ in speed",
+    };
+    (cores, why + kinds)
 }
 
 fn listed(devices: &[String]) -> String {
@@ -82,21 +293,27 @@ fn listed(devices: &[String]) -> String {
     }
 }
 
-fn plural(count: usize, noun: &str) -> String {
-    match count {
-        1 => noun.into(),
-        _ => format!("{noun}s"),
+fn ranks_in_words(ranks: usize) -> String {
+    let plural = if ranks == 1 { "" } else { "s" };
+    format!("{ranks} rank{plural}")
+}
+
+fn place_in_words(nearest: Option<u32>, device: Option<&str>) -> String {
+    match (nearest, device) {
+        (None, _) => "one package".into(),
+        (Some(package), None) => format!("package {package}"),
+        (Some(package), Some(device)) => format!("package {package}, the nearest to {device}"),
     }
 }
 
-fn nearest(device: Option<&str>) -> String {
-    device.map_or_else(String::new, |device| format!(", nearest to {device}"))
-}
-
-fn besides(with_core_0: bool) -> &'static str {
-    if with_core_0 {
-        " besides core 0, which keeps house"
-    } else {
-        ""
-    }
+fn cores_in_words(cores: &[(u32, usize)], house: u32) -> String {
+    let package = |&(package, cores): &(u32, usize)| {
+        let besides = if package == house {
+            " besides core 0, which keeps house"
+        } else {
+            ""
+        };
+        format!("{cores} on package {package}{besides}")
+    };
+    cores.iter().map(package).collect::<Vec<_>>().join("; ")
 }

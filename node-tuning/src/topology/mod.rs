@@ -2,9 +2,14 @@
 //! nodes, caches, how far network and RDMA devices are from each package, and which CPUs are isolated
 //! already.
 
+mod devices;
 mod isolation;
+mod processors;
+mod tree;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -185,7 +190,68 @@ pub struct PackageDistance {
     pub local: bool,
 }
 
+/// Why a node cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system does not let us read.
+    #[error("cannot read {}", .path.display())]
+    Unreadable {
+        /// What was to be read.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file holds something else than it should.
+    #[error("{} says `{text}`, which is not {expected}", .path.display())]
+    Nonsense {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        text: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// There is no node.
+    #[error(
+        "{} is missing or names no CPU; the root of a node, or of a copy of its /sys and /proc, has it",
+        .path.display()
+    )]
+    NoNode {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
 impl Topology {
+    /// Reads a node: `root` is `/`, or a folder with a copy of its /sys and /proc. Nothing is changed.
+    ///
+    /// What the kernel does not say is no error: kernels, hypervisors and containers differ in that.
+    ///
+    /// # Errors
+    /// There is no list of CPUs, a file cannot be read, or one holds what no kernel writes.
+    pub fn read(root: &Path) -> Result<Self, Error> {
+        let tree = tree::Tree::open(root)?;
+        let (online, offline) = processors::online_and_offline(&tree)?;
+        let (vendor, model, virtual_machine) = processors::identity(&tree)?;
+        let numa_nodes = processors::numa_nodes(&tree, &online)?;
+        let cores = processors::cores(&tree, &online, &numa_nodes)?;
+        let packages = processors::packages(&cores, &numa_nodes);
+        Ok(Topology {
+            vendor,
+            model,
+            virtual_machine,
+            smt: processors::smt(&tree)?,
+            caches: processors::caches(&tree, &online)?,
+            devices: devices::devices(&tree, &packages, &numa_nodes)?,
+            isolation: isolation::isolation(&tree, &online.or(&offline))?,
+            online,
+            offline,
+            packages,
+            numa_nodes,
+            cores,
+        })
+    }
+
     /// The core that a CPU is a thread of; none for one that is not online.
     pub fn core_of(&self, cpu: Cpu) -> Option<&Core> {
         self.cores.iter().find(|core| core.cpus.contains(cpu))
