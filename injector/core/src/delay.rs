@@ -88,6 +88,34 @@ impl Injection {
         self.page.is_enabled()
     }
 
+    /// Whether a send that comes through `hook` has no delay: then that is drawn and counted, and
+    /// the send can be performed. `false` if it has one or if that takes a new look at the page:
+    /// nothing has happened then, and [`Injection::before_send`] says what to do.
+    ///
+    /// Nothing is called here, so a hook has nothing to save on the stack until it knows that
+    /// there is a delay. What is used is loaded as late as possible, to need few registers; the
+    /// generation first, for what a signal handler changes after that is then noticed.
+    #[inline(always)]
+    pub fn is_undelayed(&self, stream: &Stream, hook: Hook) -> bool {
+        let generation = stream.generation.get();
+        let settings = stream.settings.get();
+        if !settings.enabled {
+            return false;
+        }
+        let index = stream.generator.peek(settings.generator);
+        if self.page.generation() != generation || self.page.delay(generation, index) != Some(0) {
+            return false;
+        }
+        match stream.slot.get() {
+            Some(slot) if !slot.is_shared() => {
+                stream.generator.advance();
+                slot.undelayed(hook);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Called by a hook when the program sends, before anything else is done.
     ///
     /// In spin mode this is where the delay is waited out. What happens rarely, or takes its time

@@ -59,7 +59,7 @@ const INCREMENT: u64 = 1_442_695_040_888_963_407;
 /// The state of one stream of indices. One word, so that it stays out of the program's caches.
 ///
 /// The methods take `&self`: a signal handler may draw while the code that it interrupted is in
-/// the middle of a draw. At worst both then see the same index.
+/// the middle of a draw. At worst both then see the same index, and the next one is left out.
 #[derive(Debug)]
 pub struct Generator {
     state: Cell<u64>,
@@ -81,18 +81,35 @@ impl Generator {
     /// The next index into the table, below [`TABLE_ENTRIES`].
     #[inline(always)]
     pub fn next_index(&self, kind: GeneratorKind) -> usize {
+        let index = self.peek(kind);
+        self.advance();
+        index
+    }
+
+    /// The index that comes next, not yet drawn.
+    #[inline(always)]
+    pub(crate) fn peek(&self, kind: GeneratorKind) -> usize {
         let state = self.state.get();
-        let next = state.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT);
-        self.state.set(next);
         match kind {
             GeneratorKind::Pcg => {
                 // The output comes from the old state, so that it does not wait for the product.
                 let xorshifted = (((state >> 18) ^ state) >> 27) as u32;
                 (xorshifted.rotate_right((state >> 59) as u32) >> 20) as usize
             }
-            GeneratorKind::Lcg => (next & (TABLE_ENTRIES as u64 - 1)) as usize,
+            GeneratorKind::Lcg => (step(state) & (TABLE_ENTRIES as u64 - 1)) as usize,
         }
     }
+
+    /// Goes past the index that [`Generator::peek`] gave.
+    #[inline(always)]
+    pub(crate) fn advance(&self) {
+        self.state.set(step(self.state.get()));
+    }
+}
+
+#[inline(always)]
+fn step(state: u64) -> u64 {
+    state.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT)
 }
 
 impl Default for Generator {

@@ -189,6 +189,67 @@ fn every_call_of_every_thread_is_counted() {
 }
 
 #[test]
+fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    for generator in GeneratorKind::ALL {
+        let settings = Settings {
+            generator,
+            ..DEFERRED
+        };
+        let mostly_zero = table(|i| if i % 4 == 0 { i as u32 } else { 0 });
+        let created = create(directory.path(), settings, &mostly_zero);
+        let injection = Injection::new(created.page, Clock::global(), 0);
+        let expected = draws(&injection, 5, 4_000);
+        let before = created.page.totals();
+
+        let stream = Stream::new();
+        stream.set_lineage(5);
+        let mut told_apart = 0;
+        let drawn: Vec<u32> = (0..4_000)
+            .map(|_| {
+                if injection.is_undelayed(&stream, Hook::Send) {
+                    told_apart += 1;
+                    0
+                } else {
+                    draw(&injection, &stream)
+                }
+            })
+            .collect();
+        assert_eq!(drawn, expected);
+        // All but the first, at which the stream has not yet seen the settings.
+        let zeros = drawn[1..].iter().filter(|&&delay| delay == 0).count();
+        assert_eq!(told_apart, zeros);
+        let totals = created.page.totals();
+        assert_eq!(totals.calls[Hook::Send as usize], 8_000);
+        assert_eq!(totals.delays, 8_000);
+        assert_eq!(totals.asked_ns, 2 * before.asked_ns);
+    }
+}
+
+#[test]
+fn what_takes_a_new_look_is_not_taken_for_undelayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|_| 0));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stream = Stream::new();
+    let undelayed = || injection.is_undelayed(&stream, Hook::Send);
+    assert!(!undelayed(), "a stream without settings");
+    injection.before_send(&stream, Hook::Send);
+    assert!(undelayed());
+    attach(&created).change(|_, table| table.entries.fill(3));
+    assert!(!undelayed(), "new settings");
+    assert_eq!(draw(&injection, &stream), 3);
+    assert!(!undelayed(), "a delay");
+    attach(&created).change(|settings, table| {
+        settings.enabled = false;
+        table.entries.fill(0);
+    });
+    injection.before_send(&stream, Hook::Send);
+    assert!(!undelayed(), "off");
+    assert_eq!(created.page.totals().delays, 3);
+}
+
+#[test]
 fn a_spin_is_never_shorter_than_asked_by_more_than_the_compensation() {
     let directory = tempfile::tempdir().unwrap();
     let spinning = Settings {

@@ -65,6 +65,13 @@ pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
     fast::with_stream(|stream| injection.before_send(stream, hook))
 }
 
+/// Whether a send that came through `hook` has no delay, and is counted; calls nothing. If not,
+/// or if that takes a closer look, nothing has happened and [`pass`] says.
+#[inline(always)]
+pub(crate) fn is_undelayed(injection: &Injection, hook: Hook) -> bool {
+    fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
+}
+
 /// The stream of the calling thread.
 pub(crate) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
     STREAM.with(use_it)
@@ -95,6 +102,17 @@ mod fast {
 
     #[inline(always)]
     pub(super) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
+        use_it(known().unwrap_or_else(first))
+    }
+
+    /// For a thread that has used its stream before.
+    #[inline(always)]
+    pub(super) fn with_known_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> Option<T> {
+        known().map(use_it)
+    }
+
+    #[inline(always)]
+    fn known() -> Option<&'static Stream> {
         let stream: *const Stream;
         // SAFETY: reads the eight bytes that each thread has under this name, above.
         unsafe {
@@ -107,8 +125,7 @@ mod fast {
         }
         // SAFETY: null, or where `first` found this thread's own stream, which lives, as it has no
         // destructor, as long as the thread does.
-        let stream = unsafe { stream.as_ref() };
-        use_it(stream.unwrap_or_else(first))
+        unsafe { stream.as_ref() }
     }
 
     #[cold]
@@ -134,6 +151,12 @@ mod fast {
 #[cfg(not(target_arch = "x86_64"))]
 mod fast {
     pub(super) use super::with_stream;
+    use super::{STREAM, Stream};
+
+    #[inline(always)]
+    pub(super) fn with_known_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> Option<T> {
+        Some(STREAM.with(use_it))
+    }
 }
 
 /// Injects nothing any more: the process ends. Whoever uses the injection now keeps it.

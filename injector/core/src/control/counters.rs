@@ -81,6 +81,13 @@ impl Slot {
         self.add(&self.counters.calls[hook as usize], 1);
     }
 
+    /// Counts a call that came through `hook` and drew a delay of zero.
+    #[inline(always)]
+    pub(crate) fn undelayed(self, hook: Hook) {
+        self.call(hook);
+        self.add(&self.counters.delays, 1);
+    }
+
     /// Counts a delay that was drawn.
     #[inline(always)]
     pub fn asked(self, ns: u32) {

@@ -26,6 +26,12 @@ pub(super) fn is_internet(fd: c_int) -> bool {
     kind(fd) >= TCP
 }
 
+/// What [`is_internet`] says, `None` if the kernel would have to be asked.
+#[inline(always)]
+pub(super) fn is_known_internet(fd: c_int) -> Option<bool> {
+    remembered(fd).map(|kind| kind >= TCP)
+}
+
 /// Whether a socket of UDP or TCP is one of TCP.
 pub(super) fn is_stream(fd: c_int) -> bool {
     kind(fd) == TCP
@@ -33,13 +39,13 @@ pub(super) fn is_stream(fd: c_int) -> bool {
 
 #[inline(always)]
 fn kind(fd: c_int) -> u8 {
-    match KINDS
-        .get(fd as usize)
-        .map(|kind| kind.load(Ordering::Relaxed))
-    {
-        None | Some(UNKNOWN) => ask(fd),
-        Some(kind) => kind,
-    }
+    remembered(fd).unwrap_or_else(|| ask(fd))
+}
+
+#[inline(always)]
+fn remembered(fd: c_int) -> Option<u8> {
+    let kind = KINDS.get(fd as usize)?.load(Ordering::Relaxed);
+    (kind != UNKNOWN).then_some(kind)
 }
 
 #[cold]

@@ -5,17 +5,36 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::{Injection, Passage};
+use jitterlab_injector::delay::Passage;
 
-use super::descriptors::{is_internet, is_stream};
+use super::descriptors::{is_internet, is_known_internet, is_stream};
 use crate::defer;
 use crate::defer::message::{Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
 use crate::state;
 
+/// Whether a send on `fd` is to be performed as it is, injection being on; it is counted then if
+/// it is one that is injected into. Calls nothing; if not, or if that takes a closer look,
+/// nothing has happened yet.
 #[inline(always)]
-fn delay(injection: &Injection, hook: Hook) -> Passage {
-    state::pass(injection, hook)
+fn goes_at_once(fd: c_int, hook: Hook) -> bool {
+    !defer::busy()
+        && match is_known_internet(fd) {
+            Some(true) => state::installed(HookFamily::Socket)
+                .is_some_and(|injection| state::is_undelayed(injection, hook)),
+            Some(false) => true,
+            None => false,
+        }
+}
+
+/// Waits, or says when the send is due.
+#[inline(never)]
+fn delay(fd: c_int, hook: Hook) -> Passage {
+    // Whether it is enabled is looked at there once more.
+    match state::installed(HookFamily::Socket) {
+        Some(injection) if is_internet(fd) => state::pass(injection, hook),
+        _ => Passage::Now,
+    }
 }
 
 /// What a message says of itself beyond its data.
@@ -89,37 +108,58 @@ unsafe fn many_later(
     Some(count as isize)
 }
 
+/// What a function gives that the system does not have.
+#[cold]
+#[inline(never)]
+fn missing() -> isize {
+    set_errno(libc::ENOSYS);
+    -1
+}
+
+/// Lets the sections that hold a hook begin with a cache line. How many lines a hook's way is
+/// spread over is else left to chance, and up to three nanoseconds a send.
+macro_rules! on_cache_lines {
+    ($($section:expr),*) => {
+        core::arch::global_asm!(
+            $(concat!(".pushsection ", $section, ",\"ax\",@progbits"), ".p2align 6", ".popsection"),*
+        );
+    };
+}
+
 /// A hook of a function that sends on its first argument, `fd`; and how the message is deferred
 /// that `passage` says may have to be.
 ///
 /// Where nothing is to be done the real function is *jumped* to: after a system call the
 /// processor has forgotten where to return to, and every call that is still open then costs some
-/// eight nanoseconds.
+/// eight nanoseconds. What a hook does itself calls nothing, so that it has hardly anything to
+/// save on the stack; all else is done by `delayed`, with the arguments as they came.
 macro_rules! sends {
     ($(
         $hook:ident: $name:ident($fd:ident, $($arg:ident: $type:ty),*) -> $result:ty;
         later |$passage:ident| $later:expr;
     )*) => {$(
+        on_cache_lines!(
+            concat!(".text.jitterlab.", stringify!($name)),
+            concat!(".text.jitterlab.on.", stringify!($name))
+        );
+
         #[unsafe(no_mangle)]
+        #[unsafe(link_section = concat!(".text.jitterlab.", stringify!($name)))]
         unsafe extern "C" fn $name($fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
             // SAFETY: the prototype is that of the C library.
             static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
 
-            // What has to save anything on the stack is apart, so that off costs a few loads.
+            #[cold]
             #[inline(never)]
-            unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
+            unsafe extern "C" fn delayed($fd: c_int, $($arg: $type),*) -> $result {
                 let Some(real) = REAL.get() else {
-                    set_errno(libc::ENOSYS);
-                    return -1;
+                    return missing() as $result;
                 };
-                // Whether it is enabled is looked at there once more.
-                let $passage = match state::installed(HookFamily::Socket) {
-                    Some(injection) if is_internet($fd) => delay(injection, Hook::$hook),
-                    _ => Passage::Now,
-                };
+                let $passage = delay($fd, Hook::$hook);
                 if $passage != Passage::Now || defer::busy() {
-                    #[cold]
+                    // Apart once more: what is on the stack for it would keep the real function
+                    // from being jumped to.
                     #[inline(never)]
                     fn deferred($fd: c_int, $passage: Passage, $($arg: $type),*) -> Option<isize> {
                         $later
@@ -132,7 +172,26 @@ macro_rules! sends {
                 unsafe { real($fd, $($arg),*) }
             }
 
+            // Apart from the hook as well, so that a hook that is off is a few loads and a jump.
+            #[inline(never)]
+            #[unsafe(link_section = concat!(".text.jitterlab.on.", stringify!($name)))]
+            unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
+                if goes_at_once($fd, Hook::$hook) {
+                    // The real function is loaded last, where a register is free for it.
+                    match REAL.found() {
+                        // SAFETY: called with the caller's own arguments.
+                        Some(real) => unsafe { real($fd, $($arg),*) },
+                        None => missing() as $result,
+                    }
+                } else {
+                    // SAFETY: called with the caller's own arguments.
+                    unsafe { delayed($fd, $($arg),*) }
+                }
+            }
+
             match (REAL.found(), state::active(HookFamily::Socket)) {
+                // SAFETY: called with the caller's own arguments.
+                (None, _) => unsafe { delayed($fd, $($arg),*) },
                 // SAFETY: called with the caller's own arguments.
                 (Some(real), None) if !defer::busy() => unsafe { real($fd, $($arg),*) },
                 // SAFETY: called with the caller's own arguments.
