@@ -3,8 +3,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod boot;
 pub mod cpus;
+pub mod journal;
 pub mod noise;
 pub mod plan;
+pub mod privilege;
+pub mod profile;
+pub mod settings;
+pub mod system;
 pub mod topology;
+pub mod tune;
 pub mod validation;

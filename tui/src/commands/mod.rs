@@ -10,6 +10,7 @@ mod packet;
 mod report;
 mod run;
 mod stats;
+mod tune;
 mod validate;
 
 use crate::outcome::{Exit, Failure};
@@ -55,6 +56,9 @@ commands! {
     Noise => noise,
     /// Measure all pairs of hosts and find the nodes and pairs that do not fit
     Validate => validate,
+    /// Bring a node to the measuring state, prove it, and put it back
+    #[command(subcommand)]
+    Tune => tune,
     /// Compare samples with the right tests
     #[command(subcommand)]
     Stats => stats,

@@ -1,0 +1,41 @@
+//! Kernel parameters: what the kernel was started with, and what the boot loader will give it.
+
+mod loader;
+mod parameters;
+
+pub use loader::{BootFile, NoLoader};
+pub use parameters::{Parameter, Parameters};
+
+use crate::system::System;
+
+/// The kernel parameters of a node, now and after the next boot.
+#[derive(Debug)]
+pub struct Boot {
+    /// What the running kernel was started with.
+    pub running: Parameters,
+    /// Where ours are written for the next boot; or why they cannot be.
+    pub file: Result<BootFile, NoLoader>,
+}
+
+impl Boot {
+    /// Those of a node.
+    pub fn read(system: &System) -> Self {
+        let running = system.text("/proc/cmdline").unwrap_or_default();
+        Boot {
+            running: Parameters::parse(&running),
+            file: BootFile::find(system),
+        }
+    }
+
+    /// Whether the running kernel was started with `wanted`.
+    pub fn runs_with(&self, wanted: &Parameter) -> bool {
+        self.running.last(&wanted.key) == Some(wanted)
+    }
+
+    /// Whether the next kernel will be started with `wanted`, by us.
+    pub fn will_run_with(&self, wanted: &Parameter) -> bool {
+        self.file
+            .as_ref()
+            .is_ok_and(|file| file.parameters.last(&wanted.key) == Some(wanted))
+    }
+}

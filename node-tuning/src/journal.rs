@@ -1,0 +1,280 @@
+//! What was changed, and how it was before: on the disk before the change is made.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::profile::Profile;
+use crate::system::{Place, System, Value};
+
+/// Where it is kept on a node.
+const DIRECTORY: &str = "/var/lib/jitterlab";
+const FILE: &str = "/var/lib/jitterlab/tuning.journal";
+
+/// What can go wrong with a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system refuses.
+    #[error("cannot {what} {path}{hint}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What to do about it, or nothing.
+        hint: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another process has it.
+    #[error("another `jitterlab tune` is at work on this node: {0} is locked")]
+    Busy(PathBuf),
+    /// A line is not one of ours.
+    #[error("{path}, line {line}, is not what `tune apply` writes; nothing was changed")]
+    Strange {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// What an `apply` was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Applied {
+    /// The version of jitterlab.
+    pub version: String,
+    /// The division of the CPUs.
+    pub plan: Plan,
+    /// The settings that were asked for, by this or an earlier `apply`, and in which set.
+    pub settings: BTreeMap<String, Profile>,
+}
+
+/// A value that was changed, or was about to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The setting that wanted it.
+    pub setting: String,
+    /// Where.
+    pub place: Place,
+    /// What stood there.
+    pub old: Value,
+    /// What was to stand there.
+    pub new: Value,
+    /// The boot in which this was.
+    pub boot: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+enum Record {
+    Applied(Applied),
+    Change(Change),
+}
+
+/// The journal of a node.
+#[derive(Debug, Default)]
+pub struct Journal {
+    /// What the last `apply` was asked for.
+    pub applied: Option<Applied>,
+    /// The changes, oldest first.
+    pub changes: Vec<Change>,
+}
+
+/// A journal that is being written, by nobody else.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    system: &'a System,
+    file: Flock<File>,
+    /// What stands in it.
+    pub journal: Journal,
+}
+
+impl Journal {
+    /// Reads the journal of a node; empty where there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not one.
+    pub fn read(system: &System) -> Result<Self, Error> {
+        match fs::read(system.path(FILE)) {
+            Ok(bytes) => Journal::parse(&bytes, FILE.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Journal::default()),
+            Err(error) => Err(failed("read", error)),
+        }
+    }
+
+    /// A last line that is cut off is none: its change was never begun.
+    fn parse(bytes: &[u8], path: PathBuf) -> Result<Self, Error> {
+        let mut journal = Journal::default();
+        let whole = bytes
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |end| end + 1);
+        for (index, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(line) {
+                Ok(Record::Applied(applied)) => journal.applied = Some(applied),
+                Ok(Record::Change(change)) => journal.changes.push(change),
+                Err(source) => {
+                    return Err(Error::Strange {
+                        path,
+                        line: index + 1,
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(journal)
+    }
+
+    fn text(&self) -> Result<String, Error> {
+        let applied = self.applied.iter().cloned().map(Record::Applied);
+        let changes = self.changes.iter().cloned().map(Record::Change);
+        applied.chain(changes).map(|record| line(&record)).collect()
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Opens the journal of a node, which is made where there is none.
+    ///
+    /// # Errors
+    /// It cannot be, it is not one, or another process has it.
+    pub fn open(system: &'a System) -> Result<Self, Error> {
+        let path = system.path(FILE);
+        fs::create_dir_all(system.path(DIRECTORY))
+            .map_err(|error| failed("make the directory of", error))?;
+        system.sweep(&place());
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(|error| failed("open", error))?;
+        let file =
+            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
+                |(_, errno)| match errno {
+                    Errno::EWOULDBLOCK => Error::Busy(FILE.into()),
+                    errno => failed("lock", errno.into()),
+                },
+            )?;
+        let bytes = fs::read(&path).map_err(|error| failed("read", error))?;
+        let journal = Journal::parse(&bytes, FILE.into())?;
+        // What is written next must not become part of a line that was cut off.
+        let whole = bytes
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |end| end + 1);
+        file.set_len(whole as u64)
+            .map_err(|error| failed("write", error))?;
+        sync_directory(system)?;
+        Ok(Writer {
+            system,
+            file,
+            journal,
+        })
+    }
+
+    /// Says what is applied from here on.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn applied(&mut self, applied: Applied) -> Result<(), Error> {
+        if self.journal.applied.as_ref() == Some(&applied) {
+            return Ok(());
+        }
+        self.append(&line(&Record::Applied(applied.clone()))?)?;
+        self.journal.applied = Some(applied);
+        Ok(())
+    }
+
+    /// Keeps what is about to be changed. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// It cannot be written. Nothing may be changed then.
+    pub fn keep(&mut self, changes: &[Change]) -> Result<(), Error> {
+        let lines: Result<String, Error> = changes
+            .iter()
+            .cloned()
+            .map(|change| line(&Record::Change(change)))
+            .collect();
+        self.append(&lines?)?;
+        self.journal.changes.extend_from_slice(changes);
+        Ok(())
+    }
+
+    fn append(&mut self, lines: &str) -> Result<(), Error> {
+        self.file
+            .write_all(lines.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| failed("write", error))
+    }
+
+    /// Ends a revert: `left` is what could not be put back. Without any the journal goes away.
+    ///
+    /// # Errors
+    /// It cannot be written or removed.
+    pub fn finish(mut self, left: Vec<Change>) -> Result<(), Error> {
+        if let Some(applied) = &mut self.journal.applied {
+            applied
+                .settings
+                .retain(|name, _| left.iter().any(|change| change.setting == *name));
+        }
+        self.journal.changes = left;
+        let content = match self.journal.changes.is_empty() {
+            true => None,
+            false => Some(self.journal.text()?),
+        };
+        let written = self.system.write(&place(), &content);
+        written.map_err(|error| failed("write", io::Error::other(error)))?;
+        if content.is_none() {
+            // Other things may be kept there.
+            let _ = fs::remove_dir(self.system.path(DIRECTORY));
+        }
+        Ok(())
+    }
+}
+
+fn place() -> Place {
+    Place::File { path: FILE.into() }
+}
+
+fn line(record: &Record) -> Result<String, Error> {
+    let mut line = serde_json::to_string(record).map_err(|error| failed("write", error.into()))?;
+    line.push('\n');
+    Ok(line)
+}
+
+fn failed(what: &'static str, source: io::Error) -> Error {
+    let hint = match source.kind() {
+        io::ErrorKind::PermissionDenied => "; this needs root",
+        _ => "",
+    };
+    Error::Io {
+        what,
+        path: FILE.into(),
+        hint,
+        source,
+    }
+}
+
+fn sync_directory(system: &System) -> Result<(), Error> {
+    // The directory's own name has to be on the disk as well.
+    for directory in [DIRECTORY, "/var/lib"] {
+        File::open(system.path(directory))
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| failed("write", error))?;
+    }
+    Ok(())
+}

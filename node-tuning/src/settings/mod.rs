@@ -1,0 +1,235 @@
+//! The settings: each a small unit that says what it wants of a node, and why. Reading, applying,
+//! verifying and putting back is the same for all ([`crate::tune`]), because all they want is
+//! values at places.
+
+mod boot;
+mod cpu;
+mod interrupts;
+mod kernel;
+mod memory;
+mod network;
+mod tasks;
+
+pub use cpu::SMT_CONTROL;
+pub use tasks::join_partition;
+
+use crate::boot::{Boot, Parameter};
+use crate::cpus::CpuSet;
+use crate::plan::Plan;
+use crate::profile::Profile;
+use crate::system::{self, Place, System, Value};
+use crate::topology::Topology;
+
+/// Something that can be set on a node.
+pub struct Setting {
+    /// Its name, the kernel's where it has one.
+    pub name: &'static str,
+    /// Why it matters to somebody who measures microseconds.
+    pub why: &'static str,
+    /// Which sets it is in.
+    pub reach: Reach,
+    /// What it wants of a node; an empty list is a node on which there is nothing to be done.
+    pub wants: fn(&Node) -> Result<Vec<Want>, Obstacle>,
+}
+
+/// Which sets a setting is in.
+#[derive(Debug, Clone, Copy)]
+pub enum Reach {
+    /// All that measure with.
+    Measure,
+    /// Those, and the paper's.
+    Paper,
+    /// None: it is reported, and changed only when it is named.
+    Asked {
+        /// What there is to report.
+        report: fn(&Node) -> Vec<String>,
+    },
+}
+
+/// A node that is looked at by settings.
+pub struct Node<'a> {
+    /// Its files, and all else that can be set.
+    pub system: &'a System,
+    /// What it is made of.
+    pub topology: &'a Topology,
+    /// Which CPUs are to measure.
+    pub plan: &'a Plan,
+    /// The set of settings that is asked for.
+    pub profile: Profile,
+    /// Its kernel parameters.
+    pub boot: &'a Boot,
+}
+
+/// What a setting wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// A value at a place.
+    At(Place, Value),
+    /// A kernel parameter.
+    Parameter {
+        /// The parameter.
+        parameter: Parameter,
+        /// What the kernel then shows, where it shows anything: without that it does not know the
+        /// parameter.
+        shows: Option<(Place, String)>,
+    },
+}
+
+/// Why a setting cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Obstacle {
+    /// The hardware, the kernel or the container does not offer it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// It could not be looked at.
+    #[error(transparent)]
+    System(#[from] system::Error),
+}
+
+/// All settings, in the order in which they are applied. What takes CPUs away comes first.
+pub const ALL: &[&Setting] = &[
+    &cpu::SMT_CONTROL,
+    &cpu::CPUIDLE_STATES,
+    &cpu::CPU_DMA_LATENCY,
+    &cpu::GOVERNOR,
+    &cpu::ENERGY_PREFERENCE,
+    &cpu::TURBO,
+    &interrupts::IRQBALANCE,
+    &interrupts::DEFAULT_AFFINITY,
+    &interrupts::AFFINITY,
+    &tasks::CPUSET_PARTITION,
+    &tasks::WORKQUEUE_CPUMASK,
+    &tasks::KERNEL_THREADS,
+    &tasks::USER_TASKS,
+    &network::RPS,
+    &network::XPS,
+    &network::COALESCING,
+    &network::PAUSE,
+    &network::RDMA_MTU,
+    &kernel::RT_THROTTLING,
+    &kernel::STAT_INTERVAL,
+    &kernel::TIMER_MIGRATION,
+    &kernel::WATCHDOG_CPUMASK,
+    &kernel::CLOCKSOURCE,
+    &memory::MEMLOCK,
+    &memory::HUGE_PAGES,
+    &memory::SWAP,
+    &kernel::TRANSPARENT_HUGEPAGE,
+    &kernel::NUMA_BALANCING,
+    &kernel::NMI_WATCHDOG,
+    &kernel::NOSOFTLOCKUP,
+    &boot::ISOLCPUS,
+    &boot::NOHZ_FULL,
+    &boot::RCU_NOCBS,
+    &boot::IRQAFFINITY,
+    &boot::PROCESSOR_MAX_CSTATE,
+    &boot::INTEL_IDLE_MAX_CSTATE,
+    &boot::NOSMT,
+    &boot::SKEW_TICK,
+    &boot::MITIGATIONS,
+];
+
+impl Setting {
+    /// Whether it is in a set, be it to be reported.
+    pub fn is_in(&self, profile: Profile) -> bool {
+        match profile {
+            Profile::Measure | Profile::Reversible => true,
+            Profile::Paper => matches!(self.reach, Reach::Paper),
+        }
+    }
+}
+
+impl Node<'_> {
+    /// The CPUs that nothing else may run on.
+    pub fn isolated(&self) -> CpuSet {
+        self.plan.isolated()
+    }
+
+    /// Where a set of CPUs leads that is to spare the isolated ones: what it has besides, or where
+    /// that is nothing, all that keep house.
+    pub fn spared(&self, cpus: &CpuSet) -> CpuSet {
+        match cpus.without(&self.isolated()) {
+            rest if rest.is_empty() => self.plan.housekeeping.clone(),
+            rest => rest,
+        }
+    }
+
+    /// Fails when the running kernel was built without an option (`CONFIG_NO_HZ_FULL`). Where the
+    /// kernel's configuration cannot be read, it is taken to be there.
+    fn needs(&self, option: &str) -> Result<(), Obstacle> {
+        let release = self
+            .system
+            .text("/proc/sys/kernel/osrelease")
+            .unwrap_or_default();
+        let files = [
+            format!("/boot/config-{release}"),
+            format!("/usr/lib/modules/{release}/config"),
+        ];
+        let Some(config) = files.iter().find_map(|file| self.system.text(file)) else {
+            return Ok(());
+        };
+        let set = config
+            .lines()
+            .any(|line| line.split('=').next() == Some(option) && line.contains('='));
+        if set {
+            Ok(())
+        } else {
+            unsupported(format!("this kernel is built without {option}"))
+        }
+    }
+
+    /// Wants one value at a place that has to be there.
+    fn one(&self, place: Place, value: impl Into<String>) -> Result<Vec<Want>, Obstacle> {
+        self.each([place], value)
+    }
+
+    /// Wants the same value at several places, of which those that are not there do not matter as
+    /// long as one is.
+    fn each(
+        &self,
+        places: impl IntoIterator<Item = Place>,
+        value: impl Into<String>,
+    ) -> Result<Vec<Want>, Obstacle> {
+        let value = value.into();
+        let mut missing = None;
+        let mut wants = Vec::new();
+        for place in places {
+            match self.system.read(&place)? {
+                Some(_) => wants.push(Want::At(place, Some(value.clone()))),
+                None => missing = missing.or(Some(place)),
+            }
+        }
+        match missing {
+            Some(place) if wants.is_empty() => unsupported(format!("this node has no {place}")),
+            _ => Ok(wants),
+        }
+    }
+
+    /// Wants a mask or list of CPUs at each place to spare the isolated CPUs.
+    fn spare(&self, places: impl IntoIterator<Item = Place>) -> Result<Vec<Want>, Obstacle> {
+        let mut wants = Vec::new();
+        for place in places {
+            if let Some(list) = self.system.read(&place)? {
+                let cpus: CpuSet = list.parse().unwrap_or_default();
+                let touched = !cpus.and(&self.isolated()).is_empty();
+                let wanted = if touched {
+                    self.spared(&cpus).to_string()
+                } else {
+                    list
+                };
+                wants.push(Want::At(place, Some(wanted)));
+            }
+        }
+        Ok(wants)
+    }
+
+    /// A directory of each measuring CPU in sysfs.
+    fn measuring_directories(&self) -> Vec<String> {
+        let directory = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}");
+        self.plan.measuring.iter().map(directory).collect()
+    }
+}
+
+fn unsupported<T>(reason: impl Into<String>) -> Result<T, Obstacle> {
+    Err(Obstacle::Unsupported(reason.into()))
+}

@@ -1,0 +1,137 @@
+//! Where programs and kernel threads run.
+
+use std::fs;
+use std::io;
+
+use super::{Node, Obstacle, Reach, Setting, Want, unsupported};
+use crate::cpus::CpuSet;
+use crate::system::{Place, System, Thread};
+
+/// The control group whose CPUs nobody else may use.
+const PARTITION: &str = "/sys/fs/cgroup/jitterlab";
+const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
+const SUBTREE: &str = "/sys/fs/cgroup/cgroup.subtree_control";
+
+pub const CPUSET_PARTITION: Setting = Setting {
+    name: "cpuset-partition",
+    why: "Takes the measuring CPUs from all other programs and from the scheduler's balancing at once, without a reboot.",
+    reach: Reach::Measure,
+    wants: |node| {
+        if node.isolated().is_within(&node.topology.isolation.isolated) {
+            // isolcpus has done it, and the kernel refuses a partition of such CPUs.
+            return Ok(Vec::new());
+        }
+        let Some(controllers) = node.system.text(CONTROLLERS) else {
+            return unsupported("there is no cgroup v2 at /sys/fs/cgroup");
+        };
+        if !controllers.split_whitespace().any(|name| name == "cpuset") {
+            return unsupported("the cpuset controller is not one of cgroup v2 here");
+        }
+        let subtree = Place::controllers(SUBTREE);
+        let mut enabled: Vec<String> = node
+            .system
+            .read(&subtree)?
+            .unwrap_or_default()
+            .split_whitespace()
+            .map(String::from)
+            .collect();
+        enabled.push("cpuset".into());
+        enabled.sort_unstable();
+        enabled.dedup();
+        let file = |name: &str| format!("{PARTITION}/{name}");
+        Ok(vec![
+            Want::At(subtree, Some(enabled.join(" "))),
+            Want::At(
+                Place::Directory {
+                    path: PARTITION.into(),
+                },
+                Some(String::new()),
+            ),
+            Want::At(
+                Place::cpu_list(file("cpuset.cpus")),
+                Some(node.isolated().to_string()),
+            ),
+            Want::At(
+                Place::word(file("cpuset.cpus.partition")),
+                Some("isolated".into()),
+            ),
+        ])
+    },
+};
+
+/// Takes the calling process into the partition where `cpus` are in it; elsewhere it may not run on
+/// them. Without such a partition nothing happens.
+///
+/// # Errors
+/// The kernel does not let it in: this takes root.
+pub fn join_partition(system: &System, cpus: &CpuSet) -> io::Result<()> {
+    let list = system
+        .text(format!("{PARTITION}/cpuset.cpus"))
+        .unwrap_or_default();
+    let partition: CpuSet = list.parse().unwrap_or_default();
+    if partition.and(cpus).is_empty() {
+        return Ok(());
+    }
+    fs::write(
+        system.path(format!("{PARTITION}/cgroup.procs")),
+        std::process::id().to_string(),
+    )
+}
+
+pub const WORKQUEUE_CPUMASK: Setting = Setting {
+    name: "workqueue-cpumask",
+    why: "What the kernel does in the background is done on the CPUs that keep house.",
+    reach: Reach::Measure,
+    wants: |node| {
+        let place = Place::cpu_mask("/sys/devices/virtual/workqueue/cpumask");
+        match node.spare([place])? {
+            wants if wants.is_empty() => {
+                unsupported("this kernel does not let its work queues be placed")
+            }
+            wants => Ok(wants),
+        }
+    },
+};
+
+/// Wants threads off the isolated CPUs. Those that were put there, and nowhere else, are left: it is
+/// for them that the CPUs are isolated.
+fn elsewhere(node: &Node, moves: impl Fn(&Thread) -> bool) -> Result<Vec<Want>, Obstacle> {
+    let isolated = node.isolated();
+    let threads = node.system.threads()?;
+    let strays = threads.iter().filter(|thread| {
+        moves(thread) && !thread.cpus.and(&isolated).is_empty() && !thread.cpus.is_within(&isolated)
+    });
+    Ok(strays
+        .map(|thread| Want::At(thread.place(), Some(node.spared(&thread.cpus).to_string())))
+        .collect())
+}
+
+fn only_live(node: &Node) -> Result<(), Obstacle> {
+    match node.system.is_live() {
+        true => Ok(()),
+        false => unsupported("a copied tree has no threads"),
+    }
+}
+
+pub const KERNEL_THREADS: Setting = Setting {
+    name: "kernel-threads",
+    why: "Kernel threads that may run anywhere run on the CPUs that keep house.",
+    reach: Reach::Measure,
+    wants: |node| {
+        only_live(node)?;
+        elsewhere(node, |thread| thread.kernel && !thread.fixed)
+    },
+};
+
+pub const USER_TASKS: Setting = Setting {
+    name: "user-tasks",
+    why: "Programs that run already are moved off the measuring CPUs, and what they start begins elsewhere.",
+    reach: Reach::Measure,
+    wants: |node| {
+        only_live(node)?;
+        let own = std::process::id();
+        elsewhere(node, |thread| {
+            !thread.kernel && thread.process.cast_unsigned() != own
+        })
+    },
+};

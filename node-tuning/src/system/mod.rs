@@ -1,0 +1,217 @@
+//! A node as something that can be read and written: the machine that this runs on, or a copied
+//! tree of its files. All that tuning does to a machine happens in here.
+
+mod files;
+mod latency;
+mod place;
+mod programs;
+mod tasks;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use latency::hold as hold_wakeup_latency;
+pub use place::{Form, Loader, Parameter, Place, Value};
+pub use tasks::Thread;
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct System {
+    root: PathBuf,
+    live: bool,
+    own: PathBuf,
+}
+
+/// What can go wrong with a place.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system refused to read.
+    #[error("cannot read {place}")]
+    Read {
+        /// What was to be read.
+        place: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The system refused to write.
+    #[error("cannot write {place}{hint}")]
+    Write {
+        /// What was to be written.
+        place: String,
+        /// What to do about it, or nothing.
+        hint: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What stands there is not what was expected.
+    #[error("{place} says `{text}`, which is no {expected}")]
+    Strange {
+        /// Where.
+        place: String,
+        /// What stands there.
+        text: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// A program that is needed failed.
+    #[error("{program} {outcome}")]
+    Program {
+        /// The program and its arguments.
+        program: String,
+        /// What became of it.
+        outcome: String,
+    },
+    /// A copied tree has files and nothing else.
+    #[error("{0}: a copied tree has files only")]
+    Copied(String),
+}
+
+impl Error {
+    fn read(place: impl ToString, source: io::Error) -> Self {
+        Error::Read {
+            place: place.to_string(),
+            source,
+        }
+    }
+
+    fn write(place: impl ToString, source: io::Error) -> Self {
+        let hint = match source.kind() {
+            io::ErrorKind::PermissionDenied => ": this needs root, or the file is read-only here",
+            io::ErrorKind::ReadOnlyFilesystem => ": it is mounted read-only, as in a container",
+            _ => "",
+        };
+        Error::Write {
+            place: place.to_string(),
+            hint,
+            source,
+        }
+    }
+}
+
+impl System {
+    /// The node with its files under `root`: `/` for the machine that this runs on, otherwise a
+    /// copied tree. `own` is the program that runs this, for what has to outlive it.
+    pub fn at(root: impl Into<PathBuf>, own: impl Into<PathBuf>) -> Self {
+        let root = root.into();
+        System {
+            live: root == Path::new("/"),
+            root,
+            own: own.into(),
+        }
+    }
+
+    /// Whether this is the machine that this runs on.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The directory that stands for `/`.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where a path of the node is found.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The text of a file, without white space around it; `None` where it cannot be read.
+    pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        let bytes = fs::read(self.path(path)).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_string())
+    }
+
+    /// Whether there is something at `path`.
+    pub fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.path(path).exists()
+    }
+
+    /// The names in a directory, in order, numbers as numbers; none where there is no directory.
+    pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.path(path))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort_by_cached_key(|name| {
+            let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+            let prefix = name[..name.len() - digits.len()].to_string();
+            (
+                prefix,
+                digits.parse::<u64>().unwrap_or(u64::MAX),
+                name.clone(),
+            )
+        });
+        names
+    }
+
+    /// What stands at a place.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, or is of another form.
+    pub fn read(&self, place: &Place) -> Result<Value, Error> {
+        match place {
+            Place::Kernel { path, form } => files::read_kernel(self, path, *form),
+            Place::File { path } | Place::BootFile { path, .. } => files::read(self, path),
+            Place::Directory { path } => Ok(self.path(path).is_dir().then(String::new)),
+            _ if !self.live => Err(Error::Copied(place.to_string())),
+            Place::Affinity {
+                thread, started, ..
+            } => tasks::read(self, *thread, *started),
+            Place::Service { unit } => programs::read_service(unit),
+            Place::Ethtool {
+                interface,
+                parameter,
+            } => programs::read_ethtool(interface, *parameter),
+            Place::Swap { path } => programs::read_swap(self, path),
+            Place::WakeupLatency => Ok(latency::read(self)),
+        }
+    }
+
+    /// Puts a value at a place; on the disk, where it is for longer than until a reboot.
+    ///
+    /// # Errors
+    /// The system refuses. What stands there then is what stood there before.
+    pub fn write(&self, place: &Place, value: &Value) -> Result<(), Error> {
+        match place {
+            Place::Kernel { path, form } => files::write_kernel(self, path, *form, value),
+            Place::File { path } => files::write(self, path, value),
+            Place::BootFile { path, loader } => {
+                files::write(self, path, value)?;
+                programs::make_boot_configuration(self, *loader)
+            }
+            Place::Directory { path } => files::write_directory(self, path, value),
+            _ if !self.live => Err(Error::Copied(place.to_string())),
+            Place::Affinity {
+                thread, started, ..
+            } => tasks::write(self, *thread, *started, value),
+            Place::Service { unit } => programs::write_service(unit, value),
+            Place::Ethtool {
+                interface,
+                parameter,
+            } => programs::write_ethtool(interface, *parameter, value),
+            Place::Swap { path } => programs::write_swap(path, value),
+            Place::WakeupLatency => latency::write(self, value),
+        }
+    }
+
+    /// Removes what a write that was killed may have left beside a place.
+    pub fn sweep(&self, place: &Place) {
+        if let Place::Kernel { path, .. } | Place::File { path } | Place::BootFile { path, .. } =
+            place
+        {
+            files::sweep(self, path);
+        }
+    }
+
+    /// The threads of this node, kernel threads among them.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn threads(&self) -> Result<Vec<Thread>, Error> {
+        tasks::all(self)
+    }
+}

@@ -1,0 +1,140 @@
+//! Threads and the CPUs that they may run on.
+
+use std::io;
+use std::path::Path;
+
+use nix::sched::{CpuSet as Affinity, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use procfs::process::{Process, StatFlags};
+use procfs::{FromRead, ProcError};
+
+use super::{Error, Place, System, Value};
+use crate::cpus::CpuSet;
+
+/// A thread of the node.
+#[derive(Debug, Clone)]
+pub struct Thread {
+    /// Its number.
+    pub id: i32,
+    /// The process that it belongs to.
+    pub process: i32,
+    /// When it started, in clock ticks since boot.
+    pub started: u64,
+    /// What it calls itself.
+    pub name: String,
+    /// Whether it is the kernel's.
+    pub kernel: bool,
+    /// Whether the kernel lets nobody move it: it is there for its one CPU.
+    pub fixed: bool,
+    /// Where it may run.
+    pub cpus: CpuSet,
+}
+
+impl Thread {
+    /// The place of its CPUs.
+    pub fn place(&self) -> Place {
+        Place::Affinity {
+            thread: self.id,
+            started: self.started,
+            name: self.name.clone(),
+        }
+    }
+}
+
+pub(super) fn all(system: &System) -> Result<Vec<Thread>, Error> {
+    let failed = |error: ProcError| Error::Read {
+        place: "/proc".into(),
+        source: io::Error::other(error),
+    };
+    let processes =
+        procfs::process::all_processes_with_root(system.path("/proc")).map_err(failed)?;
+    let mut threads = Vec::new();
+    // A process that ends while it is looked at has no threads to be moved.
+    for process in processes.flatten() {
+        let Ok(tasks) = process.tasks() else { continue };
+        threads.extend(tasks.flatten().filter_map(|task| {
+            let stat = task.stat().ok()?;
+            let flags = StatFlags::from_bits_truncate(stat.flags);
+            Some(Thread {
+                id: task.tid,
+                process: task.pid,
+                started: stat.starttime,
+                name: stat.comm,
+                kernel: flags.contains(StatFlags::PF_KTHREAD),
+                fixed: flags.contains(StatFlags::PF_NO_SETAFFINITY),
+                cpus: task
+                    .status()
+                    .ok()?
+                    .cpus_allowed_list?
+                    .iter()
+                    .flat_map(|&(first, last)| first..=last)
+                    .collect(),
+            })
+        }));
+    }
+    threads.sort_by_key(|thread| thread.id);
+    Ok(threads)
+}
+
+/// When the thread with a number started; `None` when there is none.
+fn started(system: &System, thread: i32) -> Option<u64> {
+    let path = system.path(format!("/proc/{thread}/stat"));
+    stat(&path).map(|stat| stat.starttime)
+}
+
+fn stat(path: &Path) -> Option<procfs::process::Stat> {
+    procfs::process::Stat::from_read(std::fs::File::open(path).ok()?).ok()
+}
+
+pub(super) fn read(system: &System, thread: i32, start: u64) -> Result<Value, Error> {
+    if started(system, thread) != Some(start) {
+        return Ok(None);
+    }
+    match sched_getaffinity(Pid::from_raw(thread)) {
+        Ok(affinity) => {
+            let set: CpuSet = (0..Affinity::count() as u32)
+                .filter(|&cpu| affinity.is_set(cpu as usize).unwrap_or(false))
+                .collect();
+            Ok(Some(set.to_string()))
+        }
+        Err(nix::errno::Errno::ESRCH) => Ok(None),
+        Err(errno) => Err(Error::read(
+            format!("the CPUs of thread {thread}"),
+            errno.into(),
+        )),
+    }
+}
+
+pub(super) fn write(system: &System, thread: i32, start: u64, value: &Value) -> Result<(), Error> {
+    let place = || format!("the CPUs of thread {thread}");
+    let gone = || Error::write(place(), io::ErrorKind::NotFound.into());
+    let list = value.as_deref().ok_or_else(gone)?;
+    let set: CpuSet = list.parse().map_err(|_| Error::Strange {
+        place: place(),
+        text: list.into(),
+        expected: "list of CPUs",
+    })?;
+    if started(system, thread) != Some(start) {
+        return Err(gone());
+    }
+    let mut affinity = Affinity::new();
+    for cpu in set.iter() {
+        affinity
+            .set(cpu as usize)
+            .map_err(|errno| Error::write(place(), errno.into()))?;
+    }
+    sched_setaffinity(Pid::from_raw(thread), &affinity)
+        .map_err(|errno| Error::write(place(), errno.into()))
+}
+
+/// Whether a process lives that started at this moment.
+pub(super) fn lives(system: &System, process: i32, start: u64) -> bool {
+    stat(&system.path(format!("/proc/{process}/stat")))
+        .is_some_and(|stat| stat.starttime == start && stat.state != 'Z')
+}
+
+/// When a process of this node started, and the file that it runs.
+pub(super) fn identity(process: i32) -> Option<(u64, std::path::PathBuf)> {
+    let process = Process::new(process).ok()?;
+    Some((process.stat().ok()?.starttime, process.exe().ok()?))
+}

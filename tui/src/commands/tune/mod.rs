@@ -1,0 +1,248 @@
+//! `jitterlab tune`: bring a node to the measuring state, and put it back.
+
+mod text;
+
+use std::path::PathBuf;
+
+use jitterlab_node_tuning::journal::Change;
+use jitterlab_node_tuning::plan::Request;
+use jitterlab_node_tuning::privilege;
+use jitterlab_node_tuning::profile::Profile;
+use jitterlab_node_tuning::system::{self, System};
+use jitterlab_node_tuning::tune::{self, Asked, Error, Mode, Outcome, State, Survey};
+use serde::Serialize;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// The verbs of `jitterlab tune`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Say what would be changed, and why. Changes nothing
+    Plan(Plan),
+    /// Change what is not as it should be; every old value is kept first
+    Apply(Apply),
+    /// Say whether what was applied still holds. Changes nothing
+    Verify(Verify),
+    /// Put every value back that was changed
+    Revert(Revert),
+    /// Keep /dev/cpu_dma_latency open (started by `jitterlab tune apply`)
+    #[command(hide = true)]
+    Hold {
+        /// Microseconds
+        latency: i32,
+    },
+}
+
+/// Which node is meant.
+#[derive(clap::Args)]
+pub struct Target {
+    /// A copy of a node's /sys, /proc and /etc instead of this node
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+}
+
+/// What is asked of it.
+#[derive(clap::Args)]
+struct Wanted {
+    /// The set of settings
+    #[arg(long, value_enum, default_value_t)]
+    profile: ProfileName,
+    /// Only these settings, by name
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Programs (MPI ranks) that measure at once, a core each [default: as many as there are cores]
+    #[arg(long)]
+    ranks: Option<usize>,
+    /// The network interface or RDMA device that they use [default: the likeliest]
+    #[arg(long)]
+    device: Option<String>,
+    #[command(flatten)]
+    target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum ProfileName {
+    /// All that makes a microsecond measurable
+    #[default]
+    Measure,
+    /// Of that, what takes effect at once and is gone with the next boot
+    Reversible,
+    /// Exactly what the paper on latency variation set
+    Paper,
+}
+
+/// Options of `tune plan`.
+#[derive(clap::Args)]
+pub struct Plan {
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+/// Options of `tune apply`.
+#[derive(clap::Args)]
+pub struct Apply {
+    #[command(flatten)]
+    wanted: Wanted,
+    /// Print every write, and make none
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Options of `tune verify`.
+#[derive(clap::Args)]
+pub struct Verify {
+    #[command(flatten)]
+    target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Options of `tune revert`.
+#[derive(clap::Args)]
+pub struct Revert {
+    /// Put back also what somebody else has changed since
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Plan(options) => options.run(),
+        Command::Apply(options) => options.run(),
+        Command::Verify(options) => options.run(),
+        Command::Revert(options) => options.run(),
+        Command::Hold { latency } => match system::hold_wakeup_latency(latency) {
+            Ok(never) => match never {},
+            Err(error) => Err(Failure::run(error)),
+        },
+    }
+}
+
+impl Target {
+    /// The node.
+    pub fn system(&self) -> Result<System, Failure> {
+        if !self.root.join("proc").is_dir() {
+            return Err(Failure::input(format!(
+                "{} is no copy of a node: it has no directory proc",
+                self.root.display()
+            )));
+        }
+        let own = std::env::current_exe().map_err(Failure::run)?;
+        Ok(System::at(&self.root, own))
+    }
+}
+
+impl Wanted {
+    fn asked(&self) -> Asked {
+        Asked {
+            profile: match self.profile {
+                ProfileName::Measure => Profile::Measure,
+                ProfileName::Reversible => Profile::Reversible,
+                ProfileName::Paper => Profile::Paper,
+            },
+            only: self.only.clone(),
+            request: Request {
+                ranks: self.ranks,
+                device: self.device.clone(),
+            },
+        }
+    }
+}
+
+impl Plan {
+    fn run(self) -> Result<Exit, Failure> {
+        let system = self.wanted.target.system()?;
+        let survey = tune::plan(&system, &self.wanted.asked()).map_err(failure)?;
+        output::print(self.wanted.format, &survey, || text::survey(&survey))?;
+        Ok(Exit::Done)
+    }
+}
+
+/// What `tune apply` prints.
+#[derive(Serialize)]
+struct Applied {
+    #[serde(flatten)]
+    outcome: Outcome,
+    /// What was written, or would be.
+    changes: Vec<Change>,
+}
+
+impl Apply {
+    fn run(self) -> Result<Exit, Failure> {
+        let system = self.wanted.target.system()?;
+        let mode = if self.dry_run { Mode::Dry } else { Mode::Write };
+        let shows = mode == Mode::Write;
+        if system.is_live() && shows {
+            privilege::lower();
+        }
+        let mut changes = Vec::new();
+        let mut observe = |change: &Change| {
+            if shows {
+                eprintln!("{}", text::change(change));
+            }
+            changes.push(change.clone());
+        };
+        let outcome = tune::apply(&system, &self.wanted.asked(), mode, &mut observe);
+        let outcome = outcome.map_err(failure)?;
+        let refused = outcome.refused;
+        let applied = Applied { outcome, changes };
+        output::print(self.wanted.format, &applied, || match shows {
+            true => text::applied(&applied.outcome, applied.changes.len()),
+            false => text::writes(&applied.changes),
+        })?;
+        Ok(if refused { Exit::Finding } else { Exit::Done })
+    }
+}
+
+/// Whether everything that was applied is in force.
+pub fn holds(survey: &Survey) -> bool {
+    let wanting = [State::Reboot, State::Change, State::Drifted];
+    !survey
+        .settings
+        .iter()
+        .any(|finding| wanting.contains(&finding.state))
+}
+
+impl Verify {
+    fn run(self) -> Result<Exit, Failure> {
+        let survey = tune::verify(&self.target.system()?).map_err(failure)?;
+        output::print(self.format, &survey, || text::survey(&survey))?;
+        Ok(if holds(&survey) {
+            Exit::Done
+        } else {
+            Exit::Finding
+        })
+    }
+}
+
+impl Revert {
+    fn run(self) -> Result<Exit, Failure> {
+        let system = self.target.system()?;
+        if system.is_live() {
+            privilege::lower();
+        }
+        let mut observe = |change: &Change| eprintln!("{}", text::put_back(change));
+        let reverted = tune::revert(&system, self.force, &mut observe).map_err(failure)?;
+        output::print(self.format, &reverted, || text::reverted(&reverted))?;
+        let whole = reverted.left.is_empty() && reverted.failed.is_empty();
+        Ok(if whole { Exit::Done } else { Exit::Finding })
+    }
+}
+
+/// Whose fault an error is.
+pub fn failure(error: Error) -> Failure {
+    match error {
+        Error::Refused(_) | Error::UnknownSetting { .. } | Error::NothingApplied => {
+            Failure::input(error)
+        }
+        Error::Topology(_) | Error::Journal(_) => Failure::run(error),
+    }
+}

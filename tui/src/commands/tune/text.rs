@@ -1,0 +1,225 @@
+//! What `jitterlab tune` says to people.
+
+use std::fmt::Write;
+
+use jitterlab_node_tuning::journal::Change;
+use jitterlab_node_tuning::plan::Plan;
+use jitterlab_node_tuning::system::Value;
+use jitterlab_node_tuning::tune::{Difference, Finding, Left, Outcome, Reverted, State, Survey};
+
+/// Differences of one setting that are shown; JSON has all of them.
+const SHOWN: usize = 3;
+
+/// How a setting stands, in a word.
+pub fn state(state: State) -> &'static str {
+    match state {
+        State::Held => "held",
+        State::Reported => "reported",
+        State::Unsupported => "unsupported",
+        State::Reboot => "reboot",
+        State::Change => "change",
+        State::Drifted => "drifted",
+    }
+}
+
+/// A value in a sentence.
+fn shown(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let Some(text) = value else {
+        return "nothing".into();
+    };
+    let text = text.trim_end().replace('\n', " / ");
+    match text.char_indices().nth(LONGEST) {
+        _ if text.is_empty() => "none".into(),
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+fn line(place: &str, from: &Value, to: &Value) -> String {
+    format!("{place}: {} -> {}", shown(from), shown(to))
+}
+
+/// A write.
+pub fn change(change: &Change) -> String {
+    format!(
+        "{}: {}",
+        change.setting,
+        line(&change.place.to_string(), &change.old, &change.new)
+    )
+}
+
+/// A write back.
+pub fn put_back(change: &Change) -> String {
+    format!(
+        "{}: {}",
+        change.setting,
+        line(&change.place.to_string(), &change.new, &change.old)
+    )
+}
+
+/// The division of the CPUs.
+pub fn plan(plan: &Plan) -> String {
+    let mut text = format!(
+        "measuring CPUs {}, housekeeping {}",
+        plan.measuring, plan.housekeeping
+    );
+    if !plan.idle.is_empty() {
+        let _ = write!(text, ", left empty {}", plan.idle);
+    }
+    for reason in &plan.reasons {
+        let _ = write!(text, "\n  {reason}");
+    }
+    text
+}
+
+/// Settings one by one, what is wanting with its reason.
+pub fn settings(findings: &[Finding]) -> String {
+    let width = findings
+        .iter()
+        .map(|finding| finding.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    for finding in findings {
+        let _ = write!(
+            text,
+            "{:<11} {:<width$}",
+            state(finding.state),
+            finding.name
+        );
+        let differences = finding.differences.iter().take(SHOWN);
+        let mut lines: Vec<String> = differences
+            .map(
+                |Difference {
+                     place,
+                     current,
+                     wanted,
+                 }| line(place, current, wanted),
+            )
+            .collect();
+        if finding.differences.len() > SHOWN {
+            lines.push(format!("and {} more", finding.differences.len() - SHOWN));
+        }
+        lines.extend(finding.notes.iter().take(2 * SHOWN).cloned());
+        if finding.notes.len() > 2 * SHOWN {
+            lines.push(format!("and {} more", finding.notes.len() - 2 * SHOWN));
+        }
+        if !matches!(finding.state, State::Held | State::Unsupported) {
+            lines.push(finding.why.into());
+        }
+        let mut lines = lines.iter();
+        if let Some(first) = lines.next() {
+            let _ = write!(text, "  {first}");
+        }
+        for line in lines {
+            let _ = write!(text, "\n{:<11} {:<width$}  {line}", "", "");
+        }
+        text = text.trim_end().into();
+        text.push('\n');
+    }
+    text
+}
+
+/// A sentence that counts the states.
+fn counts(findings: &[Finding]) -> String {
+    let states = [
+        State::Held,
+        State::Change,
+        State::Drifted,
+        State::Reboot,
+        State::Unsupported,
+        State::Reported,
+    ];
+    let counted = states.iter().filter_map(|&which| {
+        let count = findings
+            .iter()
+            .filter(|finding| finding.state == which)
+            .count();
+        (count > 0).then(|| format!("{count} {}", state(which)))
+    });
+    format!("settings: {}", counted.collect::<Vec<_>>().join(", "))
+}
+
+/// A node as its settings see it.
+pub fn survey(survey: &Survey) -> String {
+    let findings = &survey.settings;
+    let mut text = format!(
+        "{}\n\n{}\n{}\n",
+        plan(&survey.plan),
+        settings(findings),
+        counts(findings)
+    );
+    text.push_str(reboot(findings));
+    text
+}
+
+fn reboot(findings: &[Finding]) -> &'static str {
+    match findings
+        .iter()
+        .any(|finding| finding.state == State::Reboot)
+    {
+        true => {
+            "A reboot brings those in force that say so; `jitterlab tune apply` after it, the others again.\n"
+        }
+        false => "",
+    }
+}
+
+/// What `apply` did.
+pub fn applied(outcome: &Outcome, writes: usize) -> String {
+    let values = if writes == 1 { "value" } else { "values" };
+    format!(
+        "{}\n{writes} {values} changed; `jitterlab tune revert` puts them back\n",
+        survey(&outcome.survey)
+    )
+}
+
+/// What `apply` would write.
+pub fn writes(changes: &[Change]) -> String {
+    let mut text: String = changes.iter().map(|one| change(one) + "\n").collect();
+    let _ = writeln!(text, "{} writes, none made", changes.len());
+    text
+}
+
+/// What `revert` did.
+pub fn reverted(reverted: &Reverted) -> String {
+    let mut text = format!("{} put back", reverted.restored);
+    if reverted.gone > 0 {
+        let _ = write!(
+            text,
+            ", {} gone with the boot or thread that they were of",
+            reverted.gone
+        );
+    }
+    text.push('\n');
+    let mut tell = |left: &[Left], what: &str| {
+        for Left {
+            setting,
+            place,
+            old,
+            found,
+            reason,
+        } in left
+        {
+            let reason = reason
+                .as_ref()
+                .map_or_else(String::new, |reason| format!(": {reason}"));
+            let _ = writeln!(
+                text,
+                "{what}: {setting}: {place} says {}, before it was {}{reason}",
+                shown(found),
+                shown(old)
+            );
+        }
+    };
+    tell(&reverted.left, "left alone, changed by somebody else since");
+    tell(&reverted.failed, "not put back");
+    if !reverted.left.is_empty() {
+        text.push_str("`jitterlab tune revert --force` puts back what was left alone\n");
+    }
+    if reverted.reboot {
+        text.push_str("The kernel parameters go with the next boot.\n");
+    }
+    text
+}
