@@ -1,8 +1,8 @@
 //! Who took the CPU: gaps held against what the kernel counted meanwhile.
 //!
 //! Counters have no times, so a gap is not assigned to one of them; what is given are bounds that hold
-//! whatever belongs to what. An interrupt opens at most one gap, so gaps beyond the number of
-//! interrupts had another reason; a thread that was switched away `k` times has lost to that at
+//! whatever belongs to what. An interrupt or a page fault opens at most one gap, so gaps beyond their number
+//! had another reason; a thread that was switched away `k` times has lost to that at
 //! most its `k` longest gaps.
 
 use serde::{Deserialize, Serialize};
@@ -20,9 +20,10 @@ pub struct Who {
     pub thread: ThreadCounts,
     /// Interrupts of all names.
     pub interrupts: u64,
-    /// So many gaps at most were interrupts.
+    /// So many gaps at most were interrupts or page faults.
     pub explained_at_most: u64,
-    /// So many gaps at least were none that this kernel counts: the hypervisor's, the firmware's.
+    /// So many gaps at least were nothing that this kernel counts: the hypervisor's, the firmware's, the
+    /// processor's own.
     pub unexplained_at_least: u64,
     /// The time of the longest gaps, as many as the thread was switched away: other threads had at
     /// most that. Nothing where not all gaps were kept.
@@ -48,6 +49,7 @@ pub fn attribute(
         .filter(|count| !NO_INTERRUPTS_OF_THEIR_OWN.contains(&count.name.as_str()))
         .map(|count| count.count)
         .sum();
+    let known: u64 = interrupts + thread.page_faults;
     let switched_at_most_ns = lengths_ns.map(|lengths| {
         let mut lengths = lengths.to_vec();
         lengths.sort_unstable();
@@ -58,8 +60,8 @@ pub fn attribute(
         counts,
         thread,
         interrupts,
-        explained_at_most: gaps.min(interrupts),
-        unexplained_at_least: gaps.saturating_sub(interrupts),
+        explained_at_most: gaps.min(known),
+        unexplained_at_least: gaps.saturating_sub(known),
         switched_at_most_ns,
     }
 }
@@ -90,12 +92,13 @@ mod tests {
         ];
         let thread = ThreadCounts {
             involuntary_switches: 2,
+            page_faults: 4,
             ..ThreadCounts::default()
         };
         let lengths = [5, 900, 20, 300];
         let who = attribute(267, Some(&lengths), counts.clone(), thread);
         assert_eq!(who.interrupts, 253);
-        assert_eq!((who.explained_at_most, who.unexplained_at_least), (253, 14));
+        assert_eq!((who.explained_at_most, who.unexplained_at_least), (257, 10));
         assert_eq!(who.switched_at_most_ns, Some(1_200));
         let fewer = attribute(100, None, counts, thread);
         assert_eq!(

@@ -1,0 +1,213 @@
+//! What is made of reports whose gaps are known beforehand: comparisons and verdicts.
+
+use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_injector::units::Nanos;
+use jitterlab_node_tuning::cpus::Cpu;
+use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
+use jitterlab_node_tuning::noise::limits::{self, Limits, judge};
+use jitterlab_node_tuning::noise::probe::{Spun, ThreadCounts};
+use jitterlab_node_tuning::noise::record::Record;
+use jitterlab_node_tuning::noise::report::{Core, NoiseReport};
+use proptest::prelude::*;
+
+const SECOND: u64 = 1_000_000_000;
+const INTERVAL: u64 = 50_000_000;
+
+/// A core that was away `length` ns, and up to 15 % longer, every `period` ns of two seconds.
+fn core(cpu: Cpu, period: u64, length: u64, kept: usize) -> Core {
+    // A tick of this clock is a nanosecond.
+    let clock = Clock::monotonic();
+    let mut record = Record::new(&clock, INTERVAL, 40, kept);
+    record.begin_at(0);
+    let mut count = 0;
+    let mut start = period / 2;
+    while start < 2 * SECOND {
+        record.push(start, length + length * (count * 7 % 16) / 100);
+        count += 1;
+        // Not in step with the intervals.
+        start += period + period * (count % 3) / 50;
+    }
+    record.close();
+    let iterations = (2 * SECOND - record.lost()) / 20;
+    let spun = Spun {
+        cpu,
+        begin: 0,
+        end: 2 * SECOND,
+        iterations,
+        record,
+        thread: ThreadCounts::default(),
+    };
+    Core::of(&spun, &clock, Vec::new())
+}
+
+fn report(cores: Vec<Core>) -> NoiseReport {
+    NoiseReport {
+        host: "node1".into(),
+        kernel: "6.1".into(),
+        clock: Source::Tsc,
+        iteration_ns: 20.0,
+        threshold_ns: 300,
+        duration_ns: 2 * SECOND,
+        interval_ns: INTERVAL,
+        cores,
+        not_counted: Vec::new(),
+        tracers: None,
+    }
+}
+
+/// A tick of 250 Hz, 3 us.
+fn noisy(cpu: Cpu) -> Core {
+    core(cpu, 4_000_000, 3_000, 10_000)
+}
+
+/// One of 4 Hz, 2 us.
+fn quiet(cpu: Cpu) -> Core {
+    core(cpu, 250_000_000, 2_000, 10_000)
+}
+
+fn test(comparison: &Comparison, cpu: Cpu, figure: Figure) -> &Test {
+    let found = comparison
+        .tests
+        .iter()
+        .find(|t| t.cpu == cpu && t.figure == figure);
+    found.unwrap()
+}
+
+#[test]
+fn less_noise_after_is_found_with_its_size() {
+    let before = report(vec![noisy(1), noisy(2)]);
+    let after = report(vec![quiet(1), noisy(2)]);
+    let compared = Comparison::of(&before, &after, 0.05).unwrap();
+    assert_eq!(compared.tests.len(), 6);
+    for figure in [Figure::Length, Figure::Rate, Figure::Lost] {
+        let (quieter, same) = (test(&compared, 1, figure), test(&compared, 2, figure));
+        assert_eq!(quieter.verdict, Verdict::Less, "{quieter:?}");
+        assert!(quieter.rank_biserial < -0.9 && quieter.b < quieter.a);
+        assert!(quieter.p_corrected >= quieter.p && quieter.p_corrected < 0.05);
+        assert_eq!((same.verdict, same.p_corrected), (Verdict::NotShown, 1.0));
+        assert_eq!((same.rank_biserial, same.a), (0.0, same.b));
+    }
+    let rate = test(&compared, 1, Figure::Rate);
+    assert_eq!((rate.n_a, rate.n_b), (40, 40));
+    // 245 gaps a second on average, and 4.
+    let shift = rate.shift;
+    assert!(shift.low <= shift.estimate && shift.estimate <= shift.high);
+    assert!((shift.estimate + 241.0).abs() < 10.0, "{shift:?}");
+    let back = Comparison::of(&after, &before, 0.05).unwrap();
+    let more = test(&back, 1, Figure::Lost);
+    let less = test(&compared, 1, Figure::Lost);
+    assert_eq!((more.verdict, more.p), (Verdict::More, less.p));
+    assert_eq!(more.shift.estimate, -less.shift.estimate);
+}
+
+#[test]
+fn the_correction_knows_all_tests() {
+    let cores = |length| vec![core(1, 100_000_000, length, 100), noisy(2), noisy(3)];
+    let compared = Comparison::of(&report(cores(3_000)), &report(cores(3_400)), 0.05).unwrap();
+    let lengths = test(&compared, 1, Figure::Length);
+    assert_eq!(compared.tests.len(), 9);
+    assert!(
+        (lengths.p_corrected - 9.0 * lengths.p).abs() < 1e-12,
+        "{lengths:?}"
+    );
+    assert_eq!(lengths.verdict, Verdict::More);
+    assert!((lengths.shift.estimate - 400.0).abs() < 60.0, "{lengths:?}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_said() {
+    let a = report(vec![noisy(1), noisy(2)]);
+    let refused = |b: &NoiseReport| Comparison::of(&a, b, 0.05).unwrap_err().to_string();
+    let other_threshold = NoiseReport {
+        threshold_ns: 500,
+        ..a.clone()
+    };
+    assert_eq!(
+        refused(&other_threshold),
+        "A counts gaps above 300 ns, B above 500 ns: measure both with the same threshold"
+    );
+    let other_intervals = NoiseReport {
+        interval_ns: 5_000_000,
+        ..a.clone()
+    };
+    assert!(refused(&other_intervals).ends_with("measure both for 1s to 500s"));
+    assert!(refused(&report(vec![noisy(3)])).ends_with("measure both on the same CPUs"));
+    assert!(Comparison::of(&a, &a, 1.5).is_err());
+
+    // Part of it can.
+    let none = core(2, 10 * SECOND, 1_000, 100);
+    assert_eq!(none.gaps, 0);
+    let full = core(3, 4_000_000, 3_000, 100);
+    let mut b = report(vec![none, full]);
+    b.host = "node2".into();
+    let compared = Comparison::of(&a, &b, 0.05).unwrap();
+    assert_eq!(
+        (compared.only_a.to_string(), compared.only_b.to_string()),
+        ("1".into(), "3".into())
+    );
+    let figures: Vec<Figure> = compared.tests.iter().map(|t| t.figure).collect();
+    assert_eq!(figures, [Figure::Rate, Figure::Lost]);
+    assert_eq!(compared.notes.len(), 3, "{:?}", compared.notes);
+    assert!(compared.notes[0].contains("node2"));
+    assert!(compared.notes[1].starts_with("B, CPU 3: the lengths are those of the first 100 of "));
+    assert!(compared.notes[2].starts_with("CPU 2: lengths are not compared: "));
+}
+
+#[test]
+fn a_verdict_names_what_exceeds_its_limit() {
+    let limits = Limits::default();
+    assert_eq!(judge(&report(vec![quiet(1), quiet(2)]), &limits), []);
+    let figures = |core: Core| -> Vec<limits::Figure> {
+        let findings = judge(&report(vec![quiet(1), core]), &limits);
+        assert!(
+            findings
+                .iter()
+                .all(|finding| finding.cpu == 2 && finding.found > finding.limit)
+        );
+        findings.iter().map(|finding| finding.figure).collect()
+    };
+    use limits::Figure::{GapsPerSecond, Iteration, Longest, LostShare};
+    assert_eq!(figures(noisy(2)), [GapsPerSecond, LostShare]);
+    assert_eq!(figures(core(2, SECOND, 60_000, 10)), [Longest]);
+    let slow = Core {
+        iteration_ns: 350.0,
+        ..quiet(2)
+    };
+    assert_eq!(figures(slow), [Iteration]);
+    let stricter = Limits {
+        longest: Nanos(1_000),
+        ..limits
+    };
+    let finding = &judge(&report(vec![quiet(1)]), &stricter)[0];
+    assert_eq!(
+        finding.message,
+        "CPU 1: longest gap: 2.3 us, above the limit of 1.0 us"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Nothing that a person measures makes it panic or contradict itself.
+    #[test]
+    fn comparisons_are_antisymmetric(
+        periods in (1_000_000u64..SECOND, 1_000_000u64..SECOND),
+        lengths in (400u64..900_000, 400u64..900_000),
+    ) {
+        let a = report(vec![core(1, periods.0, lengths.0, 500)]);
+        let b = report(vec![core(1, periods.1, lengths.1, 500)]);
+        let there = Comparison::of(&a, &b, 0.05).unwrap();
+        let back = Comparison::of(&b, &a, 0.05).unwrap();
+        prop_assert_eq!(there.tests.len(), back.tests.len());
+        for (x, y) in there.tests.iter().zip(&back.tests) {
+            prop_assert!((x.p - y.p).abs() < 1e-12);
+            prop_assert!((x.rank_biserial + y.rank_biserial).abs() < 1e-12);
+            let opposite = match x.verdict {
+                Verdict::Less => Verdict::More,
+                Verdict::More => Verdict::Less,
+                Verdict::NotShown => Verdict::NotShown,
+            };
+            prop_assert_eq!(opposite, y.verdict);
+        }
+    }
+}
