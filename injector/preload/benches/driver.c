@@ -4,6 +4,8 @@
      cost CALL            ns a call: directly, through the hook; medians of alternating batches
      delay ASKED N [..]   p1 p50 p99 p99.9 of the error of N delays, ns; by "hook", or by
                           "sleep", or "tight" sleep with a timer slack of 1 ns
+     gaps ASKED MS        how the processor is taken away, looked at for MS ms: the share of time that
+                          is lost, and of waits of ASKED ns that would end late for it, per cent
      spins                ns a round of the hook's counting loop, whose table has 100,000 rounds */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -120,6 +122,28 @@ static void delays(double asked, int n, const char *how)
     free(empty);
 }
 
+/* A gap lies between two readings of the counter by a thread that does nothing else: something else
+   ran on its processor, or nothing at all. A wait that begins outside a gap and would end in one
+   ends with it. It is more than LATE ns late if its end falls into all but the last LATE ns of
+   the gap; into the first ASKED ns of it, or it had begun inside. */
+static void gaps(double asked, double ms)
+{
+    enum { GAP = 100, LATE = 60 };
+    uint64_t start = ticks(), last = start, end = start + (uint64_t)(ms * 1e6 / ns_per_tick);
+    double lost = 0, late = 0;
+    while (last < end) {
+        uint64_t now = ticks();
+        double gap = (now - last) * ns_per_tick;
+        if (gap > GAP) {
+            lost += gap;
+            late += gap - LATE < asked ? gap - LATE : asked;
+        }
+        last = now;
+    }
+    double all = (last - start) * ns_per_tick;
+    printf("%.4f %.4f\n", 100 * lost / all, 100 * late / (all - lost));
+}
+
 static void spins(void)
 {
     enum { N = 101, ROUNDS = 100000 };
@@ -162,6 +186,8 @@ int main(void)
             cost(nothing, 30);
         else if (sscanf(line, "delay %lf %d %s", &asked, &n, word) == 3)
             delays(asked, n, word);
+        else if (sscanf(line, "gaps %lf %d", &asked, &n) == 2)
+            gaps(asked, n);
         else if (strcmp(line, "spins\n") == 0)
             spins();
         else
