@@ -26,3 +26,22 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         })
     })
 }
+
+/// What cannot be written is said before it is measured. `what` is what will be in the file, with a
+/// space behind it, or nothing.
+///
+/// # Errors
+/// There is no such folder, or it is a folder itself.
+pub fn check_place(what: &str, path: &Path) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() && !path.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "cannot write {what}{}: it has to be a file in a folder that is there",
+        path.display()
+    )))
+}

@@ -1,7 +1,7 @@
 //! `jitterlab packet`: the packet suite.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jitterlab_experiment::samples;
 use jitterlab_injector::units::{Bytes, Nanos};
@@ -9,6 +9,7 @@ use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::transport::{Transport, Wait};
 use jitterlab_packet::{Error, server};
 
+use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::{self, Peer};
@@ -92,7 +93,7 @@ pub struct Run {
 impl Run {
     fn run(self) -> Result<Exit, Failure> {
         if let Some(path) = &self.samples {
-            check_place(path)?;
+            files::check_place("samples ", path)?;
         }
         let options = Rtt {
             transport: self.transport,
@@ -230,21 +231,6 @@ fn at_most_a_day(text: &str) -> Result<Nanos, String> {
         return Err("the time has to be at most 86400s, a day".into());
     }
     Ok(time)
-}
-
-/// What cannot be written is said before it is measured.
-fn check_place(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    if folder.is_dir() && !path.is_dir() {
-        return Ok(());
-    }
-    Err(Failure::input(format!(
-        "cannot write samples {}: it has to be a file in a folder that is there",
-        path.display()
-    )))
 }
 
 /// Only a server that is started here can be kept on a CPU.

@@ -198,7 +198,8 @@ impl Comparison {
 /// rounding.
 const LEAST_P: f64 = 1e-300;
 
-fn p_value(p: f64) -> String {
+/// A p value for people.
+pub fn p_value(p: f64) -> String {
     match p {
         p if p < LEAST_P => format!("p < {LEAST_P:e}"),
         p if p < 0.001 => format!("p = {p:.1e}"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 
+use super::super::stats::p_value;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -117,12 +118,4 @@ fn row(test: &Test) -> String {
         test.n_a,
         test.n_b
     )
-}
-
-fn p_value(p: f64) -> String {
-    match p {
-        p if p < 1e-300 => "p < 1e-300".into(),
-        p if p < 0.001 => format!("p = {p:.1e}"),
-        p => format!("p = {p:.3}"),
-    }
 }

@@ -24,7 +24,7 @@ pub struct Run {
     /// For how long
     #[arg(long, default_value = "10s")]
     duration: Nanos,
-    /// A longer time between two readings of the clock is a gap [default: 200ns, or four iterations
+    /// A longer time between two readings of the clock is a gap [default: 300ns, or four iterations
     /// of the loop if that is more]
     #[arg(long)]
     threshold: Option<Nanos>,
@@ -38,7 +38,7 @@ pub struct Run {
 impl Run {
     pub fn run(self) -> Result<Exit, Failure> {
         if let Some(path) = &self.output {
-            check_place(path)?;
+            files::check_place("", path)?;
         }
         let root = Path::new("/");
         let noise = Noise {
@@ -77,21 +77,6 @@ fn progress(what: &str) {
     if stderr.is_terminal() {
         let _ = writeln!(stderr, "{what} …");
     }
-}
-
-/// What cannot be written is said before it is measured.
-fn check_place(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    if folder.is_dir() && !path.is_dir() {
-        return Ok(());
-    }
-    Err(Failure::input(format!(
-        "cannot write {}: it has to be a file in a folder that is there",
-        path.display()
-    )))
 }
 
 fn text(report: &NoiseReport) -> String {
@@ -239,19 +224,20 @@ fn who(core: &Core) -> String {
     }
     let _ = writeln!(
         out,
-        "  {} gaps, {} interrupts: at most {} gaps were interrupts, {}",
+        "  {} gaps, {} interrupts, {} page faults: at most {} gaps were one of these, {}",
         core.gaps,
         who.interrupts,
+        who.thread.page_faults,
         who.explained_at_most,
         match who.unexplained_at_least {
             0 => "and all may have been".to_string(),
-            n => format!("at least {n} were none (hypervisor, firmware)"),
+            n => format!("at least {n} were none: hypervisor, firmware or processor"),
         }
     );
     let thread = &who.thread;
     let _ = writeln!(
         out,
-        "  the thread was switched away {} times{}; {} page faults",
+        "  the thread was switched away {} times{}",
         thread.involuntary_switches + thread.voluntary_switches,
         match who.switched_at_most_ns {
             Some(ns) if ns > 0 => format!(
@@ -261,7 +247,6 @@ fn who(core: &Core) -> String {
             ),
             _ => String::new(),
         },
-        thread.page_faults
     );
     for steal in who.counts.iter().filter(|c| c.kind == Kind::StealNs) {
         let ms = steal.count as f64 / 1e6;

@@ -1,0 +1,173 @@
+//! `jitterlab noise`, from outside.
+
+mod common;
+
+use common::{Lab, text};
+use serde_json::Value;
+
+/// The CPU with the greatest number: `--cpus` for one.
+fn last_cpu(lab: &Lab) -> u64 {
+    let report = lab.json("noise run --duration 10ms --format json");
+    let last = report["cores"].as_array().unwrap().last().unwrap();
+    last["cpu"].as_u64().unwrap()
+}
+
+#[test]
+fn a_run_is_printed_kept_and_compared() {
+    let lab = Lab::new();
+    let cpu = last_cpu(&lab);
+    let arguments = format!("noise run --cpus {cpu} --duration 1s --threshold 2us");
+    let printed = lab.done(&format!("{arguments} -o before.json"));
+    for part in [
+        "gaps above 2us between two readings of the ",
+        "  gaps/s     lost %   median us",
+        &format!("CPU {cpu}: who it was\n"),
+        "the thread was switched away ",
+        "osnoise: ",
+        "timerlat: ",
+        "hwlat: ",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let before: Value = serde_json::from_str(&lab.read("before.json")).unwrap();
+    assert_eq!(
+        (&before["threshold_ns"], &before["interval_ns"]),
+        (&2_000.into(), &50_000_000.into())
+    );
+    assert_eq!(before["cores"].as_array().unwrap().len(), 1);
+    assert_eq!(before["cores"][0]["cpu"], cpu);
+    assert_eq!(
+        before["cores"][0]["intervals"]["gaps"]
+            .as_array()
+            .unwrap()
+            .len(),
+        20
+    );
+
+    // What is printed as JSON can be compared as well.
+    lab.write(
+        "after.json",
+        lab.done(&format!("{arguments} --format json")),
+    );
+    let compared = lab.json("noise compare before.json after.json --format json");
+    let tests = compared["tests"].as_array().unwrap();
+    assert!(tests.iter().all(|test| test["cpu"] == cpu));
+    assert!(
+        tests
+            .iter()
+            .any(|test| test["figure"] == "rate" && test["n_a"] == 20)
+    );
+
+    let same = lab.json("noise compare before.json before.json --format json");
+    for test in same["tests"].as_array().unwrap() {
+        assert_eq!(test["verdict"], "not-shown");
+        assert_eq!(
+            (&test["rank_biserial"], &test["p_corrected"]),
+            (&0.0.into(), &1.0.into())
+        );
+    }
+}
+
+/// The run, with twice its gaps and time lost in each interval.
+#[test]
+fn a_comparison_says_in_words_what_has_changed() {
+    let lab = Lab::new();
+    let run = |scale: u64| {
+        let per_interval =
+            |base: u64| -> Vec<u64> { (0..20).map(|i| scale * (base + i % 3)).collect() };
+        let mut run = lab.json("noise run --cpus 0 --duration 10ms --format json");
+        run["interval_ns"] = 50_000_000.into();
+        let core = &mut run["cores"][0];
+        core["gaps"] = 1.into();
+        core["gaps_per_s"] = (200 * scale).into();
+        core["lost_share"] = (0.001 * scale as f64).into();
+        core["lengths_ns"] = serde_json::json!({"n": 1, "mean": 1.0, "std": 0.0, "skew": 0.0, "min": 1.0,
+            "median": 4e3, "p90": 1.0, "p99": 1.0, "p999": 1.0, "max": 1.0});
+        core["recorded"] =
+            serde_json::json!({"complete": true, "starts_ns": [1], "lengths_ns": [4000]});
+        core["intervals"] =
+            serde_json::json!({"gaps": per_interval(10), "lost_ns": per_interval(50_000)});
+        run.to_string()
+    };
+    lab.write("a.json", run(2));
+    lab.write("b.json", run(1));
+    // However the columns are laid out.
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed = words(lab.done("noise compare a.json b.json"));
+    for part in [
+        " CPU 0 ",
+        "A 4.0000 us B 4.0000 us no difference shown ",
+        "A 400.0000 /s B 200.0000 /s less, by 220.0000 /s (",
+        "A 0.2000 % B 0.1000 % less, by 0.1000 % (",
+        "rank-biserial -1.000, p = ",
+        ", n 20 and 20 ",
+        "p corrected by Holm over 3 tests, alpha 0.05",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    let more = words(lab.done("noise compare b.json a.json --alpha 0.01"));
+    assert!(more.contains("/s more, by 220.0000 /s ("), "{more}");
+    assert!(more.contains("alpha 0.01"), "{more}");
+}
+
+#[test]
+fn wrong_input_is_refused() {
+    let lab = Lab::new();
+    let cpu = last_cpu(&lab);
+    lab.write(
+        "fine.json",
+        lab.done(&format!(
+            "noise run --cpus {cpu} --duration 10ms --format json"
+        )),
+    );
+    lab.write(
+        "other.json",
+        lab.done(&format!(
+            "noise run --cpus {cpu} --duration 10ms --threshold 1ms --format json"
+        )),
+    );
+    lab.write("words.json", "no run");
+    for (arguments, message) in [
+        (
+            "run --cpus 3-1",
+            "error: invalid value '3-1' for '--cpus <CPUS>': the range `3-1` ends before it begins",
+        ),
+        (
+            "run --duration 9ms",
+            "noise is measured for at least 10ms and at most 86400s, a day",
+        ),
+        (
+            "run -o none/run.json",
+            "cannot write none/run.json: it has to be a file in a folder that is there",
+        ),
+        (
+            "compare fine.json none.json",
+            "cannot read the run none.json: No such file or directory (os error 2)",
+        ),
+        (
+            "compare words.json fine.json",
+            "cannot read the run words.json: expected ident at line 1 column 2",
+        ),
+        (
+            "compare fine.json fine.json --alpha 1",
+            "--alpha lies between 0 and 1",
+        ),
+    ] {
+        lab.refuses(&format!("noise {arguments}"), message);
+    }
+    let missing = lab.run("noise run --cpus 60000");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(
+        text(&missing.stderr)
+            .starts_with("jitterlab: CPU 60000 cannot be measured: this process can run on ")
+    );
+    let low = lab.run("noise run --duration 10ms --threshold 1ns");
+    assert_eq!(low.status.code(), Some(2));
+    assert!(text(&low.stderr).contains("a threshold of 1 ns is too low"));
+    let thresholds = lab.run("noise compare fine.json other.json");
+    assert_eq!(thresholds.status.code(), Some(2));
+    assert!(
+        text(&thresholds.stderr)
+            .ends_with("B above 1000000 ns: measure both with the same threshold\n")
+    );
+}
