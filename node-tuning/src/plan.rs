@@ -235,10 +235,16 @@ fn choose_package<'a>(
         Some(device) => {
             let distances = device.distances.iter();
             let told = distances
-                .filter_map(|to| Some(format!("{} to package {}", to.distance?, to.package)));
-            let told = told.collect::<Vec<_>>().join(", ");
-            let colon = if told.is_empty() { "" } else { ", " };
-            format!("it is nearest to {}{colon}{told}", device.name)
+                .filter_map(|to| Some(format!("{} from package {}", to.distance?, to.package)))
+                .collect::<Vec<_>>();
+            match told.as_slice() {
+                [] => format!("it is nearest to {}", device.name),
+                told => format!(
+                    "it is nearest to {} (distance {})",
+                    device.name,
+                    told.join(", ")
+                ),
+            }
         }
     };
     Ok((
@@ -270,7 +276,7 @@ fn choose_cores<'a>(
     let chosen = cores.len();
     let why = match ranks {
         Some(_) => format!("of {all} cores that could measure, {chosen} do, one a rank"),
-        None if chosen == all => "every other core of the package measures".into(),
+        None if chosen == all => format!("all cores that could measure do ({all})"),
         None => format!("of {all} cores that could measure, {chosen} do"),
     };
     let slow = cores

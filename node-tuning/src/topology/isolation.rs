@@ -19,7 +19,8 @@ pub struct Isolation {
     pub irqaffinity: Option<CpuSet>,
     /// `isolcpus=` on the command line.
     pub isolcpus: Option<Isolcpus>,
-    /// Isolated since boot or by partitions of cgroup v2 (`/sys/fs/cgroup/cpuset.cpus.isolated`).
+    /// In isolated partitions of cgroup v2 (`/sys/fs/cgroup/cpuset.cpus.isolated`); newer kernels
+    /// count those isolated since boot among them.
     pub cgroup: CpuSet,
     /// Parameters of the command line above whose value is no list of CPUs: the kernel ignores them.
     pub ignored: Vec<String>,

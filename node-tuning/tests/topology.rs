@@ -1,0 +1,270 @@
+//! What is read of the nodes in `trees/`, and what is said of a tree that makes no sense. Every node's
+//! whole picture is held by the tests of `jitterlab node show`.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use jitterlab_node_tuning::topology::{
+    CoreKind, Device, DeviceKind, Error, Isolcpus, Topology, Vendor,
+};
+
+fn topology(name: &str) -> Topology {
+    Topology::read(common::tree(name).path()).unwrap()
+}
+
+/// The tree, changed by a description.
+fn changed(name: &str, description: &str) -> Result<Topology, Error> {
+    let tree = common::tree(name);
+    common::grow(tree.path(), description);
+    Topology::read(tree.path())
+}
+
+fn device<'a>(topology: &'a Topology, name: &str) -> &'a Device {
+    topology.device(name).unwrap()
+}
+
+#[test]
+fn two_sockets() {
+    let node = topology("two-socket");
+    assert_eq!(node.vendor, Vendor::Intel);
+    assert!(!node.virtual_machine && node.offline.is_empty());
+    let packages: Vec<String> = node
+        .packages
+        .iter()
+        .map(|package| package.cpus.to_string())
+        .collect();
+    assert_eq!(packages, ["0-3,8-11", "4-7,12-15"]);
+    let core = node.core_of(13).unwrap();
+    assert_eq!((core.package, core.id, core.numa_node), (1, 1, 1));
+    assert_eq!(core.cpus.to_string(), "5,13");
+    assert_eq!(node.core_of(16), None);
+    assert_eq!(node.numa_nodes[1].distances[&0], 21);
+    assert_eq!(node.numa_nodes[1].memory_bytes, Some(49_537_024 * 1024));
+    // Two first-level caches and a second-level one for each core, and one for each package.
+    assert_eq!(node.caches.len(), 8 * 3 + 2);
+    assert_eq!(node.caches.last().unwrap().size_bytes, Some(11 << 20));
+
+    let adapter = device(&node, "mlx5_0");
+    assert_eq!(adapter.kind, DeviceKind::Rdma);
+    assert_eq!(adapter.network, ["ib0"]);
+    assert_eq!(adapter.driver.as_deref(), Some("mlx5_core"));
+    assert_eq!(adapter.pci.as_deref(), Some("0000:81:00.0"));
+    assert_eq!(adapter.bridges, ["0000:80:02.0"]);
+    assert_eq!((adapter.up, adapter.speed_mbps), (true, Some(100_000)));
+    assert!(node.device("lo").is_none());
+}
+
+#[test]
+fn what_is_built_on_hardware_is_where_the_hardware_is() {
+    let node = topology("amd-nps4");
+    let vlan = device(&node, "bond0.7");
+    assert_eq!(
+        (vlan.network.as_slice(), vlan.numa_node),
+        (&["bond0".to_string()][..], Some(2))
+    );
+    assert_eq!((vlan.pci.as_ref(), vlan.driver.as_ref()), (None, None));
+    assert_eq!(
+        device(&node, "eno2").bridges,
+        ["0000:40:03.1", "0000:41:00.0", "0000:42:02.0"]
+    );
+    // The two ports of this one are in different places.
+    let apart = topology("memory-node");
+    let team = device(&apart, "team0");
+    assert_eq!(team.numa_node, None);
+    assert!(
+        team.distances
+            .iter()
+            .all(|to| to.distance.is_none() && !to.local)
+    );
+    // Soft-RoCE has no hardware but that of its interface.
+    let software = topology("virtio");
+    assert_eq!(device(&software, "rxe0").network, ["eth0"]);
+    assert!(software.device("ifb0").is_none());
+}
+
+#[test]
+fn a_link_that_goes_round_ends() {
+    let node = changed(
+        "virtio",
+        "sys/devices/virtual/net/a/lower_b -> ../b\n\
+         sys/devices/virtual/net/b/lower_a -> ../a\n\
+         sys/devices/virtual/net/b/lower_eth0 -> ../../../eth0\n\
+         sys/class/net/a -> ../../devices/virtual/net/a\n\
+         sys/class/net/b -> ../../devices/virtual/net/b",
+    );
+    assert_eq!(device(&node.unwrap(), "a").network, ["b"]);
+}
+
+#[test]
+fn isolation_is_what_the_kernel_says_and_what_it_was_told() {
+    let isolation = topology("tuned").isolation;
+    assert_eq!(isolation.isolated.to_string(), "1-3");
+    assert_eq!(isolation.nohz_full.to_string(), "1-3");
+    assert_eq!(isolation.cgroup.to_string(), "1-3");
+    // `N` is the last CPU that the node may ever have; what follows `--` is not for the kernel.
+    assert_eq!(isolation.rcu_nocbs.to_string(), "1-7");
+    let isolcpus = Isolcpus {
+        flags: vec!["managed_irq".into(), "domain".into()],
+        cpus: "1-3".parse().unwrap(),
+    };
+    assert_eq!(isolation.isolcpus, Some(isolcpus));
+    assert_eq!(isolation.irqaffinity, None);
+    assert_eq!(isolation.ignored, ["irqaffinity=0;1"]);
+    let told = changed("tuned", "proc/cmdline: irqaffinity=0,2")
+        .unwrap()
+        .isolation;
+    assert_eq!(told.irqaffinity.unwrap().to_string(), "0,2");
+    // Without a tick means without RCU callbacks.
+    assert_eq!(told.rcu_nocbs.to_string(), "1-3");
+    assert_eq!(topology("tuned").offline.to_string(), "4-7");
+}
+
+#[test]
+fn kinds_of_cores() {
+    let kinds = |topology: &Topology| -> Vec<CoreKind> {
+        topology.cores.iter().map(|core| core.kind).collect()
+    };
+    let [fast, slow] = [CoreKind::Performance, CoreKind::Efficiency];
+    let small = [slow, slow, slow, slow, fast, fast];
+    assert_eq!(kinds(&topology("big-little")), small);
+    assert_eq!(
+        kinds(&topology("hybrid")),
+        [fast, fast, fast, fast, slow, slow, slow, slow]
+    );
+    // Capacities alone tell as much, and a core that turns a little faster is none of another kind.
+    let tree = common::tree("hybrid");
+    fs::remove_dir_all(tree.path().join("sys/devices/cpu_core")).unwrap();
+    let by_capacity = Topology::read(tree.path()).unwrap();
+    assert_eq!(
+        kinds(&by_capacity),
+        [fast, fast, fast, fast, slow, slow, slow, slow]
+    );
+}
+
+/// Kernels, hypervisors and containers leave files out: without any one of them the node is read.
+#[test]
+fn nothing_but_the_list_of_cpus_is_needed() {
+    for name in common::names() {
+        let tree = common::tree(&name);
+        // Of files that differ in a number only, one.
+        let alike = |path: &PathBuf| {
+            path.to_string_lossy()
+                .replace(|c: char| c.is_ascii_digit(), "")
+        };
+        let paths = common::files(tree.path()).into_keys();
+        let kinds: BTreeMap<String, PathBuf> = paths.map(|path| (alike(&path), path)).collect();
+        for path in kinds.into_values() {
+            let aside = tree.path().join("aside");
+            fs::rename(&path, &aside).unwrap();
+            let read = Topology::read(tree.path());
+            if path.ends_with("cpu/online") {
+                assert!(matches!(read, Err(Error::NoNode { .. })), "{name}");
+            } else {
+                assert!(read.is_ok(), "{name} without {}: {read:?}", path.display());
+            }
+            fs::rename(&aside, &path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_named_with_its_path() {
+    for (path, text, expected) in [
+        ("sys/devices/system/cpu/online", "0-", "a list of CPUs"),
+        (
+            "sys/devices/system/cpu/isolated",
+            "isolated",
+            "a list of CPUs",
+        ),
+        (
+            "sys/devices/system/cpu/cpu3/topology/physical_package_id",
+            "-2",
+            "a number, or -1",
+        ),
+        (
+            "sys/devices/system/cpu/cpu3/topology/core_id",
+            "three",
+            "a number, or -1",
+        ),
+        (
+            "sys/devices/system/cpu/cpu3/topology/core_cpus_list",
+            "3;11",
+            "a list of CPUs",
+        ),
+        ("sys/devices/system/cpu/cpu3/cpu_capacity", "-1", "a number"),
+        (
+            "sys/devices/system/cpu/cpu3/cache/index2/type",
+            "Victim",
+            "Data, Instruction or Unified",
+        ),
+        (
+            "sys/devices/system/cpu/cpu3/cache/index2/size",
+            "1M",
+            "a size in KiB like 32K",
+        ),
+        (
+            "sys/devices/system/node/node1/distance",
+            "21",
+            "one distance for each NUMA node",
+        ),
+        (
+            "sys/devices/system/node/node1/distance",
+            "21 x",
+            "one distance for each NUMA node",
+        ),
+        (
+            "sys/devices/system/node/node1/meminfo",
+            "MemFree: 1 kB",
+            "a line `… MemTotal: N kB`",
+        ),
+        ("sys/class/net/eno1/mtu", "large", "a number, or -1"),
+        (
+            "sys/class/net/eno1/device/numa_node",
+            "left",
+            "a number, or -1",
+        ),
+        (
+            "sys/class/infiniband/mlx5_0/ports/1/rate",
+            "fast",
+            "a rate like `100 Gb/sec (4X EDR)`",
+        ),
+    ] {
+        match changed("two-socket", &format!("{path}: {text}")) {
+            Err(Error::Nonsense {
+                path: at,
+                text: told,
+                expected: wanted,
+            }) => {
+                assert_eq!((told.as_str(), wanted), (text, expected), "{path}");
+                assert_eq!(at.file_name(), std::path::Path::new(path).file_name());
+            }
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_link_out_of_the_copy_leads_nowhere() {
+    let tree = common::tree("two-socket");
+    let other = common::tree("virtio");
+    let link = tree.path().join("sys/class/net/eth0");
+    symlink(other.path().join("sys/class/net/eth0"), link).unwrap();
+    assert!(
+        Topology::read(tree.path())
+            .unwrap()
+            .device("eth0")
+            .is_none()
+    );
+}
+
+#[test]
+fn reading_changes_nothing() {
+    let tree = common::tree("amd-nps4");
+    let before = common::files(tree.path());
+    Topology::read(tree.path()).unwrap();
+    assert!(common::files(tree.path()) == before);
+}
