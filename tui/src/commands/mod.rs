@@ -5,6 +5,7 @@ mod analyze;
 mod dist;
 mod inject;
 mod load;
+mod node;
 mod noise;
 mod packet;
 mod report;
@@ -51,6 +52,9 @@ commands! {
     /// Measure packets: the packet suite
     #[command(subcommand)]
     Packet => packet,
+    /// Look at what this node is made of
+    #[command(subcommand)]
+    Node => node,
     /// Measure what takes a CPU away from a program that only spins, and who it was
     #[command(subcommand)]
     Noise => noise,

@@ -1,0 +1,331 @@
+//! `jitterlab node`: what this node is made of.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use jitterlab_node_tuning::cpus::CpuSet;
+use jitterlab_node_tuning::topology::{
+    CacheKind, Core, CoreKind, Device, DeviceKind, Isolation, NumaNode, Package, Topology, Vendor,
+};
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// The verbs of `jitterlab node`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Show packages, cores, NUMA nodes, caches, devices and their distances, and what is isolated
+    Show(Show),
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Show(options) => options.run(),
+    }
+}
+
+/// Options of `node show`.
+#[derive(clap::Args)]
+pub struct Show {
+    /// Look at a copy of another node's /sys and /proc instead of this node
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Show {
+    fn run(self) -> Result<Exit, Failure> {
+        let topology = match &self.root {
+            Some(copy) => Topology::read(copy).map_err(Failure::input)?,
+            None => Topology::read(Path::new("/")).map_err(Failure::run)?,
+        };
+        output::print(self.format, &topology, || text(&topology))?;
+        Ok(Exit::Done)
+    }
+}
+
+fn text(topology: &Topology) -> String {
+    let mut text = summary(topology);
+    for package in &topology.packages {
+        text.push('\n');
+        text.push_str(&package_text(topology, package));
+    }
+    let memory = topology
+        .numa_nodes
+        .iter()
+        .filter(|node| node.cpus.is_empty());
+    let memory: Vec<[String; 2]> = memory.map(node_text).collect();
+    if !memory.is_empty() {
+        text.push_str("\nwithout CPUs\n");
+        text.push_str(&aligned(&memory));
+    }
+    if !topology.devices.is_empty() {
+        text.push('\n');
+        text.push_str(&devices(topology));
+    }
+    text.push('\n');
+    text.push_str(&isolation(&topology.isolation));
+    text
+}
+
+fn summary(topology: &Topology) -> String {
+    let vendor = match &topology.vendor {
+        Vendor::Intel => "Intel",
+        Vendor::Amd => "AMD",
+        Vendor::Arm => "Arm",
+        Vendor::Other(name) if name.is_empty() => "unknown processor",
+        Vendor::Other(name) => name,
+    };
+    let mut text = topology.model.as_deref().unwrap_or(vendor).to_owned();
+    if topology.virtual_machine {
+        text.push_str(", in a virtual machine");
+    }
+    text.push_str(&format!(
+        "\n{}, {}, {} online ({})",
+        count(topology.packages.len(), "package"),
+        count(topology.cores.len(), "core"),
+        count(topology.online.len(), "CPU"),
+        topology.online
+    ));
+    if !topology.offline.is_empty() {
+        text.push_str(&format!(", {} offline", topology.offline));
+    }
+    if let Some(smt) = &topology.smt {
+        text.push_str(&format!(", SMT {smt}"));
+    }
+    text + "\n"
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+fn package_text(topology: &Topology, package: &Package) -> String {
+    let mut rows = Vec::new();
+    let on_package = |core: &&Core| core.package == package.id;
+    if package.numa_nodes.is_empty() {
+        let cores: Vec<&Core> = topology.cores.iter().filter(on_package).collect();
+        rows.extend(cores_text(&cores, "  "));
+    }
+    for node in &topology.numa_nodes {
+        if !package.numa_nodes.contains(&node.id) {
+            continue;
+        }
+        rows.push(node_text(node));
+        let in_node = |core: &&Core| core.numa_node == node.id;
+        let cores: Vec<&Core> = topology
+            .cores
+            .iter()
+            .filter(on_package)
+            .filter(in_node)
+            .collect();
+        rows.extend(cores_text(&cores, "    "));
+    }
+    rows.extend(caches(topology, package));
+    format!(
+        "package {} (CPU {})\n{}",
+        package.id,
+        package.cpus,
+        aligned(&rows)
+    )
+}
+
+fn node_text(node: &NumaNode) -> [String; 2] {
+    let mut facts: Vec<String> = Vec::new();
+    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    facts.extend(node.memory_bytes.map(gib));
+    if node.distances.len() > 1 {
+        let nodes: CpuSet = node.distances.keys().copied().collect();
+        let row: Vec<String> = node.distances.values().map(u32::to_string).collect();
+        facts.push(format!("distance to nodes {nodes}: {}", row.join(" ")));
+    }
+    [format!("  NUMA node {}", node.id), facts.join("; ")]
+}
+
+/// A line for each kind of core and number of threads: their first CPUs, and the siblings of these.
+fn cores_text(cores: &[&Core], indent: &str) -> Vec<[String; 2]> {
+    let mut groups: BTreeMap<(CoreKind, usize), Vec<&Core>> = BTreeMap::new();
+    for core in cores {
+        groups
+            .entry((core.kind, core.cpus.len()))
+            .or_default()
+            .push(core);
+    }
+    let line = |((kind, _), cores): ((CoreKind, usize), Vec<&Core>)| {
+        let first: CpuSet = cores.iter().filter_map(|core| core.cpus.first()).collect();
+        let all: CpuSet = cores.iter().flat_map(|core| core.cpus.iter()).collect();
+        let siblings = match all.without(&first) {
+            none if none.is_empty() => String::new(),
+            siblings => format!(", siblings {siblings}"),
+        };
+        let noun = match kind {
+            CoreKind::Performance => "core",
+            CoreKind::Efficiency => "efficiency core",
+        };
+        [
+            format!("{indent}{}", count(cores.len(), noun)),
+            format!("CPU {first}{siblings}"),
+        ]
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// A line for each level and kind of cache: how many of which size, and what they are shared by.
+fn caches(topology: &Topology, package: &Package) -> Vec<[String; 2]> {
+    let mut groups: BTreeMap<(u32, CacheKind, Option<u64>), Vec<&CpuSet>> = BTreeMap::new();
+    for cache in &topology.caches {
+        if cache.cpus.is_within(&package.cpus) {
+            let group = (cache.level, cache.kind, cache.size_bytes);
+            groups.entry(group).or_default().push(&cache.cpus);
+        }
+    }
+    let line = |((level, kind, size), shared): ((u32, CacheKind, Option<u64>), Vec<&CpuSet>)| {
+        let name = match kind {
+            CacheKind::Data => format!("  L{level} data"),
+            CacheKind::Instruction => format!("  L{level} instruction"),
+            CacheKind::Unified => format!("  L{level}"),
+        };
+        let size = size.map_or("(size unknown)".into(), |bytes| kib_or_mib(bytes / 1024));
+        [
+            name,
+            format!(
+                "{} x {size}, {}",
+                shared.len(),
+                sharing(topology, package, &shared)
+            ),
+        ]
+    };
+    groups.into_iter().map(line).collect()
+}
+
+fn sharing(topology: &Topology, package: &Package, shared: &[&CpuSet]) -> String {
+    let is_core = |cpus: &&&CpuSet| topology.cores.iter().any(|core| core.cpus == ***cpus);
+    if shared == [&package.cpus] {
+        "shared by all".into()
+    } else if shared.iter().filter(is_core).count() == shared.len() {
+        "one a core".into()
+    } else {
+        let by: Vec<String> = shared.iter().map(|cpus| format!("({cpus})")).collect();
+        format!("shared by CPU {}", by.join(" "))
+    }
+}
+
+fn kib_or_mib(kib: u64) -> String {
+    match kib {
+        kib if kib >= 1024 && kib % 512 == 0 => format!("{} MiB", kib as f64 / 1024.0),
+        kib => format!("{kib} KiB"),
+    }
+}
+
+/// A line for each device; distances are those of the firmware's table, the nearest package's with a
+/// star.
+fn devices(topology: &Topology) -> String {
+    let mut head: Vec<String> = [
+        "device",
+        "kind",
+        "driver",
+        "PCI",
+        "bridges",
+        "NUMA node",
+        "link",
+        "on",
+    ]
+    .map(Into::into)
+    .into();
+    head.extend(
+        topology
+            .packages
+            .iter()
+            .map(|package| format!("package {}", package.id)),
+    );
+    let mut rows = vec![head];
+    rows.extend(topology.devices.iter().map(device));
+    aligned(&rows) + "  (distance to each package; * is the nearest)\n"
+}
+
+fn device(device: &Device) -> Vec<String> {
+    let or_dash = |text: Option<String>| text.filter(|text| !text.is_empty()).unwrap_or("-".into());
+    let kind = match device.kind {
+        DeviceKind::Rdma => "RDMA",
+        DeviceKind::Network => "network",
+    };
+    let mut link = vec![if device.up { "up" } else { "down" }.to_owned()];
+    link.extend(
+        device
+            .speed_mbps
+            .map(|mbps| format!("{} Gbit/s", mbps as f64 / 1e3)),
+    );
+    link.extend(device.link_layer.clone());
+    link.extend(device.mtu.map(|mtu| format!("MTU {mtu}")));
+    let mut row = vec![
+        device.name.clone(),
+        kind.into(),
+        or_dash(device.driver.clone()),
+        or_dash(device.pci.clone()),
+        or_dash(
+            device
+                .pci
+                .as_ref()
+                .map(|_| device.bridges.len().to_string()),
+        ),
+        or_dash(device.numa_node.map(|node| node.to_string())),
+        link.join(", "),
+        or_dash(Some(device.network.join(","))),
+    ];
+    row.extend(device.distances.iter().map(|to| {
+        let distance = to
+            .distance
+            .map_or("?".into(), |distance| distance.to_string());
+        let star = if to.local { "*" } else { "" };
+        distance + star
+    }));
+    row
+}
+
+fn isolation(isolation: &Isolation) -> String {
+    let cpus = |cpus: &CpuSet| match cpus.is_empty() {
+        true => "none".into(),
+        false => cpus.to_string(),
+    };
+    let mut rows = vec![
+        ["isolated since boot".into(), cpus(&isolation.isolated)],
+        ["isolated by cgroups".into(), cpus(&isolation.cgroup)],
+        ["nohz_full".into(), cpus(&isolation.nohz_full)],
+        ["rcu_nocbs".into(), cpus(&isolation.rcu_nocbs)],
+    ];
+    if let Some(isolcpus) = &isolation.isolcpus {
+        let flags = isolcpus.flags.iter().map(|flag| format!("{flag},"));
+        let value = flags.collect::<String>() + &isolcpus.cpus.to_string();
+        rows.push(["isolcpus".into(), value]);
+    }
+    if let Some(irqaffinity) = &isolation.irqaffinity {
+        rows.push(["irqaffinity".into(), irqaffinity.to_string()]);
+    }
+    for parameter in &isolation.ignored {
+        rows.push(["ignored by the kernel".into(), parameter.clone()]);
+    }
+    aligned(&rows)
+}
+
+/// Columns as wide as their widest cell; nothing at the end of a line.
+fn aligned(rows: &[impl AsRef<[String]>]) -> String {
+    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
+        cells.map(String::len).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.as_ref().iter().zip(&widths);
+        let line: String = cells
+            .map(|(cell, &width)| format!("{cell:width$}  "))
+            .collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
