@@ -16,4 +16,5 @@ pub mod samples;
 pub mod schedule;
 pub mod spec;
 pub mod store;
+pub mod validate;
 mod worker;

@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FILE_PATIENCE: Duration = Duration::from_secs(1800);
 /// A worker whose stdin has closed ends at once; one that hangs is killed after this time.
 const ENDING: Duration = Duration::from_secs(10);
+/// One that was given up has hung for long enough.
+const ENDING_OF_LOST: Duration = Duration::from_secs(1);
 
 /// A worker, which lives as long as this value, and with it all that it has started.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ struct Link {
     child: Child,
     stdin: Option<BufWriter<ChildStdin>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
+    patience: Duration,
+    lost: bool,
 }
 
 /// What servers of ours print when they are ready.
@@ -77,6 +81,8 @@ impl Worker {
             child,
             stdin: Some(BufWriter::new(stdin)),
             replies: replies(stdout),
+            patience: PATIENCE,
+            lost: false,
         };
         match link.ask(&Request::Hello, &[])? {
             (Reply::Here { version, node }, _) if version == VERSION => {
@@ -89,6 +95,16 @@ impl Worker {
             )),
             (other, _) => Err(link.strange(&other)),
         }
+    }
+
+    /// Gives it up when it says nothing for this long, beside the time of what it was asked for [60 s].
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.link.patience = patience;
+    }
+
+    /// Whether it is gone, or was given up: it can do nothing more.
+    pub fn is_lost(&self) -> bool {
+        self.link.lost
     }
 
     /// The machine that it is on.
@@ -183,14 +199,25 @@ impl Worker {
 
 impl Link {
     fn ask(&mut self, request: &Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
-        let Some(stdin) = self.stdin.as_mut() else {
+        match self.answer(request, payload) {
+            Ok((Reply::Failed { reason }, _)) => Err(reason),
+            Ok(answer) => Ok(answer),
+            Err(reason) => {
+                // An answer that comes later would be taken for that to another question.
+                self.lost = true;
+                Err(reason)
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
+        let Some(stdin) = self.stdin.as_mut().filter(|_| !self.lost) else {
             return Err(format!("the worker of host {} was ended", self.host));
         };
         if protocol::write(stdin, request, payload).is_err() {
             return Err(self.gone());
         }
-        match self.replies.recv_timeout(patience(request)) {
-            Ok(Ok((Reply::Failed { reason }, _))) => Err(reason),
+        match self.replies.recv_timeout(patience(request, self.patience)) {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(format!("{}: {error}", self.gone())),
             Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
@@ -213,7 +240,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        let deadline = Instant::now() + ENDING;
+        let deadline = Instant::now() + if self.lost { ENDING_OF_LOST } else { ENDING };
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             thread::sleep(Duration::from_millis(1));
         }
@@ -224,15 +251,15 @@ impl Drop for Link {
 }
 
 /// How long an answer may take.
-fn patience(request: &Request) -> Duration {
+fn patience(request: &Request, patience: Duration) -> Duration {
     match request {
-        Request::Hello | Request::FreePort { .. } => PATIENCE,
+        Request::Hello | Request::FreePort { .. } => patience,
         Request::Put { .. } | Request::Take { .. } => FILE_PATIENCE,
         // Starting may end in stopping, which is given the same time again.
         Request::Run { timeout, .. } | Request::Start { timeout, .. } => {
-            2 * timeout.as_duration() + PATIENCE
+            2 * timeout.as_duration() + patience
         }
-        Request::Stop { timeout, .. } => timeout.as_duration() + PATIENCE,
+        Request::Stop { timeout, .. } => timeout.as_duration() + patience,
     }
 }
 

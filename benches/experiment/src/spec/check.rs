@@ -11,14 +11,15 @@ use super::{ApplicationCase, Experiment, Host, InjectedLevels, Load, PacketCase,
 use crate::level::LevelKind;
 
 /// What is wrong, and where.
+#[derive(Debug)]
 pub struct Wrong<'a> {
     pub path: Vec<Step<'a>>,
     pub problem: String,
 }
 
-type Checked<'a> = Result<(), Wrong<'a>>;
+pub type Checked<'a> = Result<(), Wrong<'a>>;
 
-fn wrong<'a>(path: &[Step<'a>], problem: impl Into<String>) -> Checked<'a> {
+pub fn wrong<'a>(path: &[Step<'a>], problem: impl Into<String>) -> Checked<'a> {
     Err(Wrong {
         path: path.into(),
         problem: problem.into(),
@@ -37,7 +38,7 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
         return wrong(&[Key("retries")], "there are at most 100 retries");
     }
     for (name, host) in &experiment.hosts {
-        check_host(name, host)?;
+        check_host("hosts", name, host)?;
     }
     if let Some(load) = &experiment.load {
         check_load(experiment, load)?;
@@ -81,8 +82,9 @@ fn twice(name: &str) -> String {
     format!("there are two cases of the name `{name}`; give each a `name`")
 }
 
-fn check_host<'a>(name: &'a str, host: &Host) -> Checked<'a> {
-    let at = [Key("hosts"), Key(name)];
+/// Checks a host of a section.
+pub fn check_host<'a>(section: &'a str, name: &'a str, host: &Host) -> Checked<'a> {
+    let at = [Key(section), Key(name)];
     if let Some(address) = host.address
         && (address.is_unspecified() || address.is_multicast())
     {
@@ -177,7 +179,7 @@ fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
     Ok(())
 }
 
-fn size_problem(transport: jitterlab_packet::transport::Transport) -> String {
+pub fn size_problem(transport: jitterlab_packet::transport::Transport) -> String {
     let sizes = transport.sizes();
     format!(
         "a message over {transport} has {} to {} bytes",
@@ -333,7 +335,7 @@ fn check_application<'a>(
 }
 
 /// Background load lasts for a day at most, and a run with its warm-up has to end before.
-fn check_time<'a>(time: Nanos, at: &[Step<'a>]) -> Checked<'a> {
+pub fn check_time<'a>(time: Nanos, at: &[Step<'a>]) -> Checked<'a> {
     const MOST: Nanos = Nanos(10 * 3600 * 1_000_000_000);
     if time > MOST {
         return wrong(at, "this is longer than 36000s, the most there is");

@@ -1,6 +1,7 @@
 //! The experiment file: what a person writes, read strictly.
 
 mod check;
+mod cluster;
 mod locate;
 mod place;
 mod read;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use crate::level::{Level, LevelKind, Member};
 
 pub use check::characterised;
+pub use cluster::Cluster;
 pub use place::Place;
 pub use read::SpecError;
 

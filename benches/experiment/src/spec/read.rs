@@ -6,19 +6,21 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use thiserror::Error;
 
 use super::Experiment;
 use super::check::{self, Wrong};
 use super::locate::locate;
 
-/// An experiment file that cannot be used.
+/// An experiment file, or a hosts file, that cannot be used.
 #[derive(Debug, Error)]
 pub enum SpecError {
     /// It cannot be read.
-    #[error("cannot read experiment file {path}", path = path.display())]
+    #[error("cannot read {kind} {path}", path = path.display())]
     Read {
+        /// What it should have been.
+        kind: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
@@ -44,10 +46,7 @@ impl Experiment {
     /// # Errors
     /// It cannot be read, or something in it is wrong: with its place.
     pub fn load(path: &Path) -> Result<(Experiment, String), SpecError> {
-        let text = std::fs::read_to_string(path).map_err(|source| SpecError::Read {
-            path: path.into(),
-            source,
-        })?;
+        let text = text_of("experiment file", path)?;
         Ok((Experiment::parse(&text, path)?, text))
     }
 
@@ -56,23 +55,39 @@ impl Experiment {
     /// # Errors
     /// Something in it is wrong: with its place.
     pub fn parse(text: &str, path: &Path) -> Result<Experiment, SpecError> {
-        let content = |(line, column), problem| SpecError::Content {
-            path: path.into(),
-            line,
-            column,
-            problem,
-        };
-        let experiment: Experiment = serde_yaml::from_str(text).map_err(|error| {
-            let place = error.location().map(|at| (at.line(), at.column()));
-            content(place.unwrap_or((1, 1)), explained(&error.to_string()))
-        })?;
-        match check::check(&experiment) {
-            Ok(()) => Ok(experiment),
-            Err(Wrong { path, problem }) => {
-                Err(content(locate(text, &path).unwrap_or((1, 1)), problem))
-            }
-        }
+        parse(text, path, check::check)
     }
+}
+
+/// The text of a file of some kind.
+pub fn text_of(kind: &'static str, path: &Path) -> Result<String, SpecError> {
+    std::fs::read_to_string(path).map_err(|source| SpecError::Read {
+        kind,
+        path: path.into(),
+        source,
+    })
+}
+
+/// Reads a text whose type says most of what is right, and `check` the rest.
+pub fn parse<T: DeserializeOwned>(
+    text: &str,
+    path: &Path,
+    check: impl Fn(&T) -> Result<(), Wrong<'_>>,
+) -> Result<T, SpecError> {
+    let content = |(line, column), problem| SpecError::Content {
+        path: path.into(),
+        line,
+        column,
+        problem,
+    };
+    let value: T = serde_yaml::from_str(text).map_err(|error| {
+        let place = error.location().map(|at| (at.line(), at.column()));
+        content(place.unwrap_or((1, 1)), explained(&error.to_string()))
+    })?;
+    if let Err(Wrong { path, problem }) = check(&value) {
+        return Err(content(locate(text, &path).unwrap_or((1, 1)), problem));
+    }
+    Ok(value)
 }
 
 /// The parser's message without the place, which stands before it, and with what may have been

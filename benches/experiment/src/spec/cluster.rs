@@ -1,0 +1,203 @@
+//! The hosts file of `jitterlab validate`: which hosts have to fit, and which may replace them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_packet::transport::{Transport, Wait};
+use serde::Deserialize;
+
+use super::check::{Checked, check_host, check_time, size_problem, wrong};
+use super::locate::Step::Key;
+use super::read::{SpecError, parse, text_of, unique};
+use super::{Host, Place};
+
+/// A cluster, as its hosts file describes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// The hosts by the names that mpirun and Slurm know them by.
+    #[serde(deserialize_with = "unique")]
+    pub hosts: BTreeMap<String, Host>,
+    /// Hosts that replace those that do not fit, taken in the order of their names.
+    #[serde(default, deserialize_with = "unique")]
+    pub spares: BTreeMap<String, Host>,
+    /// Processes that a host takes, for the hostfile of mpirun.
+    #[serde(default = "one")]
+    pub slots: u32,
+    /// Size of a message.
+    #[serde(default = "size")]
+    pub size: Bytes,
+    /// How answers are waited for.
+    #[serde(default)]
+    pub wait: Wait,
+    /// How long a measurement of a pair warms up.
+    #[serde(default = "warmup")]
+    pub warmup: Nanos,
+    /// How long a measurement of a pair takes.
+    #[serde(default = "duration")]
+    pub duration: Nanos,
+    /// How often each pair is measured.
+    #[serde(default = "repetitions")]
+    pub repetitions: u32,
+    /// Level of significance of the whole verdict.
+    #[serde(default = "alpha")]
+    pub alpha: f64,
+    /// The least slowdown that matters.
+    #[serde(default = "minimum_effect")]
+    pub minimum_effect: Percent,
+    /// Pairs that are measured at the same time [default: those of a round; 1 where hosts share this
+    /// machine].
+    pub at_once: Option<usize>,
+    /// From which the order of the measurements follows.
+    #[serde(default = "seed")]
+    pub seed: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn size() -> Bytes {
+    Bytes(64)
+}
+
+fn warmup() -> Nanos {
+    Nanos(20_000_000)
+}
+
+fn duration() -> Nanos {
+    Nanos(50_000_000)
+}
+
+fn repetitions() -> u32 {
+    7
+}
+
+fn alpha() -> f64 {
+    0.05
+}
+
+fn minimum_effect() -> Percent {
+    Percent::new(5.0).unwrap_or_default()
+}
+
+fn seed() -> u64 {
+    1
+}
+
+impl Cluster {
+    /// Reads a hosts file for a validation over `transport`.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is wrong: with its place.
+    pub fn load(path: &Path, transport: Transport) -> Result<Self, SpecError> {
+        Cluster::parse(&text_of("hosts file", path)?, path, transport)
+    }
+
+    /// Reads the text of a hosts file; `path` is for messages.
+    ///
+    /// # Errors
+    /// Something in it is wrong: with its place.
+    pub fn parse(text: &str, path: &Path, transport: Transport) -> Result<Self, SpecError> {
+        parse(text, path, |cluster: &Cluster| check(cluster, transport))
+    }
+
+    /// A host or spare.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.get(name).or_else(|| self.spares.get(name))
+    }
+
+    /// Pairs that are measured at the same time, at most. Hosts that share a machine share its CPUs:
+    /// measured at the same time, their pairs would disturb each other.
+    pub fn at_once(&self) -> usize {
+        let together = if self.share_this_machine() {
+            1
+        } else {
+            usize::MAX
+        };
+        self.at_once.unwrap_or(together)
+    }
+
+    fn share_this_machine(&self) -> bool {
+        let hosts = self.hosts.values().chain(self.spares.values());
+        let here = hosts.filter(|host| matches!(host.at, Place::Local | Place::Netns(_)));
+        here.count() > 1
+    }
+}
+
+fn check(cluster: &Cluster, transport: Transport) -> Checked<'_> {
+    check_hosts(cluster)?;
+    if cluster.slots == 0 {
+        return wrong(&[Key("slots")], "a host has at least 1 slot");
+    }
+    if !transport.sizes().contains(&cluster.size.0) {
+        return wrong(&[Key("size")], size_problem(transport));
+    }
+    if cluster.wait == Wait::Poll && cluster.share_this_machine() {
+        return wrong(
+            &[Key("wait")],
+            "hosts that share this machine would hold its CPUs with polling; use `block`",
+        );
+    }
+    if cluster.duration.0 < 1_000_000 {
+        return wrong(&[Key("duration")], "a measurement takes at least 1ms");
+    }
+    for (key, time) in [("warmup", cluster.warmup), ("duration", cluster.duration)] {
+        check_time(time, &[Key(key)])?;
+    }
+    if !(1..=1_000).contains(&cluster.repetitions) {
+        return wrong(&[Key("repetitions")], "there are 1 to 1000 repetitions");
+    }
+    if !(cluster.alpha > 0.0 && cluster.alpha < 1.0) {
+        return wrong(&[Key("alpha")], "alpha lies between 0 and 1, as in 0.05");
+    }
+    if cluster.at_once == Some(0) {
+        return wrong(&[Key("at_once")], "at least 1 pair is measured at once");
+    }
+    Ok(())
+}
+
+fn check_hosts(cluster: &Cluster) -> Checked<'_> {
+    if cluster.hosts.len() < 2 {
+        return wrong(&[Key("hosts")], "a validation needs at least two hosts");
+    }
+    let hosts = cluster.hosts.iter().map(|host| ("hosts", host));
+    let spares = cluster.spares.iter().map(|host| ("spares", host));
+    let everybody_is_local = cluster
+        .hosts
+        .values()
+        .chain(cluster.spares.values())
+        .all(|host| host.at == Place::Local);
+    for (section, (name, host)) in hosts.chain(spares) {
+        let at = [Key(section), Key(name)];
+        if !is_host_name(name) {
+            return wrong(
+                &at,
+                format!(
+                    "`{name}` is no name of a host: letters, digits, `.` and `-`, not first, which \
+                     mpirun and Slurm can read"
+                ),
+            );
+        }
+        if section == "spares" && cluster.hosts.contains_key(name) {
+            return wrong(&at, format!("`{name}` is one of the `hosts` already"));
+        }
+        check_host(section, name, host)?;
+        if host.address.is_none() && !everybody_is_local {
+            return wrong(
+                &at,
+                format!("host `{name}` is sent to by the others and needs an `address`"),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn is_host_name(text: &str) -> bool {
+    text.len() <= 253
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
+}

@@ -1,0 +1,182 @@
+//! What a validation finds, in the form that is printed and stored. Times in nanoseconds, effects as shares:
+//! 0.1 is 10 % slower.
+
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
+use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use crate::spec::Cluster;
+
+/// A validation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Validation {
+    /// How it was done.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// What was found, first of the hosts, then of each set of them with spares in it.
+    pub attempts: Vec<Attempt>,
+    /// The hosts that remain, in the order of their names.
+    pub remaining: Vec<String>,
+    /// Spares that were not needed.
+    pub spares_left: Vec<String>,
+}
+
+impl Validation {
+    /// Whether every host fitted from the beginning, and every measurement was made.
+    pub fn all_fit(&self) -> bool {
+        let fits = |attempt: &Attempt| attempt.left_out.is_empty() && attempt.failures.is_empty();
+        self.attempts.iter().all(fits)
+    }
+}
+
+/// How measurements are made and judged.
+#[derive(Debug, Clone, Serialize)]
+pub struct Setup {
+    /// Over what.
+    pub transport: Transport,
+    /// Size of a message.
+    pub size: Bytes,
+    /// How answers are waited for.
+    pub wait: Wait,
+    /// What is discarded at the beginning of a measurement.
+    pub warmup: Nanos,
+    /// How long a measurement takes.
+    pub duration: Nanos,
+    /// How often each pair is measured.
+    pub repetitions: u32,
+    /// Pairs that are measured at the same time, at most; none where that is all of a round.
+    pub at_once: Option<usize>,
+    /// From which the order follows.
+    pub seed: u64,
+    /// Level of significance of the whole verdict.
+    pub alpha: f64,
+    /// The least slowdown that matters, as a share.
+    pub minimum_effect: f64,
+}
+
+impl Setup {
+    pub(super) fn of(cluster: &Cluster, transport: Transport) -> Self {
+        let at_once = cluster.at_once();
+        Setup {
+            transport,
+            size: cluster.size,
+            wait: cluster.wait,
+            warmup: cluster.warmup,
+            duration: cluster.duration,
+            repetitions: cluster.repetitions,
+            at_once: (at_once != usize::MAX).then_some(at_once),
+            seed: cluster.seed,
+            alpha: cluster.alpha,
+            minimum_effect: cluster.minimum_effect.fraction(),
+        }
+    }
+}
+
+/// What was found of one set of hosts.
+#[derive(Debug, Clone, Serialize)]
+pub struct Attempt {
+    /// The hosts.
+    pub hosts: Vec<String>,
+    /// RTT of a pair whose hosts add nothing; 0 if nothing was measured.
+    pub typical_ns: f64,
+    /// What tests of nodes counted as an observation.
+    pub unit: Unit,
+    /// Whether the repetitions are enough for a pair to be convicted.
+    pub pairs_testable: bool,
+    /// The verdict on each host.
+    pub nodes: Vec<NodeRow>,
+    /// The verdict on each pair that was measured.
+    pub pairs: Vec<PairRow>,
+    /// Hosts that could not be measured.
+    pub lost: Vec<Lost>,
+    /// Measurements that failed, though both hosts were there before and after.
+    pub failures: Vec<Failure>,
+    /// The hosts that do not remain.
+    pub left_out: Vec<LeftOut>,
+    /// The measurements, in the order in which they were made.
+    pub runs: Vec<Run>,
+}
+
+/// The verdict on a host.
+#[derive(Debug, Clone, Serialize)]
+pub struct NodeRow {
+    /// Its name.
+    pub host: String,
+    /// The verdict.
+    #[serde(flatten)]
+    pub verdict: NodeVerdict,
+}
+
+/// The verdict on a pair.
+#[derive(Debug, Clone, Serialize)]
+pub struct PairRow {
+    /// The names of its hosts.
+    pub hosts: [String; 2],
+    /// The verdict.
+    #[serde(flatten)]
+    pub verdict: PairVerdict,
+}
+
+/// A host that could not be measured: not reached, or stalled.
+#[derive(Debug, Clone, Serialize)]
+pub struct Lost {
+    /// Its name.
+    pub host: String,
+    /// What happened.
+    pub reason: String,
+}
+
+/// A measurement that failed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure {
+    /// The host that asked.
+    pub client: String,
+    /// The host that answered.
+    pub server: String,
+    /// The repetition, counted from 0.
+    pub repetition: u32,
+    /// What happened.
+    pub reason: String,
+}
+
+/// A host that does not remain.
+#[derive(Debug, Clone, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub host: String,
+    /// Why.
+    #[serde(flatten)]
+    pub reason: Reason,
+}
+
+/// Why a host does not remain.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "reason", rename_all = "lowercase")]
+pub enum Reason {
+    /// It could not be measured.
+    Lost,
+    /// It is an outlier.
+    Outlier,
+    /// Its pair with another host is an outlier or failed.
+    Pair {
+        /// The other host.
+        with: String,
+    },
+}
+
+/// A measurement.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// The host that asked and measured.
+    pub client: String,
+    /// The host that answered.
+    pub server: String,
+    /// The repetition, counted from 0.
+    pub repetition: u32,
+    /// Messages without an answer.
+    pub lost: u64,
+    /// Round trips.
+    pub rtt_ns: Summary,
+}

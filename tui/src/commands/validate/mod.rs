@@ -1,0 +1,114 @@
+//! `jitterlab validate`: nodes and pairs that do not fit.
+
+mod heat_map;
+mod text;
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::thread;
+
+use jitterlab_experiment::spec::Cluster;
+use jitterlab_experiment::validate::{self, Event, Failure as Failed, Lost, Validation};
+use jitterlab_node_tuning::validation::hostfile;
+use jitterlab_packet::transport::Transport;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `jitterlab validate`.
+#[derive(clap::Args)]
+pub struct Command {
+    /// The hosts file: which hosts have to fit, and which may replace them
+    hosts: PathBuf,
+    /// udp or tcp
+    #[arg(long)]
+    transport: Transport,
+    /// Write the hosts that remain to this file, for `mpirun --hostfile`
+    #[arg(long)]
+    hostfile: Option<PathBuf>,
+    /// Write the hosts that remain to this file, for `srun --nodelist`
+    #[arg(long)]
+    nodelist: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    let cluster = Cluster::load(&command.hosts, command.transport).map_err(Failure::input)?;
+    for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
+        files::check_place("the remaining hosts", path)?;
+    }
+    end_when_stopped()?;
+    let own = std::env::current_exe().map_err(Failure::run)?;
+    let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut watch = |event: Event| show(terminal, &event);
+    let validation =
+        validate::validate(&cluster, command.transport, own, &mut watch).map_err(Failure::run)?;
+    command.write(&cluster, &validation)?;
+    output::print(command.format, &validation, || text::text(&validation))?;
+    match validation.all_fit() {
+        true => Ok(Exit::Done),
+        false => Ok(Exit::Finding),
+    }
+}
+
+impl Command {
+    fn write(&self, cluster: &Cluster, validation: &Validation) -> Result<(), Failure> {
+        let names = || validation.remaining.iter().map(String::as_str);
+        if let Some(path) = &self.hostfile {
+            files::write(path, hostfile::mpirun(names(), cluster.slots).as_bytes())?;
+        }
+        if let Some(path) = &self.nodelist {
+            files::write(path, hostfile::slurm(names()).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// What was started ends with this process.
+fn end_when_stopped() -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::run)?;
+    thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            let _ = writeln!(std::io::stderr(), "\nstopped; nothing was written");
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
+}
+
+/// Progress, on stderr; a terminal that has gone stops nothing.
+fn show(terminal: bool, event: &Event) {
+    let mut stderr = std::io::stderr();
+    let clear = if terminal { "\r\x1b[K" } else { "" };
+    let _ = match event {
+        Event::Begins {
+            hosts,
+            measurements,
+        } => writeln!(
+            stderr,
+            "{clear}{} hosts, {measurements} measurements",
+            hosts.len()
+        ),
+        Event::Lost(Lost { host, reason }) => {
+            writeln!(stderr, "{clear}host {host} is left out: {reason}")
+        }
+        Event::Failed(Failed {
+            client,
+            server,
+            reason,
+            ..
+        }) => writeln!(stderr, "{clear}{client} - {server}: {reason}"),
+        Event::Measured { done, of } if terminal => write!(stderr, "{clear}{done} of {of}"),
+        Event::Measured { .. } => Ok(()),
+    };
+    if let (true, Event::Measured { done, of }) = (terminal, event)
+        && done == of
+    {
+        let _ = write!(stderr, "{clear}");
+    }
+}

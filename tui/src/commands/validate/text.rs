@@ -1,0 +1,194 @@
+//! A validation for people.
+
+use std::io::IsTerminal;
+
+use jitterlab_experiment::validate::{Attempt, NodeRow, PairRow, Reason, Validation};
+use jitterlab_node_tuning::validation::judge::{Slowdown, Unit};
+use jitterlab_stats::bootstrap::Interval;
+
+use super::heat_map::heat_map;
+
+/// Besides the outliers, the slowest are listed up to this many.
+const LISTED: usize = 10;
+
+/// All of it.
+pub fn text(validation: &Validation) -> String {
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let setup = &validation.setup;
+    let mut out = String::new();
+    for (number, attempt) in (1..).zip(&validation.attempts) {
+        if validation.attempts.len() > 1 {
+            out.push_str(&format!("— measurement {number} —\n"));
+        }
+        out.push_str(&format!(
+            "{} hosts over {}, {} B: RTT of a typical pair {}; each pair measured {} times for {}\n\n\
+             slower than typical, in percent, RTT:\n{}\n",
+            attempt.hosts.len(),
+            setup.transport,
+            setup.size.0,
+            micros(attempt.typical_ns),
+            setup.repetitions,
+            setup.duration,
+            heat_map(attempt, setup.minimum_effect, colour),
+        ));
+        out.push_str(&nodes(attempt));
+        out.push_str(&pairs(attempt));
+        out.push_str(&limits(validation, attempt));
+        out.push_str(&findings(attempt));
+    }
+    let remaining = &validation.remaining;
+    out.push_str(&format!(
+        "{} hosts remain: {}\n",
+        remaining.len(),
+        remaining.join(" ")
+    ));
+    if !validation.spares_left.is_empty() {
+        out.push_str(&format!(
+            "spares left: {}\n",
+            validation.spares_left.join(" ")
+        ));
+    }
+    out
+}
+
+fn nodes(attempt: &Attempt) -> String {
+    let mut rows: Vec<&NodeRow> = attempt
+        .nodes
+        .iter()
+        .filter(|row| row.verdict.pairs > 0)
+        .collect();
+    rows.sort_by(|a, b| b.verdict.adds.total_cmp(&a.verdict.adds));
+    let rows = listed(rows, |row| row.verdict.outlier).map(|row| {
+        line(
+            &row.host,
+            row.verdict.adds,
+            &format!("{:>5}", row.verdict.pairs),
+            row.verdict.slowdown.as_ref(),
+            row.verdict.outlier,
+        )
+    });
+    table(
+        "node                   it adds  pairs  its pairs against the others'    corrected",
+        rows,
+    )
+}
+
+fn pairs(attempt: &Attempt) -> String {
+    let mut rows: Vec<&PairRow> = attempt.pairs.iter().collect();
+    rows.sort_by(|a, b| b.verdict.beyond.total_cmp(&a.verdict.beyond));
+    let rows = listed(rows, |row| row.verdict.outlier).map(|row| {
+        line(
+            &row.hosts.join(" - "),
+            row.verdict.beyond,
+            &format!("{:>5}  {:>12}", row.verdict.n, micros(row.verdict.rtt_ns)),
+            row.verdict.slowdown.as_ref(),
+            row.verdict.outlier,
+        )
+    });
+    table(
+        "pair beyond its nodes           n           RTT  against its neighbours           corrected",
+        rows,
+    )
+}
+
+/// The first of a ranked list, and every outlier.
+fn listed<T>(rows: Vec<&T>, is_outlier: impl Fn(&T) -> bool) -> impl Iterator<Item = &T> {
+    let rows = rows.into_iter().enumerate();
+    rows.filter(move |(place, row)| *place < LISTED || is_outlier(row))
+        .map(|(_, row)| row)
+}
+
+fn table(head: &str, rows: impl Iterator<Item = String>) -> String {
+    let rows: String = rows.collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!("{head}\n{rows}\n"),
+    }
+}
+
+fn line(name: &str, adds: f64, n: &str, slowdown: Option<&Slowdown>, outlier: bool) -> String {
+    let test = slowdown.map_or(String::new(), |slowdown| {
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = slowdown.effect;
+        let effect = format!(
+            "{} ({} to {})",
+            percent(estimate),
+            percent(low),
+            percent(high)
+        );
+        format!("  {effect:<32} {}", p_value(slowdown.p_corrected))
+    });
+    let mark = if outlier { "  OUTLIER" } else { "" };
+    format!("  {name:<20} {:>8}  {n}{test}{mark}\n", percent(adds))
+}
+
+/// What could not be told.
+fn limits(validation: &Validation, attempt: &Attempt) -> String {
+    let hosts = attempt.hosts.len();
+    let mut out = String::new();
+    match attempt.unit {
+        Unit::Pair => {}
+        Unit::Repetition => out.push_str(&format!(
+            "{hosts} hosts have too few pairs for a test: repetitions were counted instead, so a node with \
+             long paths may pass for a slow one\n"
+        )),
+        Unit::None => out.push_str(&format!(
+            "no node of {hosts} hosts can be told from its pairs with {} repetitions\n",
+            validation.setup.repetitions
+        )),
+    }
+    if !attempt.pairs_testable {
+        out.push_str(&format!(
+            "no pair of {hosts} hosts can be an outlier with {} repetitions: there are too few for a test\n",
+            validation.setup.repetitions
+        ));
+    }
+    out
+}
+
+fn findings(attempt: &Attempt) -> String {
+    let mut out = String::new();
+    for lost in &attempt.lost {
+        out.push_str(&format!(
+            "host {} could not be measured: {}\n",
+            lost.host, lost.reason
+        ));
+    }
+    for failure in &attempt.failures {
+        out.push_str(&format!(
+            "{} - {} failed in repetition {}: {}\n",
+            failure.client,
+            failure.server,
+            failure.repetition + 1,
+            failure.reason
+        ));
+    }
+    for left_out in &attempt.left_out {
+        let why = match &left_out.reason {
+            Reason::Lost => "it could not be measured".into(),
+            Reason::Outlier => "it is an outlier".into(),
+            Reason::Pair { with } => format!("its pair with {with} is an outlier or failed"),
+        };
+        out.push_str(&format!("{} is left out: {why}\n", left_out.host));
+    }
+    out
+}
+
+fn percent(share: f64) -> String {
+    // Adding 0 takes the sign off a zero.
+    format!("{:+.1} %", (1000.0 * share).round() / 10.0 + 0.0)
+}
+
+fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.001 => format!("p = {p:.1e}"),
+        p => format!("p = {p:.3}"),
+    }
+}
+
+fn micros(ns: f64) -> String {
+    format!("{:.3} us", ns / 1e3)
+}
