@@ -173,4 +173,91 @@ mod tests {
         assert_eq!((found.cpu, found.rest), (3, "1000000   190"));
         assert!(event("CPU:1 [LOST 17 EVENTS]").is_none());
     }
+
+    /// What Linux 6.1.0-52-rt of Debian wrote in a guest with three CPUs, without hardware support.
+    fn recorded<T: Tracer>(text: &str, cpus: &str) -> Vec<T> {
+        read(text, &cpus.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn samples_of_osnoise_are_summed() {
+        let text = include_str!("recorded/osnoise.txt");
+        let found: Vec<Osnoise> = recorded(text, "1-2,7");
+        assert_eq!(found.iter().map(|it| it.cpu).collect::<Vec<_>>(), [1, 2]);
+        let expected = Osnoise {
+            cpu: 2,
+            samples: 4,
+            runtime_us: 1_005_664 + 1_000_000 + 1_000_300 + 1_094_565,
+            noise_us: 591_877 + 774_323 + 740_404 + 828_753,
+            longest_us: 96_392,
+            hardware: 445 + 488 + 47 + 126,
+            nmis: 0,
+            irqs: 156 + 115 + 126 + 118,
+            softirqs: 0,
+            threads: 55 + 12 + 8 + 14,
+        };
+        assert_eq!(found[1], expected);
+    }
+
+    #[test]
+    fn latencies_of_timerlat_are_summarised_by_context() {
+        let text = include_str!("recorded/timerlat.txt");
+        let found: Vec<Timerlat> = recorded(text, "0");
+        let (irq, thread) = (found[0].irq_ns.unwrap(), found[0].thread_ns.unwrap());
+        assert_eq!((irq.n, irq.median, irq.max), (3, 106_607.0, 108_989.0));
+        assert_eq!((thread.n, thread.min, thread.max), (3, 58_753.0, 355_288.0));
+    }
+
+    #[test]
+    fn windows_of_hwlat_are_counted() {
+        let found: Vec<Hwlat> = recorded(include_str!("recorded/hwlat.txt"), "0-2");
+        let expected = Hwlat {
+            cpu: 1,
+            windows: 2,
+            latencies: 380 + 239,
+            longest_us: 72_072,
+        };
+        assert_eq!((found.len(), &found[1]), (3, &expected));
+        // Linux 5.8 and before.
+        let old =
+            "hwlat-1 [001] d... 678.473449: #1 inner/outer(us): 11/12 ts:1581527483.343962803\n";
+        let found: Vec<Hwlat> = recorded(old, "1");
+        assert_eq!((found[0].latencies, found[0].longest_us), (1, 12));
+    }
+
+    #[test]
+    fn lines_of_another_kind_are_said_to_be() {
+        let cpus: CpuSet = "1".parse().unwrap();
+        let text = "sh-1 [001] d.... 6.5: something else\n";
+        for refused in [
+            read::<Osnoise>(text, &cpus).unwrap_err(),
+            read::<Timerlat>(text, &cpus).unwrap_err(),
+            read::<Hwlat>(text, &cpus).unwrap_err(),
+        ] {
+            assert!(refused.contains("on CPU 1 are not understood"), "{refused}");
+        }
+        assert_eq!(
+            read::<Osnoise>("# tracer: osnoise\n", &cpus),
+            Ok(Vec::new())
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_makes_the_parsers_panic(text in "[ -~\n]{0,300}") {
+            let cpus: CpuSet = "0-9".parse().unwrap();
+            let _ = read::<Osnoise>(&text, &cpus);
+            let _ = read::<Timerlat>(&text, &cpus);
+            let _ = read::<Hwlat>(&text, &cpus);
+        }
+
+        #[test]
+        fn nothing_after_the_time_makes_them_panic(text in "[ -~]{0,80}") {
+            let cpus: CpuSet = "3".parse().unwrap();
+            let line = format!("a-1 [003] d.h. 1.5: {text}");
+            let _ = read::<Osnoise>(&line, &cpus);
+            let _ = read::<Timerlat>(&line, &cpus);
+            let _ = read::<Hwlat>(&line, &cpus);
+        }
+    }
 }
