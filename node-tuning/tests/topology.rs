@@ -172,6 +172,20 @@ fn nothing_but_the_list_of_cpus_is_needed() {
 }
 
 #[test]
+fn an_empty_file_says_nothing() {
+    let node = changed(
+        "two-socket",
+        "sys/class/net/eno1/speed:\nsys/devices/system/node/node1/distance:",
+    );
+    let node = node.unwrap();
+    assert_eq!(device(&node, "eno1").speed_mbps, None);
+    // Without distances, the package is the nearest that has the device's NUMA node.
+    let far_and_near = &device(&node, "mlx5_0").distances;
+    assert!(far_and_near.iter().all(|to| to.distance.is_none()));
+    assert!(!far_and_near[0].local && far_and_near[1].local);
+}
+
+#[test]
 fn nonsense_is_named_with_its_path() {
     for (path, text, expected) in [
         ("sys/devices/system/cpu/online", "0-", "a list of CPUs"),

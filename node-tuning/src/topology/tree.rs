@@ -27,13 +27,14 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// What a file holds, without the white space around; nothing if the kernel does not say.
+    /// What a file holds, without the white space around; nothing if the kernel does not say. An empty
+    /// file is what a copy has of one that could not be read.
     pub(super) fn text(&self, path: &str) -> Result<Option<String>, Error> {
         let Some(file) = self.located(path)? else {
             return Ok(None);
         };
         match fs::read_to_string(&file) {
-            Ok(text) => Ok(Some(text.trim().into())),
+            Ok(text) => Ok(Some(text.trim().into()).filter(|text: &String| !text.is_empty())),
             Err(error) if says_nothing(&error) => Ok(None),
             Err(source) => Err(unreadable(file, source)),
         }
