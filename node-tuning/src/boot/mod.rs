@@ -32,6 +32,17 @@ impl Boot {
         self.running.last(&wanted.key) == Some(wanted)
     }
 
+    /// Whether the next kernel will be started with `wanted` if nothing is written: we have written it
+    /// already, or somebody else has it in the running one and we have nothing to say against it.
+    pub fn is_settled(&self, wanted: &Parameter) -> bool {
+        let ours = self
+            .file
+            .as_ref()
+            .ok()
+            .and_then(|file| file.parameters.last(&wanted.key));
+        ours.map_or_else(|| self.runs_with(wanted), |ours| ours == wanted)
+    }
+
     /// Whether the next kernel will be started with `wanted`, by us.
     pub fn will_run_with(&self, wanted: &Parameter) -> bool {
         self.file

@@ -1,0 +1,316 @@
+//! Plan, apply, verify and revert: the same for every setting.
+
+mod apply;
+mod revert;
+mod survey;
+
+use serde::Serialize;
+
+use crate::journal::{self, Applied, Journal};
+use crate::plan::{Plan, Refusal, Request};
+use crate::privilege::Raised;
+use crate::profile::Profile;
+use crate::settings::{self, Node, Obstacle, Reach, Setting, Want};
+use crate::system::{Place, System, Value};
+use crate::topology::{self, Topology};
+
+pub use apply::apply;
+pub use revert::revert;
+use survey::survey;
+
+/// What can go wrong with tuning as a whole. What goes wrong with a setting is a [`Finding`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The node cannot be looked at.
+    #[error(transparent)]
+    Topology(#[from] topology::Error),
+    /// The node has no such division of its CPUs.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    /// There is no such setting.
+    #[error("there is no setting {name}{}; there are {}", suggestion(.name), names())]
+    UnknownSetting {
+        /// The name given.
+        name: String,
+    },
+    /// There is nothing to be verified.
+    #[error("nothing has been applied on this node; `jitterlab tune plan` says what would be")]
+    NothingApplied,
+}
+
+/// What is asked of a node.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// The set of settings.
+    pub profile: Profile,
+    /// The settings, where not all of the set are asked for.
+    pub only: Vec<String>,
+    /// The division of the CPUs. Where nothing is said, that of the last `apply`, if there was one.
+    pub request: Request,
+}
+
+/// How a setting stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// As it is wanted.
+    Held,
+    /// It is changed only when it is named.
+    Reported,
+    /// This kernel, hardware or container does not offer it.
+    Unsupported,
+    /// As it is wanted after the next boot.
+    Reboot,
+    /// Not as it is wanted.
+    Change,
+    /// It was as it is wanted, or was to be, and is not.
+    Drifted,
+}
+
+/// What there is to say of a setting.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// The setting.
+    pub name: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// Why it matters.
+    pub why: &'static str,
+    /// Where it is not as it is wanted.
+    pub differences: Vec<Difference>,
+    /// What else there is to say: why it cannot be had, what was refused.
+    pub notes: Vec<String>,
+}
+
+/// A place whose value is not the one that is wanted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Difference {
+    /// The place, or `kernel parameter`.
+    pub place: String,
+    /// What stands there.
+    pub current: Value,
+    /// What is wanted.
+    pub wanted: Value,
+}
+
+/// A node as its settings see it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Survey {
+    /// The division of the CPUs.
+    pub plan: Plan,
+    /// The settings, in the order in which they are applied.
+    pub settings: Vec<Finding>,
+}
+
+/// What an `apply` did.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// The node afterwards.
+    #[serde(flatten)]
+    pub survey: Survey,
+    /// How many values were changed, or would be.
+    pub writes: usize,
+    /// Whether a write was refused.
+    pub refused: bool,
+}
+
+/// What a `revert` did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Reverted {
+    /// Values that were put back.
+    pub restored: usize,
+    /// Values that are gone without it: the boot, or the thread, that they were of is over.
+    pub gone: usize,
+    /// Values that somebody else has changed since, and that were left alone.
+    pub left: Vec<Left>,
+    /// Values that could not be put back.
+    pub failed: Vec<Left>,
+    /// Whether the running kernel was started with parameters that are taken back.
+    pub reboot: bool,
+}
+
+/// A value that was not put back.
+#[derive(Debug, Clone, Serialize)]
+pub struct Left {
+    /// The setting that it was changed for.
+    pub setting: String,
+    /// Where.
+    pub place: String,
+    /// What stood there before.
+    pub old: Value,
+    /// What stands there now.
+    pub found: Value,
+    /// What it was, if not just somebody else's change.
+    pub reason: Option<String>,
+}
+
+/// Whether writes are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are.
+    Write,
+    /// They are only shown.
+    Dry,
+}
+
+/// What would be changed, setting by setting. Changes nothing.
+///
+/// # Errors
+/// [`Error`]; so with the others below.
+pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
+    let journal = Journal::read(system)?;
+    let topology = Topology::read(system.root())?;
+    let plan = choose(&topology, asked, journal.applied.as_ref())?;
+    let chosen = select(asked)?;
+    Ok(survey(system, &topology, plan, &chosen, State::Change))
+}
+
+/// How what was applied stands now. Changes nothing.
+pub fn verify(system: &System) -> Result<Survey, Error> {
+    let applied = Journal::read(system)?
+        .applied
+        .ok_or(Error::NothingApplied)?;
+    let topology = Topology::read(system.root())?;
+    let chosen: Vec<Choice> = settings::ALL
+        .iter()
+        .filter_map(|&setting| {
+            let profile = *applied.settings.get(setting.name)?;
+            Some(Choice {
+                setting,
+                profile,
+                named: true,
+            })
+        })
+        .collect();
+    Ok(survey(
+        system,
+        &topology,
+        applied.plan,
+        &chosen,
+        State::Drifted,
+    ))
+}
+
+/// The name under which kernel parameters are kept in the journal: they share one file.
+const KERNEL_PARAMETERS: &str = "kernel-parameters";
+const PARAMETER: &str = "kernel parameter";
+
+/// A setting, and the set that it was chosen from.
+struct Choice {
+    setting: &'static Setting,
+    profile: Profile,
+    /// Whether it was named by somebody.
+    named: bool,
+}
+
+impl Choice {
+    /// Whether it is to be changed, and not only reported.
+    fn is_changed(&self) -> bool {
+        self.named || !matches!(self.setting.reach, Reach::Asked { .. })
+    }
+
+    /// What the setting wants, as far as the set goes.
+    fn wants(&self, node: &Node) -> Result<Vec<Want>, Obstacle> {
+        let mut wants = (self.setting.wants)(node)?;
+        if self.profile == Profile::Reversible {
+            wants.retain(|want| matches!(want, Want::At(place, _) if !place.survives_reboot()));
+        }
+        Ok(wants)
+    }
+}
+
+/// The settings that are asked for.
+fn select(asked: &Asked) -> Result<Vec<Choice>, Error> {
+    let known = |name: &String| settings::ALL.iter().any(|setting| setting.name == name);
+    if let Some(name) = asked.only.iter().find(|name| !known(name)) {
+        return Err(Error::UnknownSetting { name: name.clone() });
+    }
+    let choices = settings::ALL.iter().filter_map(|&setting| {
+        let named = asked.only.iter().any(|name| name == setting.name);
+        let chosen = if asked.only.is_empty() {
+            setting.is_in(asked.profile)
+        } else {
+            named
+        };
+        chosen.then_some(Choice {
+            setting,
+            profile: asked.profile,
+            named,
+        })
+    });
+    Ok(choices.collect())
+}
+
+fn choose(topology: &Topology, asked: &Asked, before: Option<&Applied>) -> Result<Plan, Error> {
+    match before {
+        Some(before) if asked.request == Request::default() => Ok(before.plan.clone()),
+        _ => Ok(Plan::make(topology, &asked.request)?),
+    }
+}
+
+fn this_boot(system: &System) -> String {
+    system
+        .text("/proc/sys/kernel/random/boot_id")
+        .unwrap_or_default()
+}
+
+/// Writes a value and sees whether it stands.
+fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
+    let raised = system.is_live().then(|| Raised::for_place(place));
+    if let Err(error) = system.write(place, value) {
+        let missing = raised
+            .iter()
+            .flat_map(Raised::missing)
+            .map(|capability| capability.to_string());
+        let missing = missing.collect::<Vec<_>>().join(", ");
+        let hint = if missing.is_empty() {
+            String::new()
+        } else {
+            format!(" (missing: {missing})")
+        };
+        return Err(chain(&error) + &hint);
+    }
+    match system.read(place) {
+        Ok(found) if found == *value => Ok(()),
+        // A thread that has ended.
+        Ok(None) if matches!(place, Place::Affinity { .. }) => Ok(()),
+        Ok(found) => Err(format!(
+            "{place} took the value, and says `{}`",
+            found.unwrap_or_else(|| "nothing".into())
+        )),
+        Err(error) => Err(chain(&error)),
+    }
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+fn names() -> String {
+    settings::ALL
+        .iter()
+        .map(|setting| setting.name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn suggestion(name: &str) -> String {
+    let close = settings::ALL
+        .iter()
+        .map(|setting| (strsim::jaro_winkler(name, setting.name), setting.name))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match close {
+        Some((likeness, close)) if likeness > 0.8 => format!(" (do you mean {close}?)"),
+        _ => String::new(),
+    }
+}
