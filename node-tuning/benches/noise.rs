@@ -1,7 +1,7 @@
 //! The probe against oslat of rt-tests, in interleaved rounds on one CPU, and against a disturbance that
 //! writes down its own truth.
 //!
-//!     cargo bench -p jitterlab-node-tuning --bench noise [-- CPU]
+//!     cargo bench -p jitterlab-node-tuning --bench noise [-- oslat|disturbance] [CPU]
 //!
 //! oslat runs at ordinary priority, as the probe does.
 
@@ -34,15 +34,21 @@ struct Round {
 }
 
 fn main() {
-    let given = std::env::args().skip(1).find_map(|word| word.parse().ok());
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let named = |part: &str| words.iter().any(|word| word == part);
+    let given = words.iter().find_map(|word| word.parse().ok());
     let cpu = given.or_else(|| available(Path::new("/")).ok()?.last());
     let cpu: Cpu = cpu.expect("no CPU to measure");
     println!(
-        "CPU {cpu}; the loop takes {:.1} ns an iteration\n",
+        "CPU {cpu}; the loop takes {:.1} ns an iteration",
         iteration_ns()
     );
-    beside_oslat(cpu);
-    disturbed(cpu);
+    if !named("disturbance") {
+        beside_oslat(cpu);
+    }
+    if !named("oslat") {
+        disturbed(cpu);
+    }
 }
 
 fn probe(cpu: Cpu, threshold_ns: u64) -> Probe {
@@ -67,7 +73,7 @@ fn beside_oslat(cpu: Cpu) {
             }
         }
     }
-    println!("{ROUNDS} rounds of {SECONDS} s each, medians [least, greatest]");
+    println!("\n{ROUNDS} rounds of {SECONDS} s each, medians [least, greatest]");
     println!("{:26} {:>34} {:>34}", "", "jitterlab", "oslat");
     let row = |name: &str, pick: fn(&Round) -> f64| {
         println!(
@@ -199,7 +205,7 @@ fn disturbed(cpu: Cpu) {
         let held = middle(turns.iter().map(|turn| us(turn.end - turn.begin)));
         let gap = middle(found.iter().map(|&place| us(gaps[place].length)));
         println!(
-            "{name}: {} turns, found in {} gaps ({:+.1} %); median: held the CPU {held:.2} us, its gap {gap:.2} us",
+            "{name}: {} turns, found in {} gaps ({:+.1} %); medians: held the CPU {held:.2} us, gap {gap:.2} us",
             turns.len(),
             found.len(),
             (found.len() as f64 / turns.len() as f64 - 1.0) * 100.0,

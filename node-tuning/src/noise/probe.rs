@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, ScopedJoinHandle};
+use std::time::Duration;
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::Nanos;
@@ -56,7 +57,10 @@ pub struct ThreadCounts {
 }
 
 /// From telling the threads when to begin to the beginning: each of them has to be woken first.
-const RUN_UP: Nanos = Nanos(5_000_000);
+const RUN_UP: Nanos = Nanos(10_000_000);
+/// So long before the beginning they wake up again. Until then they leave their CPUs to the thread that has the
+/// others still to tell.
+const AWAKE: Nanos = Nanos(1_000_000);
 
 impl Probe {
     /// Runs it. `prepared` is called when each thread is on its CPU and has its memory, before they
@@ -107,6 +111,8 @@ impl Probe {
         let _ = ready.send(pinned);
         let begin = told.recv().ok()?;
         record.begin_at(begin);
+        let left = clock.ticks_to_ns(begin.saturating_sub(clock.now()));
+        std::thread::sleep(Duration::from_nanos(left.saturating_sub(AWAKE.0)));
         let before = thread_counts();
         clock.wait_until(begin);
         let (iterations, end) = spin_on_clock(
