@@ -263,6 +263,14 @@ fn the_default_device_is_the_likeliest() {
         device.kind = DeviceKind::Network;
     };
     assert_eq!(default(bonds).as_deref(), Some("eno2"));
+    // Of two that are alike, the one with fewer bridges.
+    let alike = |device: &mut Device| {
+        device.up = ["eno1", "eno2"].contains(&device.name.as_str());
+        device
+            .bridges
+            .truncate(if device.name == "eno2" { 1 } else { 2 });
+    };
+    assert_eq!(default(alike).as_deref(), Some("eno2"));
 }
 
 #[test]

@@ -87,6 +87,20 @@ fn what_is_built_on_hardware_is_where_the_hardware_is() {
 }
 
 #[test]
+fn an_rdma_device_is_as_up_as_its_best_port() {
+    let ports = "sys/class/infiniband/mlx5_0/ports/1/state: 1: DOWN\n\
+                 sys/class/infiniband/mlx5_0/ports/2/state: 4: ACTIVE\n\
+                 sys/class/infiniband/mlx5_0/ports/2/rate: 2.5 Gb/sec (1X SDR)\n\
+                 sys/class/infiniband/mlx5_0/ports/2/link_layer: Ethernet\n\
+                 sys/class/infiniband/mlx5_0/ports/2/gid_attrs/ndevs/0: eno1";
+    let node = changed("two-socket", ports).unwrap();
+    let adapter = device(&node, "mlx5_0");
+    assert_eq!((adapter.up, adapter.speed_mbps), (true, Some(2_500)));
+    assert_eq!(adapter.link_layer.as_deref(), Some("Ethernet"));
+    assert_eq!(adapter.network, ["eno1", "ib0"]);
+}
+
+#[test]
 fn a_link_that_goes_round_ends() {
     let node = changed(
         "virtio",
@@ -264,15 +278,12 @@ fn nonsense_is_named_with_its_path() {
 #[test]
 fn a_link_out_of_the_copy_leads_nowhere() {
     let tree = common::tree("two-socket");
-    let other = common::tree("virtio");
-    let link = tree.path().join("sys/class/net/eth0");
-    symlink(other.path().join("sys/class/net/eth0"), link).unwrap();
-    assert!(
-        Topology::read(tree.path())
-            .unwrap()
-            .device("eth0")
-            .is_none()
-    );
+    let other = common::tree("tuned");
+    let isolated = "sys/devices/system/cpu/isolated";
+    fs::remove_file(tree.path().join(isolated)).unwrap();
+    symlink(other.path().join(isolated), tree.path().join(isolated)).unwrap();
+    let read = Topology::read(tree.path()).unwrap();
+    assert!(read.isolation.isolated.is_empty());
 }
 
 #[test]
