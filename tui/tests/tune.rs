@@ -509,3 +509,38 @@ fn a_journal_cut_off_at_any_byte_still_serves() {
         assert_eq!(picture(root.path()), before, "{length}");
     }
 }
+
+#[test]
+fn a_check_of_a_copied_tree_is_of_its_settings() {
+    let root = node();
+    let check = |arguments: &str| {
+        let lab = Lab::new();
+        lab.command("check")
+            .args(arguments.split_whitespace())
+            .arg("--root")
+            .arg(root.path())
+            .output()
+            .unwrap()
+    };
+    let before = picture(root.path());
+    let output = check("");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("Nothing has been applied on this node")
+            && said.ends_with("not fit: see above\n"),
+        "{said}"
+    );
+    assert_eq!(picture(root.path()), before);
+
+    tune(root.path(), "apply --profile reversible");
+    let output = check("--format json");
+    assert_eq!(output.status.code(), Some(0));
+    let verdict: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&verdict["fit"], &verdict["tuned"], &verdict["noise"]),
+        (&true.into(), &true.into(), &Value::Null)
+    );
+    fs::write(root.path().join("proc/sys/kernel/timer_migration"), "1\n").unwrap();
+    assert_eq!(check("").status.code(), Some(1));
+}

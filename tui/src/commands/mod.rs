@@ -2,6 +2,7 @@
 
 mod agent;
 mod analyze;
+mod check;
 mod dist;
 mod inject;
 mod load;
@@ -63,6 +64,8 @@ commands! {
     /// Bring a node to the measuring state, prove it, and put it back
     #[command(subcommand)]
     Tune => tune,
+    /// Say whether microseconds can be measured on this node: its settings and its noise
+    Check => check,
     /// Compare samples with the right tests
     #[command(subcommand)]
     Stats => stats,

@@ -1,6 +1,6 @@
 //! `jitterlab tune`: bring a node to the measuring state, and put it back.
 
-mod text;
+pub mod text;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,131 @@
+//! `jitterlab check`: whether microseconds can be measured on this node.
+
+use std::fmt::Write;
+
+use jitterlab_injector::units::Nanos;
+use jitterlab_node_tuning::noise::limits::{self, Limits};
+use jitterlab_node_tuning::noise::report::NoiseReport;
+use jitterlab_node_tuning::noise::{self, Noise};
+use jitterlab_node_tuning::settings;
+use jitterlab_node_tuning::system::System;
+use jitterlab_node_tuning::tune::{self, Asked, Error, Survey};
+use serde::Serialize;
+
+use crate::commands::tune::{Target, failure, holds, text};
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `jitterlab check`.
+#[derive(clap::Args)]
+pub struct Command {
+    /// For how long the measuring CPUs are watched
+    #[arg(long, default_value = "5s")]
+    duration: Nanos,
+    #[command(flatten)]
+    target: Target,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What `jitterlab check` prints.
+#[derive(Serialize)]
+struct Verdict {
+    /// Whether there is nothing to object to.
+    fit: bool,
+    /// Whether something was applied on this node; otherwise the settings are what `tune apply` would
+    /// want.
+    tuned: bool,
+    #[serde(flatten)]
+    survey: Survey,
+    /// Of the measuring CPUs; a copied tree has none.
+    noise: Option<Noises>,
+}
+
+#[derive(Serialize)]
+struct Noises {
+    limits: Limits,
+    findings: Vec<limits::Finding>,
+    report: NoiseReport,
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    let system = command.target.system()?;
+    let (survey, tuned) = match tune::verify(&system) {
+        Ok(survey) => (survey, true),
+        Err(Error::NothingApplied) => (
+            tune::plan(&system, &Asked::default()).map_err(failure)?,
+            false,
+        ),
+        Err(error) => return Err(failure(error)),
+    };
+    let noise = match system.is_live() {
+        true => Some(listen(&system, &survey, command.duration)?),
+        false => None,
+    };
+    let quiet = noise.as_ref().is_none_or(|noise| noise.findings.is_empty());
+    let verdict = Verdict {
+        fit: holds(&survey) && quiet,
+        tuned,
+        survey,
+        noise,
+    };
+    output::print(command.format, &verdict, || verdict.text())?;
+    Ok(if verdict.fit {
+        Exit::Done
+    } else {
+        Exit::Finding
+    })
+}
+
+fn listen(system: &System, survey: &Survey, duration: Nanos) -> Result<Noises, Failure> {
+    let cpus = survey.plan.measuring.clone();
+    settings::join_partition(system, &cpus).map_err(Failure::run)?;
+    let noise = Noise {
+        cpus: Some(cpus),
+        duration,
+        threshold: None,
+        root: system.root().into(),
+    };
+    let report = noise.run().map_err(|error| match error {
+        noise::Error::Duration => Failure::input(error),
+        error => Failure::run(error),
+    })?;
+    let limits = Limits::default();
+    Ok(Noises {
+        limits,
+        findings: limits::judge(&report, &limits),
+        report,
+    })
+}
+
+impl Verdict {
+    fn text(&self) -> String {
+        let mut out = text::survey(&self.survey);
+        if !self.tuned {
+            out.push_str("Nothing has been applied on this node: `jitterlab tune apply` does what is said above.\n");
+        }
+        if let Some(noise) = &self.noise {
+            out.push('\n');
+            for core in &noise.report.cores {
+                let _ = writeln!(
+                    out,
+                    "noise on CPU {}: {:.1} gaps/s above {}, {:.4} % of the time lost, longest {:.1} us",
+                    core.cpu,
+                    core.gaps_per_s,
+                    Nanos(noise.report.threshold_ns),
+                    core.lost_share * 100.0,
+                    core.longest_ns as f64 / 1e3
+                );
+            }
+            for finding in &noise.findings {
+                let _ = writeln!(out, "too much: {}", finding.message);
+            }
+        }
+        out.push_str(match self.fit {
+            true => "\nfit: microseconds can be measured on this node\n",
+            false => "\nnot fit: see above\n",
+        });
+        out
+    }
+}
