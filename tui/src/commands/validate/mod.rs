@@ -40,7 +40,7 @@ pub struct Command {
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let cluster = Cluster::load(&command.hosts, command.transport).map_err(Failure::input)?;
     for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
-        files::check_place("the remaining hosts", path)?;
+        files::check_place("the remaining hosts ", path)?;
     }
     end_when_stopped()?;
     let own = std::env::current_exe().map_err(Failure::run)?;

@@ -1,0 +1,171 @@
+//! What `jitterlab validate` finds in eight network namespaces of this machine, and how often it finds what
+//! is not there: `cargo bench -p jitterlab --bench validate [-- udp|tcp [TRIES]]`, as root.
+//!
+//! Every try is undisturbed first. In each of the first fifth of them a node, and then a pair, is slowed
+//! by a tenth of the typical RTT that was just measured; which one follows from the number of the try.
+
+#[path = "../tests/cluster/mod.rs"]
+mod cluster;
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::time::Instant;
+
+use cluster::{Cluster, Slow, is_root, slow_nodes, slow_pairs};
+use jitterlab_node_tuning::validation::tournament;
+use serde_json::Value;
+
+const HOSTS: usize = 8;
+/// Everything else is as a hosts file has it that says nothing.
+const KEYS: &str = "warmup: 5ms\nduration: 20ms\n";
+
+fn main() {
+    schedule();
+    if !is_root() {
+        return;
+    }
+    // `cargo bench` adds an option of its own.
+    let mut words = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'));
+    let transport = words.next().unwrap_or("udp".into());
+    let tries: usize = words
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(100);
+    let cluster = Cluster::new(HOSTS);
+    let mut counts = [Count::default(), Count::default(), Count::default()];
+    for number in 0..tries {
+        let typical = try_once(
+            &cluster,
+            &transport,
+            number,
+            Slow::Nothing,
+            "0us",
+            &mut counts[0],
+        );
+        if number < tries.div_ceil(5) {
+            let tenth = format!("{:.0}ns", typical / 10.0);
+            let node = 1 + number % HOSTS;
+            let other = 1 + (number + 1 + number / HOSTS) % HOSTS;
+            for (slow, count) in [Slow::Node(node), Slow::Pair(node, other)]
+                .into_iter()
+                .zip(1..)
+            {
+                try_once(
+                    &cluster,
+                    &transport,
+                    number,
+                    slow,
+                    &tenth,
+                    &mut counts[count],
+                );
+            }
+        }
+    }
+    let [nothing, node, pair] = counts;
+    println!("over {transport}, {HOSTS} namespaces:");
+    println!(
+        "  nothing slowed: {} of {} with a false alarm",
+        nothing.tries - nothing.right,
+        nothing.tries
+    );
+    for (what, count) in [("node", node), ("pair", pair)] {
+        println!(
+            "  slowed {what}: found, and nothing else, in {} of {}; slower by {}",
+            count.right,
+            count.tries,
+            count.effects()
+        );
+    }
+}
+
+#[derive(Default)]
+struct Count {
+    tries: usize,
+    right: usize,
+    effects: Vec<f64>,
+}
+
+impl Count {
+    /// Median, least and greatest.
+    fn effects(&self) -> String {
+        let mut effects = self.effects.clone();
+        effects.sort_by(f64::total_cmp);
+        match (effects.first(), effects.last()) {
+            (Some(least), Some(greatest)) => format!(
+                "{:.1} % [{:.1}, {:.1}]",
+                100.0 * effects[effects.len() / 2],
+                100.0 * least,
+                100.0 * greatest
+            ),
+            _ => "nothing".into(),
+        }
+    }
+}
+
+/// Gives the typical RTT in nanoseconds.
+fn try_once(
+    cluster: &Cluster,
+    transport: &str,
+    number: usize,
+    slow: Slow,
+    delay: &str,
+    count: &mut Count,
+) -> f64 {
+    let start = Instant::now();
+    cluster.write(HOSTS, &format!("{KEYS}seed: {number}\n"));
+    cluster.slow(slow, delay);
+    let (output, validation) = cluster.validated(transport);
+    let attempt = &validation["attempts"][0];
+    let (nodes, pairs) = (slow_nodes(attempt), slow_pairs(attempt));
+    let right = match slow {
+        Slow::Nothing => output.status.code() == Some(0),
+        Slow::Node(node) => nodes == [format!("n{node}")] && pairs.is_empty(),
+        Slow::Pair(a, b) => {
+            let (a, b) = (a.min(b), a.max(b));
+            nodes.is_empty() && pairs == [[format!("n{a}"), format!("n{b}")]]
+        }
+    };
+    count.tries += 1;
+    count.right += usize::from(right);
+    count.effects.extend(effect(attempt, slow));
+    println!(
+        "{number:3} {slow:?} {delay}: {}; outliers {nodes:?} {pairs:?}, typical RTT {:.2} us, {:.1} s",
+        if right { "right" } else { "WRONG" },
+        attempt["typical_ns"].as_f64().unwrap_or(0.0) / 1e3,
+        start.elapsed().as_secs_f64()
+    );
+    attempt["typical_ns"].as_f64().unwrap_or(0.0)
+}
+
+/// What was measured of that which was slowed.
+fn effect(attempt: &Value, slow: Slow) -> Option<f64> {
+    let name = |host: usize| format!("n{host}");
+    match slow {
+        Slow::Nothing => None,
+        Slow::Node(node) => {
+            let mut nodes = attempt["nodes"].as_array()?.iter();
+            nodes.find(|row| row["host"] == name(node))?["adds"].as_f64()
+        }
+        Slow::Pair(a, b) => {
+            let mut pairs = attempt["pairs"].as_array()?.iter();
+            let hosts = [name(a.min(b)), name(a.max(b))];
+            pairs.find(|row| row["hosts"] == serde_json::json!(hosts))?["beyond"].as_f64()
+        }
+    }
+}
+
+fn schedule() {
+    let start = Instant::now();
+    let rounds = tournament::rounds(1_000);
+    let once = start.elapsed();
+    let start = Instant::now();
+    let repetitions = tournament::schedule(1_000, 7, 1);
+    println!(
+        "1000 hosts: {} rounds made in {once:.2?}; 7 repetitions of them in random order, {} measurements, in {:.2?}",
+        rounds.len(),
+        repetitions.iter().flatten().flatten().count(),
+        start.elapsed()
+    );
+}

@@ -1,0 +1,279 @@
+//! `jitterlab validate`, on network namespaces of which something has been slowed, and on hosts that go.
+
+mod cluster;
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use cluster::{Cluster, Slow, is_root, slow_nodes, slow_pairs};
+use common::experiments::until;
+use common::{Lab, text};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+/// Whatever else the machine does meanwhile must not look like an outlier here: how small a slowdown is
+/// found, and how often falsely, is what `benches/validate.rs` counts.
+const COARSE: &str = "minimum_effect: 25%\nwarmup: 5ms\nduration: 20ms\n";
+
+fn names(value: &Value) -> Vec<&str> {
+    let names = value.as_array().unwrap().iter();
+    names.map(|name| name.as_str().unwrap()).collect()
+}
+
+#[test]
+fn of_eight_namespaces_the_slowed_node_and_then_the_slowed_pair_is_found() {
+    if !is_root() {
+        return;
+    }
+    let cluster = Cluster::new(9);
+    cluster.write(8, &format!("slots: 4\n{COARSE}"));
+    cluster.slow(Slow::Nothing, "0us");
+    let (output, quiet) = cluster.validated("udp --hostfile all.hosts");
+    assert_eq!(output.status.code(), Some(0), "{quiet:#}");
+    assert_eq!(quiet["attempts"].as_array().unwrap().len(), 1);
+    assert_eq!(quiet["spares_left"], json!(["n9"]));
+    assert_eq!(cluster.lab.read("all.hosts").lines().count(), 8);
+    let attempt = &quiet["attempts"][0];
+    assert_eq!(attempt["pairs"].as_array().unwrap().len(), 28);
+    assert_eq!(attempt["runs"].as_array().unwrap().len(), 28 * 7);
+    assert_eq!(attempt["unit"], "pair");
+    let half = attempt["typical_ns"].as_f64().unwrap() / 2.0;
+    let half = format!("{half:.0}ns");
+
+    cluster.slow(Slow::Node(3), &half);
+    let (output, found) = cluster.validated("udp --hostfile o.hosts --nodelist o.nodes");
+    assert_eq!(output.status.code(), Some(1), "{found:#}");
+    let attempts = found["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 2);
+    assert_eq!(slow_nodes(&attempts[0]), ["n3"]);
+    assert!(slow_pairs(&attempts[0]).is_empty());
+    assert_eq!(
+        attempts[0]["left_out"],
+        json!([{"host": "n3", "reason": "outlier"}])
+    );
+    assert!(slow_nodes(&attempts[1]).is_empty(), "{:#}", attempts[1]);
+    let expected = ["n1", "n2", "n4", "n5", "n6", "n7", "n8", "n9"];
+    assert_eq!(names(&found["remaining"]), expected);
+    let hostfile: String = expected.map(|name| format!("{name} slots=4\n")).concat();
+    assert_eq!(cluster.lab.read("o.hosts"), hostfile);
+    assert_eq!(cluster.lab.read("o.nodes"), "n[1-2,4-9]\n");
+
+    cluster.write(8, COARSE);
+    let h = cluster.lab.read("h.yaml");
+    let without_spares = h.replace("spares:\n", "").replace(&cluster.host(9), "");
+    cluster.lab.write("h.yaml", without_spares);
+    cluster.slow(Slow::Pair(2, 5), &half);
+    let (output, found) = cluster.validated("udp");
+    assert_eq!(output.status.code(), Some(1), "{found:#}");
+    let attempt = &found["attempts"][0];
+    assert!(slow_nodes(attempt).is_empty(), "{attempt:#}");
+    assert_eq!(slow_pairs(attempt), [["n2", "n5"]]);
+    assert_eq!(found["remaining"].as_array().unwrap().len(), 7);
+    let out = &attempt["left_out"][0];
+    assert!(
+        (out["host"] == "n2" && out["with"] == "n5")
+            || (out["host"] == "n5" && out["with"] == "n2"),
+        "{out}"
+    );
+}
+
+#[test]
+fn hosts_that_are_not_reached_stall_or_lose_their_cable_do_not_stop_the_rest() {
+    if !is_root() {
+        return;
+    }
+    let cluster = Cluster::new(6);
+    let nowhere = "  n7: { at: netns jlv-nowhere, address: 10.72.0.7 }\n";
+    cluster.write(6, &format!("{COARSE}repetitions: 3\nalpha: 0.01\n"));
+    let h = cluster.lab.read("h.yaml");
+    cluster.lab.write(
+        "h.yaml",
+        h.replacen("hosts:\n", &format!("hosts:\n{nowhere}"), 1),
+    );
+    // At the fifth measurement that it asks for, the worker of n5 stops, and n6 loses its cable.
+    let count = cluster.lab.path("count");
+    let counted = |host: usize, then: &str| {
+        format!(
+            "\"{} \"*\" run \"*) echo >> {count}{host}; \
+             test $(wc -l < {count}{host}) -lt 3 || {then};;\n",
+            cluster.namespace(host),
+            count = count.display(),
+        )
+    };
+    cluster.wrap(&format!(
+        "case \"$(ip netns identify $$) $*\" in\n{}{}esac\n",
+        counted(5, "kill -STOP $PPID"),
+        counted(6, "ip link set veth0 down"),
+    ));
+    let (output, found) = cluster.validated("udp --nodelist o.nodes");
+    assert_eq!(output.status.code(), Some(1), "{found:#}");
+    let lost: Vec<(&str, &str)> = found["attempts"][0]["lost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lost| {
+            (
+                lost["host"].as_str().unwrap(),
+                lost["reason"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let [(first, a), (second, b), (third, c)] = lost[..] else {
+        panic!("{lost:?}");
+    };
+    assert_eq!([first, second, third], ["n5", "n6", "n7"]);
+    assert!(
+        a.contains("the worker of host n5 stalled or is gone"),
+        "{a}"
+    );
+    assert!(b.contains("hosts one after the other"), "{b}");
+    assert!(c.contains("the worker of host n7 is gone"), "{c}");
+    assert_eq!(names(&found["remaining"]), ["n1", "n2", "n3", "n4"]);
+    assert_eq!(cluster.lab.read("o.nodes"), "n[1-4]\n");
+    // The rest was measured to the end.
+    let runs = found["attempts"][0]["runs"].as_array().unwrap().iter();
+    let rest = ["n1", "n2", "n3", "n4"];
+    let of_rest = |run: &&Value| {
+        [&run["client"], &run["server"]]
+            .iter()
+            .all(|name| rest.contains(&name.as_str().unwrap()))
+    };
+    assert_eq!(runs.filter(of_rest).count(), 6 * 3);
+}
+
+const LOCAL: &str = "hosts:\n  a: { at: local, cpu: 0 }\n  b: { at: local, cpu: 0 }\n  c: { at: local, cpu: 0 }\n\
+                     minimum_effect: 100%\nwarmup: 2ms\nduration: 10ms\nrepetitions: 2\n";
+
+#[test]
+fn what_fits_is_told_in_words_and_written_for_both_launchers() {
+    let lab = Lab::new();
+    lab.write("h.yaml", LOCAL);
+    let output = lab.run("validate h.yaml --transport tcp --hostfile o.hosts --nodelist o.nodes");
+    let (said, progress) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{progress}");
+    assert_eq!(progress, "3 hosts, 6 measurements\n");
+    for part in [
+        "3 hosts over tcp, 64 B: RTT of a typical pair",
+        "a   1    -",
+        "no pair of 3 hosts can be an outlier with 2 repetitions",
+        "3 hosts remain: a b c\n",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(
+        !said.contains('\x1b') && !said.contains("OUTLIER"),
+        "{said}"
+    );
+    assert_eq!(lab.read("o.hosts"), "a slots=1\nb slots=1\nc slots=1\n");
+    assert_eq!(lab.read("o.nodes"), "a,b,c\n");
+}
+
+#[test]
+fn two_hosts_are_measured_and_nobody_is_blamed() {
+    let lab = Lab::new();
+    lab.write(
+        "h.yaml",
+        LOCAL.replacen("  c: { at: local, cpu: 0 }\n", "", 1),
+    );
+    let validation: Value = {
+        let output = lab.run("validate h.yaml --transport udp --format json");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let attempt = &validation["attempts"][0];
+    assert_eq!(attempt["unit"], "none");
+    assert_eq!(attempt["nodes"][0]["slowdown"], Value::Null);
+    assert_eq!(attempt["pairs"][0]["hosts"], json!(["a", "b"]));
+    assert!(attempt["pairs"][0]["rtt_ns"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn where_nobody_is_there_nothing_is_written() {
+    let lab = Lab::new();
+    let hosts: String = (1..3)
+        .map(|i| format!("  n{i}: {{ at: netns jlv-nowhere{i}, address: 10.0.0.{i} }}\n"))
+        .collect();
+    lab.write("h.yaml", format!("hosts:\n{hosts}"));
+    let output = lab.run("validate h.yaml --transport udp --hostfile o.hosts");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("jitterlab: no host can be measured; the first of them, n1: "),
+        "{said}"
+    );
+    assert!(!lab.path("o.hosts").exists());
+}
+
+#[test]
+fn ctrl_c_ends_every_worker() {
+    let lab = Lab::new();
+    lab.write(
+        "h.yaml",
+        LOCAL.replacen("duration: 10ms", "duration: 30s", 1),
+    );
+    let mut command = lab.command("validate h.yaml --transport udp --hostfile o.hosts");
+    let marker = lab.path("").display().to_string();
+    let mut child = command
+        .env("JITTERLAB_TEST", &marker)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "3 hosts, 6 measurements");
+    until(|| running(&marker) > 4);
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    until(|| running(&marker) == 0);
+    assert!(!lab.path("o.hosts").exists());
+}
+
+/// Programs that were started with this in their environment.
+fn running(marker: &str) -> usize {
+    let marked = |entry: &fs::DirEntry| {
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(marker)
+    };
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(marked)
+        .count()
+}
+
+#[test]
+fn wrong_input_ends_with_one_message_before_anything_starts() {
+    let lab = Lab::new();
+    lab.write("h.yaml", LOCAL);
+    lab.write(
+        "wrong.yaml",
+        "hosts:\n  a: { at: local }\n  b: { at: local, adress: 1 }\n",
+    );
+    for (arguments, message) in [
+        (
+            "validate wrong.yaml --transport udp",
+            "wrong.yaml:3:19: hosts.b: unknown field `adress`, expected one of `at`, `address`, `cpu`, \
+             `jitterlab`; did you mean `address`?",
+        ),
+        (
+            "validate missing.yaml --transport udp",
+            "cannot read hosts file missing.yaml: No such file or directory (os error 2)",
+        ),
+        (
+            "validate h.yaml --transport udp --hostfile none/o.hosts",
+            "cannot write the remaining hosts none/o.hosts: it has to be a file in a folder that is there",
+        ),
+        (
+            "validate h.yaml",
+            "error: the following required arguments were not provided:",
+        ),
+        (
+            "validate h.yaml --transport ipx",
+            "error: invalid value 'ipx' for '--transport <TRANSPORT>': `ipx` is not a transport: udp or tcp",
+        ),
+    ] {
+        lab.refuses(arguments, message);
+    }
+}
