@@ -30,6 +30,12 @@ fn an_experiment_goes_from_its_file_to_a_report() {
     let environment: Value = serde_json::from_str(&file("environment.json")).unwrap();
     assert_eq!(environment["bandwidth"], 100.0 * 1024.0 * 1024.0);
     assert!(environment["hosts"]["client"]["cpus"].as_u64() > Some(0));
+    // A machine with a single core has none to measure on, and so nothing to be tuned for.
+    let tuning = &environment["hosts"]["client"]["tuning"];
+    assert!(
+        tuning.is_null() || tuning["settings"]["vm.stat_interval"].is_string(),
+        "{tuning}"
+    );
 
     let records = lines(&folder.join("runs.jsonl"));
     let planned = planned(&lab);

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_node_tuning::system::System;
+use jitterlab_node_tuning::tune::{self, Asked};
 use procfs::{CpuInfo, Current, Meminfo};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,20 @@ pub struct Node {
     /// Whatever of the system decides on microseconds, as it stood: the name of the setting and
     /// its value, `none` where the system does not have it.
     pub settings: BTreeMap<String, String>,
+    /// How the node is tuned; nothing of a node that has no cores to measure on.
+    #[serde(default)]
+    pub tuning: Option<Tuning>,
+}
+
+/// How a node is tuned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// Whether `jitterlab tune apply` was used there; otherwise its default is what is compared with.
+    pub applied: bool,
+    /// The CPUs that nothing else is to run on, which measure.
+    pub measuring: String,
+    /// Every setting by its name, and whether it held.
+    pub settings: BTreeMap<String, tune::State>,
 }
 
 /// A network device.
@@ -133,7 +149,29 @@ impl Node {
                 .iter()
                 .map(|&(name, path)| (name.to_string(), setting(path)))
                 .collect(),
+            tuning: Tuning::here(),
         }
+    }
+}
+
+impl Tuning {
+    fn here() -> Option<Self> {
+        // Nothing is started, since nothing is changed.
+        let system = System::at("/", "");
+        let verified = tune::verify(&system);
+        let applied = verified.is_ok();
+        let survey = verified
+            .or_else(|_| tune::plan(&system, &Asked::default()))
+            .ok()?;
+        Some(Tuning {
+            applied,
+            measuring: survey.plan.measuring.to_string(),
+            settings: survey
+                .settings
+                .iter()
+                .map(|one| (one.name.to_string(), one.state))
+                .collect(),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ mod apply;
 mod revert;
 mod survey;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::journal::{self, Applied, Journal};
 use crate::plan::{Plan, Refusal, Request};
@@ -53,7 +53,7 @@ pub struct Asked {
 }
 
 /// How a setting stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// As it is wanted.
@@ -68,6 +68,20 @@ pub enum State {
     Change,
     /// It was as it is wanted, or was to be, and is not.
     Drifted,
+}
+
+impl State {
+    /// The state in a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Held => "held",
+            State::Reported => "reported",
+            State::Unsupported => "unsupported",
+            State::Reboot => "reboot",
+            State::Change => "change",
+            State::Drifted => "drifted",
+        }
+    }
 }
 
 /// What there is to say of a setting.

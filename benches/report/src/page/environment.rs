@@ -177,6 +177,19 @@ fn machine(names: &[String], node: &Node) -> Markup {
                 }
             }
         }
+        @if let Some(tuning) = &node.tuning {
+            details {
+                summary {
+                    @if tuning.applied { "Tuning: applied" } @else { "Tuning: none applied; the default plan" }
+                    ", measuring CPUs " (tuning.measuring)
+                }
+                div.scroll {
+                    table {
+                        tbody { @for (name, state) in &tuning.settings { (line(name, state.name())) } }
+                    }
+                }
+            }
+        }
     }
 }
 

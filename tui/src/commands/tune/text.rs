@@ -10,18 +10,6 @@ use jitterlab_node_tuning::tune::{Difference, Finding, Left, Outcome, Reverted, 
 /// Differences of one setting that are shown; JSON has all of them.
 const SHOWN: usize = 3;
 
-/// How a setting stands, in a word.
-pub fn state(state: State) -> &'static str {
-    match state {
-        State::Held => "held",
-        State::Reported => "reported",
-        State::Unsupported => "unsupported",
-        State::Reboot => "reboot",
-        State::Change => "change",
-        State::Drifted => "drifted",
-    }
-}
-
 /// A value in a sentence.
 fn shown(value: &Value) -> String {
     const LONGEST: usize = 60;
@@ -85,7 +73,7 @@ pub fn settings(findings: &[Finding]) -> String {
         let _ = write!(
             text,
             "{:<11} {:<width$}",
-            state(finding.state),
+            finding.state.name(),
             finding.name
         );
         let differences = finding.differences.iter().take(SHOWN);
@@ -136,7 +124,7 @@ fn counts(findings: &[Finding]) -> String {
             .iter()
             .filter(|finding| finding.state == which)
             .count();
-        (count > 0).then(|| format!("{count} {}", state(which)))
+        (count > 0).then(|| format!("{count} {}", which.name()))
     });
     format!("settings: {}", counted.collect::<Vec<_>>().join(", "))
 }
