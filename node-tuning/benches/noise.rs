@@ -19,7 +19,7 @@ use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 use serde_json::Value;
 
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 5;
 const SECONDS: u64 = 2;
 /// oslat has buckets of a microsecond. What is at least this long, both count alike.
 const LEAST_US: u64 = 2;
@@ -47,7 +47,7 @@ fn main() {
         beside_oslat(cpu);
     }
     if !named("oslat") {
-        disturbed(cpu);
+        disturbance(cpu);
     }
 }
 
@@ -162,6 +162,7 @@ fn oslat_round(cpu: Cpu) -> Option<Round> {
 
 /// A turn of the timer thread: from when to when, on the probe's clock, it held the CPU.
 struct Turn {
+    empty: bool,
     begin: u64,
     end: u64,
 }
@@ -169,10 +170,47 @@ struct Turn {
 const TURNS_A_SECOND: u64 = 100;
 const TURN: Nanos = Nanos(20_000);
 
-/// A timer thread on the probe's CPU: 100 times a second it holds it for 20 us. Between two such turns it has
-/// one in which it only reads the clock twice. A gap also holds the way from the probe to the thread and back,
-/// and the gap of an empty turn holds nothing else; so the difference of the two is what the turn took.
-fn disturbed(cpu: Cpu) {
+/// A timer thread on the probe's CPU: 100 times a second it holds it for 20 us, and as often it has an empty
+/// turn, in which it only reads the clock twice. A gap also holds the timer's interrupt and the way to the
+/// thread and back, and the gap of an empty turn holds nothing else; so the difference of the two is what the
+/// turn itself took.
+fn disturbance(cpu: Cpu) {
+    println!("\ntimer thread, {TURNS_A_SECOND} turns of {TURN} a second, and as many empty ones");
+    let mut differences = Vec::new();
+    for _ in 0..ROUNDS {
+        let [empty, full] = disturbed(cpu);
+        let (held, found) = (full.held_us - empty.held_us, full.gap_us - empty.gap_us);
+        println!(
+            "{} turns in {} gaps ({:+.1} %), {} empty ones in {}; medians: {:.2} us held in gaps of {:.2} us, \
+             empty {:.2} us; {held:.2} us found as {found:.2} us ({:+.1} %)",
+            full.turns,
+            full.gaps,
+            (full.gaps as f64 / full.turns as f64 - 1.0) * 100.0,
+            empty.turns,
+            empty.gaps,
+            full.held_us,
+            full.gap_us,
+            empty.gap_us,
+            (found / held - 1.0) * 100.0
+        );
+        differences.push((found / held - 1.0) * 100.0);
+    }
+    println!(
+        "median of the rounds: {:+.1} %",
+        middle(differences.into_iter())
+    );
+}
+
+/// Turns of one kind, and the gaps in which they are; medians.
+struct Found {
+    turns: usize,
+    gaps: usize,
+    held_us: f64,
+    gap_us: f64,
+}
+
+/// The empty turns of a round, and the others.
+fn disturbed(cpu: Cpu) -> [Found; 2] {
     let clock = Clock::global();
     let stop = AtomicBool::new(false);
     let (spun, turns) = std::thread::scope(|scope| {
@@ -192,34 +230,19 @@ fn disturbed(cpu: Cpu) {
         (turn.end <= gaps[place].start + gaps[place].length).then_some(place)
     };
     let us = |ticks: u64| clock.ticks_to_ns_f64(ticks) / 1e3;
-    println!(
-        "\ntimer thread, {TURNS_A_SECOND} turns of {TURN} a second, as many empty ones between them"
-    );
-    let mut lengths = Vec::new();
-    for (name, parity) in [("empty", 0), ("20 us", 1)] {
-        let turns = turns.iter().skip(parity).step_by(2);
-        let during = |turn: &&Turn| turn.begin >= spun.begin && turn.end <= spun.end;
-        let turns: Vec<&Turn> = turns.filter(during).collect();
+    [true, false].map(|empty| {
+        let wanted =
+            |turn: &&Turn| turn.empty == empty && turn.begin >= spun.begin && turn.end <= spun.end;
+        let turns: Vec<&Turn> = turns.iter().filter(wanted).collect();
         let mut found: Vec<usize> = turns.iter().copied().filter_map(holding).collect();
         found.dedup();
-        let held = middle(turns.iter().map(|turn| us(turn.end - turn.begin)));
-        let gap = middle(found.iter().map(|&place| us(gaps[place].length)));
-        println!(
-            "{name}: {} turns, found in {} gaps ({:+.1} %); medians: held the CPU {held:.2} us, gap {gap:.2} us",
-            turns.len(),
-            found.len(),
-            (found.len() as f64 / turns.len() as f64 - 1.0) * 100.0,
-        );
-        lengths.push((held, gap));
-    }
-    let [(empty, empty_gap), (held, gap)] = lengths[..] else {
-        return;
-    };
-    let (expected, seen) = (held - empty, gap - empty_gap);
-    println!(
-        "difference: held {expected:.2} us, found {seen:.2} us ({:+.1} %)",
-        (seen / expected - 1.0) * 100.0
-    );
+        Found {
+            turns: turns.len(),
+            gaps: found.len(),
+            held_us: middle(turns.iter().map(|turn| us(turn.end - turn.begin))),
+            gap_us: middle(found.iter().map(|&place| us(gaps[place].length))),
+        }
+    })
 }
 
 fn middle(values: impl Iterator<Item = f64>) -> f64 {
@@ -227,7 +250,8 @@ fn middle(values: impl Iterator<Item = f64>) -> f64 {
     sorted(&values).map_or(f64::NAN, |values| quantile(&values, 0.5))
 }
 
-/// Empty turns and others, alternately.
+/// Pairs of an empty turn and another, in an order that follows nothing: what else has a period on the machine,
+/// as its tick, has then the same part in both.
 fn timer_thread(cpu: Cpu, stop: &AtomicBool) -> Vec<Turn> {
     pin(cpu).expect("the probe is there as well");
     let clock = Clock::global();
@@ -236,10 +260,18 @@ fn timer_thread(cpu: Cpu, stop: &AtomicBool) -> Vec<Turn> {
     while !stop.load(Ordering::Relaxed) {
         next += Duration::from_nanos(500_000_000 / TURNS_A_SECOND);
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        let hold = if turns.len() % 2 == 0 { 0 } else { TURN.0 };
+        let empty = (turns.len() % 2 == 0) == empty_first(turns.len() as u64 / 2);
         let begin = clock.now();
-        let end = clock.wait_until(begin + clock.ns_to_ticks(hold));
-        turns.push(Turn { begin, end });
+        let end = match empty {
+            true => clock.now(),
+            false => clock.wait_until(begin + clock.ns_to_ticks(TURN.0)),
+        };
+        turns.push(Turn { empty, begin, end });
     }
     turns
+}
+
+/// A bit for each pair (Knuth's multiplicative hash, "The Art of Computer Programming", volume 3, 6.4).
+fn empty_first(pair: u64) -> bool {
+    pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0
 }

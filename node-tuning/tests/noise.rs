@@ -62,13 +62,17 @@ fn every_disturbance_is_inside_a_gap() {
     // On a machine at rest there are about 145. The thread sleeps, so it is let in on a busy one too.
     assert!(truth.len() >= 10, "{}", truth.len());
     let gaps = spun.record.gaps();
-    let found = |(begin, end): &&&(u64, u64)| {
-        let next = gaps.partition_point(|gap| gap.start <= *begin);
-        next > 0 && *end <= gaps[next - 1].start + gaps[next - 1].length
+    let holding = |(begin, end): &&(u64, u64)| {
+        let place = gaps
+            .partition_point(|gap| gap.start <= *begin)
+            .checked_sub(1)?;
+        (*end <= gaps[place].start + gaps[place].length).then_some(place)
     };
-    assert_eq!(truth.iter().filter(found).count(), truth.len());
-    // Each of them took the place of the probe, and gave it back.
-    assert!(spun.thread.involuntary_switches > 0);
+    let mut found: Vec<usize> = truth.iter().copied().filter_map(|t| holding(&t)).collect();
+    assert_eq!(found.len(), truth.len());
+    // For each of these gaps another thread took the place of the probe.
+    found.dedup();
+    assert!(found.len() as u64 <= spun.thread.involuntary_switches);
 }
 
 #[test]

@@ -193,7 +193,10 @@ const MOST_ROWS: usize = 8;
 
 fn who(core: &Core) -> String {
     let who = &core.who;
-    let mut out = format!("CPU {}: who it was\n", core.cpu);
+    let mut out = format!(
+        "CPU {}: {:.1} gaps a second, and who it was\n",
+        core.cpu, core.gaps_per_s
+    );
     let seconds = core.observed_ns as f64 / 1e9;
     for kind in [
         Kind::Interrupt,
