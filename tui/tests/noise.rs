@@ -103,7 +103,7 @@ fn a_comparison_says_in_words_what_has_changed() {
         "A 4.0000 us B 4.0000 us no difference shown ",
         "A 400.0000 /s B 200.0000 /s less, by 220.0000 /s (",
         "A 0.2000 % B 0.1000 % less, by 0.1000 % (",
-        "rank-biserial -1.000, p = ",
+        "rank-biserial -1.000 (large), p = ",
         ", n 20 and 20 ",
         "p corrected by Holm over 3 tests, alpha 0.05",
     ] {

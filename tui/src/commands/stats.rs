@@ -123,13 +123,7 @@ impl Comparison {
                 p_value(test.p)
             );
         }
-        // Cohen's limits for r (1988): 0.1, 0.3, 0.5.
-        let size = match test.rank_biserial.abs() {
-            r if r < 0.1 => "negligible",
-            r if r < 0.3 => "small",
-            r if r < 0.5 => "medium",
-            _ => "large",
-        };
+        let size = size_of_effect(test.rank_biserial);
         let Interval {
             estimate,
             low,
@@ -191,6 +185,16 @@ impl Comparison {
             micros(self.wasserstein_ns),
             self.conclusion
         )
+    }
+}
+
+/// The word for a rank-biserial correlation: Cohen's limits for r (1988), 0.1, 0.3, 0.5.
+pub fn size_of_effect(rank_biserial: f64) -> &'static str {
+    match rank_biserial.abs() {
+        r if r < 0.1 => "negligible",
+        r if r < 0.3 => "small",
+        r if r < 0.5 => "medium",
+        _ => "large",
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 
-use super::super::stats::p_value;
+use super::super::stats::{p_value, size_of_effect};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -90,7 +90,8 @@ fn row(test: &Test) -> String {
         Figure::Rate => ("gaps", 1.0, "/s"),
         Figure::Lost => ("time lost", 100.0, "%"),
     };
-    let shown = |value: f64| format!("{:.4} {unit}", value * scale);
+    // Adding 0 takes the sign off a zero.
+    let shown = |value: f64| format!("{:.4} {unit}", (value * scale * 1e4).round() / 1e4 + 0.0);
     let shift = &test.shift;
     // In the direction that the word names, so that its figures agree with it.
     let verdict = match test.verdict {
@@ -109,11 +110,12 @@ fn row(test: &Test) -> String {
         ),
     };
     format!(
-        "  {name:13}  A {:>14}  B {:>14}  {verdict}\n{:17}rank-biserial {:.3}, {}, n {} and {}\n",
+        "  {name:13}  A {:>14}  B {:>14}  {verdict}\n{:17}rank-biserial {:.3} ({}), {}, n {} and {}\n",
         shown(test.a),
         shown(test.b),
         "",
         test.rank_biserial,
+        size_of_effect(test.rank_biserial),
         p_value(test.p_corrected),
         test.n_a,
         test.n_b
