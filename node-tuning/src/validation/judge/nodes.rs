@@ -43,10 +43,11 @@ fn unit(fitted: &Fitted) -> Unit {
     }
 }
 
-/// What each observation has beyond the model, with its pair.
+/// What each observation has beyond the model, with its pair; the least first, so that what is taken from
+/// it is in order already.
 fn residuals(fitted: &Fitted, unit: Unit) -> Vec<(Pair, f64)> {
     let residual = |pair, value| (pair, fitted.model.residual(pair, value));
-    match unit {
+    let mut residuals: Vec<(Pair, f64)> = match unit {
         Unit::Pair => {
             let values = fitted.values.iter();
             values
@@ -60,7 +61,9 @@ fn residuals(fitted: &Fitted, unit: Unit) -> Vec<(Pair, f64)> {
                 .collect()
         }
         Unit::None => Vec::new(),
-    }
+    };
+    residuals.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
+    residuals
 }
 
 /// A node's own observations, less what the other node adds, against those of pairs without it, less what
