@@ -22,7 +22,7 @@ fn a_run_is_printed_kept_and_compared() {
         "gaps above 2us between two readings of the ",
         "  gaps/s     lost %   median us",
         &format!("CPU {cpu}: "),
-        " gaps a second, and who it was\n",
+        " gaps a second, and who it was ",
         "the thread was switched away ",
         "osnoise: ",
         "timerlat: ",

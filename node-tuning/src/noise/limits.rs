@@ -11,7 +11,7 @@ use crate::cpus::Cpu;
 ///
 /// The reasons of the default values speak of a round trip of 10 us between two such cores, because that is
 /// what is to be measured, and of its 99.9th percentile, because that is where variation is
-/// looked for: it is the network's if noise touches clearly less than one round trip in 1,000.
+/// looked for: it is the network's if noise touches no more than one round trip in 1,000.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Gaps a second. 50: of round trips of 10 us, 50 gaps a second at each end touch one in 1,000. The

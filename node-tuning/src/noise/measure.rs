@@ -29,7 +29,7 @@ pub struct Noise {
 ///
 /// An access that misses every cache takes about 100 ns, 150 ns where the memory is another package's, and
 /// 200 ns where the hypervisor's page tables have to be walked as well; a sibling on the same core
-/// doubles an iteration. An interrupt takes 400 ns and more, with the way into the kernel and back. So
+/// doubles an iteration. An interrupt takes half a microsecond and more, with the way into the kernel and back. So
 /// what is above is the CPU being away, and all of that is above.
 pub fn default_threshold(iteration_ns: f64) -> Nanos {
     Nanos(300.max((4.0 * iteration_ns).ceil() as u64))

@@ -194,7 +194,7 @@ const MOST_ROWS: usize = 8;
 fn who(core: &Core) -> String {
     let who = &core.who;
     let mut out = format!(
-        "CPU {}: {:.1} gaps a second, and who it was\n",
+        "CPU {}: {:.1} gaps a second, and who it was (<= of the gaps at most)\n",
         core.cpu, core.gaps_per_s
     );
     let seconds = core.observed_ns as f64 / 1e9;
@@ -206,11 +206,11 @@ fn who(core: &Core) -> String {
     ] {
         let counts: Vec<&Count> = who.counts.iter().filter(|c| c.kind == kind).collect();
         for count in counts.iter().take(MOST_ROWS) {
-            let rate = count.count as f64 / seconds;
             let line = format!(
-                "  {:9} {:>10.1}/s  {} {}",
+                "  {:9} {:>10.1}/s {:>11}  {} {}",
                 kind.name(),
-                rate,
+                count.count as f64 / seconds,
+                share_of_gaps(core, count),
                 count.name,
                 count.description
             );
@@ -256,6 +256,15 @@ fn who(core: &Core) -> String {
         let _ = writeln!(out, "  the hypervisor gave {ms:.0} ms to others (steal)");
     }
     out
+}
+
+/// What an interrupt can have to do with: each opens one gap at most. Of other counts nothing is known.
+fn share_of_gaps(core: &Core, count: &Count) -> String {
+    if count.kind != Kind::Interrupt || core.gaps == 0 {
+        return String::new();
+    }
+    let share = count.count.min(core.gaps) as f64 / core.gaps as f64;
+    format!("<= {:.1} %", share * 100.0)
 }
 
 fn traced(tracers: &Tracers) -> String {
