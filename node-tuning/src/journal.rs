@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -49,7 +50,6 @@ pub enum Error {
 
 /// What an `apply` was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Applied {
     /// The version of jitterlab.
     pub version: String,
@@ -61,7 +61,6 @@ pub struct Applied {
 
 /// A value that was changed, or was about to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Change {
     /// The setting that wanted it.
     pub setting: String,
@@ -73,6 +72,23 @@ pub struct Change {
     pub new: Value,
     /// The boot in which this was.
     pub boot: String,
+    /// Whether the value was to stay, and only disturbed by what else the setting changed: it is put
+    /// back whatever stands there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
+}
+
+/// A value that the system did not take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The setting that wanted it.
+    pub setting: String,
+    /// Where.
+    pub place: Place,
+    /// What it said.
+    pub reason: String,
+    /// The boot in which this was.
+    pub boot: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -80,6 +96,7 @@ pub struct Change {
 enum Record {
     Applied(Applied),
     Change(Change),
+    Refused(Refusal),
 }
 
 /// The journal of a node.
@@ -89,6 +106,8 @@ pub struct Journal {
     pub applied: Option<Applied>,
     /// The changes, oldest first.
     pub changes: Vec<Change>,
+    /// What was refused.
+    pub refused: Vec<Refusal>,
 }
 
 /// A journal that is being written, by nobody else.
@@ -113,13 +132,22 @@ impl Journal {
         }
     }
 
-    /// A last line that is cut off is none: its change was never begun.
-    fn parse(bytes: &[u8], path: PathBuf) -> Result<Self, Error> {
-        let mut journal = Journal::default();
-        let whole = bytes
+    /// How many bytes are whole lines. A last line that is cut off, or that a power cut has left as
+    /// zeros, is none: its change was never begun.
+    fn whole(bytes: &[u8]) -> usize {
+        let written = bytes
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(bytes.len());
+        bytes[..written]
             .iter()
             .rposition(|&byte| byte == b'\n')
-            .map_or(0, |end| end + 1);
+            .map_or(0, |end| end + 1)
+    }
+
+    fn parse(bytes: &[u8], path: PathBuf) -> Result<Self, Error> {
+        let mut journal = Journal::default();
+        let whole = Journal::whole(bytes);
         for (index, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
             if line.is_empty() {
                 continue;
@@ -127,6 +155,7 @@ impl Journal {
             match serde_json::from_slice(line) {
                 Ok(Record::Applied(applied)) => journal.applied = Some(applied),
                 Ok(Record::Change(change)) => journal.changes.push(change),
+                Ok(Record::Refused(refusal)) => journal.refused.push(refusal),
                 Err(source) => {
                     return Err(Error::Strange {
                         path,
@@ -142,6 +171,7 @@ impl Journal {
     fn text(&self) -> Result<String, Error> {
         let applied = self.applied.iter().cloned().map(Record::Applied);
         let changes = self.changes.iter().cloned().map(Record::Change);
+        let changes = changes.chain(self.refused.iter().cloned().map(Record::Refused));
         applied.chain(changes).map(|record| line(&record)).collect()
     }
 }
@@ -152,31 +182,16 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// It cannot be, it is not one, or another process has it.
     pub fn open(system: &'a System) -> Result<Self, Error> {
-        let path = system.path(FILE);
-        fs::create_dir_all(system.path(DIRECTORY))
+        let made = fs::create_dir_all(system.path(DIRECTORY));
+        let path = made
+            .and_then(|()| system.inside(FILE))
             .map_err(|error| failed("make the directory of", error))?;
+        let file = lock(&path)?;
         system.sweep(&place());
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(|error| failed("open", error))?;
-        let file =
-            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
-                |(_, errno)| match errno {
-                    Errno::EWOULDBLOCK => Error::Busy(FILE.into()),
-                    errno => failed("lock", errno.into()),
-                },
-            )?;
         let bytes = fs::read(&path).map_err(|error| failed("read", error))?;
         let journal = Journal::parse(&bytes, FILE.into())?;
         // What is written next must not become part of a line that was cut off.
-        let whole = bytes
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |end| end + 1);
-        file.set_len(whole as u64)
+        file.set_len(Journal::whole(&bytes) as u64)
             .map_err(|error| failed("write", error))?;
         sync_directory(system)?;
         Ok(Writer {
@@ -214,6 +229,18 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    /// Keeps what the system did not take, so that it is known later.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn refused(&mut self, refusal: Refusal) -> Result<(), Error> {
+        if !self.journal.refused.contains(&refusal) {
+            self.append(&line(&Record::Refused(refusal.clone()))?)?;
+            self.journal.refused.push(refusal);
+        }
+        Ok(())
+    }
+
     fn append(&mut self, lines: &str) -> Result<(), Error> {
         self.file
             .write_all(lines.as_bytes())
@@ -227,9 +254,13 @@ impl<'a> Writer<'a> {
     /// It cannot be written or removed.
     pub fn finish(mut self, left: Vec<Change>) -> Result<(), Error> {
         if let Some(applied) = &mut self.journal.applied {
+            // All that want a kernel parameter share a file.
+            let of = |change: &Change, name: &str| {
+                change.setting == name || matches!(change.place, Place::BootFile { .. })
+            };
             applied
                 .settings
-                .retain(|name, _| left.iter().any(|change| change.setting == *name));
+                .retain(|name, _| left.iter().any(|change| of(change, name)));
         }
         self.journal.changes = left;
         let content = match self.journal.changes.is_empty() {
@@ -243,6 +274,31 @@ impl<'a> Writer<'a> {
             let _ = fs::remove_dir(self.system.path(DIRECTORY));
         }
         Ok(())
+    }
+}
+
+/// Opens the journal for this process alone.
+fn lock(path: &Path) -> Result<Flock<File>, Error> {
+    loop {
+        let opened = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path);
+        let file = opened.map_err(|error| failed("open", error))?;
+        let file =
+            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(
+                |(_, errno)| match errno {
+                    Errno::EWOULDBLOCK => Error::Busy(FILE.into()),
+                    errno => failed("lock", errno.into()),
+                },
+            )?;
+        // Who had it before may have put another file in its place.
+        let inode =
+            |metadata: io::Result<fs::Metadata>| metadata.map(|metadata| metadata.ino()).ok();
+        if inode(file.metadata()) == inode(fs::metadata(path)) {
+            return Ok(file);
+        }
     }
 }
 

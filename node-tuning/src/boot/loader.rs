@@ -12,6 +12,10 @@ pub struct BootFile {
     path: PathBuf,
     /// What the file says now; with GRUB and the appliance it is ours, and says only what we want.
     pub parameters: Parameters,
+    /// What it would say to the same effect as there being none.
+    instead: Value,
+    /// What GRUB's configuration says, where it is made already: what counts at the next boot.
+    menu: Option<String>,
 }
 
 /// Why there is no such file.
@@ -43,7 +47,14 @@ const GRUB_DROP_INS: &str = "/etc/default/grub.d";
 const GRUB_DROP_IN: &str = "/etc/default/grub.d/95-jitterlab.cfg";
 
 /// How a line of a drop-in for GRUB begins and ends.
-const ASSIGNMENT: (&str, &str) = ("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX ", "\"");
+///
+/// The defaults come last on GRUB's command line, and not on that of rescue entries, which are to boot
+/// whatever we want.
+const ASSIGNMENT: (&str, &str) = (
+    "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ",
+    "\"",
+);
+const GRUB_MENUS: [&str; 2] = ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"];
 
 impl BootFile {
     /// The file of the loader that this node has.
@@ -76,10 +87,15 @@ impl BootFile {
             parameters.remove("BOOT_IMAGE");
             parameters.remove("initrd");
         }
+        let instead = (loader == Loader::KernelInstall).then(|| format!("{parameters}\n"));
+        let menus = GRUB_MENUS.iter().filter(|_| loader == Loader::Grub);
+        let menu = menus.filter_map(|menu| system.text(menu)).next();
         Ok(BootFile {
             loader,
             path: path.into(),
             parameters,
+            instead,
+            menu,
         })
     }
 
@@ -88,7 +104,17 @@ impl BootFile {
         Place::BootFile {
             path: self.path.clone(),
             loader: self.loader,
+            instead: self.instead.clone(),
         }
+    }
+
+    /// Whether the next boot has a parameter from here: the file says so, and what is made of it.
+    pub fn gives(&self, wanted: &Parameter) -> bool {
+        let made = self
+            .menu
+            .as_ref()
+            .is_none_or(|menu| menu.contains(&wanted.to_string()));
+        made && self.parameters.last(&wanted.key) == Some(wanted)
     }
 
     /// Its content with `wanted` put in.
@@ -149,7 +175,7 @@ mod tests {
                 .lines()
                 .last()
                 .unwrap(),
-            "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX nosmt isolcpus=4\""
+            "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT nosmt isolcpus=4\""
         );
     }
 

@@ -6,7 +6,8 @@ mod parameters;
 pub use loader::{BootFile, NoLoader};
 pub use parameters::{Parameter, Parameters};
 
-use crate::system::System;
+use crate::journal::Journal;
+use crate::system::{Place, System};
 
 /// The kernel parameters of a node, now and after the next boot.
 #[derive(Debug)]
@@ -15,13 +16,20 @@ pub struct Boot {
     pub running: Parameters,
     /// Where ours are written for the next boot; or why they cannot be.
     pub file: Result<BootFile, NoLoader>,
+    /// Whether this is still the boot in which they were written.
+    pub is_awaited: bool,
 }
 
 impl Boot {
     /// Those of a node.
-    pub fn read(system: &System) -> Self {
+    pub fn read(system: &System, journal: &Journal) -> Self {
         let running = system.text("/proc/cmdline").unwrap_or_default();
+        let written = journal
+            .changes
+            .iter()
+            .rfind(|change| matches!(change.place, Place::BootFile { .. }));
         Boot {
+            is_awaited: written.is_some_and(|change| change.boot == system.this_boot()),
             running: Parameters::parse(&running),
             file: BootFile::find(system),
         }
@@ -32,21 +40,18 @@ impl Boot {
         self.running.last(&wanted.key) == Some(wanted)
     }
 
-    /// Whether the next kernel will be started with `wanted` if nothing is written: we have written it
-    /// already, or somebody else has it in the running one and we have nothing to say against it.
-    pub fn is_settled(&self, wanted: &Parameter) -> bool {
-        let ours = self
-            .file
-            .as_ref()
-            .ok()
-            .and_then(|file| file.parameters.last(&wanted.key));
-        ours.map_or_else(|| self.runs_with(wanted), |ours| ours == wanted)
-    }
-
     /// Whether the next kernel will be started with `wanted`, by us.
     pub fn will_run_with(&self, wanted: &Parameter) -> bool {
-        self.file
-            .as_ref()
-            .is_ok_and(|file| file.parameters.last(&wanted.key) == Some(wanted))
+        self.file.as_ref().is_ok_and(|file| file.gives(wanted))
+    }
+
+    /// Whether the next kernel will be started with `wanted` if nothing is written: we have written it
+    /// already, or the running one has it and we have nothing to say against it.
+    pub fn is_settled(&self, wanted: &Parameter) -> bool {
+        let file = self.file.as_ref().ok();
+        match file.and_then(|file| file.parameters.last(&wanted.key)) {
+            Some(_) => self.will_run_with(wanted),
+            None => self.runs_with(wanted),
+        }
     }
 }

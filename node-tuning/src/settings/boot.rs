@@ -29,7 +29,7 @@ fn isolated(
 
 pub const ISOLCPUS: Setting = Setting {
     name: "isolcpus",
-    why: "The scheduler puts nothing on these CPUs by itself, and interrupts that the kernel places itself stay away from them.",
+    why: "The scheduler puts nothing on these CPUs by itself (and with managed_irq, interrupts that the kernel places stay away from them).",
     reach: Reach::Paper,
     wants: |node| {
         node.needs("CONFIG_CPU_ISOLATION")?;
@@ -135,6 +135,7 @@ pub const MITIGATIONS: Setting = Setting {
     name: "mitigations",
     why: "Mitigations of the processor's vulnerabilities make system calls and interrupts slower. Turning them off opens the node to its own programs: only where all of them are trusted.",
     reach: Reach::Asked {
+        paper: false,
         report: vulnerabilities,
     },
     wants: |_| parameter("mitigations", "off"),

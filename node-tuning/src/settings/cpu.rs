@@ -9,12 +9,16 @@ const LONGEST_EXIT_US: u32 = 2;
 
 const SMT: &str = "/sys/devices/system/cpu/smt/control";
 
-/// Simultaneous multithreading, at run time. What takes CPUs away is applied first and put back first.
+/// Simultaneous multithreading, at run time.
 pub const SMT_CONTROL: Setting = Setting {
     name: "smt-control",
     why: "Turns simultaneous multithreading off at once, as nosmt does at boot: no core has a second thread to share itself with.",
     reach: Reach::Measure,
     wants: |node| match node.topology.smt.as_deref() {
+        Some("on") if !node.topology.offline.is_empty() => unsupported(format!(
+            "CPUs {} are offline already, and turning SMT on again would bring them back",
+            node.topology.offline
+        )),
         Some("on") => node.one(Place::word(SMT), "off"),
         Some("off" | "forceoff") => Ok(Vec::new()),
         _ => unsupported("this node has no simultaneous multithreading that could be turned off"),
@@ -95,9 +99,15 @@ pub const TURBO: Setting = Setting {
     reach: Reach::Measure,
     wants: |node| {
         let intel = Place::word("/sys/devices/system/cpu/intel_pstate/no_turbo");
-        match node.system.read(&intel)? {
-            Some(_) => node.one(intel, "1"),
-            None => node.one(Place::word("/sys/devices/system/cpu/cpufreq/boost"), "0"),
+        if node.system.read(&intel)?.is_none() {
+            return node.one(Place::word("/sys/devices/system/cpu/cpufreq/boost"), "0");
         }
+        let mut wants = node.one(intel, "1")?;
+        // What is a share of the highest clock is lowered with it by some kernels.
+        let least = Place::word("/sys/devices/system/cpu/intel_pstate/min_perf_pct");
+        if let Some(share) = node.system.read(&least)? {
+            wants.push(Want::Keep(least, Some(share)));
+        }
+        Ok(wants)
     },
 };

@@ -20,7 +20,18 @@ pub const IRQBALANCE: Setting = Setting {
             .iter()
             .any(|directory| node.system.exists(Path::new(directory).join(UNIT)));
         if !installed {
-            return Ok(Vec::new());
+            let runs = node.system.is_live()
+                && node
+                    .system
+                    .threads()?
+                    .iter()
+                    .any(|thread| thread.name == "irqbalance");
+            return match runs {
+                true => unsupported(
+                    "irqbalance runs, and not as a service of systemd, which would stop it",
+                ),
+                false => Ok(Vec::new()),
+            };
         }
         if !node.system.exists("/run/systemd/system") {
             return unsupported(
@@ -53,7 +64,6 @@ pub const AFFINITY: Setting = Setting {
     wants: |node| {
         let numbers = node.system.names("/proc/irq");
         let numbers = numbers.iter().filter(|name| name.parse::<u32>().is_ok());
-        // Those that no handler is registered for have no such file.
         let places =
             numbers.map(|irq| Place::cpu_list(format!("/proc/irq/{irq}/smp_affinity_list")));
         let wants: Vec<Want> = node.spare(places)?;

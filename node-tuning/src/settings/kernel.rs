@@ -23,7 +23,19 @@ pub const RT_THROTTLING: Setting = Setting {
     name: "rt-throttling",
     why: "A program at real-time priority is otherwise stopped for 50 ms in every second.",
     reach: Reach::Measure,
-    wants: |node| node.one(Place::word("/proc/sys/kernel/sched_rt_runtime_us"), "-1"),
+    wants: |node| {
+        let mut wants = node.one(Place::word("/proc/sys/kernel/sched_rt_runtime_us"), "-1")?;
+        // From Linux 6.12 on it is a server of the scheduler's that takes the time.
+        for cpu in node.plan.measuring.iter() {
+            let place = Place::word(format!(
+                "/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+            ));
+            if let Ok(Some(_)) = node.system.read(&place) {
+                wants.push(Want::At(place, Some("0".into())));
+            }
+        }
+        Ok(wants)
+    },
 };
 
 pub const STAT_INTERVAL: Setting = Setting {

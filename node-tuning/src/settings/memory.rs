@@ -46,8 +46,8 @@ pub const HUGE_PAGES: Setting = Setting {
                 .filter(|&cpu| of_node(cpu))
                 .count();
             let places = [
-                Place::word(format!("/sys/devices/system/node/node{numa_node}/{POOL}")),
-                Place::word(format!("/sys/kernel/mm/{POOL}")),
+                Place::amount(format!("/sys/devices/system/node/node{numa_node}/{POOL}")),
+                Place::amount(format!("/sys/kernel/mm/{POOL}")),
             ];
             for place in places {
                 let Some(pages) = node
@@ -76,12 +76,33 @@ pub const SWAP: Setting = Setting {
     reach: Reach::Measure,
     wants: |node| {
         let swaps = node.system.text("/proc/swaps").unwrap_or_default();
-        let paths = swaps
+        let fields = swaps
             .lines()
             .skip(1)
-            .filter_map(|line| line.split_whitespace().next());
-        Ok(paths
-            .map(|path| Want::At(Place::Swap { path: path.into() }, None))
-            .collect())
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let swaps: Vec<Vec<&str>> = fields.filter(|fields| fields.len() >= 4).collect();
+        let kib = |text: &str| text.parse::<u64>().unwrap_or(0);
+        let used: u64 = swaps.iter().map(|fields| kib(fields[3])).sum();
+        let memory = node.system.text("/proc/meminfo").unwrap_or_default();
+        let available = memory
+            .lines()
+            .find_map(|line| line.strip_prefix("MemAvailable:"));
+        let available = available
+            .and_then(|text| text.split_whitespace().next())
+            .map(kib);
+        if available.is_some_and(|available| used > available) {
+            return unsupported(format!(
+                "{used} KiB are swapped out, which is more than the memory that is free"
+            ));
+        }
+        let off = |fields: &Vec<&str>| {
+            Want::At(
+                Place::Swap {
+                    path: fields[0].into(),
+                },
+                None,
+            )
+        };
+        Ok(swaps.iter().map(off).collect())
     },
 };

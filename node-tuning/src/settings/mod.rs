@@ -39,8 +39,10 @@ pub enum Reach {
     Measure,
     /// Those, and the paper's.
     Paper,
-    /// None: it is reported, and changed only when it is named.
+    /// It is reported, and changed only when it is named, or in the paper's set if it is one of that.
     Asked {
+        /// Whether it is in the paper's set.
+        paper: bool,
         /// What there is to report.
         report: fn(&Node) -> Vec<String>,
     },
@@ -65,6 +67,9 @@ pub struct Node<'a> {
 pub enum Want {
     /// A value at a place.
     At(Place, Value),
+    /// A value that stays, although what else is wanted disturbs it: it is written again after that,
+    /// and after that has been put back.
+    Keep(Place, Value),
     /// A kernel parameter.
     Parameter {
         /// The parameter.
@@ -86,26 +91,27 @@ pub enum Obstacle {
     System(#[from] system::Error),
 }
 
-/// All settings, in the order in which they are applied. What takes CPUs away comes first.
+/// All settings, in the order in which they are applied. A network interface that is set may place
+/// its interrupts anew, so it comes before those; energy-preference before governor, which changes
+/// it as well; and what takes CPUs away comes last, and is put back first.
 pub const ALL: &[&Setting] = &[
-    &cpu::SMT_CONTROL,
+    &network::RDMA_MTU,
+    &network::PAUSE,
+    &network::COALESCING,
     &cpu::CPUIDLE_STATES,
     &cpu::CPU_DMA_LATENCY,
-    &cpu::GOVERNOR,
     &cpu::ENERGY_PREFERENCE,
+    &cpu::GOVERNOR,
     &cpu::TURBO,
     &interrupts::IRQBALANCE,
     &interrupts::DEFAULT_AFFINITY,
     &interrupts::AFFINITY,
+    &network::RPS,
+    &network::XPS,
     &tasks::CPUSET_PARTITION,
     &tasks::WORKQUEUE_CPUMASK,
     &tasks::KERNEL_THREADS,
     &tasks::USER_TASKS,
-    &network::RPS,
-    &network::XPS,
-    &network::COALESCING,
-    &network::PAUSE,
-    &network::RDMA_MTU,
     &kernel::RT_THROTTLING,
     &kernel::STAT_INTERVAL,
     &kernel::TIMER_MIGRATION,
@@ -127,6 +133,7 @@ pub const ALL: &[&Setting] = &[
     &boot::NOSMT,
     &boot::SKEW_TICK,
     &boot::MITIGATIONS,
+    &cpu::SMT_CONTROL,
 ];
 
 impl Setting {
@@ -134,7 +141,7 @@ impl Setting {
     pub fn is_in(&self, profile: Profile) -> bool {
         match profile {
             Profile::Measure | Profile::Reversible => true,
-            Profile::Paper => matches!(self.reach, Reach::Paper),
+            Profile::Paper => matches!(self.reach, Reach::Paper | Reach::Asked { paper: true, .. }),
         }
     }
 }
@@ -146,12 +153,33 @@ impl Node<'_> {
     }
 
     /// Where a set of CPUs leads that is to spare the isolated ones: what it has besides, or where
-    /// that is nothing, all that keep house.
+    /// that is nothing that stays, all that keep house.
     pub fn spared(&self, cpus: &CpuSet) -> CpuSet {
-        match cpus.without(&self.isolated()) {
-            rest if rest.is_empty() => self.plan.housekeeping.clone(),
-            rest => rest,
+        let rest = cpus.without(&self.isolated());
+        match rest.without(&self.leaving()).is_empty() {
+            true => self.plan.housekeeping.clone(),
+            false => rest,
         }
+    }
+
+    /// Whether a set of CPUs has to be changed to spare the isolated ones, or would be left with
+    /// nothing when SMT siblings go.
+    pub fn is_touched(&self, cpus: &CpuSet) -> bool {
+        let stays = |cpus: &CpuSet| !cpus.without(&self.leaving()).is_empty();
+        !cpus.and(&self.isolated()).is_empty() || !cpus.is_empty() && !stays(cpus)
+    }
+
+    /// The CPUs that go offline when simultaneous multithreading is turned off.
+    fn leaving(&self) -> CpuSet {
+        if self.topology.smt.as_deref() != Some("on") {
+            return CpuSet::new();
+        }
+        let siblings = |cpus: &CpuSet| cpus.iter().skip(1).collect::<Vec<_>>();
+        self.topology
+            .cores
+            .iter()
+            .flat_map(|core| siblings(&core.cpus))
+            .collect()
     }
 
     /// Fails when the running kernel was built without an option (`CONFIG_NO_HZ_FULL`). Where the
@@ -211,11 +239,9 @@ impl Node<'_> {
         for place in places {
             if let Some(list) = self.system.read(&place)? {
                 let cpus: CpuSet = list.parse().unwrap_or_default();
-                let touched = !cpus.and(&self.isolated()).is_empty();
-                let wanted = if touched {
-                    self.spared(&cpus).to_string()
-                } else {
-                    list
+                let wanted = match self.is_touched(&cpus) {
+                    true => self.spared(&cpus).to_string(),
+                    false => list,
                 };
                 wants.push(Want::At(place, Some(wanted)));
             }

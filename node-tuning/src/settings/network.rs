@@ -2,7 +2,7 @@
 
 use super::{Node, Obstacle, Reach, Setting, Want, unsupported};
 use crate::cpus::CpuSet;
-use crate::system::{Parameter, Place};
+use crate::system::{Parameters, Place};
 use crate::topology::DeviceKind;
 
 /// The MTU of RDMA that the paper found best, in bytes (section 4.2).
@@ -54,7 +54,11 @@ pub const RPS: Setting = Setting {
                 // No CPU at all is what says that the interrupt's own CPU does it.
                 wants.push(Want::At(
                     place,
-                    Some(cpus.without(&node.isolated()).to_string()),
+                    Some(
+                        cpus.without(&node.isolated())
+                            .and(&node.topology.online)
+                            .to_string(),
+                    ),
                 ));
             }
         }
@@ -86,7 +90,7 @@ pub const XPS: Setting = Setting {
             }
             // The first queue is for all that keep house; each measuring CPU has one of the next;
             // what is left over serves nobody.
-            let mut owners = vec![node.plan.housekeeping.clone()];
+            let mut owners = vec![node.plan.housekeeping.and(&node.topology.online)];
             owners.extend(
                 node.plan
                     .measuring
@@ -106,22 +110,37 @@ pub const XPS: Setting = Setting {
     },
 };
 
-/// Wants parameters of every interface that knows them.
-fn ethtool(node: &Node, wanted: &[(Parameter, &str)], what: &str) -> Result<Vec<Want>, Obstacle> {
+/// Wants parameters of every interface that has them.
+fn ethtool(
+    node: &Node,
+    parameters: Parameters,
+    wanted: &[(&str, &str)],
+) -> Result<Vec<Want>, Obstacle> {
     let mut wants = Vec::new();
     for interface in interfaces(node)? {
-        for (parameter, value) in wanted {
-            let place = Place::Ethtool {
-                interface: interface.clone(),
-                parameter: *parameter,
-            };
-            if node.system.read(&place)?.is_some() {
-                wants.push(Want::At(place, Some(value.to_string())));
-            }
-        }
+        let place = Place::Ethtool {
+            interface,
+            parameters,
+        };
+        let Some(current) = node.system.read(&place)? else {
+            continue;
+        };
+        let words: Vec<&str> = current.split_whitespace().collect();
+        let value = |name: &str, current: &str| {
+            let wanted = wanted.iter().find(|(wanted, _)| *wanted == name);
+            format!(
+                "{name} {}",
+                wanted.map_or(current.to_string(), |(_, value)| value.to_string())
+            )
+        };
+        let words: Vec<String> = words
+            .chunks_exact(2)
+            .map(|pair| value(pair[0], pair[1]))
+            .collect();
+        wants.push(Want::At(place, Some(words.join(" "))));
     }
     match wants.is_empty() {
-        true => unsupported(format!("the interfaces offer no {what}")),
+        true => unsupported("the interfaces do not offer it"),
         false => Ok(wants),
     }
 }
@@ -131,14 +150,13 @@ pub const COALESCING: Setting = Setting {
     why: "An adapter that waits for more packets before it interrupts adds that wait to every round trip.",
     reach: Reach::Measure,
     wants: |node| {
-        // The adaptive modes first: they overrule the times.
         let wanted = [
-            (Parameter::AdaptiveRx, "off"),
-            (Parameter::AdaptiveTx, "off"),
-            (Parameter::RxUsecs, "0"),
-            (Parameter::TxUsecs, "0"),
+            ("adaptive-rx", "off"),
+            ("adaptive-tx", "off"),
+            ("rx-usecs", "0"),
+            ("tx-usecs", "0"),
         ];
-        ethtool(node, &wanted, "coalescing of interrupts that could be set")
+        ethtool(node, Parameters::Coalescing, &wanted)
     },
 };
 
@@ -147,43 +165,78 @@ pub const PAUSE: Setting = Setting {
     why: "A pause frame stops all that a port sends, because of traffic that is not ours.",
     reach: Reach::Measure,
     wants: |node| {
+        let device = node
+            .plan
+            .device
+            .as_deref()
+            .and_then(|name| node.topology.device(name));
+        if device.is_some_and(|device| device.kind == DeviceKind::Rdma) {
+            return unsupported("pause frames are what keeps RoCE from losing packets");
+        }
         ethtool(
             node,
-            &[(Parameter::RxPause, "off"), (Parameter::TxPause, "off")],
-            "pause frames that could be set",
+            Parameters::Pause,
+            &[("autoneg", "off"), ("rx", "off"), ("tx", "off")],
         )
     },
 };
 
 pub const RDMA_MTU: Setting = Setting {
     name: "rdma-mtu",
-    why: "Messages of up to 2,048 bytes go in one packet: the paper found this the most efficient MTU.",
-    reach: Reach::Paper,
+    why: "Messages of up to 2,048 bytes go in one packet: the paper found this the most efficient MTU. The network has to carry it.",
+    reach: Reach::Asked {
+        paper: true,
+        report: report_mtu,
+    },
     wants: |node| {
-        let name = node.plan.device.as_deref().unwrap_or_default();
-        let device = match node.topology.device(name) {
-            Some(device) if device.kind == DeviceKind::Rdma => device,
-            _ => return unsupported("the chosen device is no RDMA device"),
-        };
-        if device.link_layer.as_deref() != Some("Ethernet") {
-            return unsupported(format!(
-                "on InfiniBand the subnet manager gives {name} its MTU; programs choose the path's (perftest: -m {BEST_MTU})"
-            ));
-        }
-        // RoCE takes the largest MTU of its own that fits into the interface's.
-        let fits = BEST_MTU + ROCE_HEADERS..2 * BEST_MTU + ROCE_HEADERS;
         let mut wants = Vec::new();
-        for interface in interfaces(node)? {
-            let place = Place::word(format!("/sys/class/net/{interface}/mtu"));
-            let Some(mtu) = node.system.read(&place)? else {
-                continue;
-            };
-            let suits = mtu.parse().is_ok_and(|mtu: u32| fits.contains(&mtu));
-            wants.push(Want::At(
-                place,
-                Some(if suits { mtu } else { fits.start.to_string() }),
-            ));
+        for (place, mtu) in roce_interfaces(node)? {
+            let suits = roce_mtus().contains(&mtu);
+            let wanted = if suits { mtu } else { roce_mtus().start };
+            wants.push(Want::At(place, Some(wanted.to_string())));
         }
         Ok(wants)
     },
 };
+
+/// The MTUs of an interface with which RoCE, which takes the largest of its own that fits, has the best.
+fn roce_mtus() -> std::ops::Range<u32> {
+    BEST_MTU + ROCE_HEADERS..2 * BEST_MTU + ROCE_HEADERS
+}
+
+/// The interfaces of a RoCE device, and their MTUs.
+fn roce_interfaces(node: &Node) -> Result<Vec<(Place, u32)>, Obstacle> {
+    let name = node.plan.device.as_deref().unwrap_or_default();
+    let device = match node.topology.device(name) {
+        Some(device) if device.kind == DeviceKind::Rdma => device,
+        _ => return unsupported("the chosen device is no RDMA device"),
+    };
+    if device.link_layer.as_deref() != Some("Ethernet") {
+        return unsupported(format!(
+            "on InfiniBand the subnet manager gives {name} its MTU; programs choose the path's (perftest: -m {BEST_MTU})"
+        ));
+    }
+    let mut found = Vec::new();
+    for interface in interfaces(node)? {
+        let place = Place::word(format!("/sys/class/net/{interface}/mtu"));
+        let mtu = node.system.read(&place)?.and_then(|mtu| mtu.parse().ok());
+        found.extend(mtu.map(|mtu| (place, mtu)));
+    }
+    Ok(found)
+}
+
+fn report_mtu(node: &Node) -> Vec<String> {
+    match roce_interfaces(node) {
+        Err(obstacle) => vec![obstacle.to_string()],
+        Ok(found) => found
+            .iter()
+            .filter(|(_, mtu)| !roce_mtus().contains(mtu))
+            .map(|(place, mtu)| {
+                format!(
+                    "{place} is {mtu}; with {} RDMA has {BEST_MTU} bytes",
+                    roce_mtus().start
+                )
+            })
+            .collect(),
+    }
+}

@@ -5,7 +5,7 @@ use std::io;
 
 use super::{Node, Obstacle, Reach, Setting, Want, unsupported};
 use crate::cpus::CpuSet;
-use crate::system::{Place, System, Thread};
+use crate::system::{Form, Place, System, Thread};
 
 /// The control group whose CPUs nobody else may use.
 const PARTITION: &str = "/sys/fs/cgroup/jitterlab";
@@ -18,7 +18,7 @@ pub const CPUSET_PARTITION: Setting = Setting {
     reach: Reach::Measure,
     wants: |node| {
         if node.isolated().is_within(&node.topology.isolation.isolated) {
-            // isolcpus has done it, and the kernel refuses a partition of such CPUs.
+            // isolcpus has done it already.
             return Ok(Vec::new());
         }
         let Some(controllers) = node.system.text(CONTROLLERS) else {
@@ -27,20 +27,17 @@ pub const CPUSET_PARTITION: Setting = Setting {
         if !controllers.split_whitespace().any(|name| name == "cpuset") {
             return unsupported("the cpuset controller is not one of cgroup v2 here");
         }
-        let subtree = Place::controllers(SUBTREE);
-        let mut enabled: Vec<String> = node
-            .system
-            .read(&subtree)?
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(String::from)
-            .collect();
-        enabled.push("cpuset".into());
-        enabled.sort_unstable();
-        enabled.dedup();
+        if node.system.kernel() < (6, 1) {
+            return unsupported("isolated partitions came with Linux 6.1");
+        }
         let file = |name: &str| format!("{PARTITION}/{name}");
-        Ok(vec![
-            Want::At(subtree, Some(enabled.join(" "))),
+        let subtree = Place::Kernel {
+            path: SUBTREE.into(),
+            form: Form::Cpuset,
+        };
+        let mut wants = pinned(node)?;
+        wants.extend([
+            Want::At(subtree, Some("on".into())),
             Want::At(
                 Place::Directory {
                     path: PARTITION.into(),
@@ -55,9 +52,26 @@ pub const CPUSET_PARTITION: Setting = Setting {
                 Place::word(file("cpuset.cpus.partition")),
                 Some("isolated".into()),
             ),
-        ])
+        ]);
+        Ok(wants)
     },
 };
+
+/// Threads that somebody has put on some CPUs. Before Linux 6.2 the cpuset controller forgets that.
+fn pinned(node: &Node) -> Result<Vec<Want>, Obstacle> {
+    if !node.system.is_live() {
+        return Ok(Vec::new());
+    }
+    let online = &node.topology.online;
+    let threads = node.system.threads()?;
+    let pinned = threads
+        .iter()
+        .filter(|thread| !thread.fixed && !online.is_within(&thread.cpus));
+    Ok(pinned
+        .filter(|thread| !thread.cpus.and(online).without(&node.isolated()).is_empty())
+        .map(|thread| Want::Keep(thread.place(), Some(node.spared(&thread.cpus).to_string())))
+        .collect())
+}
 
 /// Takes the calling process into the partition where `cpus` are in it; elsewhere it may not run on
 /// them. Without such a partition nothing happens.
@@ -99,7 +113,7 @@ fn elsewhere(node: &Node, moves: impl Fn(&Thread) -> bool) -> Result<Vec<Want>, 
     let isolated = node.isolated();
     let threads = node.system.threads()?;
     let strays = threads.iter().filter(|thread| {
-        moves(thread) && !thread.cpus.and(&isolated).is_empty() && !thread.cpus.is_within(&isolated)
+        moves(thread) && node.is_touched(&thread.cpus) && !thread.cpus.is_within(&isolated)
     });
     Ok(strays
         .map(|thread| Want::At(thread.place(), Some(node.spared(&thread.cpus).to_string())))
@@ -119,7 +133,10 @@ pub const KERNEL_THREADS: Setting = Setting {
     reach: Reach::Measure,
     wants: |node| {
         only_live(node)?;
-        elsewhere(node, |thread| thread.kernel && !thread.fixed)
+        // Threads of interrupts go with their interrupts.
+        elsewhere(node, |thread| {
+            thread.kernel && !thread.fixed && !thread.name.starts_with("irq/")
+        })
     },
 };
 
@@ -129,9 +146,7 @@ pub const USER_TASKS: Setting = Setting {
     reach: Reach::Measure,
     wants: |node| {
         only_live(node)?;
-        let own = std::process::id();
-        elsewhere(node, |thread| {
-            !thread.kernel && thread.process.cast_unsigned() != own
-        })
+        // This process is among them: what starts later than it has its CPUs from somebody.
+        elsewhere(node, |thread| !thread.kernel)
     },
 };

@@ -48,13 +48,7 @@ pub(super) fn read_kernel(system: &System, path: &Path, form: Form) -> Result<Va
         None => Err(Error::Strange {
             place: path.display().to_string(),
             text: raw.trim().into(),
-            expected: match form {
-                Form::Word => "word",
-                Form::Choice => "choice of words, one in brackets",
-                Form::CpuList => "list of CPUs",
-                Form::CpuMask => "mask of CPUs",
-                Form::Controllers => "list of controllers",
-            },
+            expected: form.name(),
         }),
     }
 }
@@ -89,10 +83,10 @@ pub(super) fn read(system: &System, path: &Path) -> Result<Value, Error> {
 pub(super) fn write(system: &System, path: &Path, value: &Value) -> Result<(), Error> {
     match value {
         Some(content) => replace(system, path, content.as_bytes()),
-        None => match fs::remove_file(system.path(path)) {
+        None => inside(system, path).and_then(|real| match fs::remove_file(&real) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => sync_directory_of(&system.path(path)),
-        },
+            _ => sync_directory_of(&real),
+        }),
     }
     .map_err(|error| Error::write(path.display(), error))
 }
@@ -100,13 +94,13 @@ pub(super) fn write(system: &System, path: &Path, value: &Value) -> Result<(), E
 /// A control group: making it makes the files in it, removing it removes them. The processes in it
 /// go to the one above.
 pub(super) fn write_directory(system: &System, path: &Path, value: &Value) -> Result<(), Error> {
-    let real = system.path(path);
-    match value {
-        Some(_) => fs::create_dir(&real).and_then(|()| furnish(system, &real)),
-        None if system.is_live() => empty(&real).and_then(|()| fs::remove_dir(&real)),
-        None => fs::remove_dir_all(&real),
-    }
-    .map_err(|error| Error::write(path.display(), error))
+    inside(system, path)
+        .and_then(|real| match value {
+            Some(_) => fs::create_dir(&real).and_then(|()| furnish(system, &real)),
+            None if system.is_live() => empty(&real).and_then(|()| fs::remove_dir(&real)),
+            None => fs::remove_dir_all(&real),
+        })
+        .map_err(|error| Error::write(path.display(), error))
 }
 
 /// Makes the files that tuning uses, as a kernel does, where there is none.
@@ -123,7 +117,8 @@ fn empty(group: &Path) -> io::Result<()> {
     let above = group.parent().unwrap_or(group).join("cgroup.procs");
     loop {
         let processes = fs::read_to_string(group.join("cgroup.procs"))?;
-        let Some(process) = processes.lines().next() else {
+        // 0 is one that this namespace does not see; writing it would move the writer.
+        let Some(process) = processes.lines().find(|&process| process != "0") else {
             return Ok(());
         };
         match fs::write(&above, process) {
@@ -149,10 +144,11 @@ fn replace(system: &System, path: &Path, content: &[u8]) -> io::Result<()> {
     let real = inside(system, path)?;
     let new = beside(&real);
     let before = fs::metadata(&real).ok();
+    // What a kill left there; whatever it is, it is not written through.
+    let _ = fs::remove_file(&new);
     let mut file = OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(0o600)
         .open(&new)?;
     let written = (|| {
@@ -177,7 +173,7 @@ fn replace(system: &System, path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// Where a file is that may be written: what is linked to stays linked to, and the links of a copied
 /// tree must not lead out of it.
-fn inside(system: &System, path: &Path) -> io::Result<PathBuf> {
+pub(super) fn inside(system: &System, path: &Path) -> io::Result<PathBuf> {
     let real = system.path(path);
     let real = fs::canonicalize(&real).unwrap_or(real);
     let parent = real.parent().unwrap_or(&real).canonicalize()?;

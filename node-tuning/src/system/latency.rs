@@ -46,7 +46,11 @@ pub fn hold(microseconds: i32) -> Result<Infallible, Error> {
         .write_all(&microseconds.to_ne_bytes())
         .map_err(failed)?;
     let mut stdout = io::stdout();
-    let _ = stdout.write_all(READY).and_then(|()| stdout.flush());
+    // Who started it is gone: nobody would know of it.
+    if let Err(error) = stdout.write_all(READY).and_then(|()| stdout.flush()) {
+        let _ = fs::remove_file(HOLDER);
+        return Err(failed(error));
+    }
     loop {
         pause();
     }

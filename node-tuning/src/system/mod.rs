@@ -11,8 +11,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::cpus::CpuSet;
+
 pub use latency::hold as hold_wakeup_latency;
-pub use place::{Form, Loader, Parameter, Place, Value};
+pub use place::{Form, Loader, Parameters, Place, Value};
 pub use tasks::Thread;
 
 /// A node.
@@ -93,9 +95,9 @@ impl System {
     /// The node with its files under `root`: `/` for the machine that this runs on, otherwise a
     /// copied tree. `own` is the program that runs this, for what has to outlive it.
     pub fn at(root: impl Into<PathBuf>, own: impl Into<PathBuf>) -> Self {
-        let root = root.into();
+        let root: PathBuf = root.into();
         System {
-            live: root == Path::new("/"),
+            live: fs::canonicalize(&root).is_ok_and(|root| root == Path::new("/")),
             root,
             own: own.into(),
         }
@@ -121,6 +123,21 @@ impl System {
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.path(path)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_string())
+    }
+
+    /// What the kernel calls the boot that this is.
+    pub fn this_boot(&self) -> String {
+        self.text("/proc/sys/kernel/random/boot_id")
+            .unwrap_or_default()
+    }
+
+    /// The version of the running kernel, `(6, 1)`; the oldest where it is not said.
+    pub fn kernel(&self) -> (u32, u32) {
+        let release = self.text("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|digits| digits.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 
     /// Whether there is something at `path`.
@@ -164,8 +181,8 @@ impl System {
             Place::Service { unit } => programs::read_service(unit),
             Place::Ethtool {
                 interface,
-                parameter,
-            } => programs::read_ethtool(interface, *parameter),
+                parameters,
+            } => programs::read_ethtool(interface, *parameters),
             Place::Swap { path } => programs::read_swap(self, path),
             Place::WakeupLatency => Ok(latency::read(self)),
         }
@@ -179,9 +196,13 @@ impl System {
         match place {
             Place::Kernel { path, form } => files::write_kernel(self, path, *form, value),
             Place::File { path } => files::write(self, path, value),
-            Place::BootFile { path, loader } => {
+            Place::BootFile {
+                path,
+                loader,
+                instead,
+            } => {
                 files::write(self, path, value)?;
-                programs::make_boot_configuration(self, *loader)
+                programs::make_boot_configuration(self, *loader, path, value, instead)
             }
             Place::Directory { path } => files::write_directory(self, path, value),
             _ if !self.live => Err(Error::Copied(place.to_string())),
@@ -191,11 +212,50 @@ impl System {
             Place::Service { unit } => programs::write_service(unit, value),
             Place::Ethtool {
                 interface,
-                parameter,
-            } => programs::write_ethtool(interface, *parameter, value),
+                parameters,
+            } => programs::write_ethtool(interface, *parameters, value),
             Place::Swap { path } => programs::write_swap(path, value),
             Place::WakeupLatency => latency::write(self, value),
         }
+    }
+
+    /// Whether two values of a place come to the same. CPUs that are offline make no difference to a
+    /// thread: newer kernels keep them in its mask, older ones do not.
+    pub fn same(&self, place: &Place, a: &Value, b: &Value) -> bool {
+        match (place, a, b) {
+            (Place::Affinity { .. }, Some(a), Some(b)) => {
+                let online = self
+                    .text("/sys/devices/system/cpu/online")
+                    .unwrap_or_default();
+                let [a, b, online] = [a, b, &online].map(|list| list.parse().unwrap_or_default());
+                CpuSet::and(&a, &online) == b.and(&online)
+            }
+            _ => a == b,
+        }
+    }
+
+    /// Whether a change from one value to another, interrupted, may have left what is found.
+    pub fn is_between(&self, place: &Place, old: &Value, new: &Value, found: &Value) -> bool {
+        let number = |value: &Value| value.as_ref()?.parse::<u64>().ok();
+        match (place, number(old), number(new), number(found)) {
+            (
+                Place::Kernel {
+                    form: Form::Amount, ..
+                },
+                Some(old),
+                Some(new),
+                Some(found),
+            ) => (old.min(new)..=old.max(new)).contains(&found),
+            _ => false,
+        }
+    }
+
+    /// Where a file is that may be written.
+    ///
+    /// # Errors
+    /// It has no directory, or a link of a copied tree leads out of it.
+    pub(crate) fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        files::inside(self, path.as_ref())
     }
 
     /// Removes what a write that was killed may have left beside a place.

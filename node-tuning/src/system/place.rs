@@ -34,6 +34,8 @@ pub enum Place {
         path: PathBuf,
         /// Who makes the configuration.
         loader: Loader,
+        /// What the file would say to the same effect as there being none.
+        instead: Value,
     },
     /// A directory of a file system that the kernel plays (a control group): `Some("")` or `None`.
     Directory {
@@ -54,12 +56,12 @@ pub enum Place {
         /// The unit's name.
         unit: String,
     },
-    /// A parameter of a network interface that `ethtool` knows.
+    /// Parameters of a network interface that `ethtool` knows.
     Ethtool {
         /// The interface.
         interface: String,
-        /// The parameter.
-        parameter: Parameter,
+        /// Which.
+        parameters: Parameters,
     },
     /// A device or file that the system swaps to: its priority, `None` when it is not in use.
     Swap {
@@ -83,9 +85,11 @@ pub enum Form {
     CpuList,
     /// A mask of CPUs: `ffffffff,0000000f`.
     CpuMask,
-    /// Controllers that are handed on to control groups below: `cpuset memory`. Written as what is
-    /// to be added and taken away.
-    Controllers,
+    /// Whether the control groups below have the cpuset controller: `on` or `off`. The kernel writes
+    /// the names of all that they have.
+    Cpuset,
+    /// A number that the kernel approaches step by step, and may stop before it is reached.
+    Amount,
 }
 
 /// Who makes the boot loader's configuration of what.
@@ -100,36 +104,15 @@ pub enum Loader {
     Appliance,
 }
 
-/// What `ethtool` can set.
+/// A group of parameters that `ethtool` sets at once. The value is what it takes: names, each followed
+/// by its value (`rx-usecs 0 tx-usecs 0`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Parameter {
-    /// Microseconds that an interrupt waits for more packets.
-    RxUsecs,
-    /// The same for packets that were sent.
-    TxUsecs,
-    /// Whether the device chooses these times for receiving itself: `on` or `off`.
-    AdaptiveRx,
-    /// The same for sending.
-    AdaptiveTx,
-    /// Whether the device stops its peer by pause frames: `on` or `off`.
-    RxPause,
-    /// Whether it lets itself be stopped.
-    TxPause,
-}
-
-impl Parameter {
-    /// The name of the parameter in what `ethtool` takes.
-    pub fn argument(self) -> &'static str {
-        match self {
-            Parameter::RxUsecs => "rx-usecs",
-            Parameter::TxUsecs => "tx-usecs",
-            Parameter::AdaptiveRx => "adaptive-rx",
-            Parameter::AdaptiveTx => "adaptive-tx",
-            Parameter::RxPause => "rx",
-            Parameter::TxPause => "tx",
-        }
-    }
+pub enum Parameters {
+    /// How long an interrupt waits for more packets, and whether the device chooses that itself.
+    Coalescing,
+    /// Whether the device stops its peer by pause frames, and lets itself be stopped.
+    Pause,
 }
 
 impl Place {
@@ -165,11 +148,11 @@ impl Place {
         }
     }
 
-    /// A control group's file with the controllers that are handed on.
-    pub fn controllers(path: impl Into<PathBuf>) -> Self {
+    /// The same for a number that the kernel approaches.
+    pub fn amount(path: impl Into<PathBuf>) -> Self {
         Place::Kernel {
             path: path.into(),
-            form: Form::Controllers,
+            form: Form::Amount,
         }
     }
 
@@ -190,14 +173,14 @@ impl fmt::Display for Place {
             Place::Service { unit } => write!(f, "service {unit}"),
             Place::Ethtool {
                 interface,
-                parameter,
+                parameters: Parameters::Coalescing,
             } => {
-                write!(f, "{} of {interface}", parameter.argument())?;
-                match parameter {
-                    Parameter::RxPause | Parameter::TxPause => f.write_str(" pause"),
-                    _ => Ok(()),
-                }
+                write!(f, "coalescing of {interface}")
             }
+            Place::Ethtool {
+                interface,
+                parameters: Parameters::Pause,
+            } => write!(f, "pause frames of {interface}"),
             Place::Swap { path } => write!(f, "swap on {}", path.display()),
             Place::WakeupLatency => f.write_str("/dev/cpu_dma_latency"),
         }
@@ -209,7 +192,7 @@ impl Form {
     pub fn parse(self, raw: &str) -> Option<String> {
         let text = raw.trim();
         match self {
-            Form::Word => Some(text.into()),
+            Form::Word | Form::Amount => Some(text.into()),
             Form::Choice => text
                 .split_whitespace()
                 .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
@@ -218,10 +201,9 @@ impl Form {
             Form::CpuList if text == "(null)" => Some(String::new()),
             Form::CpuList => text.parse::<CpuSet>().ok().map(|set| set.to_string()),
             Form::CpuMask => CpuSet::from_mask(text).ok().map(|set| set.to_string()),
-            Form::Controllers => {
-                let mut words: Vec<&str> = text.split_whitespace().collect();
-                words.sort_unstable();
-                Some(words.join(" "))
+            Form::Cpuset => {
+                let on = text.split_whitespace().any(|name| name == CPUSET);
+                Some(if on { "on" } else { "off" }.into())
             }
         }
     }
@@ -229,7 +211,7 @@ impl Form {
     /// What is written to the kernel for `value`; `current` is what it wrote last.
     pub fn write(self, value: &str, current: &str) -> String {
         match self {
-            Form::Word | Form::Choice | Form::CpuList => value.into(),
+            Form::Word | Form::Amount | Form::Choice | Form::CpuList => value.into(),
             Form::CpuMask => match value.parse::<CpuSet>() {
                 Ok(set) => {
                     let digits = current.trim().bytes().filter(u8::is_ascii_hexdigit).count();
@@ -237,41 +219,31 @@ impl Form {
                 }
                 Err(_) => value.into(),
             },
-            Form::Controllers => {
-                let (wanted, has) = (words(value), words(current));
-                let added = wanted
-                    .iter()
-                    .filter(|word| !has.contains(word))
-                    .map(|word| format!("+{word}"));
-                let removed = has
-                    .iter()
-                    .filter(|word| !wanted.contains(word))
-                    .map(|word| format!("-{word}"));
-                added.chain(removed).collect::<Vec<_>>().join(" ")
-            }
+            Form::Cpuset => format!("{}{CPUSET}", if value == "on" { '+' } else { '-' }),
         }
     }
 
     /// What the kernel shows when `value` has been written, for a copied tree, which has no kernel.
     pub fn shown(self, value: &str, current: &str) -> String {
+        let words = current.split_whitespace();
         let mut text = match self {
             Form::Choice => {
-                let plain = |word: &str| word.trim_matches(['[', ']']).to_string();
-                let words = current.split_whitespace().map(plain);
-                let bracketed = words.map(|word| {
+                let plain = words.map(|word| word.trim_matches(['[', ']']));
+                let bracketed = |word| {
                     if word == value {
                         format!("[{word}]")
                     } else {
-                        word
+                        String::from(word)
                     }
-                });
-                bracketed.collect::<Vec<_>>().join(" ")
+                };
+                plain.map(bracketed).collect::<Vec<_>>().join(" ")
             }
-            Form::Controllers => {
-                let (wanted, has) = (words(value), words(current));
-                let kept = has.iter().filter(|word| wanted.contains(word));
-                let added = wanted.iter().filter(|word| !has.contains(word));
-                kept.chain(added).copied().collect::<Vec<_>>().join(" ")
+            Form::Cpuset => {
+                let others = words.filter(|&word| word != CPUSET);
+                others
+                    .chain((value == "on").then_some(CPUSET))
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
             _ => self.write(value, current),
         };
@@ -280,11 +252,22 @@ impl Form {
         }
         text
     }
+
+    /// What it is called, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Word => "word",
+            Form::Choice => "choice of words, one in brackets",
+            Form::CpuList => "list of CPUs",
+            Form::CpuMask => "mask of CPUs",
+            Form::Cpuset => "list of controllers",
+            Form::Amount => "number",
+        }
+    }
 }
 
-fn words(text: &str) -> Vec<&str> {
-    text.split_whitespace().collect()
-}
+/// The controller of control groups that deals with CPUs.
+const CPUSET: &str = "cpuset";
 
 #[cfg(test)]
 mod tests {
@@ -299,7 +282,8 @@ mod tests {
             (Form::CpuList, "\n", ""),
             (Form::CpuMask, "f,ffffffff\n", "0-35"),
             (Form::CpuMask, "03", "0-1"),
-            (Form::Controllers, "memory cpu\n", "cpu memory"),
+            (Form::Cpuset, "memory cpu\n", "off"),
+            (Form::Amount, "64\n", "64"),
         ] {
             assert_eq!(form.parse(raw).as_deref(), Some(value), "{raw}");
             assert_eq!(form.shown(value, raw), raw);
@@ -310,14 +294,15 @@ mod tests {
         );
         assert_eq!(Form::Choice.parse("none\n"), None);
         assert_eq!(Form::CpuMask.write("0", "f,ffffffff\n"), "0,00000001");
+        assert_eq!(Form::CpuList.parse("(null)\n").as_deref(), Some(""));
+        assert_eq!(Form::Cpuset.write("on", "memory cpu\n"), "+cpuset");
         assert_eq!(
-            Form::Controllers.write("cpu cpuset", "memory cpu\n"),
-            "+cpuset -memory"
-        );
-        assert_eq!(
-            Form::Controllers.shown("cpu cpuset memory", "memory cpu\n"),
+            Form::Cpuset.shown("on", "memory cpu\n"),
             "memory cpu cpuset\n"
         );
-        assert_eq!(Form::CpuList.parse("(null)\n").as_deref(), Some(""));
+        assert_eq!(
+            Form::Cpuset.shown("off", "memory cpu cpuset\n"),
+            "memory cpu\n"
+        );
     }
 }

@@ -1,13 +1,19 @@
 //! What the kernel offers to programs of the system only, or what those keep track of.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Error, Loader, Parameter, System, Value};
+use super::{Error, Loader, Parameters, System, Value, files};
 
-/// Runs a program and gives what it printed.
+/// Where programs of the system are, whatever the caller's search path says.
+const SEARCH_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Runs a program that changes something and gives what it printed. It dies with this process: what
+/// is put back after a kill must not be changed by it later.
 fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
-    let (output, success) = ask(program, arguments)?;
+    let whole = [&["--pdeathsig", "KILL", "--", program], arguments].concat();
+    let (output, success) = ask("setpriv", &whole)?;
     match success {
         true => Ok(output),
         false => Err(failed(
@@ -24,7 +30,8 @@ fn ask(program: &str, arguments: &[&str]) -> Result<(String, bool), Error> {
     command
         .args(arguments)
         .stdin(Stdio::null())
-        .env("LC_ALL", "C");
+        .env("LC_ALL", "C")
+        .env("PATH", SEARCH_PATH);
     match command.output() {
         Ok(output) => {
             let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -57,9 +64,14 @@ fn last_line(text: &str) -> &str {
 }
 
 pub(super) fn read_service(unit: &str) -> Result<Value, Error> {
-    let (state, _) = ask("systemctl", &["is-active", "--", unit])?;
-    let active = matches!(state.trim(), "active" | "activating" | "reloading");
-    Ok(Some(if active { "active" } else { "inactive" }.into()))
+    let arguments = ["is-active", "--", unit];
+    let (state, _) = ask("systemctl", &arguments)?;
+    let value = match state.trim() {
+        "active" | "activating" | "reloading" => "active",
+        "inactive" | "deactivating" | "failed" => "inactive",
+        other => return Err(failed("systemctl", &arguments, format!("says {other}"))),
+    };
+    Ok(Some(value.into()))
 }
 
 pub(super) fn write_service(unit: &str, value: &Value) -> Result<(), Error> {
@@ -71,57 +83,65 @@ pub(super) fn write_service(unit: &str, value: &Value) -> Result<(), Error> {
     run("systemctl", &[verb, "--", unit]).map(drop)
 }
 
-/// The flag of `ethtool` that shows a parameter, and the one that sets it.
-fn flags(parameter: Parameter) -> (&'static str, &'static str) {
-    match parameter {
-        Parameter::RxPause | Parameter::TxPause => ("-a", "-A"),
-        _ => ("-c", "-C"),
+/// The flag of `ethtool` that shows parameters, and the one that sets them.
+fn flags(parameters: Parameters) -> (&'static str, &'static str) {
+    match parameters {
+        Parameters::Pause => ("-a", "-A"),
+        Parameters::Coalescing => ("-c", "-C"),
     }
 }
 
-pub(super) fn read_ethtool(interface: &str, parameter: Parameter) -> Result<Value, Error> {
-    let arguments = [flags(parameter).0, interface];
-    let (output, success) = ask("ethtool", &arguments)?;
-    // A device that does not have it is no failure, but a fact.
+pub(super) fn read_ethtool(interface: &str, parameters: Parameters) -> Result<Value, Error> {
+    let (output, success) = ask("ethtool", &[flags(parameters).0, interface])?;
+    // A device that does not have them is no failure, but a fact.
     Ok(if success {
-        parameter_in(&output, parameter)
+        parameters_in(&output, parameters)
     } else {
         None
     })
 }
 
-/// A parameter in what `ethtool -c` or `-a` printed; `None` where the device does not have it.
-fn parameter_in(output: &str, parameter: Parameter) -> Value {
-    let value = output.lines().find_map(|line| match parameter {
-        Parameter::AdaptiveRx | Parameter::AdaptiveTx => {
-            let (rx, tx) = line.strip_prefix("Adaptive RX:")?.split_once("TX:")?;
-            Some(if parameter == Parameter::AdaptiveRx {
-                rx
-            } else {
-                tx
-            })
+/// The parameters in what `ethtool -c` or `-a` printed; `None` where the device has none of them.
+fn parameters_in(output: &str, parameters: Parameters) -> Value {
+    let line = |prefix: &str| {
+        output
+            .lines()
+            .find_map(|line| line.strip_prefix(prefix))
+            .map(str::trim)
+    };
+    let adaptive = line("Adaptive RX:").and_then(|line| line.split_once("TX:"));
+    let found = match parameters {
+        Parameters::Pause => {
+            vec![
+                ("autoneg", line("Autonegotiate:")),
+                ("rx", line("RX:")),
+                ("tx", line("TX:")),
+            ]
         }
-        Parameter::RxPause => line.strip_prefix("RX:"),
-        Parameter::TxPause => line.strip_prefix("TX:"),
-        Parameter::RxUsecs | Parameter::TxUsecs => {
-            line.strip_prefix(parameter.argument())?.strip_prefix(':')
-        }
-    })?;
-    let value = value.trim();
-    (value != "n/a" && !value.is_empty()).then(|| value.into())
+        Parameters::Coalescing => vec![
+            ("adaptive-rx", adaptive.map(|(rx, _)| rx.trim())),
+            ("adaptive-tx", adaptive.map(|(_, tx)| tx.trim())),
+            ("rx-usecs", line("rx-usecs:")),
+            ("tx-usecs", line("tx-usecs:")),
+        ],
+    };
+    let offered = found
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.filter(|value| *value != "n/a")?)));
+    let words: Vec<String> = offered
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 pub(super) fn write_ethtool(
     interface: &str,
-    parameter: Parameter,
+    parameters: Parameters,
     value: &Value,
 ) -> Result<(), Error> {
-    let value = value.as_deref().unwrap_or_default();
-    run(
-        "ethtool",
-        &[flags(parameter).1, interface, parameter.argument(), value],
-    )
-    .map(drop)
+    let mut arguments = vec![flags(parameters).1, interface];
+    arguments.extend(value.iter().flat_map(|value| value.split_whitespace()));
+    run("ethtool", &arguments).map(drop)
 }
 
 /// A priority that the kernel gave by itself, and gives again.
@@ -153,35 +173,55 @@ pub(super) fn write_swap(path: &Path, value: &Value) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Makes the boot loader's configuration anew. A copied tree has no boot loader.
-pub(super) fn make_boot_configuration(system: &System, loader: Loader) -> Result<(), Error> {
+/// Makes the boot loader's configuration of the file at `path`, which says `value` now; on the disk. A
+/// copied tree has no boot loader.
+pub(super) fn make_boot_configuration(
+    system: &System,
+    loader: Loader,
+    path: &Path,
+    value: &Value,
+    instead: &Value,
+) -> Result<(), Error> {
     match loader {
-        _ if !system.is_live() => Ok(()),
-        Loader::Appliance => Ok(()),
+        _ if !system.is_live() => return Ok(()),
+        Loader::Appliance => {}
         Loader::Grub => {
             // Debian's and Fedora's names of the same thing.
             let [debian, fedora] = ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"];
             match (system.exists(debian), system.exists(fedora)) {
                 (false, true) => run("grub2-mkconfig", &["-o", fedora]),
                 _ => run("grub-mkconfig", &["-o", debian]),
-            }
-            .map(drop)
+            }?;
         }
-        Loader::KernelInstall => {
-            let release = system
-                .text("/proc/sys/kernel/osrelease")
-                .unwrap_or_default();
-            let images = [
-                format!("/usr/lib/modules/{release}/vmlinuz"),
-                format!("/boot/vmlinuz-{release}"),
-            ];
-            let image = images
-                .iter()
-                .find(|image| system.exists(image))
-                .unwrap_or(&images[1]);
-            run("kernel-install", &["add", &release, image]).map(drop)
+        // Without the file kernel-install would take what the running kernel was started with, which
+        // may be what is being taken back.
+        Loader::KernelInstall if value.is_none() => {
+            files::write(system, path, instead)?;
+            install_kernels(system)?;
+            files::write(system, path, &None)?;
+        }
+        Loader::KernelInstall => install_kernels(system)?,
+    }
+    for directory in ["/boot", "/boot/efi", "/efi"] {
+        if let Ok(directory) = File::open(directory) {
+            nix::unistd::syncfs(&directory).map_err(|errno| Error::write("/boot", errno.into()))?;
         }
     }
+    Ok(())
+}
+
+/// Makes the entries of all kernels that are installed.
+fn install_kernels(system: &System) -> Result<(), Error> {
+    for release in system.names("/usr/lib/modules") {
+        let images = [
+            format!("/usr/lib/modules/{release}/vmlinuz"),
+            format!("/boot/vmlinuz-{release}"),
+        ];
+        if let Some(image) = images.iter().find(|image| system.exists(image)) {
+            run("kernel-install", &["add", &release, image])?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -192,19 +232,20 @@ mod tests {
     fn parameters_are_found_in_what_ethtool_prints() {
         let coalescing = "Coalesce parameters for eth0:\nAdaptive RX: on  TX: n/a\nstats-block-usecs:\tn/a\n\nrx-usecs:\t3\nrx-frames:\tn/a\nrx-usecs-irq:\t7\n\ntx-usecs:\tn/a\n";
         let pause = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff\n\n";
-        for (output, parameter, value) in [
-            (coalescing, Parameter::RxUsecs, Some("3")),
-            (coalescing, Parameter::TxUsecs, None),
-            (coalescing, Parameter::AdaptiveRx, Some("on")),
-            (coalescing, Parameter::AdaptiveTx, None),
-            (pause, Parameter::RxPause, Some("on")),
-            (pause, Parameter::TxPause, Some("off")),
+        for (output, parameters, value) in [
+            (
+                coalescing,
+                Parameters::Coalescing,
+                Some("adaptive-rx on rx-usecs 3"),
+            ),
+            (pause, Parameters::Pause, Some("autoneg on rx on tx off")),
+            (
+                "Coalesce parameters for eth0:\nAdaptive RX: n/a  TX: n/a\n",
+                Parameters::Coalescing,
+                None,
+            ),
         ] {
-            assert_eq!(
-                parameter_in(output, parameter).as_deref(),
-                value,
-                "{parameter:?}"
-            );
+            assert_eq!(parameters_in(output, parameters).as_deref(), value);
         }
     }
 }

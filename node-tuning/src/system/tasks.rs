@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use nix::sched::{CpuSet as Affinity, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet as Affinity, sched_setaffinity};
 use nix::unistd::Pid;
 use procfs::process::{Process, StatFlags};
 use procfs::{FromRead, ProcError};
@@ -90,19 +90,14 @@ pub(super) fn read(system: &System, thread: i32, start: u64) -> Result<Value, Er
     if started(system, thread) != Some(start) {
         return Ok(None);
     }
-    match sched_getaffinity(Pid::from_raw(thread)) {
-        Ok(affinity) => {
-            let set: CpuSet = (0..Affinity::count() as u32)
-                .filter(|&cpu| affinity.is_set(cpu as usize).unwrap_or(false))
-                .collect();
-            Ok(Some(set.to_string()))
-        }
-        Err(nix::errno::Errno::ESRCH) => Ok(None),
-        Err(errno) => Err(Error::read(
-            format!("the CPUs of thread {thread}"),
-            errno.into(),
-        )),
-    }
+    // Not sched_getaffinity, which leaves out CPUs that are offline at the moment.
+    let status = system.text(format!("/proc/{thread}/status"));
+    let list = status.as_ref().and_then(|status| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+    });
+    Ok(list.map(|list| list.trim().into()))
 }
 
 pub(super) fn write(system: &System, thread: i32, start: u64, value: &Value) -> Result<(), Error> {

@@ -1,14 +1,11 @@
 //! Changing what is not as it is wanted.
 
-use std::collections::BTreeMap;
-
 use super::survey::survey;
 use super::{
-    Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, PARAMETER, State, Survey, chain,
-    choose, put, select, this_boot,
+    Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, chain, choose, put, select,
 };
 use crate::boot::{Boot, Parameter};
-use crate::journal::{Applied, Change, Journal, Writer};
+use crate::journal::{Applied, Change, Journal, Refusal, Writer};
 use crate::plan::Plan;
 use crate::settings::{Node, Want};
 use crate::system::{Place, System, Value};
@@ -23,23 +20,26 @@ pub fn apply(
 ) -> Result<Outcome, Error> {
     let chosen = select(asked)?;
     let topology = Topology::read(system.root())?;
-    let before = Journal::read(system)?.applied;
-    let plan = choose(&topology, asked, before.as_ref())?;
-    let writer = match mode {
-        Mode::Write => Some(begin(system, before, &plan, &chosen)?),
+    let before = Journal::read(system)?;
+    let plan = choose(&topology, asked, before.applied.as_ref())?;
+    // Made only now: what is refused leaves nothing behind.
+    let mut writer = match mode {
+        Mode::Write => Some(Writer::open(system)?),
         Mode::Dry => None,
     };
-    let this_boot = this_boot(system);
-    let refused = BTreeMap::new();
+    let journal = writer.as_ref().map_or(&before, |writer| &writer.journal);
+    let boot = Boot::read(system, journal);
+    if let Some(writer) = &mut writer {
+        begin(writer, &plan, &chosen)?;
+    }
+    let this_boot = system.this_boot();
     let mut work = Work {
         system,
         writer,
         observe,
         this_boot,
         writes: 0,
-        refused,
     };
-    let boot = Boot::read(system);
     let mut parameters = Vec::new();
     for choice in chosen.iter().filter(|choice| choice.is_changed()) {
         let profile = choice.profile;
@@ -50,46 +50,55 @@ pub fn apply(
             profile,
             boot: &boot,
         };
-        // What it has to say of that is found again by the survey.
-        let wants = choice.wants(&node).unwrap_or_default();
-        parameters.extend(work.values(choice.setting.name, wants)?);
+        // Threads that start others while they are moved have to be moved once more.
+        for _ in 0..PASSES {
+            // Why there is nothing to be had is found again by the survey.
+            let wants = choice.wants(&node).unwrap_or_default();
+            let moves = wants
+                .iter()
+                .any(|want| matches!(want, Want::At(Place::Affinity { .. }, _)));
+            parameters.extend(work.values(choice.setting.name, wants)?);
+            if !moves || mode == Mode::Dry {
+                break;
+            }
+        }
     }
     parameters.retain(|parameter| !boot.is_settled(parameter));
     if let (Ok(file), false) = (&boot.file, parameters.is_empty()) {
         let content = file.with(&parameters);
         work.change(KERNEL_PARAMETERS, vec![(file.place(), content)])?;
     }
-    let mut survey = survey(system, &topology, plan, &chosen, State::Change);
-    work.report(&mut survey);
+    let Work { writes, writer, .. } = work;
+    let journal = writer.as_ref().map_or(&before, |writer| &writer.journal);
+    let survey = survey(system, journal, &topology, plan, &chosen, State::Change);
     let wanting = survey
         .settings
         .iter()
         .any(|finding| finding.state == State::Change);
     Ok(Outcome {
         survey,
-        writes: work.writes,
+        writes,
         refused: wanting && mode == Mode::Write,
     })
 }
 
-/// Opens the journal and says in it what is applied from here on.
-fn begin<'a>(
-    system: &'a System,
-    before: Option<Applied>,
-    plan: &Plan,
-    chosen: &[Choice],
-) -> Result<Writer<'a>, Error> {
-    let mut settings = before.map(|before| before.settings).unwrap_or_default();
+/// How often a setting that moves threads looks for them.
+const PASSES: usize = 3;
+
+/// Says in the journal what is applied from here on.
+fn begin(writer: &mut Writer, plan: &Plan, chosen: &[Choice]) -> Result<(), Error> {
+    let before = writer.journal.applied.as_ref();
+    let mut settings = before
+        .map(|before| before.settings.clone())
+        .unwrap_or_default();
     let changed = chosen.iter().filter(|choice| choice.is_changed());
     settings.extend(changed.map(|choice| (choice.setting.name.to_string(), choice.profile)));
-    let mut writer = Writer::open(system)?;
     let version = env!("CARGO_PKG_VERSION").into();
-    writer.applied(Applied {
+    Ok(writer.applied(Applied {
         version,
         plan: plan.clone(),
         settings,
-    })?;
-    Ok(writer)
+    })?)
 }
 
 /// Changes being made, or shown.
@@ -99,91 +108,122 @@ struct Work<'a> {
     observe: &'a mut dyn FnMut(&Change),
     this_boot: String,
     writes: usize,
-    /// What was refused, by setting.
-    refused: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Work<'_> {
     /// Changes the values that a setting wants at places; gives the kernel parameters that it wants.
     fn values(&mut self, setting: &'static str, wants: Vec<Want>) -> Result<Vec<Parameter>, Error> {
-        let (mut batch, mut parameters) = (Vec::new(), Vec::new());
+        let (mut values, mut kept, mut parameters) = (Vec::new(), Vec::new(), Vec::new());
         for want in wants {
             match want {
-                Want::At(place, value) => {
-                    // What is in a directory can be looked at when the directory is there.
-                    let opens = matches!(place, Place::Directory { .. });
-                    batch.push((place, value));
-                    if opens {
-                        self.change(setting, std::mem::take(&mut batch))?;
-                    }
-                }
+                Want::At(place, value) => values.push((place, value)),
+                Want::Keep(place, value) => kept.push((place, value)),
                 Want::Parameter { parameter, .. } => parameters.push(parameter),
             }
         }
-        self.change(setting, batch)?;
+        let stands = |(place, value): &(Place, Value)| {
+            let found = self.system.read(place);
+            found.is_ok_and(|found| self.system.same(place, &found, value))
+        };
+        if values.iter().all(stands) {
+            return Ok(parameters);
+        }
+        // In the journal first, and so put back last.
+        let kept = self.kept(setting, kept)?;
+        // What is in a directory can be looked at when the directory is there.
+        let opens = |(place, _): &(Place, Value)| matches!(place, Place::Directory { .. });
+        for batch in values.split_inclusive(opens) {
+            self.change(setting, batch.to_vec())?;
+        }
+        self.write(kept)?;
         Ok(parameters)
+    }
+
+    /// Values that are to stay where others are changed: into the journal.
+    fn kept(
+        &mut self,
+        setting: &'static str,
+        values: Vec<(Place, Value)>,
+    ) -> Result<Vec<Change>, Error> {
+        let mut changes = Vec::new();
+        for (place, new) in values {
+            if let Ok(old @ Some(_)) = self.system.read(&place) {
+                changes.push(Change {
+                    kept: true,
+                    ..self.noted(setting, place, old, new)
+                });
+            }
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.keep(&changes)?;
+        }
+        Ok(changes)
     }
 
     /// Puts values at places, where others stand: first into the journal, then there.
     fn change(&mut self, setting: &'static str, batch: Vec<(Place, Value)>) -> Result<(), Error> {
         let mut changes = Vec::new();
         for (place, new) in batch {
+            // A boot loader's file may say so already, and its configuration not be made yet.
+            let is_made = !matches!(place, Place::BootFile { .. });
             match self.system.read(&place) {
-                Ok(old) if old == new => {}
+                Ok(old) if self.system.same(&place, &old, &new) && is_made => {}
                 // It has ended since.
                 Ok(None) if matches!(place, Place::Affinity { .. }) => {}
-                Ok(old) => changes.push(Change {
-                    setting: setting.into(),
-                    place,
-                    old,
-                    new,
-                    boot: self.this_boot.clone(),
-                }),
-                Err(error) => self.refuse(setting, chain(&error)),
+                Ok(old) => changes.push(self.noted(setting, place, old, new)),
+                Err(error) => self.refused(setting, place, chain(&error))?,
             }
         }
-        self.writes += changes.len();
         if let Some(writer) = &mut self.writer {
             writer.keep(&changes)?;
         }
-        for change in &changes {
-            (self.observe)(change);
+        self.write(changes)
+    }
+
+    fn noted(&self, setting: &str, place: Place, old: Value, new: Value) -> Change {
+        Change {
+            setting: setting.into(),
+            place,
+            old,
+            new,
+            boot: self.this_boot.clone(),
+            kept: false,
+        }
+    }
+
+    /// Makes changes that are in the journal.
+    fn write(&mut self, changes: Vec<Change>) -> Result<(), Error> {
+        for change in changes {
+            let now = || self.system.read(&change.place).unwrap_or(None);
+            if change.kept && self.system.same(&change.place, &now(), &change.new) {
+                continue;
+            }
+            self.writes += 1;
+            (self.observe)(&change);
             if self.writer.is_none() {
                 continue;
             }
-            if let Err(reason) = put(self.system, &change.place, &change.new) {
+            if let Err(mut reason) = put(self.system, &change.place, &change.new) {
                 // A value half taken is worse than the old one.
-                if self
-                    .system
-                    .read(&change.place)
-                    .is_ok_and(|found| found != change.old)
-                {
-                    let _ = put(self.system, &change.place, &change.old);
+                if now() != change.old && put(self.system, &change.place, &change.old).is_err() {
+                    reason.push_str("; nor could the old value be put back");
                 }
-                self.refuse(setting, reason);
+                self.refused(&change.setting, change.place, reason)?;
             }
         }
         Ok(())
     }
 
-    /// Adds what was refused to what is said of the settings.
-    fn report(&mut self, survey: &mut Survey) {
-        let of_boot = self.refused.remove(KERNEL_PARAMETERS).unwrap_or_default();
-        for finding in &mut survey.settings {
-            finding
-                .notes
-                .extend(self.refused.remove(finding.name).unwrap_or_default());
-            let has_parameter = finding
-                .differences
-                .iter()
-                .any(|other| other.place == PARAMETER);
-            if has_parameter && finding.state == State::Change {
-                finding.notes.extend(of_boot.iter().cloned());
-            }
+    fn refused(&mut self, setting: &str, place: Place, reason: String) -> Result<(), Error> {
+        let refusal = Refusal {
+            setting: setting.into(),
+            place,
+            reason,
+            boot: self.this_boot.clone(),
+        };
+        match &mut self.writer {
+            Some(writer) => Ok(writer.refused(refusal)?),
+            None => Ok(()),
         }
-    }
-
-    fn refuse(&mut self, setting: &'static str, reason: String) {
-        self.refused.entry(setting).or_default().push(reason);
     }
 }

@@ -4,6 +4,8 @@ mod apply;
 mod revert;
 mod survey;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{self, Applied, Journal};
@@ -179,14 +181,20 @@ pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
     let topology = Topology::read(system.root())?;
     let plan = choose(&topology, asked, journal.applied.as_ref())?;
     let chosen = select(asked)?;
-    Ok(survey(system, &topology, plan, &chosen, State::Change))
+    Ok(survey(
+        system,
+        &journal,
+        &topology,
+        plan,
+        &chosen,
+        State::Change,
+    ))
 }
 
 /// How what was applied stands now. Changes nothing.
 pub fn verify(system: &System) -> Result<Survey, Error> {
-    let applied = Journal::read(system)?
-        .applied
-        .ok_or(Error::NothingApplied)?;
+    let journal = Journal::read(system)?;
+    let applied = journal.applied.clone().ok_or(Error::NothingApplied)?;
     let topology = Topology::read(system.root())?;
     let chosen: Vec<Choice> = settings::ALL
         .iter()
@@ -201,6 +209,7 @@ pub fn verify(system: &System) -> Result<Survey, Error> {
         .collect();
     Ok(survey(
         system,
+        &journal,
         &topology,
         applied.plan,
         &chosen,
@@ -223,7 +232,10 @@ struct Choice {
 impl Choice {
     /// Whether it is to be changed, and not only reported.
     fn is_changed(&self) -> bool {
-        self.named || !matches!(self.setting.reach, Reach::Asked { .. })
+        match self.setting.reach {
+            Reach::Measure | Reach::Paper => true,
+            Reach::Asked { paper, .. } => self.named || paper && self.profile == Profile::Paper,
+        }
     }
 
     /// What the setting wants, as far as the set goes.
@@ -265,12 +277,6 @@ fn choose(topology: &Topology, asked: &Asked, before: Option<&Applied>) -> Resul
     }
 }
 
-fn this_boot(system: &System) -> String {
-    system
-        .text("/proc/sys/kernel/random/boot_id")
-        .unwrap_or_default()
-}
-
 /// Writes a value and sees whether it stands.
 fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
     let raised = system.is_live().then(|| Raised::for_place(place));
@@ -287,8 +293,21 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
         };
         return Err(chain(&error) + &hint);
     }
-    match system.read(place) {
-        Ok(found) if found == *value => Ok(()),
+    // Before Linux 6.9 CPUs that have just come back are handed to threads a moment later.
+    let mut found = system.read(place);
+    for _ in 0..TRIES {
+        let clipped = found
+            .as_ref()
+            .is_ok_and(|found| found.is_some() && !system.same(place, found, value));
+        if !clipped || !matches!(place, Place::Affinity { .. }) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        let again = system.write(place, value);
+        found = again.and_then(|()| system.read(place));
+    }
+    match found {
+        Ok(found) if system.same(place, &found, value) => Ok(()),
         // A thread that has ended.
         Ok(None) if matches!(place, Place::Affinity { .. }) => Ok(()),
         Ok(found) => Err(format!(
@@ -298,6 +317,9 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
         Err(error) => Err(chain(&error)),
     }
 }
+
+/// How often the CPUs of a thread are set again that came out otherwise.
+const TRIES: usize = 25;
 
 /// An error and its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Error, Left, Reverted, chain, put, this_boot};
+use super::{Error, Left, Reverted, chain, put};
 use crate::journal::{Change, Writer};
 use crate::settings;
 use crate::system::{Place, System, Value};
@@ -15,73 +15,204 @@ pub fn revert(
     observe: &mut dyn FnMut(&Change),
 ) -> Result<Reverted, Error> {
     let writer = Writer::open(system)?;
-    let this_boot = this_boot(system);
-    let mut changes: Vec<Change> = writer.journal.changes.iter().rev().cloned().collect();
-    // A CPU that is offline can be in nobody's mask: those that were taken away come back first.
-    changes.sort_by_key(|change| change.setting != settings::SMT_CONTROL.name);
-    // What is in a directory that we made goes with it.
-    let made: Vec<PathBuf> = changes
-        .iter()
-        .filter_map(|change| match &change.place {
-            Place::Directory { path } if change.old.is_none() => Some(path.clone()),
-            _ => None,
-        })
-        .collect();
-    let mut reverted = Reverted::default();
-    let mut kept = Vec::new();
-    for change in changes {
-        system.sweep(&change.place);
-        let left = |found: Value, reason: Option<String>| Left {
-            setting: change.setting.clone(),
-            place: change.place.to_string(),
-            old: change.old.clone(),
-            found,
-            reason,
-        };
-        if change.boot != this_boot && !change.place.survives_reboot() {
-            reverted.gone += 1;
-            continue;
+    let changes = &writer.journal.changes;
+    let mut work = Work {
+        system,
+        force,
+        observe,
+        this_boot: system.this_boot(),
+        made: made(changes),
+        reverted: Reverted::default(),
+    };
+    let mut left = Vec::new();
+    for history in histories(changes) {
+        if !work.put_back(&history) {
+            left.extend(history.into_iter().cloned());
         }
-        let found = match system.read(&change.place) {
-            Ok(found) => found,
-            Err(error) => {
-                reverted.failed.push(left(None, Some(chain(&error))));
-                kept.push(change);
-                continue;
-            }
+    }
+    work.heirs(changes);
+    let reverted = work.reverted;
+    writer.finish(left)?;
+    Ok(reverted)
+}
+
+/// The changes of each place, oldest first; the place that was changed last comes first, but for
+/// simultaneous multithreading: a CPU that is offline can be in nobody's mask.
+fn histories(changes: &[Change]) -> Vec<Vec<&Change>> {
+    let mut histories: Vec<Vec<&Change>> = Vec::new();
+    for change in changes {
+        match histories
+            .iter_mut()
+            .find(|history| history[0].place == change.place)
+        {
+            Some(history) => history.push(change),
+            None => histories.push(vec![change]),
+        }
+    }
+    histories.reverse();
+    histories.sort_by_key(|history| history[0].setting != settings::SMT_CONTROL.name);
+    histories
+}
+
+/// The directories that we made.
+fn made(changes: &[Change]) -> Vec<PathBuf> {
+    let directories = changes.iter().filter_map(|change| match &change.place {
+        Place::Directory { path } if change.old.is_none() => Some(path.clone()),
+        _ => None,
+    });
+    directories.collect()
+}
+
+struct Work<'a> {
+    system: &'a System,
+    force: bool,
+    observe: &'a mut dyn FnMut(&Change),
+    this_boot: String,
+    made: Vec<PathBuf>,
+    reverted: Reverted,
+}
+
+impl Work<'_> {
+    /// Puts a place back to what it was; says whether there is nothing left to be done there.
+    fn put_back(&mut self, history: &[&Change]) -> bool {
+        let place = &history[0].place;
+        self.system.sweep(place);
+        let lives = |change: &&&Change| change.boot == self.this_boot || place.survives_reboot();
+        let history: Vec<&Change> = history.iter().filter(lives).copied().collect();
+        let Some(last) = history.last() else {
+            self.reverted.gone += 1;
+            return true;
         };
-        let is_over = found.is_none()
-            && match &change.place {
-                Place::Affinity { .. } => true,
-                Place::Kernel { path, .. } => {
-                    made.iter().any(|directory| path.starts_with(directory))
-                }
-                _ => false,
-            };
-        if is_over {
-            reverted.gone += 1;
-        } else if found != change.old && found != change.new && !force {
-            reverted.left.push(left(found, None));
-            kept.push(change);
-        } else if found != change.old {
-            observe(&change);
-            match put(system, &change.place, &change.old) {
-                Ok(()) => {
-                    reverted.restored += 1;
-                    reverted.reboot |= matches!(change.place, Place::BootFile { .. });
-                }
-                Err(reason) => {
-                    reverted.failed.push(left(
-                        system.read(&change.place).unwrap_or(None),
-                        Some(reason),
-                    ));
-                    kept.push(change);
-                }
+        let change = Change {
+            old: self.before(&history),
+            ..(*last).clone()
+        };
+        let found = match self.system.read(place) {
+            Ok(found) => found,
+            Err(error) => return self.failed(&change, None, chain(&error)),
+        };
+        if found.is_none() && change.old.is_some() && self.is_over(place) {
+            self.reverted.gone += 1;
+            return true;
+        }
+        if !self.is_ours(&history, &found) && !self.force {
+            self.reverted.left.push(left(&change, found, None));
+            return false;
+        }
+        // Of a boot loader's file the configuration may not have been made yet.
+        let is_made = !matches!(place, Place::BootFile { .. });
+        if self.system.same(place, &found, &change.old) && is_made {
+            return true;
+        }
+        self.put(&change)
+    }
+
+    fn put(&mut self, change: &Change) -> bool {
+        (self.observe)(change);
+        match put(self.system, &change.place, &change.old) {
+            Ok(()) => {
+                self.reverted.restored += 1;
+                self.reverted.reboot |= matches!(change.place, Place::BootFile { .. });
+                true
+            }
+            Err(reason) => {
+                let found = self.system.read(&change.place).unwrap_or(None);
+                self.failed(change, found, reason)
             }
         }
     }
-    // Oldest first again.
-    kept.reverse();
-    writer.finish(kept)?;
-    Ok(reverted)
+
+    fn failed(&mut self, change: &Change, found: Value, reason: String) -> bool {
+        self.reverted.failed.push(left(change, found, Some(reason)));
+        false
+    }
+
+    /// What stood at a place before we changed it. Where somebody else has changed it between two of
+    /// our changes, it is what he put there.
+    fn before(&self, history: &[&Change]) -> Value {
+        let mut old = &history[0].old;
+        for (index, change) in history.iter().enumerate().skip(1) {
+            if !self.is_ours(&history[..index], &change.old) {
+                old = &change.old;
+            }
+        }
+        old.clone()
+    }
+
+    /// Whether a value is one that our changes of a place, finished or not, account for.
+    fn is_ours(&self, history: &[&Change], found: &Value) -> bool {
+        history.iter().any(|change| {
+            let Change {
+                place,
+                old,
+                new,
+                kept,
+                ..
+            } = change;
+            *kept
+                || self.system.same(place, found, old)
+                || self.system.same(place, found, new)
+                || self.system.is_between(place, old, new, found)
+        })
+    }
+
+    /// Whether a place that has nothing any more has gone with something else: a thread that has
+    /// ended, a directory of ours, a device that was taken out.
+    fn is_over(&self, place: &Place) -> bool {
+        match place {
+            Place::Affinity { .. } | Place::Ethtool { .. } => true,
+            Place::Kernel { path, .. } => {
+                let ours = self
+                    .made
+                    .iter()
+                    .any(|directory| path.starts_with(directory));
+                ours || !self.system.exists(path)
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives threads that were started meanwhile what those had before from whom they have their
+    /// CPUs: a thread begins with those of the one that starts it.
+    fn heirs(&mut self, changes: &[Change]) {
+        let mut moved = Vec::new();
+        let mut latest = 0;
+        for change in changes
+            .iter()
+            .filter(|change| change.boot == self.this_boot && !change.kept)
+        {
+            if let Place::Affinity { started, .. } = &change.place {
+                moved.push(change);
+                latest = latest.max(*started);
+            }
+        }
+        if moved.is_empty() {
+            return;
+        }
+        for thread in self.system.threads().unwrap_or_default() {
+            let (place, has) = (thread.place(), Some(thread.cpus.to_string()));
+            let from = moved
+                .iter()
+                .find(|change| self.system.same(&place, &change.new, &has));
+            let Some(from) = from.filter(|_| thread.started > latest && !thread.fixed) else {
+                continue;
+            };
+            let change = Change {
+                place,
+                new: has,
+                ..(*from).clone()
+            };
+            self.put(&change);
+        }
+    }
+}
+
+fn left(change: &Change, found: Value, reason: Option<String>) -> Left {
+    Left {
+        setting: change.setting.clone(),
+        place: change.place.to_string(),
+        old: change.old.clone(),
+        found,
+        reason,
+    }
 }

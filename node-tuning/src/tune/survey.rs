@@ -1,7 +1,8 @@
 //! How settings stand.
 
-use super::{Choice, Difference, Finding, PARAMETER, State, Survey, chain};
+use super::{Choice, Difference, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, chain};
 use crate::boot::{Boot, Parameter};
+use crate::journal::Journal;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::settings::{Node, Reach, Want};
@@ -11,12 +12,13 @@ use crate::topology::Topology;
 /// Looks at the settings; `differing` is what a setting is that is not as it is wanted.
 pub(super) fn survey(
     system: &System,
+    journal: &Journal,
     topology: &Topology,
     plan: Plan,
     chosen: &[Choice],
     differing: State,
 ) -> Survey {
-    let boot = Boot::read(system);
+    let boot = Boot::read(system, journal);
     let findings = chosen.iter().filter_map(|choice| {
         let node = Node {
             system,
@@ -25,14 +27,14 @@ pub(super) fn survey(
             profile: choice.profile,
             boot: &boot,
         };
-        look(&node, choice, differing)
+        look(&node, choice, journal, differing)
     });
     let settings = findings.collect();
     Survey { plan, settings }
 }
 
 /// How a setting stands; nothing where the chosen set has nothing of it.
-fn look(node: &Node, choice: &Choice, differing: State) -> Option<Finding> {
+fn look(node: &Node, choice: &Choice, journal: &Journal, differing: State) -> Option<Finding> {
     let mut finding = Finding {
         name: choice.setting.name,
         state: State::Held,
@@ -40,7 +42,7 @@ fn look(node: &Node, choice: &Choice, differing: State) -> Option<Finding> {
         differences: Vec::new(),
         notes: Vec::new(),
     };
-    if let (Reach::Asked { report }, false) = (choice.setting.reach, choice.named) {
+    if let (Reach::Asked { report, .. }, false) = (choice.setting.reach, choice.is_changed()) {
         finding.state = State::Reported;
         finding.notes = report(node);
         return (choice.profile != Profile::Reversible).then_some(finding);
@@ -60,9 +62,11 @@ fn look(node: &Node, choice: &Choice, differing: State) -> Option<Finding> {
     let at_once = wants.iter().any(|want| matches!(want, Want::At(..)));
     for want in wants {
         let state = match want {
-            Want::At(place, wanted) => at(node, place, wanted, differing, &mut finding),
+            Want::At(place, wanted) | Want::Keep(place, wanted) => {
+                at(node, place, wanted, journal, differing, &mut finding)
+            }
             Want::Parameter { parameter, shows } => {
-                match of_parameter(node, &parameter, shows, differing, &mut finding) {
+                match of_parameter(node, journal, &parameter, shows, differing, &mut finding) {
                     // What can be set at run time is there, if not from the first moment on.
                     State::Unsupported if at_once => State::Held,
                     state => state,
@@ -74,10 +78,27 @@ fn look(node: &Node, choice: &Choice, differing: State) -> Option<Finding> {
     Some(finding)
 }
 
-fn at(node: &Node, place: Place, wanted: Value, differing: State, finding: &mut Finding) -> State {
+fn at(
+    node: &Node,
+    place: Place,
+    wanted: Value,
+    journal: &Journal,
+    differing: State,
+    finding: &mut Finding,
+) -> State {
     match node.system.read(&place) {
-        Ok(current) if current == wanted => State::Held,
+        Ok(current) if node.system.same(&place, &current, &wanted) => State::Held,
         Ok(current) => {
+            let this_boot = node.system.this_boot();
+            let refused = journal.refused.iter().rfind(|refusal| {
+                refusal.place == place
+                    && refusal.setting == finding.name
+                    && refusal.boot == this_boot
+            });
+            if let Some(refusal) = refused {
+                finding.notes.push(refusal.reason.clone());
+                return State::Unsupported;
+            }
             finding.differences.push(Difference {
                 place: place.to_string(),
                 current,
@@ -94,6 +115,7 @@ fn at(node: &Node, place: Place, wanted: Value, differing: State, finding: &mut 
 
 fn of_parameter(
     node: &Node,
+    journal: &Journal,
     parameter: &Parameter,
     shows: Option<(Place, String)>,
     differing: State,
@@ -121,8 +143,22 @@ fn of_parameter(
         current,
         wanted: Some(parameter.to_string()),
     });
-    if node.boot.will_run_with(parameter) {
+    if node.boot.will_run_with(parameter) && node.boot.is_awaited {
         return State::Reboot;
+    }
+    if node.boot.will_run_with(parameter) {
+        let note =
+            "it was written before this boot, and the boot loader has not given it to the kernel";
+        finding.notes.push(note.into());
+        return differing;
+    }
+    if let Some(refusal) = journal
+        .refused
+        .iter()
+        .rfind(|refusal| refusal.setting == KERNEL_PARAMETERS)
+    {
+        finding.notes.push(refusal.reason.clone());
+        return State::Unsupported;
     }
     match &node.boot.file {
         Ok(_) => differing,

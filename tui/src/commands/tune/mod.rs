@@ -2,6 +2,7 @@
 
 pub mod text;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use jitterlab_node_tuning::journal::Change;
@@ -186,7 +187,7 @@ impl Apply {
         let mut changes = Vec::new();
         let mut observe = |change: &Change| {
             if shows {
-                eprintln!("{}", text::change(change));
+                progress(&text::change(change));
             }
             changes.push(change.clone());
         };
@@ -200,6 +201,11 @@ impl Apply {
         })?;
         Ok(if refused { Exit::Finding } else { Exit::Done })
     }
+}
+
+/// Says what is being done. That nobody listens is no reason to stop half way.
+fn progress(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Whether everything that was applied is in force.
@@ -229,7 +235,7 @@ impl Revert {
         if system.is_live() {
             privilege::lower();
         }
-        let mut observe = |change: &Change| eprintln!("{}", text::put_back(change));
+        let mut observe = |change: &Change| progress(&text::put_back(change));
         let reverted = tune::revert(&system, self.force, &mut observe).map_err(failure)?;
         output::print(self.format, &reverted, || text::reverted(&reverted))?;
         let whole = reverted.left.is_empty() && reverted.failed.is_empty();

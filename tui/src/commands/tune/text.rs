@@ -93,7 +93,7 @@ pub fn settings(findings: &[Finding]) -> String {
         if finding.notes.len() > 2 * SHOWN {
             lines.push(format!("and {} more", finding.notes.len() - 2 * SHOWN));
         }
-        if !matches!(finding.state, State::Held | State::Unsupported) {
+        if finding.state != State::Held {
             lines.push(finding.why.into());
         }
         let mut lines = lines.iter();
