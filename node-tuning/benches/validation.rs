@@ -69,14 +69,16 @@ fn large() {
         start.elapsed()
     );
     let start = Instant::now();
-    let schedule = tournament::schedule(1_000, 7, 1);
+    let schedule = tournament::schedule(1_000, 10, 1);
     println!(
-        "  7 repetitions of them in random order, {} measurements: {:.2?}",
-        schedule.iter().flatten().flatten().count(),
+        "  10 repetitions of them in random order, {} measurements: {:.2?}",
+        schedule
+            .iter()
+            .map(|round| round.matches.len())
+            .sum::<usize>(),
         start.elapsed()
     );
     let cluster = Cluster {
-        repetitions: 7,
         slow_nodes: vec![(17, 0.1)],
         ..Cluster::quiet(1_000)
     };

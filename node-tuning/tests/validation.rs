@@ -45,7 +45,7 @@ fn a_minimum_effect_above_the_noise_lets_hardly_any_false_alarm_through() {
     let cluster = Cluster {
         noise: 0.02,
         disturbed: 0.05,
-        drift: 0.03,
+        drift: 0.005,
         ..Cluster::quiet(8)
     };
     let (of_nodes, of_pairs) = alarms(&cluster, LIMITS);
@@ -60,7 +60,7 @@ proptest! {
         let slow = slow.index(nodes);
         let cluster = Cluster {
             slow_nodes: vec![(slow, 0.1)],
-            drift: 0.03,
+            drift: 0.005,
             ..Cluster::quiet(nodes)
         };
         let judgement = cluster.judged(seed, LIMITS);
@@ -79,7 +79,7 @@ proptest! {
         let pair = (a.min(b), a.max(b));
         let cluster = Cluster {
             slow_pairs: vec![(pair, by)],
-            drift: 0.03,
+            drift: 0.005,
             ..Cluster::quiet(nodes)
         };
         let judgement = cluster.judged(seed, LIMITS);
@@ -167,7 +167,7 @@ fn what_was_not_measured_is_not_judged_and_the_rest_is() {
     let mut measurements = cluster.measured(3);
     measurements.retain(|m| {
         let has = |node| m.pair.0 == node || m.pair.1 == node;
-        !has(8) && (m.repetition < 2 || !has(7))
+        !has(8) && (m.block < 20 || !has(7))
     });
     let judgement = judge(9, &measurements, LIMITS).unwrap();
     assert_eq!(slow_nodes(&judgement), [2]);
@@ -184,7 +184,7 @@ fn what_was_not_measured_is_not_judged_and_the_rest_is() {
 fn what_is_no_measurement_is_refused() {
     let measurement = |pair, rtt_ns| Measurement {
         pair,
-        repetition: 0,
+        block: 0,
         rtt_ns,
     };
     for (pair, rtt_ns) in [

@@ -12,7 +12,6 @@ mod common;
 use std::time::Instant;
 
 use cluster::{Cluster, Slow, is_root, slow_nodes, slow_pairs};
-use jitterlab_node_tuning::validation::tournament;
 use serde_json::Value;
 
 const HOSTS: usize = 8;
@@ -20,7 +19,6 @@ const HOSTS: usize = 8;
 const KEYS: &str = "warmup: 5ms\nduration: 20ms\n";
 
 fn main() {
-    schedule();
     if !is_root() {
         return;
     }
@@ -154,18 +152,4 @@ fn effect(attempt: &Value, slow: Slow) -> Option<f64> {
             pairs.find(|row| row["hosts"] == serde_json::json!(hosts))?["beyond"].as_f64()
         }
     }
-}
-
-fn schedule() {
-    let start = Instant::now();
-    let rounds = tournament::rounds(1_000);
-    let once = start.elapsed();
-    let start = Instant::now();
-    let repetitions = tournament::schedule(1_000, 7, 1);
-    println!(
-        "1000 hosts: {} rounds made in {once:.2?}; 7 repetitions of them in random order, {} measurements, in {:.2?}",
-        rounds.len(),
-        repetitions.iter().flatten().flatten().count(),
-        start.elapsed()
-    );
 }

@@ -42,32 +42,52 @@ pub fn rounds(n: usize) -> Vec<Vec<(usize, usize)>> {
         .collect()
 }
 
-/// Repeated tournaments of `n` nodes: repetitions of rounds of matches. Every repetition has each pair
-/// once. Seats, the order of rounds and the order in a round are drawn from `seed` anew in every
-/// repetition, so that no pair is always measured at the same time as another or at the same place in
-/// the order; who asks and who answers changes from one repetition to the next.
-pub fn schedule(n: usize, repetitions: u32, seed: u64) -> Vec<Vec<Vec<Match>>> {
+/// A round of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// The repetition of the tournament that it belongs to, counted from 0.
+    pub repetition: u32,
+    /// The block that it belongs to: rounds that follow each other and have [`BLOCK`] matches or more
+    /// together. Whatever disturbs them all is taken off by the judge.
+    pub block: u32,
+    /// The matches, all of different nodes.
+    pub matches: Vec<Match>,
+}
+
+/// Matches that a block has at least: of fewer, a median would follow each of them.
+pub const BLOCK: usize = 4;
+
+/// Repeated tournaments of `n` nodes. Every repetition has each pair once. Seats, the order of rounds and
+/// the order in a round are drawn from `seed` anew in every repetition, so that no pair is always
+/// measured at the same time as another or at the same place in the order; who asks and who answers
+/// changes from one repetition to the next.
+pub fn schedule(n: usize, repetitions: u32, seed: u64) -> Vec<Round> {
     let rounds = rounds(n);
-    (0..repetitions)
-        .map(|repetition| {
-            let mut random = Random(seed::stream(seed, u64::from(repetition), 0));
-            let mut seats: Vec<usize> = (0..n).collect();
-            random.shuffle(&mut seats);
-            let mut rounds: Vec<Vec<Match>> = rounds
-                .iter()
-                .map(|round| {
-                    let mut matches: Vec<Match> = round
-                        .iter()
-                        .map(|&(a, b)| directed(seats[a], seats[b], repetition, seed))
-                        .collect();
-                    random.shuffle(&mut matches);
-                    matches
-                })
-                .collect();
-            random.shuffle(&mut rounds);
-            rounds
-        })
-        .collect()
+    let mut schedule = Vec::new();
+    let (mut block, mut matches_in_block) = (0, 0);
+    for repetition in 0..repetitions {
+        let mut random = Random(seed::stream(seed, u64::from(repetition), 0));
+        let mut seats: Vec<usize> = (0..n).collect();
+        random.shuffle(&mut seats);
+        let mut order: Vec<usize> = (0..rounds.len()).collect();
+        random.shuffle(&mut order);
+        for round in order {
+            let directed =
+                |&(a, b): &(usize, usize)| directed(seats[a], seats[b], repetition, seed);
+            let mut matches: Vec<Match> = rounds[round].iter().map(directed).collect();
+            random.shuffle(&mut matches);
+            matches_in_block += matches.len();
+            schedule.push(Round {
+                repetition,
+                block,
+                matches,
+            });
+            if matches_in_block >= BLOCK {
+                (block, matches_in_block) = (block + 1, 0);
+            }
+        }
+    }
+    schedule
 }
 
 /// The first to ask is drawn for each pair, so that no node only asks or only answers.
@@ -132,17 +152,21 @@ mod tests {
         }
 
         #[test]
-        fn repetitions_differ_in_their_order_and_turn_directions(n in 4usize..30, seed: u64) {
+        fn repetitions_differ_in_their_order_and_turn_directions(n in 8usize..30, seed: u64) {
             let schedule = schedule(n, 4, seed);
             prop_assert_eq!(&schedule, &super::schedule(n, 4, seed));
+            let rounds = rounds(n).len();
+            prop_assert_eq!(schedule.len(), 4 * rounds);
             let mut directions: Vec<BTreeSet<(usize, usize)>> = Vec::new();
-            for repetition in &schedule {
+            for (repetition, rounds) in (0..).zip(schedule.chunks(rounds)) {
                 let mut asked = BTreeSet::new();
-                for round in repetition {
+                for round in rounds {
+                    prop_assert_eq!(round.repetition, repetition);
+                    let matches = &round.matches;
                     let players: BTreeSet<usize> =
-                        round.iter().flat_map(|m| [m.client, m.server]).collect();
-                    prop_assert_eq!(players.len(), 2 * round.len());
-                    asked.extend(round.iter().map(|m| (m.client, m.server)));
+                        matches.iter().flat_map(|m| [m.client, m.server]).collect();
+                    prop_assert_eq!(players.len(), 2 * matches.len());
+                    asked.extend(matches.iter().map(|m| (m.client, m.server)));
                 }
                 prop_assert_eq!(asked.len(), n * (n - 1) / 2);
                 directions.push(asked);
@@ -150,7 +174,23 @@ mod tests {
             let turned: BTreeSet<_> = directions[0].iter().map(|&(a, b)| (b, a)).collect();
             prop_assert_eq!(&turned, &directions[1]);
             prop_assert_eq!(&directions[0], &directions[2]);
-            prop_assert_ne!(&schedule[0], &schedule[2]);
+            let matches = |round: &Round| round.matches.clone();
+            let (first, third) = (&schedule[..rounds], &schedule[2 * rounds..3 * rounds]);
+            prop_assert!(first.iter().map(matches).ne(third.iter().map(matches)));
+        }
+
+        #[test]
+        fn blocks_follow_each_other_and_have_matches_enough(n in 2usize..30, repetitions in 1u32..6) {
+            let schedule = schedule(n, repetitions, 1);
+            let mut sizes: Vec<usize> = Vec::new();
+            for round in &schedule {
+                prop_assert!(round.block as usize + 1 >= sizes.len());
+                sizes.resize(round.block as usize + 1, 0);
+                sizes[round.block as usize] += round.matches.len();
+            }
+            let whole = sizes.len() - 1;
+            prop_assert!(sizes[..whole].iter().all(|&size| size >= BLOCK), "{:?}", sizes);
+            prop_assert!(sizes.iter().all(|&size| size < BLOCK + n), "{:?}", sizes);
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Cluster {
     pub noise: f64,
     /// Chance that something else disturbed a measurement, which then took half as long again.
     pub disturbed: f64,
-    /// What each repetition takes more than the one before.
+    /// What each block takes more than the one before.
     pub drift: f64,
 }
 
@@ -23,7 +23,7 @@ impl Cluster {
     pub fn quiet(nodes: usize) -> Self {
         Cluster {
             nodes,
-            repetitions: 7,
+            repetitions: 10,
             noise: 0.01,
             ..Cluster::default()
         }
@@ -33,9 +33,8 @@ impl Cluster {
     pub fn measured(&self, seed: u64) -> Vec<Measurement> {
         let mut random = Random(seed);
         let mut measurements = Vec::new();
-        let schedule = tournament::schedule(self.nodes, self.repetitions, seed);
-        for (repetition, matches) in schedule.iter().map(|rounds| rounds.concat()).enumerate() {
-            for m in matches {
+        for round in tournament::schedule(self.nodes, self.repetitions, seed) {
+            for m in round.matches {
                 let pair = (m.client.min(m.server), m.client.max(m.server));
                 let nodes = self.slow_nodes.iter();
                 let nodes = nodes.filter(|(node, _)| *node == pair.0 || *node == pair.1);
@@ -43,13 +42,13 @@ impl Cluster {
                 let mut factor: f64 = nodes.map(|(_, by)| 1.0 + by).product();
                 factor *= pairs.map(|(_, by)| 1.0 + by).product::<f64>();
                 factor *= 1.0 + self.noise * random.normal();
-                factor *= 1.0 + self.drift * repetition as f64;
+                factor *= 1.0 + self.drift * f64::from(round.block);
                 if random.uniform() < self.disturbed {
                     factor *= 1.5;
                 }
                 measurements.push(Measurement {
                     pair: (m.client, m.server),
-                    repetition: repetition as u32,
+                    block: round.block,
                     rtt_ns: 20_000.0 * factor,
                 });
             }

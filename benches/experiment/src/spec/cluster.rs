@@ -71,7 +71,7 @@ fn duration() -> Nanos {
 }
 
 fn repetitions() -> u32 {
-    7
+    10
 }
 
 fn alpha() -> f64 {

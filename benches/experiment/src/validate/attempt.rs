@@ -5,7 +5,7 @@ use std::thread;
 
 use jitterlab_node_tuning::validation::judge::{Judgement, Limits, Measurement, judge};
 use jitterlab_node_tuning::validation::remain::{self, left_out};
-use jitterlab_node_tuning::validation::tournament::{Match, schedule};
+use jitterlab_node_tuning::validation::tournament::{Match, Round, schedule};
 
 use super::report::{Attempt, Failure, LeftOut, Lost, NodeRow, PairRow, Reason, Run};
 use super::stations::{BROKEN, Measured, Stations};
@@ -32,13 +32,13 @@ pub fn attempt<'a>(
         of: pairs * cluster.repetitions as usize,
     };
     measuring.begin()?;
-    let schedule = schedule(hosts.len(), cluster.repetitions, cluster.seed);
-    for (repetition, rounds) in (0..).zip(schedule) {
-        measuring.attendance.begin_repetition();
-        for round in rounds {
-            for group in round.chunks(cluster.at_once()) {
-                measuring.group(repetition, group);
-            }
+    let mut repetition = None;
+    for round in schedule(hosts.len(), cluster.repetitions, cluster.seed) {
+        if repetition.replace(round.repetition) != Some(round.repetition) {
+            measuring.attendance.begin_repetition();
+        }
+        for group in round.matches.chunks(cluster.at_once()) {
+            measuring.group(&round, group);
         }
     }
     let limits = Limits {
@@ -94,7 +94,7 @@ impl Measuring<'_, '_> {
     }
 
     /// Measures disjoint pairs at the same time.
-    fn group(&mut self, repetition: u32, group: &[Match]) {
+    fn group(&mut self, round: &Round, group: &[Match]) {
         let is_due =
             |m: &&Match| self.attendance.is_there(m.client) && self.attendance.is_there(m.server);
         let due: Vec<Match> = group.iter().filter(is_due).copied().collect();
@@ -113,8 +113,8 @@ impl Measuring<'_, '_> {
         });
         for (m, outcome) in due.into_iter().zip(outcomes) {
             match outcome {
-                Ok(measured) => self.measured(repetition, m, measured),
-                Err(reason) => self.failed(repetition, m, reason),
+                Ok(measured) => self.measured(round, m, measured),
+                Err(reason) => self.failed(round, m, reason),
             }
         }
         self.done += group.len();
@@ -124,27 +124,27 @@ impl Measuring<'_, '_> {
         });
     }
 
-    fn measured(&mut self, repetition: u32, m: Match, measured: Measured) {
+    fn measured(&mut self, round: &Round, m: Match, measured: Measured) {
         self.attendance.met(m);
         self.measurements.push(Measurement {
             pair: (m.client, m.server),
-            repetition,
+            block: round.block,
             rtt_ns: measured.rtt_ns.median,
         });
         self.runs.push(Run {
             client: self.hosts[m.client].into(),
             server: self.hosts[m.server].into(),
-            repetition,
+            repetition: round.repetition,
             lost: measured.lost,
             rtt_ns: measured.rtt_ns,
         });
     }
 
-    fn failed(&mut self, repetition: u32, m: Match, reason: String) {
+    fn failed(&mut self, round: &Round, m: Match, reason: String) {
         let failure = Failure {
             client: self.hosts[m.client].into(),
             server: self.hosts[m.server].into(),
-            repetition,
+            repetition: round.repetition,
             reason,
         };
         (self.watch)(Event::Failed(&failure));

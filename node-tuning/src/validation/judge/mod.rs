@@ -20,8 +20,9 @@ use levelled::Levelled;
 pub struct Measurement {
     /// The two nodes, in either order.
     pub pair: (usize, usize),
-    /// The repetition of the tournament that it belongs to.
-    pub repetition: u32,
+    /// The block of measurements that were made at about the same time, as
+    /// [`Round::block`](super::tournament::Round::block).
+    pub block: u32,
     /// Median RTT in nanoseconds.
     pub rtt_ns: f64,
 }
@@ -166,8 +167,8 @@ struct Fitted {
 
 /// Judges `nodes` nodes, numbered from 0, by the measurements of their pairs.
 ///
-/// In logarithms, so that effects are shares. A repetition's own level is taken off, which takes out
-/// drift from one repetition to the next. Then each node's and each pair's share is found (by
+/// In logarithms, so that effects are shares. A block's own level is taken off, and with it whatever
+/// made all of its measurements slower or faster. Then each node's and each pair's share is found (by
 /// median polish), and:
 ///
 /// - a node is an outlier if its pairs, less what their other nodes add, are stochastically larger than
