@@ -176,6 +176,16 @@ fn what_was_not_measured_is_not_judged_and_the_rest_is() {
         (0, None)
     );
     assert_eq!(judgement.nodes[7].pairs, 7);
+    // Of the four that are left of ten, one is slow.
+    let cluster = Cluster {
+        slow_nodes: vec![(2, 0.2)],
+        ..Cluster::quiet(10)
+    };
+    let mut measurements = cluster.measured(3);
+    measurements.retain(|m| m.pair.0 < 4 && m.pair.1 < 4);
+    let judgement = judge(10, &measurements, LIMITS).unwrap();
+    assert_eq!(judgement.unit, Unit::Repetition);
+    assert_eq!(slow_nodes(&judgement), [2]);
     let nothing = judge(3, &[], LIMITS).unwrap();
     assert_eq!((nothing.typical_ns, nothing.pairs.len()), (0.0, 0));
 }

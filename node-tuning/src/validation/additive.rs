@@ -11,7 +11,7 @@ use jitterlab_stats::summary::quantile;
 pub struct Model {
     /// Of a pair of nodes that add nothing.
     pub typical: f64,
-    /// What each node adds; the median of these is 0.
+    /// What each node adds: 0 in the median of those that have pairs, and for those that have none.
     pub node: Vec<f64>,
 }
 
@@ -38,14 +38,15 @@ impl Model {
         for _ in 0..PASSES {
             let last = model.node.clone();
             // All at once: one after the other, the first would take for its own what others add.
-            let effects = (0..n).map(|i| {
+            let effect = |i: usize| {
                 let without_other = |&(j, value): &(usize, f64)| value - model.typical - last[j];
-                median(partners[i].iter().map(without_other).collect()).unwrap_or(0.0)
-            });
-            model.node = effects.collect();
+                median(partners[i].iter().map(without_other).collect())
+            };
+            let effects: Vec<Option<f64>> = (0..n).map(effect).collect();
             // What nodes have in common belongs to the typical pair.
-            let common = median(model.node.clone()).unwrap_or(0.0);
-            model.node.iter_mut().for_each(|effect| *effect -= common);
+            let common = median(effects.iter().flatten().copied().collect()).unwrap_or(0.0);
+            let own = |effect: Option<f64>| effect.map_or(0.0, |effect| effect - common);
+            model.node = effects.into_iter().map(own).collect();
             let left = |(&(i, j), &value)| value - model.node[i] - model.node[j];
             model.typical = median(pairs.iter().map(left).collect()).unwrap_or(0.0);
             let changes = model.node.iter().zip(&last).map(|(a, b)| (a - b).abs());

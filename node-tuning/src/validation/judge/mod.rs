@@ -5,7 +5,7 @@ mod nodes;
 mod pairs;
 mod test;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jitterlab_stats::bootstrap::Interval;
 use serde::{Deserialize, Serialize};
@@ -158,6 +158,8 @@ type Pair = (usize, usize);
 struct Fitted {
     /// How many nodes there are.
     nodes: usize,
+    /// How many of them have been measured.
+    present: usize,
     limits: Limits,
     levelled: Levelled,
     /// The value of each pair: the median of its repetitions.
@@ -191,8 +193,10 @@ pub fn judge(
     check(nodes, measurements, limits)?;
     let levelled = Levelled::of(measurements);
     let values = levelled.values();
+    let present: BTreeSet<usize> = values.keys().flat_map(|&(a, b)| [a, b]).collect();
     let fitted = Fitted {
         nodes,
+        present: present.len(),
         limits,
         model: Model::fit(nodes, &values),
         levelled,

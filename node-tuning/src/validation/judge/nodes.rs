@@ -27,7 +27,7 @@ pub fn judge(fitted: &Fitted) -> (Unit, Vec<NodeVerdict>) {
 /// Repetitions of one pair say little about a node: a long cable would be counted as often as it was
 /// measured. They count only where a test of pairs could convict nobody.
 fn unit(fitted: &Fitted) -> Unit {
-    let n = fitted.nodes;
+    let n = fitted.present;
     if n < 3 {
         return Unit::None;
     }

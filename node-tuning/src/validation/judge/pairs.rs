@@ -8,7 +8,7 @@ const LEAST_NODES: usize = 4;
 
 /// Whether a pair could be convicted at all, and the verdict on each pair.
 pub fn judge(fitted: &Fitted) -> (bool, Vec<PairVerdict>) {
-    let (n, repetitions) = (fitted.nodes, fitted.levelled.repetitions());
+    let (n, repetitions) = (fitted.present, fitted.levelled.repetitions());
     let testable = n >= LEAST_NODES && {
         let neighbours = 2 * (n - 2) * repetitions;
         reachable(
