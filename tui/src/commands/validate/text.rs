@@ -68,7 +68,10 @@ fn nodes(attempt: &Attempt) -> String {
         )
     });
     table(
-        "node                   it adds  pairs  its pairs against the others'    corrected",
+        &format!(
+            "{:<22} {:>8}  {:>5}  {:<32} {}",
+            "node", "it adds", "pairs", "against the others' pairs", "corrected"
+        ),
         rows,
     )
 }
@@ -86,7 +89,10 @@ fn pairs(attempt: &Attempt) -> String {
         )
     });
     table(
-        "pair beyond its nodes           n           RTT  against its neighbours           corrected",
+        &format!(
+            "{:<22} {:>8}  {:>5}  {:>12}  {:<32} {}",
+            "pair", "beyond", "n", "RTT", "against its neighbours", "corrected"
+        ),
         rows,
     )
 }
