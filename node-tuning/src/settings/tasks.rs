@@ -67,8 +67,8 @@ fn pinned(node: &Node) -> Result<Vec<Want>, Obstacle> {
     let pinned = threads
         .iter()
         .filter(|thread| !thread.fixed && !online.is_within(&thread.cpus));
+    // Those on the CPUs that the partition takes have to leave them until it is gone.
     Ok(pinned
-        .filter(|thread| !thread.cpus.and(online).without(&node.isolated()).is_empty())
         .map(|thread| Want::Keep(thread.place(), Some(node.spared(&thread.cpus).to_string())))
         .collect())
 }

@@ -234,18 +234,28 @@ impl System {
         }
     }
 
-    /// Whether a change from one value to another, interrupted, may have left what is found.
+    /// Whether a change from one value to another, interrupted or not finished yet, accounts for what is
+    /// found.
     pub fn is_between(&self, place: &Place, old: &Value, new: &Value, found: &Value) -> bool {
-        let number = |value: &Value| value.as_ref()?.parse::<u64>().ok();
-        match (place, number(old), number(new), number(found)) {
-            (
-                Place::Kernel {
-                    form: Form::Amount, ..
-                },
-                Some(old),
-                Some(new),
-                Some(found),
-            ) => (old.min(new)..=old.max(new)).contains(&found),
+        let (Some(old), Some(new), Some(found)) = (old, new, found) else {
+            return false;
+        };
+        match place {
+            Place::Kernel {
+                form: Form::Amount, ..
+            } => {
+                let [old, new, found] = [old, new, found].map(|text| text.parse::<u64>().ok());
+                found >= old.min(new) && found <= old.max(new)
+            }
+            // Some of the parameters may have been set, and some adapters need a new link for that.
+            Place::Ethtool { .. } => {
+                let [old, new, found] =
+                    [old, new, found].map(|text| text.split_whitespace().collect::<Vec<_>>());
+                let known = |(index, word): (usize, &&str)| {
+                    old.get(index) == Some(word) || new.get(index) == Some(word)
+                };
+                found.len() == old.len() && found.iter().enumerate().all(known)
+            }
             _ => false,
         }
     }

@@ -242,7 +242,10 @@ impl Choice {
     fn wants(&self, node: &Node) -> Result<Vec<Want>, Obstacle> {
         let mut wants = (self.setting.wants)(node)?;
         if self.profile == Profile::Reversible {
-            wants.retain(|want| matches!(want, Want::At(place, _) if !place.survives_reboot()));
+            wants.retain(|want| match want {
+                Want::At(place, _) | Want::Keep(place, _) => !place.survives_reboot(),
+                Want::Parameter { .. } => false,
+            });
         }
         Ok(wants)
     }
@@ -293,18 +296,25 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
         };
         return Err(chain(&error) + &hint);
     }
-    // Before Linux 6.9 CPUs that have just come back are handed to threads a moment later.
     let mut found = system.read(place);
     for _ in 0..TRIES {
-        let clipped = found
+        let otherwise = found
             .as_ref()
             .is_ok_and(|found| found.is_some() && !system.same(place, found, value));
-        if !clipped || !matches!(place, Place::Affinity { .. }) {
-            break;
+        match place {
+            _ if !otherwise => break,
+            // Before Linux 6.9 CPUs that have just come back are handed to threads a moment later.
+            Place::Affinity { .. } => {
+                std::thread::sleep(PAUSE);
+                found = system.write(place, value).and_then(|()| system.read(place));
+            }
+            // Adapters set up their link anew.
+            Place::Ethtool { .. } => {
+                std::thread::sleep(PAUSE);
+                found = system.read(place);
+            }
+            _ => break,
         }
-        std::thread::sleep(Duration::from_millis(20));
-        let again = system.write(place, value);
-        found = again.and_then(|()| system.read(place));
     }
     match found {
         Ok(found) if system.same(place, &found, value) => Ok(()),
@@ -318,8 +328,9 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
     }
 }
 
-/// How often the CPUs of a thread are set again that came out otherwise.
-const TRIES: usize = 25;
+/// How often, and after what time, it is looked again at what came out otherwise.
+const TRIES: usize = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// An error and its causes in one line.
 fn chain(error: &dyn std::error::Error) -> String {

@@ -6,11 +6,11 @@ use jitterlab_injector::units::Nanos;
 use jitterlab_node_tuning::noise::limits::{self, Limits};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 use jitterlab_node_tuning::noise::{self, Noise};
-use jitterlab_node_tuning::settings;
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::tune::{self, Asked, Error, Survey};
 use serde::Serialize;
 
+use crate::commands::packet::enter;
 use crate::commands::tune::{Target, failure, holds, text};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -80,7 +80,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 
 fn listen(system: &System, survey: &Survey, duration: Nanos) -> Result<Noises, Failure> {
     let cpus = survey.plan.measuring.clone();
-    settings::join_partition(system, &cpus).map_err(Failure::run)?;
+    enter(&cpus)?;
     let noise = Noise {
         cpus: Some(cpus),
         duration,

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use jitterlab_experiment::samples;
 use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_node_tuning::cpus::CpuSet;
+use jitterlab_node_tuning::settings;
+use jitterlab_node_tuning::system::System;
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::transport::{Transport, Wait};
 use jitterlab_packet::{Error, server};
@@ -249,11 +252,23 @@ pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     let Some(id) = cpu else {
         return Ok(());
     };
-    let allowed = core_affinity::get_core_ids().unwrap_or_default();
-    match allowed.into_iter().find(|core| core.id == id) {
-        Some(core) if core_affinity::set_for_current(core) => Ok(()),
-        _ => Err(Failure::input(format!(
+    // Not get_core_ids, which knows only the CPUs that this process was started on: on a tuned node those
+    // that measure are not among them.
+    let there = u32::try_from(id).is_ok_and(|id| enter(&CpuSet::from_iter([id])).is_ok());
+    match there && core_affinity::set_for_current(core_affinity::CoreId { id }) {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
             "cannot stay on CPU {id}, which this machine has not or does not allow"
         ))),
     }
+}
+
+/// Enters the partition of this node that has these CPUs, where `tune apply` has made one.
+pub fn enter(cpus: &CpuSet) -> Result<(), Failure> {
+    // Nothing is started, since nothing is changed.
+    settings::join_partition(&System::at("/", ""), cpus).map_err(|error| {
+        Failure::run(format!(
+            "cannot enter the partition of CPUs {cpus} that `tune apply` has made: {error}"
+        ))
+    })
 }

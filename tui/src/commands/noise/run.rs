@@ -11,6 +11,7 @@ use jitterlab_node_tuning::noise::report::{Core, NoiseReport};
 use jitterlab_node_tuning::noise::tracers::{self, Answer, Hwlat, Osnoise, Timerlat, Tracers};
 use jitterlab_node_tuning::noise::{Error, Noise};
 
+use crate::commands::packet::enter;
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -41,6 +42,9 @@ impl Run {
             files::check_place("", path)?;
         }
         let root = Path::new("/");
+        if let Some(cpus) = &self.cpus {
+            enter(cpus)?;
+        }
         let noise = Noise {
             cpus: self.cpus,
             duration: self.duration,
