@@ -254,8 +254,13 @@ pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     };
     // Not get_core_ids, which knows only the CPUs that this process was started on: on a tuned node those
     // that measure are not among them.
-    let there = u32::try_from(id).is_ok_and(|id| enter(&CpuSet::from_iter([id])).is_ok());
-    match there && core_affinity::set_for_current(core_affinity::CoreId { id }) {
+    let cpu = u32::try_from(id)
+        .ok()
+        .filter(|_| id < nix::sched::CpuSet::count());
+    if let Some(cpu) = cpu {
+        enter(&CpuSet::from_iter([cpu]))?;
+    }
+    match cpu.is_some() && core_affinity::set_for_current(core_affinity::CoreId { id }) {
         true => Ok(()),
         false => Err(Failure::input(format!(
             "cannot stay on CPU {id}, which this machine has not or does not allow"
