@@ -1,0 +1,180 @@
+# Runs in the guest: tuning on a real kernel, over restarts and a cut of the power. The node has two
+# packages of two cores, and an adapter with its own interrupts on the second.
+#
+#   boot 1  nothing that only looks changes anything; kills; apply
+#   boot 2  what was applied is in force; revert
+#   boot 3  all is as it was; the power is cut while apply works
+#   boot 4  revert; all is as it was
+set -uo pipefail
+
+jitterlab=$SHARE/jitterlab
+state=/var/tmp/tuning
+mkdir -p $state
+adapter=$(for net in /sys/class/net/*; do [ "$(cat "$net/device/numa_node" 2>/dev/null)" = 1 ] && basename "$net"; done)
+ip link set "$adapter" up
+
+# What an emulated machine has not, and what Debian's kernel refuses or is built without.
+lacking="cpuidle-states governor energy-preference turbo smt-control nosmt xps clocksource intel_idle.max_cstate irq-affinity"
+
+failed=0
+is() { # is WHAT FOUND EXPECTED
+    if [ "$2" = "$3" ]; then
+        echo "ok - boot $BOOT: $1"
+    else
+        echo "not ok - boot $BOOT: $1: found '$2', expected '$3'"
+        failed=1
+    fi
+}
+has() { # has WHAT TEXT WORD
+    case " $2 " in
+    *" $3 "*) echo "ok - boot $BOOT: $1 has $3" ;;
+    *)
+        echo "not ok - boot $BOOT: $1 has no $3: $2"
+        failed=1
+        ;;
+    esac
+}
+
+# Everything that tuning may touch, read without jitterlab.
+look() {
+    local file thread
+    for file in /proc/cmdline /sys/devices/system/cpu/{isolated,nohz_full,online,smt/control} \
+        /sys/devices/virtual/workqueue/cpumask /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity_list \
+        /proc/sys/kernel/{sched_rt_runtime_us,timer_migration,watchdog_cpumask,nmi_watchdog,soft_watchdog,numa_balancing} \
+        /proc/sys/vm/stat_interval /proc/swaps /sys/kernel/mm/transparent_hugepage/enabled \
+        /sys/devices/system/clocksource/clocksource0/current_clocksource \
+        /sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages \
+        /sys/class/net/*/queues/*/{rps,xps}_cpus /sys/class/net/*/mtu \
+        /sys/fs/cgroup/cgroup.subtree_control /sys/fs/cgroup/jitterlab/cpuset.cpus \
+        /etc/default/grub.d/* /etc/security/limits.d/* /boot/grub/grub.cfg /run/jitterlab/* /var/lib/jitterlab/*; do
+        [ -f "$file" ] && echo "$file: $(cat "$file" 2>&1)"
+    done
+    ethtool -c "$adapter" 2>&1
+    ethtool -a "$adapter" 2>&1
+    echo "irqbalance $(systemctl is-active irqbalance)"
+    # Workers come and go, and threads that nobody can move follow what they work for.
+    for thread in /proc/[0-9]*/task/[0-9]*; do
+        flags=$(sed 's/.*) //' "$thread/stat" | cut -d ' ' -f 7)
+        ((flags & 0x04000000)) && continue
+        echo "$(cat "$thread/comm") $(sed -n 's/^Cpus_allowed_list:\t//p' "$thread/status")"
+    done 2>/dev/null | grep -vE '^ *$|^(kworker|irq/|cat|cut|sed|sort|run-script|bash|ethtool|systemctl|jitterlab|sleep|udevd|\(udev-worker\))' | sort -u
+}
+
+same() { # same WHAT
+    look >$state/now
+    if diff $state/before $state/now >$state/diff; then
+        echo "ok - boot $BOOT: $1"
+    else
+        echo "not ok - boot $BOOT: $1"
+        cat $state/diff
+        failed=1
+    fi
+}
+
+# The settings in a state, by the JSON of plan, verify or apply.
+in_state() {
+    grep -B1 "\"state\": \"$1\"" | sed -n 's/.*"name": "\(.*\)",/\1/p' | tr '\n' ' '
+}
+
+tune() {
+    "$jitterlab" tune "$@" 2>$state/stderr
+}
+
+case $BOOT in
+1)
+    # irqbalance runs, and leaves the interrupts alone that are looked at.
+    printf '#!/bin/sh\necho ban=true\n' >/usr/local/sbin/ban-all
+    chmod +x /usr/local/sbin/ban-all
+    echo 'IRQBALANCE_ARGS="--policyscript=/usr/local/sbin/ban-all"' >/etc/default/irqbalance
+    systemctl restart irqbalance
+    systemctl is-system-running --wait >/dev/null
+    look >$state/before
+    "$jitterlab" node show | sed 's/^/# /'
+    tune plan --device "$adapter" >/dev/null
+    is "plan" $? 0
+    tune apply --device "$adapter" --dry-run >/dev/null
+    "$jitterlab" noise run --cpus 2 --duration 1s >/dev/null
+    "$jitterlab" check --duration 1s >/dev/null
+    same "plan, a dry run, noise and check have changed nothing"
+
+    for ((try = 1; try <= 4; try++)); do
+        "$jitterlab" tune apply --device "$adapter" >/dev/null 2>&1 &
+        sleep "0.$((RANDOM % 10))$((RANDOM % 10))"
+        kill -9 $! 2>/dev/null
+        wait $! 2>/dev/null
+        tune revert >$state/reverted
+        is "revert after kill $try" $? 0
+        grep -E "left alone|not put back" $state/reverted
+    done
+    same "after kills and reverts all is as it was"
+
+    tune apply --device "$adapter" --profile reversible --format json >$state/applied
+    is "apply, reversible" $? 0
+    echo "# unsupported: $(in_state unsupported <$state/applied)"
+    tune verify >/dev/null
+    is "verify, reversible" $? 0
+    is "the partition" "$(cat /sys/fs/cgroup/jitterlab/cpuset.cpus.partition)" isolated
+    (echo $BASHPID >/sys/fs/cgroup/jitterlab/cgroup.procs && taskset -pc 2 $BASHPID >/dev/null)
+    is "a program runs in it" $? 0
+    setsid sleep 1000 &
+    tune revert >/dev/null
+    is "revert, reversible" $? 0
+    is "a program that was started meanwhile" "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/$!/status)" 0-3
+    kill $!
+    same "what was reversible is reverted"
+
+    tune apply --device "$adapter" --format json >$state/applied
+    is "apply" $? 0
+    sed -n '/"name"/,/"why"/p' $state/applied | paste - - - | grep -v '"held"' | sed 's/^/# /'
+    echo "# unsupported: $(in_state unsupported <$state/applied)"
+    tune verify --format json >$state/verified
+    is "verify wants a reboot" $? 1
+    echo "# after the reboot: $(in_state reboot <$state/verified)"
+    has "what waits for it" "$(in_state reboot <$state/verified)" isolcpus
+    is "what drifted" "$(in_state drifted <$state/verified)" ""
+    ;;
+2)
+    for parameter in isolcpus=managed_irq,domain,2-3 irqaffinity=0-1 skew_tick=1 nmi_watchdog=0 transparent_hugepage=never; do
+        has "the command line" "$(cat /proc/cmdline)" $parameter
+    done
+    is "isolated CPUs" "$(cat /sys/devices/system/cpu/isolated)" 2-3
+    tune apply --format json >$state/applied
+    is "apply after the reboot" $? 0
+    tune verify --format json >$state/verified
+    is "verify after the reboot" $? 0
+    echo "# unsupported: $(in_state unsupported <$state/verified)"
+    for unsupported in $(in_state unsupported <$state/verified); do
+        has "what the guest does not offer" "$lacking" "$unsupported"
+    done
+    # What nobody can place has a handler of its own, or none.
+    is "interrupts of the adapter on measuring CPUs" \
+        "$(cd /proc/irq && grep -lE '[23]' $(grep "$adapter" /proc/interrupts | sed 's/^ *\([0-9]*\):.*/\1\/smp_affinity_list/') | tr '\n' ' ')" ""
+    is "work queues" "$(cat /sys/devices/virtual/workqueue/cpumask)" 3
+    is "real-time throttling" "$(cat /proc/sys/kernel/sched_rt_runtime_us)" -1
+    is "init" "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/1/status)" 0-1
+    is "irqbalance" "$(systemctl is-active irqbalance)" inactive
+    has "pause frames" "$(ethtool -a "$adapter" | tr '\t\n' '  ' | tr -s ' ')" "RX: off"
+    tune revert --format json >$state/reverted
+    is "revert" $? 0
+    cat $state/stderr | tail -n 3 | sed 's/^/# /'
+    ;;
+3)
+    systemctl is-system-running --wait >/dev/null
+    same "after revert and reboot all is as it was"
+    [ $failed = 0 ] || exit 1
+    sync
+    "$jitterlab" tune apply --device "$adapter" >/dev/null 2>&1 &
+    sleep 0.7
+    power-cut
+    ;;
+4)
+    systemctl is-system-running --wait >/dev/null
+    tune revert >/dev/null
+    is "revert after the power was cut" $? 0
+    same "after the cut of the power and revert all is as it was"
+    exit $failed
+    ;;
+esac
+
+[ $failed = 0 ] || exit 1
+restart
