@@ -116,16 +116,6 @@ fn missing() -> isize {
     -1
 }
 
-/// Lets the sections that hold a hook begin with a cache line. How many lines a hook's way is
-/// spread over is else left to chance, and up to three nanoseconds a send.
-macro_rules! on_cache_lines {
-    ($($section:expr),*) => {
-        core::arch::global_asm!(
-            $(concat!(".pushsection ", $section, ",\"ax\",@progbits"), ".p2align 6", ".popsection"),*
-        );
-    };
-}
-
 /// A hook of a function that sends on its first argument, `fd`; and how the message is deferred
 /// that `passage` says may have to be.
 ///
