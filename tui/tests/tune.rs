@@ -3,91 +3,15 @@
 mod common;
 #[path = "../../node-tuning/tests/common/mod.rs"]
 mod trees;
+mod tuning;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use common::{Lab, text};
-
-/// The node of two packages, with all that tuning touches.
-fn node() -> TempDir {
-    let root = trees::tree("two-socket");
-    let settings = include_str!("../../node-tuning/tests/settings.tree");
-    trees::grow(root.path(), settings);
-    root
-}
-
-fn tune(root: &Path, arguments: &str) -> Output {
-    let lab = Lab::new();
-    let mut command = lab.command("tune");
-    command
-        .args(arguments.split_whitespace())
-        .arg("--root")
-        .arg(root);
-    command.output().unwrap()
-}
-
-fn json(root: &Path, arguments: &str) -> Value {
-    let output = tune(root, &format!("{arguments} --format json"));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
-}
-
-/// Everything below a tree: files with their bytes, directories, permissions.
-fn picture(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    use std::os::unix::fs::PermissionsExt;
-    fn add(directory: &Path, picture: &mut BTreeMap<PathBuf, (u32, Vec<u8>)>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            let metadata = fs::symlink_metadata(&path).unwrap();
-            let content = if metadata.is_dir() {
-                add(&path, picture);
-                Vec::new()
-            } else if metadata.is_symlink() {
-                fs::read_link(&path)
-                    .unwrap()
-                    .into_os_string()
-                    .into_encoded_bytes()
-            } else {
-                fs::read(&path).unwrap()
-            };
-            picture.insert(path, (metadata.permissions().mode(), content));
-        }
-    }
-    let mut all = BTreeMap::new();
-    add(root, &mut all);
-    all
-}
-
-/// Expects a tree to be as it was.
-fn unchanged(root: &Path, before: &BTreeMap<PathBuf, (u32, Vec<u8>)>, when: &str) {
-    let after = picture(root);
-    let paths: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
-    let differing = paths
-        .iter()
-        .filter(|&&path| before.get(path) != after.get(path));
-    let differing: Vec<_> = differing.collect();
-    assert!(differing.is_empty(), "{when}: {differing:?}");
-}
-
-fn read(root: &Path, path: &str) -> String {
-    fs::read_to_string(root.join(path)).unwrap()
-}
-
-/// The states of settings by their names.
-fn states(survey: &Value) -> BTreeMap<String, String> {
-    let settings = survey["settings"].as_array().unwrap();
-    let word = |value: &Value| value.as_str().unwrap().to_string();
-    settings
-        .iter()
-        .map(|one| (word(&one["name"]), word(&one["state"])))
-        .collect()
-}
+use tuning::{json, node, picture, read, states, tune, unchanged};
 
 #[test]
 fn a_plan_changes_nothing_and_explains_itself() {
@@ -413,87 +337,6 @@ fn links_of_a_copied_tree_do_not_lead_out_of_it() {
     std::os::unix::fs::symlink(&victim, &file).unwrap();
     tune(root.path(), "apply --only vm.stat_interval");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "1\n");
-}
-
-/// `tune` killed at the entry of its `nth` call of `system_call`; whether it came to that.
-fn killed(root: &Path, arguments: &str, system_call: &str, nth: usize) -> bool {
-    let output = Command::new("strace")
-        .args([
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            &format!("trace={system_call}"),
-        ])
-        .args([
-            "-e",
-            &format!("inject={system_call}:signal=SIGKILL:when={nth}"),
-        ])
-        .arg(env!("CARGO_BIN_EXE_jitterlab"))
-        .arg("tune")
-        .args(arguments.split_whitespace())
-        .arg("--root")
-        .arg(root)
-        .output()
-        .unwrap();
-    match (output.status.code(), output.status.signal()) {
-        (Some(0), _) => false,
-        (_, Some(9)) | (Some(137), _) => true,
-        other => panic!("{other:?} {}", text(&output.stderr)),
-    }
-}
-
-/// Kills `apply` at each call of these in turn, and reverts.
-fn revert_after_every_kill(system_calls: &[&str]) {
-    // One value of each kind of place, and more than one of most.
-    let kinds = "apply --ranks 1 --only smt-control,cpuidle-states,irq-default-affinity,irq-affinity,cpuset-partition,rps,memlock,transparent-hugepage,isolcpus,nosmt";
-    let root = node();
-    let before = picture(root.path());
-    for system_call in system_calls {
-        let mut kills = 0;
-        while killed(root.path(), kinds, system_call, kills + 1) {
-            kills += 1;
-            let output = tune(root.path(), "revert");
-            let said = text(&output.stdout);
-            assert_eq!(
-                output.status.code(),
-                Some(0),
-                "{system_call} {kills}: {said}"
-            );
-            unchanged(root.path(), &before, &format!("{system_call} {kills}"));
-        }
-        assert!(kills > 0, "{system_call}");
-        tune(root.path(), "revert");
-    }
-}
-
-// A file that was just made is found by the kill at the next call.
-#[test]
-fn after_a_kill_at_every_write_revert_restores_every_byte() {
-    revert_after_every_kill(&["write", "mkdir", "rename"]);
-}
-
-#[test]
-fn after_a_kill_at_every_step_of_a_file_revert_restores_every_byte() {
-    revert_after_every_kill(&["ftruncate", "fdatasync", "fchown", "fchmod", "fsync"]);
-}
-
-#[test]
-fn a_revert_that_is_killed_can_be_made_again() {
-    let root = node();
-    let before = picture(root.path());
-    let some = "apply --ranks 1 --only smt-control,irq-affinity,cpuset-partition,memlock,nosmt";
-    for system_call in ["write", "rename", "unlink", "rmdir", "fsync"] {
-        for nth in 1.. {
-            tune(root.path(), some);
-            let was_killed = killed(root.path(), "revert", system_call, nth);
-            assert_eq!(tune(root.path(), "revert").status.code(), Some(0));
-            unchanged(root.path(), &before, &format!("{system_call} {nth}"));
-            if !was_killed {
-                break;
-            }
-        }
-    }
 }
 
 #[test]
