@@ -12,6 +12,8 @@ state=/var/tmp/tuning
 mkdir -p $state
 adapter=$(for net in /sys/class/net/*; do [ "$(cat "$net/device/numa_node" 2>/dev/null)" = 1 ] && basename "$net"; done)
 ip link set "$adapter" up
+# A link that comes up negotiates, and that sets the pause frames: only then are they anybody's.
+until [ "$(cat "/sys/class/net/$adapter/carrier")" = 1 ]; do sleep 0.1; done
 
 # What an emulated machine has not, and what Debian's kernel refuses or is built without.
 lacking="cpuidle-states governor energy-preference turbo smt-control nosmt xps clocksource intel_idle.max_cstate irq-affinity"
@@ -142,6 +144,7 @@ case $BOOT in
     is "apply after the reboot" $? 0
     tune verify --format json >$state/verified
     is "verify after the reboot" $? 0
+    is "what drifted" "$(in_state drifted <$state/verified)" ""
     echo "# unsupported: $(in_state unsupported <$state/verified)"
     for unsupported in $(in_state unsupported <$state/verified); do
         has "what the guest does not offer" "$lacking" "$unsupported"
