@@ -22,12 +22,14 @@ fn main() {
         "share of {TRIES} simulated tries, in percent; noise of one measurement, in percent of the RTT"
     );
     println!(
-        "hosts noise  false alarms: nodes pairs   found: 10 % node, 10 % pair (and nothing else)"
+        "hosts noise jumps  false alarms: nodes pairs   found: 10 % node, 10 % pair (and nothing else)"
     );
     for nodes in [4, 5, 8, 16] {
-        for noise in [0.01, 0.02, 0.03, 0.05, 0.1] {
+        let noises = [0.01, 0.02, 0.03, 0.05, 0.1].map(|noise| (noise, 0.0));
+        for (noise, jumps) in noises.into_iter().chain([(0.03, 0.1)]) {
             let quiet = Cluster {
                 noise,
+                jumps,
                 ..Cluster::quiet(nodes)
             };
             let slow_node = Cluster {
@@ -39,8 +41,9 @@ fn main() {
                 ..quiet.clone()
             };
             println!(
-                "{nodes:5} {:5.0} {:20.1} {:5.1} {:19.1} {:10.1}",
+                "{nodes:5} {:5.0} {:5.0} {:20.1} {:5.1} {:19.1} {:10.1}",
                 100.0 * noise,
+                100.0 * jumps,
                 share(&quiet, |nodes, _| !nodes.is_empty()),
                 share(&quiet, |_, pairs| !pairs.is_empty()),
                 share(&slow_node, |nodes, pairs| nodes == [1] && pairs.is_empty()),

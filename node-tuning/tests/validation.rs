@@ -167,7 +167,7 @@ fn what_was_not_measured_is_not_judged_and_the_rest_is() {
     let mut measurements = cluster.measured(3);
     measurements.retain(|m| {
         let has = |node| m.pair.0 == node || m.pair.1 == node;
-        !has(8) && (m.block < 20 || !has(7))
+        !has(8) && (m.moment < 40 || !has(7))
     });
     let judgement = judge(9, &measurements, LIMITS).unwrap();
     assert_eq!(slow_nodes(&judgement), [2]);
@@ -194,7 +194,7 @@ fn what_was_not_measured_is_not_judged_and_the_rest_is() {
 fn what_is_no_measurement_is_refused() {
     let measurement = |pair, rtt_ns| Measurement {
         pair,
-        block: 0,
+        moment: 0,
         rtt_ns,
     };
     for (pair, rtt_ns) in [

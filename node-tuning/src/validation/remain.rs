@@ -79,7 +79,7 @@ mod tests {
                     let scatter = f64::from((repetition * 7 + a as u32 * 3 + b as u32 * 5) % 11);
                     measurements.push(Measurement {
                         pair: (a, b),
-                        block: repetition,
+                        moment: repetition,
                         rtt_ns: 10_000.0 * (1.0 + slow(a, b)) + scatter,
                     });
                 }

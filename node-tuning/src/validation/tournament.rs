@@ -47,15 +47,9 @@ pub fn rounds(n: usize) -> Vec<Vec<(usize, usize)>> {
 pub struct Round {
     /// The repetition of the tournament that it belongs to, counted from 0.
     pub repetition: u32,
-    /// The block that it belongs to: rounds that follow each other and have [`BLOCK`] matches or more
-    /// together. Whatever disturbs them all is taken off by the judge.
-    pub block: u32,
     /// The matches, all of different nodes.
     pub matches: Vec<Match>,
 }
-
-/// Matches that a block has at least: of fewer, a median would follow each of them.
-pub const BLOCK: usize = 4;
 
 /// Repeated tournaments of `n` nodes. Every repetition has each pair once. Seats, the order of rounds and
 /// the order in a round are drawn from `seed` anew in every repetition, so that no pair is always
@@ -64,7 +58,6 @@ pub const BLOCK: usize = 4;
 pub fn schedule(n: usize, repetitions: u32, seed: u64) -> Vec<Round> {
     let rounds = rounds(n);
     let mut schedule = Vec::new();
-    let (mut block, mut matches_in_block) = (0, 0);
     for repetition in 0..repetitions {
         let mut random = Random(seed::stream(seed, u64::from(repetition), 0));
         let mut seats: Vec<usize> = (0..n).collect();
@@ -76,15 +69,10 @@ pub fn schedule(n: usize, repetitions: u32, seed: u64) -> Vec<Round> {
                 |&(a, b): &(usize, usize)| directed(seats[a], seats[b], repetition, seed);
             let mut matches: Vec<Match> = rounds[round].iter().map(directed).collect();
             random.shuffle(&mut matches);
-            matches_in_block += matches.len();
             schedule.push(Round {
                 repetition,
-                block,
                 matches,
             });
-            if matches_in_block >= BLOCK {
-                (block, matches_in_block) = (block + 1, 0);
-            }
         }
     }
     schedule
@@ -177,20 +165,6 @@ mod tests {
             let matches = |round: &Round| round.matches.clone();
             let (first, third) = (&schedule[..rounds], &schedule[2 * rounds..3 * rounds]);
             prop_assert!(first.iter().map(matches).ne(third.iter().map(matches)));
-        }
-
-        #[test]
-        fn blocks_follow_each_other_and_have_matches_enough(n in 2usize..30, repetitions in 1u32..6) {
-            let schedule = schedule(n, repetitions, 1);
-            let mut sizes: Vec<usize> = Vec::new();
-            for round in &schedule {
-                prop_assert!(round.block as usize + 1 >= sizes.len());
-                sizes.resize(round.block as usize + 1, 0);
-                sizes[round.block as usize] += round.matches.len();
-            }
-            let whole = sizes.len() - 1;
-            prop_assert!(sizes[..whole].iter().all(|&size| size >= BLOCK), "{:?}", sizes);
-            prop_assert!(sizes.iter().all(|&size| size < BLOCK + n), "{:?}", sizes);
         }
     }
 

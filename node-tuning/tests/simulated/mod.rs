@@ -14,8 +14,10 @@ pub struct Cluster {
     pub noise: f64,
     /// Chance that something else disturbed a measurement, which then took half as long again.
     pub disturbed: f64,
-    /// What each block takes more than the one before.
+    /// What each round takes more than the one before.
     pub drift: f64,
+    /// How far everything jumps at every tenth round on the average, up or down (standard deviation).
+    pub jumps: f64,
 }
 
 impl Cluster {
@@ -33,7 +35,12 @@ impl Cluster {
     pub fn measured(&self, seed: u64) -> Vec<Measurement> {
         let mut random = Random(seed);
         let mut measurements = Vec::new();
-        for round in tournament::schedule(self.nodes, self.repetitions, seed) {
+        let mut level = 1.0;
+        let schedule = tournament::schedule(self.nodes, self.repetitions, seed);
+        for (moment, round) in (0..).zip(schedule) {
+            if random.uniform() < 0.1 {
+                level = 1.0 + self.jumps * random.normal();
+            }
             for m in round.matches {
                 let pair = (m.client.min(m.server), m.client.max(m.server));
                 let nodes = self.slow_nodes.iter();
@@ -42,13 +49,13 @@ impl Cluster {
                 let mut factor: f64 = nodes.map(|(_, by)| 1.0 + by).product();
                 factor *= pairs.map(|(_, by)| 1.0 + by).product::<f64>();
                 factor *= 1.0 + self.noise * random.normal();
-                factor *= 1.0 + self.drift * f64::from(round.block);
+                factor *= level + self.drift * f64::from(moment);
                 if random.uniform() < self.disturbed {
                     factor *= 1.5;
                 }
                 measurements.push(Measurement {
                     pair: (m.client, m.server),
-                    block: round.block,
+                    moment,
                     rtt_ns: 20_000.0 * factor,
                 });
             }

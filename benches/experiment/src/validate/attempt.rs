@@ -128,7 +128,7 @@ impl Measuring<'_, '_> {
         self.attendance.met(m);
         self.measurements.push(Measurement {
             pair: (m.client, m.server),
-            block: round.block,
+            moment: self.done as u32,
             rtt_ns: measured.rtt_ns.median,
         });
         self.runs.push(Run {

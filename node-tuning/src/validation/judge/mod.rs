@@ -20,9 +20,8 @@ use levelled::Levelled;
 pub struct Measurement {
     /// The two nodes, in either order.
     pub pair: (usize, usize),
-    /// The block of measurements that were made at about the same time, as
-    /// [`Round::block`](super::tournament::Round::block).
-    pub block: u32,
+    /// When: measurements of the same moment were made at the same time, those of the next one after them.
+    pub moment: u32,
     /// Median RTT in nanoseconds.
     pub rtt_ns: f64,
 }
@@ -169,8 +168,8 @@ struct Fitted {
 
 /// Judges `nodes` nodes, numbered from 0, by the measurements of their pairs.
 ///
-/// In logarithms, so that effects are shares. A block's own level is taken off, and with it whatever
-/// made all of its measurements slower or faster. Then each node's and each pair's share is found (by
+/// In logarithms, so that effects are shares. What measurements that were made at about the same time have in
+/// common is taken off: drift. Then each node's and each pair's share is found (by
 /// median polish), and:
 ///
 /// - a node is an outlier if its pairs, less what their other nodes add, are stochastically larger than
