@@ -302,6 +302,10 @@ fn wrong_options_are_refused() {
         lab.refuses(&format!("load run --transport udp {options}"), message);
     }
     lab.refuses(
+        "load run --transport verbs --level 1",
+        "background load goes over udp or tcp, not over verbs",
+    );
+    lab.refuses(
         "load serve --bind 127.0.0.1",
         "error: invalid value '127.0.0.1' for '--bind <BIND>': invalid socket address syntax",
     );

@@ -397,7 +397,25 @@ fn wrong_options_are_refused() {
     lab.refuses(
         "packet run --case rtt --transport sctp",
         "error: invalid value 'sctp' for '--transport <TRANSPORT>': `sctp` is not a transport: \
-         udp or tcp",
+         udp, tcp or verbs",
+    );
+    for option in [
+        "--operation send",
+        "--service ud",
+        "--inline on",
+        "--device rxe0",
+        "--gid-index 1",
+        "--mtu 1024",
+    ] {
+        let name = option.split(' ').next().unwrap();
+        lab.refuses(
+            &format!("packet run --case rtt --transport udp {option}"),
+            &format!("{name} is for --transport verbs, not for udp"),
+        );
+    }
+    lab.refuses(
+        "packet serve --transport tcp --device rxe0",
+        "--device is for --transport verbs, not for tcp",
     );
     lab.refuses(
         "packet run --case flood --transport udp",

@@ -271,7 +271,7 @@ fn wrong_input_ends_with_one_message_before_anything_starts() {
         ),
         (
             "validate h.yaml --transport ipx",
-            "error: invalid value 'ipx' for '--transport <TRANSPORT>': `ipx` is not a transport: udp or tcp",
+            "error: invalid value 'ipx' for '--transport <TRANSPORT>': `ipx` is not a transport: udp, tcp or verbs",
         ),
     ] {
         lab.refuses(arguments, message);

@@ -10,6 +10,7 @@ mod estimate;
 pub mod fit;
 mod hosts;
 pub mod level;
+mod link;
 mod perform;
 pub mod record;
 pub mod samples;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::agent::protocol::{Ended, Program, Ready};
 use crate::hosts::Hosts;
 use crate::level::{Level, Member};
+use crate::link;
 use crate::record::{Application, Injection};
 use crate::schedule::{Run, Work};
 use crate::spec::{ApplicationCase, Experiment, Load, PacketCase, PacketCaseKind, Runtime};
@@ -84,13 +85,13 @@ impl<'a> Bench<'a> {
         let address = to.address().ok_or("the server has no address")?;
         let bind = SocketAddr::new(address, 0).to_string();
         let serve = words(&["packet", "serve", "--until-stdin-closes", "--bind", &bind])
-            .chain(words(&["--transport", transport.name()]))
+            .chain(link::of_server(transport, to))
             .chain(words(&["--wait", case.wait.name()]));
         let worker = self.hosts.worker(&case.to)?;
         let (server, listening) = worker.start_server(own(serve, to.cpu))?;
         let run = words(&["packet", "run", "--case", "rtt", "--format", "json"])
             .chain(words(&["--to", &listening.to_string()]))
-            .chain(words(&["--transport", transport.name()]))
+            .chain(link::of_client(transport, case.verbs(), from))
             .chain(words(&["--wait", case.wait.name()]))
             .chain(words(&["--size", &case.size.to_string()]))
             .chain(words(&["--warmup", &case.warmup.to_string()]))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jitterlab_experiment::spec::{Cluster, SpecError};
-use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::transport::{Operation, Service, Transport, Wait};
 
 const GOOD: &str = "\
 hosts:
@@ -55,6 +55,12 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
     ("size: 8B", "size: 7B", (7, 7), "8 to 65507 bytes"),
     ("size: 8B", "size: 8Q", (7, 7), "not a size"),
     ("wait: poll", "wait: spin", (8, 7), "`block`"),
+    (
+        "wait: poll",
+        "verbs: { operation: read }",
+        (8, 21),
+        "`write-imm`",
+    ),
     ("warmup: 10ms", "warmup: 10", (9, 9), "a duration"),
     (
         "duration: 100ms",
@@ -115,6 +121,34 @@ fn one_host_is_no_cluster_and_hosts_of_one_machine_do_not_poll() {
         ("slots: 1", "missing field `hosts`"),
     ] {
         let problem = parse(text).unwrap_err().to_string();
+        assert!(problem.contains(part), "{problem}");
+    }
+}
+
+#[test]
+fn verbs_are_checked_as_they_will_be_used() {
+    let parse = |text: &str| Cluster::parse(text, Path::new("h.yaml"), Transport::Verbs);
+    let hosts = "hosts: { a: { at: local, device: rxe0 }, b: { at: local, device: rxe1 } }\n";
+    if !Transport::Verbs.is_built() {
+        let problem = parse(hosts).unwrap_err().to_string();
+        assert!(problem.contains("this build has no verbs"), "{problem}");
+        return;
+    }
+    let cluster = parse(&format!("{hosts}verbs: {{ operation: write-imm }}")).unwrap();
+    assert_eq!(cluster.verbs.operation, Operation::WriteImm);
+    assert_eq!(cluster.verbs.service, Service::Rc);
+    for (more, part) in [
+        ("", "polling memory"),
+        (
+            "verbs: { operation: write-imm, service: ud }",
+            "`send` only",
+        ),
+        (
+            "verbs: { operation: send, service: ud }\nsize: 8KiB",
+            "8 to 4096 bytes",
+        ),
+    ] {
+        let problem = parse(&format!("{hosts}{more}")).unwrap_err().to_string();
         assert!(problem.contains(part), "{problem}");
     }
 }

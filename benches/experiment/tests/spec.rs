@@ -98,6 +98,12 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "did you mean `udp`?",
     ),
     (
+        "transport: udp, from",
+        "transport: verbs, from",
+        (7, 20),
+        "made by sockets",
+    ),
+    (
         "message: 1400B",
         "message: 1400kB",
         (7, 60),
@@ -158,6 +164,18 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "transports: [udp, tcp, tcp]",
         (17, 30),
         "twice",
+    ),
+    (
+        "transports: [udp, tcp]",
+        "transports: [udp, tcp]\n      verbs: { operation: send }",
+        (18, 14),
+        "not among `transports`",
+    ),
+    (
+        "transports: [udp, tcp]",
+        "transports: [udp, tcp]\n      verbs: { operation: sent }",
+        (18, 27),
+        "did you mean `send`?",
     ),
     ("case: rtt", "case: rttt", (16, 13), "unknown variant"),
     ("size: 64B", "size: 4B", (20, 13), "has 8 to 65507 bytes"),

@@ -9,7 +9,7 @@ use std::io;
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Rtt};
-use jitterlab_packet::transport::{Connection, Transport, Wait};
+use jitterlab_packet::transport::{Connection, Link, Wait};
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 
@@ -20,21 +20,20 @@ const ROUNDS: usize = 50;
 struct Memory(u64);
 
 impl Connection for Memory {
-    fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        self.0 = u64::from_le_bytes(message[..8].try_into().unwrap());
+    fn send(&mut self, number: u64) -> io::Result<()> {
+        self.0 = number;
         Ok(())
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        buffer[..8].copy_from_slice(&self.0.to_le_bytes());
-        Ok(true)
+    fn receive(&mut self) -> io::Result<Option<u64>> {
+        Ok(Some(self.0))
     }
 }
 
 fn main() {
     let clock = Clock::global();
     let case = Rtt {
-        transport: Transport::Udp,
+        link: Link::Udp,
         size: Bytes(64),
         wait: Wait::Block,
         warmup: Length::Messages(0),

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::server;
-use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 
@@ -59,7 +59,7 @@ fn compare(only: &[&str]) {
         "{:14} {:>9} {:>9} {:>22}   {:>9} {:>9} {:>22}   {:>9} {:>9}",
         "", "median", "sockperf", "ratio", "99.9 %", "sockperf", "ratio", "n a pair", "sockperf"
     );
-    for transport in Transport::ALL {
+    for transport in Transport::SOCKETS {
         for wait in [Wait::Block, Wait::Poll] {
             if wanted(&["udp", "tcp"], transport.name()) && wanted(&["block", "poll"], wait.name())
             {
@@ -154,12 +154,16 @@ fn our_round(transport: Transport, wait: Wait) -> Round {
 
 fn serve(transport: Transport, wait: Wait) {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    server::serve(transport, any, wait, |address| println!("{address}")).unwrap();
+    let adapter = Adapter::default();
+    server::serve(transport, any, wait, &adapter, |address| {
+        println!("{address}")
+    })
+    .unwrap();
 }
 
 fn ask(transport: Transport, wait: Wait, to: SocketAddr) {
     let case = Rtt {
-        transport,
+        link: Link::of(transport),
         size: SIZE,
         wait,
         warmup: Length::Time(WARMUP),

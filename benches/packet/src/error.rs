@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use jitterlab_injector::units::Nanos;
 use thiserror::Error as ThisError;
 
-use crate::transport::Transport;
+use crate::transport::{Operation, Transport};
 
 /// Why a case could not be measured.
 #[derive(Debug, ThisError)]
@@ -27,7 +27,7 @@ pub enum Error {
         address: SocketAddr,
     },
     /// The other end has a client.
-    #[error("the peer at {address} serves another client; it takes one at a time over tcp")]
+    #[error("the peer at {address} serves another client; it takes one at a time")]
     BusyPeer {
         /// Where.
         address: SocketAddr,
@@ -60,6 +60,32 @@ pub enum Error {
         /// The most.
         most: u64,
     },
+    /// This program was built without them.
+    #[error(
+        "this build has no verbs; `cargo build --release --features verbs` makes one that has, where \
+         libclang-dev (15 at most), libibverbs-dev, librdmacm-dev and pkg-config are installed"
+    )]
+    NoVerbs,
+    /// Nothing wakes who waits for an RDMA write.
+    #[error(
+        "a write is seen by polling memory: wait with `poll`, or take the operation `write-imm` or `send`"
+    )]
+    BlockingWrite,
+    /// The service knows no such operation.
+    #[error("the service ud carries the operation `send` only, not `{0}`")]
+    Datagram(Operation),
+    /// The other end does not do it.
+    #[error("the peer at {address} refuses: {reason}")]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// What it says.
+        reason: String,
+    },
+    /// This end cannot do it.
+    #[cfg(feature = "verbs")]
+    #[error(transparent)]
+    Verbs(#[from] crate::verbs::Error),
     /// The run was too short for its length or its losses.
     #[error("no message was answered in the time given")]
     NoSamples,
@@ -71,4 +97,22 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+impl Error {
+    /// Whether something else has to be asked for, and not the world to be another one.
+    pub fn is_of_input(&self) -> bool {
+        #[cfg(feature = "verbs")]
+        if let Error::Verbs(error) = self {
+            use crate::verbs::Error::{Inline, Mtu, NoGid, NoSuchDevice};
+            return matches!(
+                error,
+                Inline { .. } | Mtu { .. } | NoGid { .. } | NoSuchDevice { .. }
+            );
+        }
+        matches!(
+            self,
+            Error::Size { .. } | Error::NoVerbs | Error::BlockingWrite | Error::Datagram(_)
+        )
+    }
 }

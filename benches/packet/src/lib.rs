@@ -3,11 +3,14 @@
 //! A case ([`cases`]) knows the network only as a [`transport::Connection`]; a transport
 //! ([`transport`]) knows nothing of cases. The other end is [`server`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cases;
 mod error;
 pub mod server;
 pub mod transport;
+#[cfg(feature = "verbs")]
+#[allow(unsafe_code)]
+pub mod verbs;
 
 pub use error::Error;

@@ -4,20 +4,22 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use crate::Error;
-use crate::transport::{Transport, Wait};
+use crate::transport::{Adapter, Transport, Wait};
 
-/// Serves until the process ends. `ready` is told the address that is listened on.
+/// Serves until the process ends. `ready` is told the address that is listened on. The adapter is for
+/// transports that have one.
 ///
 /// # Errors
-/// The address cannot be listened on, or the system fails.
+/// The address cannot be listened on, there is no such adapter, or the system fails.
 pub fn serve(
     transport: Transport,
     address: SocketAddr,
     wait: Wait,
+    adapter: &Adapter,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Error> {
     let failed = |source| Error::Listen { address, source };
-    let mut listener = transport.listen(address, wait)?;
+    let mut listener = transport.listen(address, wait, adapter)?;
     ready(listener.address().map_err(failed)?);
     listener.serve().map_err(failed)
 }

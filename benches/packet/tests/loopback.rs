@@ -8,7 +8,7 @@ use std::thread;
 
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Rtt};
-use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
 use jitterlab_packet::{Error, server};
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
@@ -17,7 +17,7 @@ const PATIENT: Nanos = Nanos(2_000_000_000);
 
 fn case(transport: Transport, wait: Wait, size: u64, messages: u64) -> Rtt {
     Rtt {
-        transport,
+        link: Link::of(transport),
         size: Bytes(size),
         wait,
         warmup: Length::Messages(2),
@@ -29,13 +29,18 @@ fn case(transport: Transport, wait: Wait, size: u64, messages: u64) -> Rtt {
 /// A real server, which ends with the test.
 fn serve(transport: Transport, wait: Wait) -> SocketAddr {
     let (ready, address) = mpsc::channel();
-    thread::spawn(move || server::serve(transport, LOCAL.into(), wait, |a| ready.send(a).unwrap()));
+    thread::spawn(move || {
+        let adapter = Adapter::default();
+        server::serve(transport, LOCAL.into(), wait, &adapter, |a| {
+            ready.send(a).unwrap();
+        })
+    });
     address.recv().unwrap()
 }
 
 #[test]
 fn messages_of_every_size_come_back() {
-    for transport in Transport::ALL {
+    for transport in Transport::SOCKETS {
         for wait in [Wait::Block, Wait::Poll] {
             let address = serve(transport, Wait::Block);
             let sizes = transport.sizes();
@@ -51,7 +56,7 @@ fn messages_of_every_size_come_back() {
 
 #[test]
 fn a_polling_server_serves() {
-    for transport in Transport::ALL {
+    for transport in Transport::SOCKETS {
         let address = serve(transport, Wait::Poll);
         let outcome = case(transport, Wait::Block, 64, 5).run(address).unwrap();
         assert_eq!(outcome.samples.len(), 5);
@@ -60,7 +65,7 @@ fn a_polling_server_serves() {
 
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
-    for transport in Transport::ALL {
+    for transport in Transport::SOCKETS {
         let sizes = transport.sizes();
         for size in [*sizes.start() - 1, *sizes.end() + 1] {
             // Port 9: nobody is asked before the size is looked at.
@@ -74,11 +79,11 @@ fn sizes_that_do_not_fit_are_refused() {
 
 #[test]
 fn nobody_there_is_said() {
-    for transport in Transport::ALL {
+    for transport in Transport::SOCKETS {
         // A port that was free a moment ago.
         let address = match transport {
             Transport::Udp => UdpSocket::bind(LOCAL).unwrap().local_addr().unwrap(),
-            Transport::Tcp => TcpListener::bind(LOCAL).unwrap().local_addr().unwrap(),
+            _ => TcpListener::bind(LOCAL).unwrap().local_addr().unwrap(),
         };
         let error = case(transport, Wait::Block, 64, 1)
             .run(address)

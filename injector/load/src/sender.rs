@@ -124,6 +124,9 @@ impl Sink {
     }
 
     fn open(&mut self, transport: Transport, message: u64) -> Result<Way, Error> {
+        if !Transport::SOCKETS.contains(&transport) {
+            return Err(Error::NotOverVerbs);
+        }
         let gone = self.gone();
         self.line
             .say(&Ask::Open { transport, message })
@@ -146,6 +149,7 @@ impl Sink {
                 stream.set_write_timeout(Some(PATIENCE)).map_err(&gone)?;
                 Ok(Way::Tcp(stream))
             }
+            Transport::Verbs => Err(Error::NotOverVerbs),
         }
     }
 
@@ -191,7 +195,8 @@ impl Load {
     /// Produces the load, until its time is over or `stop` is set.
     ///
     /// # Errors
-    /// There is no sink at `address`, it goes away, or the bandwidth is wanted and nothing arrives.
+    /// There is no sink at `address`, it goes away, or the bandwidth is wanted and nothing arrives; the
+    /// transport is none of sockets.
     pub fn run(&self, address: SocketAddr, stop: &AtomicBool) -> Result<Produced, Error> {
         self.run_telling(address, stop, || {})
     }

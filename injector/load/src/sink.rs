@@ -96,6 +96,7 @@ fn open(transport: Transport, ip: IpAddr, counters: Arc<Counters>) -> io::Result
             std::thread::spawn(move || receive_stream(&listener, &counters));
             Ok(port)
         }
+        Transport::Verbs => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 

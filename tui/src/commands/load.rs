@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use jitterlab_injector::units::{Bytes, Nanos, Percent};
 use jitterlab_load::sender::{Load, Produced};
-use jitterlab_load::sink;
+use jitterlab_load::{Error, sink};
 use jitterlab_packet::server::announce;
 use jitterlab_packet::transport::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -76,6 +76,9 @@ pub struct Run {
 
 impl Run {
     fn run(self) -> Result<Exit, Failure> {
+        if !Transport::SOCKETS.contains(&self.transport) {
+            return Err(Failure::input(Error::NotOverVerbs));
+        }
         let sizes = self.transport.sizes();
         if !sizes.contains(&self.message.0) {
             return Err(Failure::input(format!(

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::Error;
+use jitterlab_packet::transport::{Link, Transport, Wait};
 use regex::Regex;
 
 use super::locate::Step::{self, Index, Key};
@@ -169,9 +171,16 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
     let from = named(experiment, &load.from, &[Key("load"), Key("from")])?;
     target(experiment, from, &load.to, &[Key("load"), Key("to")])?;
+    if !Transport::SOCKETS.contains(&load.transport) {
+        return wrong(
+            &[Key("load"), Key("transport")],
+            "background load is made by sockets: udp or tcp",
+        );
+    }
     let sizes = load.transport.sizes();
     if !sizes.contains(&load.message.0) {
-        return wrong(&[Key("load"), Key("message")], size_problem(load.transport));
+        let problem = size_problem(load.transport, *sizes.start(), *sizes.end());
+        return wrong(&[Key("load"), Key("message")], problem);
     }
     if load.bandwidth.is_some_and(|bandwidth| bandwidth.0 == 0) {
         return wrong(&[Key("load"), Key("bandwidth")], "a bandwidth is above 0");
@@ -179,13 +188,24 @@ fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
     Ok(())
 }
 
-pub fn size_problem(transport: jitterlab_packet::transport::Transport) -> String {
-    let sizes = transport.sizes();
-    format!(
-        "a message over {transport} has {} to {} bytes",
-        sizes.start(),
-        sizes.end()
-    )
+fn size_problem(transport: Transport, least: u64, most: u64) -> String {
+    format!("a message over {transport} has {least} to {most} bytes")
+}
+
+/// What is wrong with a link, or with measuring such messages over it: a key, and why.
+pub fn link_problem(link: &Link, size: Bytes, wait: Wait) -> Option<(&'static str, String)> {
+    let error = link.check(size.0, wait).err()?;
+    Some(match error {
+        Error::Size {
+            transport,
+            least,
+            most,
+            ..
+        } => ("size", size_problem(transport, least, most)),
+        Error::BlockingWrite => ("wait", error.to_string()),
+        Error::Datagram(_) => ("verbs", error.to_string()),
+        _ => ("transports", error.to_string()),
+    })
 }
 
 fn check_levels(experiment: &Experiment) -> Checked<'_> {
@@ -277,9 +297,16 @@ fn check_packet<'a>(
             "this transport stands there twice",
         );
     }
-    for transport in &case.transports {
-        if !transport.sizes().contains(&case.size.0) {
-            return wrong(&inside("size"), size_problem(*transport));
+    if case.verbs.is_some() && !case.transports.contains(&Transport::Verbs) {
+        return wrong(
+            &inside("verbs"),
+            "`verbs` says how messages go over the transport verbs, which is not among `transports`",
+        );
+    }
+    for &transport in &case.transports {
+        let link = from.link(transport, case.verbs());
+        if let Some((key, problem)) = link_problem(&link, case.size, case.wait) {
+            return wrong(&inside(key), problem);
         }
     }
     if case.duration.0 < 1_000_000 {

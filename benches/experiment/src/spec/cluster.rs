@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_injector::units::{Bytes, Nanos, Percent};
-use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 
-use super::check::{Checked, check_host, check_time, size_problem, wrong};
+use super::check::{Checked, check_host, check_time, link_problem, wrong};
 use super::locate::Step::Key;
 use super::read::{SpecError, parse, text_of, unique};
 use super::{Host, Place};
@@ -31,6 +31,9 @@ pub struct Cluster {
     /// How answers are waited for.
     #[serde(default)]
     pub wait: Wait,
+    /// How messages go over verbs, if that is the transport.
+    #[serde(default)]
+    pub verbs: Verbs,
     /// How long a measurement of a pair warms up.
     #[serde(default = "warmup")]
     pub warmup: Nanos,
@@ -131,8 +134,12 @@ fn check(cluster: &Cluster, transport: Transport) -> Checked<'_> {
     if cluster.slots == 0 {
         return wrong(&[Key("slots")], "a host has at least 1 slot");
     }
-    if !transport.sizes().contains(&cluster.size.0) {
-        return wrong(&[Key("size")], size_problem(transport));
+    let link = match Link::of(transport) {
+        Link::Verbs(..) => Link::Verbs(cluster.verbs, Adapter::default()),
+        sockets => sockets,
+    };
+    if let Some((key, problem)) = link_problem(&link, cluster.size, cluster.wait) {
+        return wrong(&[Key(key)], problem);
     }
     if cluster.wait == Wait::Poll && cluster.share_this_machine() {
         return wrong(

@@ -11,15 +11,16 @@ use std::net::IpAddr;
 
 use jitterlab_injector::control::Mode;
 use jitterlab_injector::units::{Bytes, Nanos};
-use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 
 use crate::level::{Level, LevelKind, Member};
 
-pub use check::characterised;
+pub use check::{Checked, Wrong, characterised, wrong};
 pub use cluster::Cluster;
+pub use locate::Step;
 pub use place::Place;
-pub use read::SpecError;
+pub use read::{SpecError, parse, unique};
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -60,6 +61,8 @@ pub struct Host {
     pub address: Option<IpAddr>,
     /// The CPU that whatever is measured there stays on.
     pub cpu: Option<usize>,
+    /// Its RDMA device, for what goes over verbs [default: the one that has the address].
+    pub device: Option<String>,
     /// The program there, at the end of ssh [default: `jitterlab`].
     pub jitterlab: Option<String>,
 }
@@ -128,6 +131,8 @@ pub struct PacketCase {
     pub name: Option<String>,
     /// Over what.
     pub transports: Vec<Transport>,
+    /// How messages go over verbs, where that is one of the transports.
+    pub verbs: Option<Verbs>,
     /// The host that asks and measures.
     pub from: String,
     /// The host that answers.
@@ -245,6 +250,18 @@ impl Host {
         let local = matches!(self.at, Place::Local).then(|| IpAddr::from([127, 0, 0, 1]));
         self.address.or(local)
     }
+
+    /// What it measures over.
+    pub fn link(&self, transport: Transport, verbs: Verbs) -> Link {
+        let adapter = Adapter {
+            device: self.device.clone(),
+            ..Adapter::default()
+        };
+        match Link::of(transport) {
+            Link::Verbs(..) => Link::Verbs(verbs, adapter),
+            sockets => sockets,
+        }
+    }
 }
 
 impl PacketCase {
@@ -253,6 +270,11 @@ impl PacketCase {
         self.name.as_deref().unwrap_or(match self.case {
             PacketCaseKind::Rtt => "rtt",
         })
+    }
+
+    /// How messages go over verbs.
+    pub fn verbs(&self) -> Verbs {
+        self.verbs.unwrap_or_default()
     }
 }
 

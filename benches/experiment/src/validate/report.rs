@@ -3,7 +3,7 @@
 
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
-use jitterlab_packet::transport::{Transport, Wait};
+use jitterlab_packet::transport::{Transport, Verbs, Wait};
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
@@ -36,6 +36,9 @@ impl Validation {
 pub struct Setup {
     /// Over what.
     pub transport: Transport,
+    /// How messages go over verbs, if that is the transport.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbs: Option<Verbs>,
     /// Size of a message.
     pub size: Bytes,
     /// How answers are waited for.
@@ -61,6 +64,7 @@ impl Setup {
         let at_once = cluster.at_once();
         Setup {
             transport,
+            verbs: (transport == Transport::Verbs).then_some(cluster.verbs),
             size: cluster.size,
             wait: cluster.wait,
             warmup: cluster.warmup,

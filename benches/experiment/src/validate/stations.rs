@@ -14,6 +14,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Deserialize;
 
 use crate::agent::protocol::Program;
+use crate::link;
 use crate::spec::Cluster;
 use crate::worker::Worker;
 
@@ -107,14 +108,14 @@ impl<'a> Stations<'a> {
     }
 
     fn start_server(&self, name: &str, worker: &mut Worker) -> Result<(u32, SocketAddr), String> {
-        let address = self.cluster.host(name).and_then(|host| host.address());
-        let bind = SocketAddr::new(address.ok_or("it has no address")?, 0);
+        let host = self.cluster.host(name).ok_or("it is not in the file")?;
+        let bind = SocketAddr::new(host.address().ok_or("it has no address")?, 0);
         let options = [
             ("--bind", bind.to_string()),
-            ("--transport", self.transport.to_string()),
             ("--wait", self.cluster.wait.name().into()),
         ];
-        let command = command(&["packet", "serve", "--until-stdin-closes"], &options);
+        let mut command = command(&["packet", "serve", "--until-stdin-closes"], &options);
+        command.extend(link::of_server(self.transport, host));
         worker.start_server(self.program(name, command))
     }
 
@@ -134,13 +135,15 @@ impl<'a> Stations<'a> {
             ("--case", "rtt".to_string()),
             ("--format", "json".into()),
             ("--to", station(server)?.listening.to_string()),
-            ("--transport", self.transport.to_string()),
             ("--wait", cluster.wait.name().into()),
             ("--size", cluster.size.to_string()),
             ("--warmup", cluster.warmup.to_string()),
             ("--duration", cluster.duration.to_string()),
         ];
-        let program = self.program(client, command(&["packet", "run"], &options));
+        let host = cluster.host(client).ok_or("it is not in the file")?;
+        let mut command = command(&["packet", "run"], &options);
+        command.extend(link::of_client(self.transport, cluster.verbs, host));
+        let program = self.program(client, command);
         let time = Nanos(cluster.warmup.0 + cluster.duration.0 + SLACK.0);
         let worker = &station(client)?.worker;
         let mut worker = worker.lock().unwrap_or_else(PoisonError::into_inner);

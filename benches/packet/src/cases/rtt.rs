@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 
 use crate::Error;
-use crate::transport::{Connection, Transport, Wait};
+use crate::transport::{Connection, Link, Path, Transport, Wait};
 
 /// How long something goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +23,10 @@ pub enum Length {
 }
 
 /// What is measured.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Rtt {
     /// Over what.
-    pub transport: Transport,
+    pub link: Link,
     /// Size of the message and of its answer.
     pub size: Bytes,
     /// How answers are waited for.
@@ -35,8 +35,8 @@ pub struct Rtt {
     pub warmup: Length,
     /// What is measured.
     pub length: Length,
-    /// A message without an answer after this time is lost; over a reliable transport it goes on
-    /// being waited for.
+    /// A message without an answer after this time is lost; over a reliable link it goes on being
+    /// waited for.
     pub timeout: Nanos,
 }
 
@@ -55,6 +55,8 @@ pub struct Outcome {
     pub discarded: u64,
     /// Whether it ended before its time because there was no memory left for samples.
     pub memory_full: bool,
+    /// The path, where the transport knows it.
+    pub path: Option<Path>,
 }
 
 /// After as many times the timeout in a row without an answer, nobody is there any more.
@@ -66,20 +68,13 @@ impl Rtt {
     /// Measures against the server at `address`.
     ///
     /// # Errors
-    /// The size does not fit the transport, nobody answers, or the peer goes away or falls silent.
+    /// The link cannot carry such messages, nobody answers, or the peer goes away or falls silent.
     pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
-        let sizes = self.transport.sizes();
-        if !sizes.contains(&self.size.0) {
-            return Err(Error::Size {
-                transport: self.transport,
-                size: self.size.0,
-                least: *sizes.start(),
-                most: *sizes.end(),
-            });
-        }
-        let size = self.size.0 as usize;
         let timeout = self.timeout.as_duration();
-        self.run_on(self.transport.connect(address, size, self.wait, timeout)?)
+        self.run_on(
+            self.link
+                .connect(address, self.size.0, self.wait, timeout)?,
+        )
     }
 
     /// Measures over a connection that is there already.
@@ -105,6 +100,7 @@ impl Rtt {
             reordered: pinger.counts.reordered,
             duplicates: pinger.counts.duplicates,
             discarded,
+            path: pinger.connection.path().cloned(),
         })
     }
 }
@@ -131,8 +127,8 @@ struct Pinger<'a> {
     connection: Box<dyn Connection>,
     options: &'a Rtt,
     clock: &'a Clock,
-    message: Vec<u8>,
-    answer: Vec<u8>,
+    /// The part of a number that a message carries.
+    carried: u64,
     sequence: u64,
     answered: u64,
     silent: u64,
@@ -143,13 +139,12 @@ struct Pinger<'a> {
 
 impl<'a> Pinger<'a> {
     fn new(connection: Box<dyn Connection>, options: &'a Rtt, clock: &'a Clock) -> Self {
-        let size = options.size.0 as usize;
+        let bytes = options.size.0.clamp(1, 8) as u32;
         Pinger {
             connection,
             options,
             clock,
-            message: vec![0x6a; size],
-            answer: vec![0; size],
+            carried: u64::MAX >> (64 - 8 * bytes),
             sequence: 0,
             answered: 0,
             silent: 0,
@@ -193,30 +188,24 @@ impl<'a> Pinger<'a> {
     #[inline]
     fn ping(&mut self) -> Result<Option<(u64, u64)>, Error> {
         self.sequence += 1;
-        let sequence = self.sequence.to_le_bytes();
-        // Shorter messages, which only TCP carries, need no number: a stream keeps the order.
-        let numbered = self.message.len() >= sequence.len();
-        if numbered {
-            self.message[..8].copy_from_slice(&sequence);
-        }
         let begin = self.clock.now();
         self.connection
-            .send(&self.message)
+            .send(self.sequence)
             .map_err(|source| self.gone(source))?;
         loop {
-            match self.connection.receive(&mut self.answer) {
-                Ok(true) => {
+            match self.connection.receive() {
+                Ok(Some(number)) => {
                     let end = self.clock.now();
-                    if !numbered || self.answer[..8] == sequence {
+                    if (number ^ self.sequence) & self.carried == 0 {
                         self.answered += 1;
                         self.silent = 0;
                         return Ok(Some((begin, end)));
                     }
-                    self.stray();
+                    self.stray(number);
                 }
-                Ok(false) => {
+                Ok(None) => {
                     self.was_silent()?;
-                    if !self.options.transport.is_reliable() {
+                    if !self.options.link.is_reliable() {
                         self.counts.lost += 1;
                         self.missing.push(self.sequence);
                         return Ok(None);
@@ -236,11 +225,7 @@ impl<'a> Pinger<'a> {
 
     /// An answer to another message than the last.
     #[cold]
-    fn stray(&mut self) {
-        let number = self
-            .answer
-            .first_chunk()
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    fn stray(&mut self, number: u64) {
         if let Some(index) = self.missing.iter().position(|&missing| missing == number) {
             self.missing.swap_remove(index);
             self.counts.reordered += 1;
@@ -271,6 +256,9 @@ pub struct Report {
     pub case: &'static str,
     /// Over what.
     pub transport: Transport,
+    /// The path of this end, where the transport knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Path>,
     /// Size of a message in bytes.
     pub size: u64,
     /// How answers were waited for.
@@ -310,7 +298,8 @@ impl Report {
         let clock = Clock::global();
         Ok(Report {
             case: "rtt",
-            transport: options.transport,
+            transport: options.link.transport(),
+            path: outcome.path.clone(),
             size: options.size.0,
             wait: options.wait,
             discarded: outcome.discarded,

@@ -1,19 +1,25 @@
 //! Transports: a file each, chosen from one list.
 
+mod link;
 mod tcp;
 mod udp;
+#[cfg(feature = "verbs")]
+mod verbs;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::time::Duration;
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::UnitError;
+use nix::sys::socket::{setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+
+pub use link::{Adapter, Inline, Link, Mtu, Operation, Path, Port, PortGid, Service, Verbs, ports};
 
 /// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -23,17 +29,23 @@ pub enum Transport {
     Udp,
     /// A stream, with Nagle's algorithm off.
     Tcp,
+    /// RDMA, or sends of an RDMA device.
+    Verbs,
 }
 
 impl Transport {
     /// Every transport.
-    pub const ALL: [Transport; 2] = [Transport::Udp, Transport::Tcp];
+    pub const ALL: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Verbs];
+
+    /// Those that every build has, and every machine: the kernel's sockets.
+    pub const SOCKETS: [Transport; 2] = [Transport::Udp, Transport::Tcp];
 
     /// The name in options and files.
     pub fn name(self) -> &'static str {
         match self {
             Transport::Udp => "udp",
             Transport::Tcp => "tcp",
+            Transport::Verbs => "verbs",
         }
     }
 
@@ -43,54 +55,45 @@ impl Transport {
             // Room for a sequence number, without which a late answer would pass for the next
             // one; up to the largest datagram of IPv4.
             Transport::Udp => 8..=65_507,
-            Transport::Tcp => 1..=1 << 24,
+            Transport::Tcp | Transport::Verbs => 1..=1 << 24,
         }
     }
 
-    /// Whether every message arrives, once and in order, or the connection breaks.
-    pub fn is_reliable(self) -> bool {
+    /// Whether this build has it.
+    pub fn is_built(self) -> bool {
+        self != Transport::Verbs || cfg!(feature = "verbs")
+    }
+
+    /// How messages are waited for where nothing else is said.
+    pub fn usual_wait(self) -> Wait {
         match self {
-            Transport::Udp => false,
-            Transport::Tcp => true,
+            Transport::Udp | Transport::Tcp => Wait::Block,
+            Transport::Verbs => Wait::Poll,
         }
-    }
-
-    /// Connects to a server of this transport that will get messages of `size` bytes.
-    ///
-    /// # Errors
-    /// Nobody answers at `address`, or somebody else does.
-    pub fn connect(
-        self,
-        address: SocketAddr,
-        size: usize,
-        wait: Wait,
-        timeout: Duration,
-    ) -> Result<Box<dyn Connection>, Error> {
-        let connected: Result<Box<dyn Connection>, io::Error> = match self {
-            Transport::Udp => udp::connect(address, size, wait, timeout).map(|c| Box::new(c) as _),
-            Transport::Tcp => tcp::connect(address, size, wait, timeout).map(|c| Box::new(c) as _),
-        };
-        connected.map_err(|source| match source.kind() {
-            io::ErrorKind::InvalidData => Error::StrangePeer { address },
-            io::ErrorKind::ResourceBusy => Error::BusyPeer { address },
-            _ => Error::NoPeer {
-                address,
-                transport: self,
-                source,
-            },
-        })
     }
 
     /// Listens on `address`.
     ///
     /// # Errors
-    /// The address cannot be listened on.
-    pub fn listen(self, address: SocketAddr, wait: Wait) -> Result<Box<dyn Listener>, Error> {
-        let listening: Result<Box<dyn Listener>, io::Error> = match self {
-            Transport::Udp => udp::listen(address, wait).map(|l| Box::new(l) as _),
-            Transport::Tcp => tcp::listen(address, wait).map(|l| Box::new(l) as _),
-        };
-        listening.map_err(|source| Error::Listen { address, source })
+    /// The address cannot be listened on, or there is no such adapter.
+    pub fn listen(
+        self,
+        address: SocketAddr,
+        wait: Wait,
+        adapter: &Adapter,
+    ) -> Result<Box<dyn Listener>, Error> {
+        let failed = |source| Error::Listen { address, source };
+        Ok(match self {
+            Transport::Udp => Box::new(udp::listen(address, wait).map_err(failed)?),
+            Transport::Tcp => Box::new(tcp::listen(address, wait).map_err(failed)?),
+            #[cfg(feature = "verbs")]
+            Transport::Verbs => Box::new(verbs::listen(address, wait, adapter)?),
+            #[cfg(not(feature = "verbs"))]
+            Transport::Verbs => {
+                let _ = adapter;
+                return Err(Error::NoVerbs);
+            }
+        })
     }
 }
 
@@ -109,7 +112,7 @@ impl FromStr for Transport {
             .find(|transport| transport.name() == text)
             .ok_or_else(|| UnitError {
                 text: text.into(),
-                expected: "a transport: udp or tcp",
+                expected: "a transport: udp, tcp or verbs",
             })
     }
 }
@@ -149,20 +152,26 @@ impl FromStr for Wait {
     }
 }
 
-/// One end of a connection, for messages of one size.
+/// One end of a connection, for messages of one size, of which one is under way at a time.
+///
+/// Messages are numbered. One that is shorter than the eight bytes of a number carries the lower ones.
 pub trait Connection {
-    /// Sends a message, whole.
+    /// Sends the message with this number.
     ///
     /// # Errors
     /// As the system says.
-    fn send(&mut self, message: &[u8]) -> io::Result<()>;
+    fn send(&mut self, number: u64) -> io::Result<()>;
 
-    /// Receives a message of the buffer's size; `false` if none came in time. The next call then
-    /// goes on waiting, into the same buffer: a part of the message may be in it.
+    /// Receives a message: its number, or `None` if none came in time. The next call then goes on waiting.
     ///
     /// # Errors
     /// As the system says; `UnexpectedEof` where the other end has gone.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool>;
+    fn receive(&mut self) -> io::Result<Option<u64>>;
+
+    /// The path, where the transport knows it.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// The serving end.
@@ -180,6 +189,35 @@ pub trait Listener {
     fn serve(&mut self) -> io::Result<()>;
 }
 
+/// A message of a socket: its first eight bytes, or all if it has fewer, are its number.
+struct Message(Vec<u8>);
+
+impl Message {
+    fn new(size: usize) -> Self {
+        Message(vec![0x6a; size])
+    }
+
+    #[inline]
+    fn number(&self) -> u64 {
+        match self.0.first_chunk() {
+            Some(head) => u64::from_le_bytes(*head),
+            None => {
+                let bytes = self.0.iter().rev();
+                bytes.fold(0, |number, &byte| number << 8 | u64::from(byte))
+            }
+        }
+    }
+
+    #[inline]
+    fn set_number(&mut self, number: u64) {
+        let number = number.to_le_bytes();
+        match self.0.first_chunk_mut() {
+            Some(head) => *head = number,
+            None => std::iter::zip(&mut self.0, number).for_each(|(byte, part)| *byte = part),
+        }
+    }
+}
+
 /// What a client says first, and the server says back: these words, then the size of its messages.
 const HELLO: &[u8; 8] = b"jlecho 1";
 
@@ -194,6 +232,31 @@ fn hello(size: usize) -> [u8; 16] {
 fn size_in_hello(words: &[u8]) -> Option<usize> {
     let size = words.strip_prefix(HELLO)?.try_into().ok()?;
     usize::try_from(u64::from_le_bytes(size)).ok()
+}
+
+/// The next client that is there to be served.
+fn next_client(listener: &TcpListener) -> io::Result<TcpStream> {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            // A signal, or a client that went before it was served.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                ) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A client may be silent for as long as it likes; one whose machine is gone does not answer the system's
+/// own questions, which end the connection.
+fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
+    setsockopt(stream, sockopt::KeepAlive, &true)?;
+    setsockopt(stream, sockopt::TcpKeepIdle, &10)?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &5)?;
+    Ok(())
 }
 
 /// Calls `attempt`, again if a signal came between, until it does something else than finding
@@ -249,6 +312,16 @@ mod tests {
             prop_assert_eq!(size_in_hello(&hello(size)), Some(size));
             prop_assert!(words.len() == 16 || size_in_hello(&words).is_none());
             prop_assert_eq!(size_in_hello(&hello(size)[..15]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_carries_as_much_of_its_number_as_fits(size in 1usize..40, number: u64) {
+            let mut message = Message::new(size);
+            message.set_number(number);
+            let bits = 8 * size.min(8) as u32;
+            prop_assert_eq!(message.number(), number & u64::MAX >> (64 - bits));
         }
     }
 

@@ -4,10 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use nix::sys::socket::{setsockopt, sockopt};
-
 use super::{
-    Connection, Listener, Transport, Wait, hello, is_nothing_yet, size_in_hello, wait_for,
+    Connection, Listener, Message, Transport, Wait, hello, is_nothing_yet, next_client,
+    notice_dead_peers, size_in_hello, wait_for,
 };
 
 /// How long a connection may take to come up, and a message to be taken by the other end.
@@ -21,7 +20,8 @@ pub(super) struct Tcp {
     stream: TcpStream,
     wait: Wait,
     timeout: Duration,
-    /// How much of a message has arrived.
+    message: Message,
+    /// How much of it has arrived.
     filled: usize,
 }
 
@@ -44,27 +44,29 @@ pub(super) fn connect(
         Ok(()) => {}
     }
     stream.set_read_timeout(Some(timeout))?;
-    Tcp::new(stream, wait, timeout)
+    Tcp::new(stream, size, wait, timeout)
 }
 
 impl Tcp {
-    fn new(stream: TcpStream, wait: Wait, timeout: Duration) -> io::Result<Self> {
+    fn new(stream: TcpStream, size: usize, wait: Wait, timeout: Duration) -> io::Result<Self> {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nonblocking(wait == Wait::Poll)?;
         Ok(Tcp {
             stream,
             wait,
             timeout,
+            message: Message::new(size),
             filled: 0,
         })
     }
 
     /// The rest of a message that did not fit into the system's memory at once.
     #[cold]
-    fn send_rest(&mut self, mut message: &[u8]) -> io::Result<()> {
-        while !message.is_empty() {
-            match wait_for(self.wait, PAUSES, PATIENCE, || self.stream.write(message))? {
-                Some(written) => message = &message[written..],
+    fn send_rest(&mut self, mut sent: usize) -> io::Result<()> {
+        while sent < self.message.0.len() {
+            let rest = &self.message.0[sent..];
+            match wait_for(self.wait, PAUSES, PATIENCE, || self.stream.write(rest))? {
+                Some(written) => sent += written,
                 None => return Err(io::ErrorKind::TimedOut.into()),
             }
         }
@@ -74,27 +76,28 @@ impl Tcp {
 
 impl Connection for Tcp {
     #[inline]
-    fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        match self.stream.write(message) {
-            Ok(written) if written == message.len() => Ok(()),
-            Ok(written) => self.send_rest(&message[written..]),
-            Err(error) if is_nothing_yet(&error) => self.send_rest(message),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.send_rest(message),
+    fn send(&mut self, number: u64) -> io::Result<()> {
+        self.message.set_number(number);
+        match self.stream.write(&self.message.0) {
+            Ok(written) if written == self.message.0.len() => Ok(()),
+            Ok(written) => self.send_rest(written),
+            Err(error) if is_nothing_yet(&error) => self.send_rest(0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.send_rest(0),
             Err(error) => Err(error),
         }
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
-        while self.filled < buffer.len() {
-            let rest = &mut buffer[self.filled..];
+    fn receive(&mut self) -> io::Result<Option<u64>> {
+        while self.filled < self.message.0.len() {
+            let rest = &mut self.message.0[self.filled..];
             match wait_for(self.wait, PAUSES, self.timeout, || self.stream.read(rest))? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(read) => self.filled += read,
-                None => return Ok(false),
+                None => return Ok(None),
             }
         }
         self.filled = 0;
-        Ok(true)
+        Ok(Some(self.message.number()))
     }
 }
 
@@ -117,17 +120,8 @@ impl Listener for TcpServer {
 
     fn serve(&mut self) -> io::Result<()> {
         loop {
-            match self.listener.accept() {
-                // One client at a time, and whatever becomes of it, the next one is served.
-                Ok((stream, _)) => drop(serve_client(stream, self.wait)),
-                // A signal, or a client that went before it was served.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
-                    ) => {}
-                Err(error) => return Err(error),
-            }
+            // One client at a time, and whatever becomes of it, the next one is served.
+            drop(serve_client(next_client(&self.listener)?, self.wait));
         }
     }
 }
@@ -141,17 +135,12 @@ fn serve_client(mut stream: TcpStream, wait: Wait) -> io::Result<()> {
         .filter(|&size| Transport::Tcp.sizes().contains(&(size as u64)))
         .ok_or(io::ErrorKind::InvalidData)?;
     stream.write_all(&words)?;
-    // A client may be silent for as long as it likes; one whose machine is gone does not answer
-    // the system's own questions.
     stream.set_read_timeout(None)?;
-    setsockopt(&stream, sockopt::KeepAlive, &true)?;
-    setsockopt(&stream, sockopt::TcpKeepIdle, &10)?;
-    setsockopt(&stream, sockopt::TcpKeepInterval, &5)?;
-    let mut connection = Tcp::new(stream, wait, PATIENCE)?;
-    let mut message = vec![0; size];
+    notice_dead_peers(&stream)?;
+    let mut connection = Tcp::new(stream, size, wait, PATIENCE)?;
     loop {
-        if connection.receive(&mut message)? {
-            connection.send(&message)?;
+        if let Some(number) = connection.receive()? {
+            connection.send(number)?;
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use super::{Connection, Listener, Wait, hello, is_nothing_yet, wait_for};
+use super::{Connection, Listener, Message, Wait, hello, is_nothing_yet, wait_for};
 
 /// The largest datagram.
 const LARGEST: usize = 65_536;
@@ -13,6 +13,7 @@ pub(super) struct Udp {
     socket: UdpSocket,
     wait: Wait,
     timeout: Duration,
+    message: Message,
 }
 
 /// Asks the server for a sign of life before anything is measured: a datagram to nobody is no
@@ -43,6 +44,7 @@ pub(super) fn connect(
                     socket,
                     wait,
                     timeout,
+                    message: Message::new(size),
                 });
             }
             Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
@@ -54,17 +56,20 @@ pub(super) fn connect(
 }
 
 impl Connection for Udp {
-    fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        self.socket.send(message).map(drop)
+    fn send(&mut self, number: u64) -> io::Result<()> {
+        self.message.set_number(number);
+        self.socket.send(&self.message.0).map(drop)
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+    fn receive(&mut self) -> io::Result<Option<u64>> {
+        let size = self.message.0.len();
         loop {
+            let buffer = &mut self.message.0;
             match wait_for(self.wait, 0, self.timeout, || self.socket.recv(buffer))? {
-                Some(length) if length == buffer.len() => return Ok(true),
+                Some(length) if length == size => return Ok(Some(self.message.number())),
                 // A late answer to the first words, or nothing of ours.
                 Some(_) => {}
-                None => return Ok(false),
+                None => return Ok(None),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What was measured, on what, and how to do it again.
 
 use jitterlab_experiment::environment::Node;
+use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::Experiment;
 use maud::{Markup, html};
 
@@ -102,10 +103,14 @@ fn measured(analysed: &Analysed) -> usize {
 
 fn suites(experiment: &Experiment) -> Vec<String> {
     let packet = experiment.suites.packet.iter().map(|case| {
+        let verbs = case.verbs();
         let transports: Vec<String> = case
             .transports
             .iter()
-            .map(|transport| transport.name().to_uppercase())
+            .map(|transport| match transport {
+                Transport::Verbs => format!("verbs ({}, {})", verbs.operation, verbs.service),
+                sockets => sockets.name().to_uppercase(),
+            })
             .collect();
         format!(
             "packet, {}: {} messages over {} from {} to {}, {} after {} of warm-up that is \

@@ -108,7 +108,7 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
     let fits = fits(&recorder, &mut network);
     recorder.store_fits(&fits).unwrap();
     for block in 1..=world.repetitions {
-        for transport in Transport::ALL {
+        for transport in Transport::SOCKETS {
             for level in levels() {
                 let samples = round_trips(&mut network, world.samples, transport, level, &fits);
                 let record = packet(block, transport, level, &fits);

@@ -23,7 +23,7 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The hosts file: which hosts have to fit, and which may replace them
     hosts: PathBuf,
-    /// udp or tcp
+    /// udp, tcp or verbs
     #[arg(long)]
     transport: Transport,
     /// Write the hosts that remain to this file, for `mpirun --hostfile`
@@ -38,6 +38,9 @@ pub struct Command {
 
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
+    if !command.transport.is_built() {
+        return Err(Failure::input(jitterlab_packet::Error::NoVerbs));
+    }
     let cluster = Cluster::load(&command.hosts, command.transport).map_err(Failure::input)?;
     for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
         files::check_place("the remaining hosts ", path)?;

@@ -1,5 +1,8 @@
 //! `jitterlab packet`: the packet suite.
 
+mod link;
+mod list;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -17,9 +20,13 @@ use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::{self, Peer};
 
+use link::{AdapterOptions, VerbsOptions};
+
 /// The verbs of `jitterlab packet`.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    /// Show what can be measured, and over what
+    List(list::List),
     /// Measure a case
     Run(Run),
     /// Be the other end of a case
@@ -29,6 +36,7 @@ pub enum Command {
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::List(options) => options.run(),
         Command::Run(options) => options.run(),
         Command::Serve(options) => options.run(),
     }
@@ -52,9 +60,11 @@ pub struct Run {
     /// What to measure
     #[arg(long, value_enum)]
     case: Case,
-    /// udp or tcp
+    /// udp, tcp or verbs
     #[arg(long)]
     transport: Transport,
+    #[command(flatten)]
+    verbs: VerbsOptions,
     /// Size of a message
     #[arg(long, default_value = "64B")]
     size: Bytes,
@@ -70,13 +80,14 @@ pub struct Run {
     /// Messages to warm up with
     #[arg(long)]
     warmup_iterations: Option<u64>,
-    /// A message without an answer after this time is lost (over tcp it is waited for); after 20
+    /// A message without an answer after this time is lost (over tcp, and verbs with rc, it is
+    /// waited for); after 20
     /// times this time without any answer the run ends
     #[arg(long, default_value = "100ms", value_parser = span)]
     timeout: Nanos,
-    /// block: sleep until an answer comes; poll: hold the CPU and ask
-    #[arg(long, default_value = "block")]
-    wait: Wait,
+    /// block: sleep until an answer comes; poll: hold the CPU and ask [default: block; verbs: poll]
+    #[arg(long)]
+    wait: Option<Wait>,
     /// HOST or HOST:PORT of a `packet serve`; without it, one is started on this machine
     #[arg(long)]
     to: Option<String>,
@@ -99,9 +110,9 @@ impl Run {
             files::check_place("samples ", path)?;
         }
         let options = Rtt {
-            transport: self.transport,
+            link: self.verbs.link(self.transport)?,
             size: self.size,
-            wait: self.wait,
+            wait: self.wait(),
             warmup: match self.warmup_iterations {
                 Some(count) => Length::Messages(count),
                 None => Length::Time(self.warmup.unwrap_or(Nanos(200_000_000))),
@@ -113,17 +124,18 @@ impl Run {
             timeout: self.timeout,
         };
         let Case::Rtt = self.case;
+        options
+            .link
+            .check(options.size.0, options.wait)
+            .map_err(failure)?;
         let peer = Peer::new(self.to.as_deref(), PORT, &self.serve())?;
         check_server_cpu(self.server_cpu, &peer)?;
         pin(self.cpu)?;
-        let outcome = options.run(peer.address()).map_err(|error| match error {
-            Error::Size { .. } => Failure::input(error),
-            _ => Failure::run(error),
-        })?;
+        let outcome = options.run(peer.address()).map_err(failure)?;
         drop(peer);
         let report = Report::of(&options, &outcome).map_err(Failure::run)?;
         if let Some(path) = &self.samples {
-            let notes = [
+            let mut notes = vec![
                 (
                     "meaning",
                     "RTT, ns, in the order of measurement".to_string(),
@@ -132,10 +144,15 @@ impl Run {
                 ("transport", report.transport.to_string()),
                 ("size", report.size.to_string()),
             ];
+            notes.extend(report.path.as_ref().map(|path| ("path", path.to_string())));
             samples::write(path, &outcome.samples, &notes).map_err(Failure::input)?;
         }
         output::print(self.format, &report, || text(&report))?;
         Ok(Exit::Done)
+    }
+
+    fn wait(&self) -> Wait {
+        self.wait.unwrap_or(self.transport.usual_wait())
     }
 
     /// The arguments of the server that is started.
@@ -143,11 +160,19 @@ impl Run {
         let mut arguments: Vec<String> = ["packet", "serve", "--transport", self.transport.name()]
             .map(String::from)
             .to_vec();
-        arguments.extend(["--wait".into(), self.wait.name().into()]);
+        arguments.extend(["--wait".into(), self.wait().name().into()]);
+        arguments.extend(self.verbs.of_server());
         if let Some(cpu) = self.server_cpu {
             arguments.extend(["--cpu".into(), cpu.to_string()]);
         }
         arguments
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error),
+        false => Failure::run(error),
     }
 }
 
@@ -159,8 +184,10 @@ fn text(report: &Report) -> String {
     } else {
         ""
     };
+    let path = report.path.as_ref();
+    let path = path.map_or(String::new(), |path| format!(" ({path})"));
     format!(
-        "ping-pong over {}, {} B, {}: {} round trips, {} lost, {} reordered, {} duplicates\n\
+        "ping-pong over {}{path}, {} B, {}: {} round trips, {} lost, {} reordered, {} duplicates\n\
          RTT in us: least {}, median {}, mean {}, std {}, 90 % {}, 99 % {}, 99.9 % {}, greatest {}\n\
          one-way (half the RTT), median: {} us\n\
          clock: a reading takes {:.1} ns\n{early}",
@@ -187,15 +214,17 @@ fn text(report: &Report) -> String {
 /// Options of `packet serve`.
 #[derive(clap::Args)]
 pub struct Serve {
-    /// udp or tcp
+    /// udp, tcp or verbs
     #[arg(long)]
     transport: Transport,
+    #[command(flatten)]
+    adapter: AdapterOptions,
     /// Address to listen on; port 0 chooses a free one
     #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
-    /// block: sleep until a message comes; poll: hold the CPU and ask
-    #[arg(long, default_value = "block")]
-    wait: Wait,
+    /// block: sleep until a message comes; poll: hold the CPU and ask [default: block; verbs: poll]
+    #[arg(long)]
+    wait: Option<Wait>,
     /// Stay on this CPU
     #[arg(long)]
     cpu: Option<usize>,
@@ -206,15 +235,17 @@ pub struct Serve {
 
 impl Serve {
     fn run(self) -> Result<Exit, Failure> {
+        let adapter = self.adapter.of(self.transport)?;
+        let wait = self.wait.unwrap_or(self.transport.usual_wait());
         pin(self.cpu)?;
         if self.until_stdin_closes {
             peer::end_with_stdin();
         }
-        server::serve(self.transport, self.bind, self.wait, |address| {
+        server::serve(self.transport, self.bind, wait, &adapter, |address| {
             // A starter that does not read on still is served.
             let _ = server::announce(address);
         })
-        .map_err(Failure::run)?;
+        .map_err(failure)?;
         Ok(Exit::Done)
     }
 }

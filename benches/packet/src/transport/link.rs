@@ -1,0 +1,433 @@
+//! What a case is measured over: a transport, and what there is to say about it.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jitterlab_injector::units::UnitError;
+use serde::{Deserialize, Serialize};
+
+use super::{Connection, Transport, Wait, tcp, udp};
+use crate::Error;
+
+/// What a case is measured over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// UDP.
+    Udp,
+    /// TCP.
+    Tcp,
+    /// RDMA.
+    Verbs(Verbs, Adapter),
+}
+
+/// How messages go over verbs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Verbs {
+    /// What carries a message.
+    pub operation: Operation,
+    /// What the network promises.
+    pub service: Service,
+    /// Where the device takes a message from.
+    pub inline: Inline,
+}
+
+/// The operation that carries a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// RDMA write: it appears in the other end's memory, which polls it.
+    #[default]
+    Write,
+    /// RDMA write with immediate data: it appears there, and completes a receive.
+    WriteImm,
+    /// Send: it goes to where a receive says.
+    Send,
+}
+
+/// The service of a queue pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Service {
+    /// Reliable connection: every message arrives, once and in order, or the link breaks.
+    #[default]
+    Rc,
+    /// Unreliable datagram: a message may be lost, and is no longer than a packet.
+    Ud,
+}
+
+/// Whether a message is put into the work request itself, so that the device need not fetch it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inline {
+    /// Where it is short, and the device can.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+/// The place in the network that an end of a connection takes: what is not given is found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Adapter {
+    /// The device.
+    pub device: Option<String>,
+    /// The entry of its port's GID table that it sends from.
+    pub gid_index: Option<u8>,
+    /// The longest packet, if not the port's own.
+    pub mtu: Option<Mtu>,
+}
+
+/// A path MTU: 256, 512, 1024, 2048 or 4096 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mtu(u8);
+
+/// The path that was measured, of this end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Path {
+    /// The device.
+    pub device: String,
+    /// Its port.
+    pub port: u8,
+    /// The entry of the GID table that it sends from; none where LIDs address.
+    pub gid_index: Option<u8>,
+    /// What carried a message.
+    pub operation: Operation,
+    /// What the network promised.
+    pub service: Service,
+    /// Whether messages were in the work requests themselves.
+    pub inline: bool,
+    /// The longest packet, in bytes.
+    pub mtu: u16,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inline = if self.inline { "inline" } else { "not inline" };
+        let Path {
+            operation, service, ..
+        } = self;
+        write!(f, "{operation}, {service}, {inline}, {}", self.device)
+    }
+}
+
+/// A port of an RDMA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Port {
+    /// The device.
+    pub device: String,
+    /// The port, from 1.
+    pub port: u8,
+    /// Whether it can carry data.
+    #[serde(rename = "active")]
+    pub is_active: bool,
+    /// Whether its network is Ethernet: that is RoCE.
+    #[serde(rename = "ethernet")]
+    pub is_ethernet: bool,
+    /// The longest packet that it carries now, in bytes.
+    pub mtu: u16,
+    /// Its GIDs.
+    pub gids: Vec<PortGid>,
+}
+
+/// An entry of a port's GID table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortGid {
+    /// Its place in the table.
+    pub index: u8,
+    /// The GID, as an address.
+    pub gid: IpAddr,
+    /// Whether it is one of RoCE version 2.
+    #[serde(rename = "roce_v2")]
+    pub is_roce_v2: bool,
+}
+
+/// The ports of all RDMA devices.
+///
+/// # Errors
+/// This build has no verbs, there is no device, or one cannot be opened.
+pub fn ports() -> Result<Vec<Port>, Error> {
+    #[cfg(feature = "verbs")]
+    return super::verbs::ports();
+    #[cfg(not(feature = "verbs"))]
+    Err(Error::NoVerbs)
+}
+
+impl Link {
+    /// Over a transport, as it goes when nothing is said about it.
+    pub fn of(transport: Transport) -> Self {
+        match transport {
+            Transport::Udp => Link::Udp,
+            Transport::Tcp => Link::Tcp,
+            Transport::Verbs => Link::Verbs(Verbs::default(), Adapter::default()),
+        }
+    }
+
+    /// The transport.
+    pub fn transport(&self) -> Transport {
+        match self {
+            Link::Udp => Transport::Udp,
+            Link::Tcp => Transport::Tcp,
+            Link::Verbs(..) => Transport::Verbs,
+        }
+    }
+
+    /// Whether every message arrives, once and in order, or the connection breaks.
+    pub fn is_reliable(&self) -> bool {
+        match self {
+            Link::Udp => false,
+            Link::Tcp => true,
+            Link::Verbs(how, _) => how.service == Service::Rc,
+        }
+    }
+
+    /// The least and the greatest message of a ping-pong, in bytes. The ports may carry less.
+    pub fn sizes(&self) -> RangeInclusive<u64> {
+        match self {
+            // Room for a number, as over UDP; and one packet.
+            Link::Verbs(how, _) if how.service == Service::Ud => 8..=u64::from(Mtu::MOST.bytes()),
+            _ => self.transport().sizes(),
+        }
+    }
+
+    /// Whether this build measures over it messages of `size` bytes that are waited for in this way.
+    ///
+    /// # Errors
+    /// It does not, and why.
+    pub fn check(&self, size: u64, wait: Wait) -> Result<(), Error> {
+        if let Link::Verbs(how, _) = self {
+            if !self.transport().is_built() {
+                return Err(Error::NoVerbs);
+            }
+            if how.service == Service::Ud && how.operation != Operation::Send {
+                return Err(Error::Datagram(how.operation));
+            }
+            if how.operation == Operation::Write && wait == Wait::Block {
+                return Err(Error::BlockingWrite);
+            }
+        }
+        let sizes = self.sizes();
+        if !sizes.contains(&size) {
+            return Err(Error::Size {
+                transport: self.transport(),
+                size,
+                least: *sizes.start(),
+                most: *sizes.end(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Connects to a server of this transport that will get messages of `size` bytes.
+    ///
+    /// # Errors
+    /// As those of [`Link::check`]; nobody answers at `address`, somebody else does, or this end or
+    /// the other one cannot do it.
+    pub fn connect(
+        &self,
+        address: SocketAddr,
+        size: u64,
+        wait: Wait,
+        timeout: Duration,
+    ) -> Result<Box<dyn Connection>, Error> {
+        self.check(size, wait)?;
+        let length = size as usize;
+        let failed = |source| no_connection(self.transport(), address, source);
+        Ok(match self {
+            Link::Udp => Box::new(udp::connect(address, length, wait, timeout).map_err(failed)?),
+            Link::Tcp => Box::new(tcp::connect(address, length, wait, timeout).map_err(failed)?),
+            #[cfg(feature = "verbs")]
+            Link::Verbs(how, adapter) => {
+                let wanted = super::verbs::Wanted {
+                    how: *how,
+                    length,
+                    wait,
+                    timeout,
+                };
+                Box::new(super::verbs::connect(address, &wanted, adapter)?)
+            }
+            #[cfg(not(feature = "verbs"))]
+            Link::Verbs(..) => return Err(Error::NoVerbs),
+        })
+    }
+}
+
+/// Why there is no connection.
+pub(super) fn no_connection(
+    transport: Transport,
+    address: SocketAddr,
+    source: std::io::Error,
+) -> Error {
+    match source.kind() {
+        std::io::ErrorKind::InvalidData => Error::StrangePeer { address },
+        std::io::ErrorKind::ResourceBusy => Error::BusyPeer { address },
+        _ => Error::NoPeer {
+            address,
+            transport,
+            source,
+        },
+    }
+}
+
+/// What has a name in options and files.
+macro_rules! named {
+    ($type:ty, $expected:literal, $($value:path => $name:literal),+) => {
+        impl $type {
+            /// Every one.
+            pub const ALL: &[$type] = &[$($value),+];
+
+            /// The name in options and files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($value => $name),+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnitError;
+
+            fn from_str(text: &str) -> Result<Self, UnitError> {
+                let mut all = Self::ALL.iter().copied();
+                all.find(|value| value.name() == text).ok_or_else(|| UnitError {
+                    text: text.into(),
+                    expected: $expected,
+                })
+            }
+        }
+    };
+}
+
+named!(
+    Operation, "an operation: write, write-imm or send",
+    Operation::Write => "write", Operation::WriteImm => "write-imm", Operation::Send => "send"
+);
+named!(Service, "a service: rc or ud", Service::Rc => "rc", Service::Ud => "ud");
+named!(
+    Inline, "a choice: auto, on or off",
+    Inline::Auto => "auto", Inline::On => "on", Inline::Off => "off"
+);
+
+impl Mtu {
+    /// The greatest that there is.
+    pub const MOST: Mtu = Mtu(5);
+
+    /// By its number in the verbs, 1 to 5.
+    pub fn of_code(code: u8) -> Option<Self> {
+        (1..=5).contains(&code).then_some(Mtu(code))
+    }
+
+    /// Its number in the verbs.
+    pub fn code(self) -> u8 {
+        self.0
+    }
+
+    /// In bytes.
+    pub fn bytes(self) -> u16 {
+        128 << self.0
+    }
+}
+
+impl FromStr for Mtu {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let mut all = (1..=5).map(Mtu);
+        all.find(|mtu| mtu.bytes().to_string() == text)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: "a path MTU: 256, 512, 1024, 2048 or 4096",
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verbs(operation: Operation, service: Service) -> Link {
+        let how = Verbs {
+            operation,
+            service,
+            inline: Inline::Auto,
+        };
+        Link::Verbs(how, Adapter::default())
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for &operation in Operation::ALL {
+            assert_eq!(operation.name().parse(), Ok(operation));
+        }
+        for &service in Service::ALL {
+            assert_eq!(service.name().parse(), Ok(service));
+        }
+        for &inline in Inline::ALL {
+            assert_eq!(inline.name().parse(), Ok(inline));
+        }
+        for code in 1..=5 {
+            let mtu = Mtu::of_code(code).unwrap();
+            assert_eq!(mtu.bytes().to_string().parse(), Ok(mtu));
+        }
+        assert_eq!(Mtu::MOST.bytes(), 4096);
+        for wrong in ["", "WRITE", "1500", "write_imm"] {
+            assert!(wrong.parse::<Operation>().is_err() && wrong.parse::<Mtu>().is_err());
+        }
+        assert!(Mtu::of_code(0).is_none() && Mtu::of_code(6).is_none());
+    }
+
+    #[test]
+    fn only_what_is_reliable_is_called_so() {
+        assert!(!Link::Udp.is_reliable() && Link::Tcp.is_reliable());
+        assert!(verbs(Operation::Write, Service::Rc).is_reliable());
+        assert!(!verbs(Operation::Send, Service::Ud).is_reliable());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let check = |operation, service, size, wait| verbs(operation, service).check(size, wait);
+        if cfg!(not(feature = "verbs")) {
+            let error = check(Operation::Send, Service::Rc, 64, Wait::Poll).unwrap_err();
+            assert!(matches!(error, Error::NoVerbs), "{error:?}");
+            return;
+        }
+        for &operation in &[Operation::WriteImm, Operation::Send] {
+            for wait in [Wait::Block, Wait::Poll] {
+                check(operation, Service::Rc, 1 << 24, wait).unwrap();
+            }
+        }
+        check(Operation::Write, Service::Rc, 1, Wait::Poll).unwrap();
+        let error = check(Operation::Write, Service::Rc, 64, Wait::Block).unwrap_err();
+        assert!(matches!(error, Error::BlockingWrite), "{error:?}");
+        let error = check(Operation::WriteImm, Service::Ud, 64, Wait::Poll).unwrap_err();
+        assert!(
+            matches!(error, Error::Datagram(Operation::WriteImm)),
+            "{error:?}"
+        );
+        for size in [7, 4097] {
+            let error = check(Operation::Send, Service::Ud, size, Wait::Poll).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    Error::Size {
+                        least: 8,
+                        most: 4096,
+                        ..
+                    }
+                ),
+                "{error:?}"
+            );
+        }
+    }
+}

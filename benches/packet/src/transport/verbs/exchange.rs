@@ -1,0 +1,275 @@
+//! What the two ends tell each other over TCP before anything is measured: what a client wants and where it
+//! is, then where the server is, or why it does not do it.
+//!
+//! Numbers are little-endian. Nothing that is read decides how much is read on or reserved, but the
+//! length of a reason, which is at most [`LONGEST`].
+
+use std::io::{self, Read, Write};
+
+use crate::transport::{Inline, Mtu, Operation, Service, Verbs};
+use crate::verbs::{EndPoint, Remote};
+
+/// These words come first, in both directions. They change with what follows them.
+const HELLO: &[u8; 8] = b"jlverbs1";
+/// The longest reason, in bytes.
+const LONGEST: usize = 1000;
+
+/// What a client says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The size of a message, in bytes.
+    pub size: u64,
+    /// How it goes.
+    pub how: Verbs,
+    /// The longest packet on its side.
+    pub mtu: Mtu,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// What a server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It is ready.
+    Ready {
+        /// The longest packet that both ends carry.
+        mtu: Mtu,
+        /// Where it is.
+        place: Place,
+    },
+    /// It does not do it.
+    Refused(String),
+}
+
+/// Where an end is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its queue pair.
+    pub end: EndPoint,
+    /// Where messages are written to.
+    pub memory: Remote,
+}
+
+const PLACE: usize = 4 + 4 + 2 + 16 + 8 + 4;
+const ASK: usize = HELLO.len() + 8 + 4 + PLACE;
+const READY: usize = 1 + PLACE;
+
+impl Ask {
+    /// Says it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let mut words = HELLO.to_vec();
+        words.extend(self.size.to_le_bytes());
+        words.push(place_in(Operation::ALL, self.how.operation));
+        words.push(place_in(Service::ALL, self.how.service));
+        words.push(place_in(Inline::ALL, self.how.inline));
+        words.push(self.mtu.code());
+        self.place.append(&mut words);
+        to.write_all(&words)
+    }
+
+    /// Hears it.
+    ///
+    /// # Errors
+    /// As the system says; `InvalidData` if it is something else.
+    pub fn read(mut from: impl Read) -> io::Result<Self> {
+        let mut words = [0; ASK];
+        from.read_exact(&mut words)?;
+        Ask::parse(Words(&words)).ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    fn parse(mut words: Words) -> Option<Self> {
+        (words.take()? == *HELLO).then_some(())?;
+        Some(Ask {
+            size: u64::from_le_bytes(words.take()?),
+            how: Verbs {
+                operation: at(Operation::ALL, words.byte()?)?,
+                service: at(Service::ALL, words.byte()?)?,
+                inline: at(Inline::ALL, words.byte()?)?,
+            },
+            mtu: Mtu::of_code(words.byte()?)?,
+            place: Place::parse(&mut words)?,
+        })
+    }
+}
+
+impl Answer {
+    /// Says it; a reason is cut off where it is too long.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let mut words = HELLO.to_vec();
+        match self {
+            Answer::Ready { mtu, place } => {
+                words.push(0);
+                words.push(mtu.code());
+                place.append(&mut words);
+            }
+            Answer::Refused(reason) => {
+                let reason = &reason.as_bytes()[..reason.len().min(LONGEST)];
+                words.push(1);
+                words.extend((reason.len() as u16).to_le_bytes());
+                words.extend(reason);
+            }
+        }
+        to.write_all(&words)
+    }
+
+    /// Hears it.
+    ///
+    /// # Errors
+    /// As the system says; `InvalidData` if it is something else.
+    pub fn read(mut from: impl Read) -> io::Result<Self> {
+        let stranger = || io::Error::from(io::ErrorKind::InvalidData);
+        let mut first = [0; HELLO.len() + 1];
+        from.read_exact(&mut first)?;
+        if !first.starts_with(HELLO) {
+            return Err(stranger());
+        }
+        match first[HELLO.len()] {
+            0 => {
+                let mut words = [0; READY];
+                from.read_exact(&mut words)?;
+                let mut words = Words(&words);
+                let mtu = words.byte().and_then(Mtu::of_code).ok_or_else(stranger)?;
+                let place = Place::parse(&mut words).ok_or_else(stranger)?;
+                Ok(Answer::Ready { mtu, place })
+            }
+            1 => {
+                let mut length = [0; 2];
+                from.read_exact(&mut length)?;
+                let length = usize::from(u16::from_le_bytes(length));
+                let mut reason = vec![0; length.min(LONGEST)];
+                from.read_exact(&mut reason)?;
+                let reason = String::from_utf8_lossy(&reason);
+                // For a terminal: nothing that moves its cursor.
+                let shown = |c: char| if c.is_control() { ' ' } else { c };
+                Ok(Answer::Refused(reason.chars().map(shown).collect()))
+            }
+            _ => Err(stranger()),
+        }
+    }
+}
+
+impl Place {
+    fn append(&self, words: &mut Vec<u8>) {
+        let Place { end, memory } = self;
+        words.extend(end.number.to_le_bytes());
+        words.extend(end.first_packet.to_le_bytes());
+        words.extend(end.lid.to_le_bytes());
+        words.extend(end.gid);
+        words.extend(memory.address.to_le_bytes());
+        words.extend(memory.key.to_le_bytes());
+    }
+
+    fn parse(words: &mut Words) -> Option<Self> {
+        const BITS_24: u32 = 0xff_ffff;
+        Some(Place {
+            end: EndPoint {
+                number: Some(u32::from_le_bytes(words.take()?)).filter(|&n| n <= BITS_24)?,
+                first_packet: Some(u32::from_le_bytes(words.take()?)).filter(|&n| n <= BITS_24)?,
+                lid: u16::from_le_bytes(words.take()?),
+                gid: words.take()?,
+            },
+            memory: Remote {
+                address: u64::from_le_bytes(words.take()?),
+                key: u32::from_le_bytes(words.take()?),
+            },
+        })
+    }
+}
+
+/// Bytes that are taken from the front.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+}
+
+fn place_in<T: PartialEq>(all: &[T], value: T) -> u8 {
+    all.iter().position(|v| *v == value).unwrap_or(0) as u8
+}
+
+fn at<T: Copy>(all: &[T], place: u8) -> Option<T> {
+    all.get(usize::from(place)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        fn places()(
+            number in 0u32..1 << 24,
+            first_packet in 0u32..1 << 24,
+            lid: u16,
+            gid: [u8; 16],
+            address: u64,
+            key: u32,
+        ) -> Place {
+            Place {
+                end: EndPoint { number, first_packet, lid, gid },
+                memory: Remote { address, key },
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_said_is_heard(
+            place in places(),
+            size: u64,
+            code in 1u8..=5,
+            operation in proptest::sample::select(Operation::ALL),
+            service in proptest::sample::select(Service::ALL),
+            inline in proptest::sample::select(Inline::ALL),
+            reason in "[ -~]{0,300}",
+        ) {
+            let mtu = Mtu::of_code(code).unwrap();
+            let how = Verbs { operation, service, inline };
+            let ask = Ask { size, how, mtu, place };
+            let mut line = Vec::new();
+            ask.write(&mut line).unwrap();
+            prop_assert_eq!(Ask::read(line.as_slice()).unwrap(), ask);
+            prop_assert!(Ask::read(&line[..line.len() - 1]).is_err());
+            for answer in [Answer::Ready { mtu, place }, Answer::Refused(reason)] {
+                let mut line = Vec::new();
+                answer.write(&mut line).unwrap();
+                prop_assert_eq!(Answer::read(line.as_slice()).unwrap(), answer);
+            }
+        }
+
+        #[test]
+        fn strangers_are_survived(words: Vec<u8>, tail: Vec<u8>) {
+            prop_assert!(Ask::read(words.as_slice()).is_err());
+            prop_assert!(Answer::read(words.as_slice()).is_err());
+            // As if it were ours, with anything after it: read or refused, without a panic.
+            let line = [HELLO.as_slice(), &tail].concat();
+            let _ = Ask::read(line.as_slice());
+            let _ = Answer::read(line.as_slice());
+        }
+    }
+
+    #[test]
+    fn a_reason_is_made_fit_for_a_terminal() {
+        let mut line = Vec::new();
+        let reason = format!("\u{1b}[2J{}", "x".repeat(5_000));
+        Answer::Refused(reason).write(&mut line).unwrap();
+        let Answer::Refused(heard) = Answer::read(line.as_slice()).unwrap() else {
+            panic!("{line:?}");
+        };
+        assert!(heard.starts_with(" [2Jxxx") && heard.len() == LONGEST);
+    }
+}

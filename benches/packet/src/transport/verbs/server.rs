@@ -1,0 +1,102 @@
+//! The serving end: one client after the other.
+
+use std::error::Error as _;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::{Answer, Ask, End, Half, Wanted, candidates, check_size, choose, prepare};
+use crate::Error;
+use crate::transport::{Adapter, Connection, Link, Listener, Wait, next_client, notice_dead_peers};
+
+/// How often a server that gets nothing looks whether its client is still there.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub struct Server {
+    listener: TcpListener,
+    adapter: Adapter,
+    wait: Wait,
+}
+
+/// Listens, if there is a port that the server can use.
+pub(in crate::transport) fn listen(
+    address: SocketAddr,
+    wait: Wait,
+    adapter: &Adapter,
+) -> Result<Server, Error> {
+    choose(
+        &candidates(adapter.device.as_deref())?,
+        adapter,
+        address.ip(),
+    )?;
+    let failed = |source| Error::Listen { address, source };
+    Ok(Server {
+        listener: TcpListener::bind(address).map_err(failed)?,
+        adapter: adapter.clone(),
+        wait,
+    })
+}
+
+impl Listener for Server {
+    fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        loop {
+            // Whatever becomes of a client, the next one is served.
+            drop(self.attend(next_client(&self.listener)?));
+        }
+    }
+}
+
+impl Server {
+    fn attend(&self, line: TcpStream) -> io::Result<()> {
+        prepare(&line)?;
+        let ask = Ask::read(&line)?;
+        let own = line.local_addr()?.ip();
+        let mut end = match self.meet(&ask, own, line.try_clone()?) {
+            Ok((end, answer)) => {
+                answer.write(&line)?;
+                end
+            }
+            Err(error) => return Answer::Refused(chain(&error)).write(&line),
+        };
+        notice_dead_peers(&line)?;
+        loop {
+            if let Some(number) = end.receive()? {
+                end.send(number)?;
+            }
+        }
+    }
+
+    /// An end for a client, and what to answer it.
+    fn meet(&self, ask: &Ask, own: IpAddr, line: TcpStream) -> Result<(End, Answer), Error> {
+        Link::Verbs(ask.how, Adapter::default()).check(ask.size, self.wait)?;
+        let wanted = Wanted {
+            how: ask.how,
+            length: ask.size as usize,
+            wait: self.wait,
+            timeout: LOOK,
+        };
+        let candidates = candidates(self.adapter.device.as_deref())?;
+        let chosen = choose(&candidates, &self.adapter, own)?;
+        let mtu = ask.mtu.min(chosen.mtu);
+        check_size(&wanted, &chosen, mtu)?;
+        let half = Half::new(wanted, chosen)?;
+        let place = half.place();
+        let end = half.join(mtu, &ask.place, line)?;
+        Ok((end, Answer::Ready { mtu, place }))
+    }
+}
+
+/// An error with its causes, in a line.
+fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

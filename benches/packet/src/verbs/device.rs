@@ -1,0 +1,177 @@
+use std::ffi::CStr;
+use std::io;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use rdma_sys::{
+    ibv_close_device, ibv_context, ibv_device, ibv_device_attr, ibv_free_device_list,
+    ibv_get_device_list, ibv_get_device_name, ibv_open_device, ibv_port_attr, ibv_port_state,
+    ibv_query_device, ibv_query_port,
+};
+
+use super::Error;
+use crate::transport::Mtu;
+
+/// A device that is open.
+#[derive(Debug)]
+pub struct Device {
+    context: NonNull<ibv_context>,
+    name: String,
+}
+
+/// A port of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Port {
+    /// Its number, from 1.
+    pub number: u8,
+    /// Whether it can carry data.
+    pub is_active: bool,
+    /// Whether it is a port of an Ethernet network: GIDs address there, not LIDs.
+    pub is_ethernet: bool,
+    /// Its LID.
+    pub lid: u16,
+    /// The longest packet that it carries now.
+    pub mtu: Mtu,
+    /// The longest message, in bytes.
+    pub longest: u32,
+}
+
+impl Device {
+    /// The names of all devices that are there, as libibverbs lists them.
+    ///
+    /// # Errors
+    /// libibverbs cannot list them.
+    pub fn names() -> Result<Vec<String>, Error> {
+        Ok(List::get()?.names())
+    }
+
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// There is none of this name, or it cannot be opened.
+    pub fn open(name: &str) -> Result<Rc<Self>, Error> {
+        let list = List::get()?;
+        let names = list.names();
+        let Some(index) = names.iter().position(|n| n == name) else {
+            return Err(match names.is_empty() {
+                true => Error::NoDevice,
+                false => Error::NoSuchDevice {
+                    name: name.into(),
+                    present: names.join(", "),
+                },
+            });
+        };
+        // SAFETY: the device is one of the list, which lives until the end of this function; an open device
+        // does not need the list.
+        let context = unsafe { ibv_open_device(list.devices()[index]) };
+        let context =
+            NonNull::new(context).ok_or_else(|| Error::of_errno("ibv_open_device", name))?;
+        Ok(Rc::new(Device {
+            context,
+            name: name.into(),
+        }))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All of its ports.
+    ///
+    /// # Errors
+    /// The device does not tell.
+    pub fn ports(&self) -> Result<Vec<Port>, Error> {
+        // SAFETY: it holds numbers only, for which zeros are values.
+        let mut device: ibv_device_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open as long as `self` is there, and `device` may be written.
+        let code = unsafe { ibv_query_device(self.context(), &mut device) };
+        if code != 0 {
+            return Err(Error::of_code("ibv_query_device", &self.name, code));
+        }
+        (1..=device.phys_port_cnt)
+            .map(|number| self.port(number))
+            .collect()
+    }
+
+    fn port(&self, number: u8) -> Result<Port, Error> {
+        const LINK_LAYER_ETHERNET: u8 = 2;
+        // SAFETY: it holds numbers only, for which zeros are values.
+        let mut port: ibv_port_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open; the function writes the older part of the structure that it is
+        // given, the first fields of `port`.
+        let code = unsafe { ibv_query_port(self.context(), number, (&raw mut port).cast()) };
+        if code != 0 {
+            return Err(Error::of_code("ibv_query_port", &self.name, code));
+        }
+        Ok(Port {
+            number,
+            is_active: port.state == ibv_port_state::IBV_PORT_ACTIVE,
+            is_ethernet: port.link_layer == LINK_LAYER_ETHERNET,
+            lid: port.lid,
+            mtu: u8::try_from(port.active_mtu)
+                .ok()
+                .and_then(Mtu::of_code)
+                .unwrap_or(Mtu::MOST),
+            longest: port.max_msg_sz,
+        })
+    }
+
+    /// The open device, for calls.
+    pub(super) fn context(&self) -> *mut ibv_context {
+        self.context.as_ptr()
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: it is open, and whatever was made from it keeps it alive: nothing is left.
+        unsafe { ibv_close_device(self.context()) };
+    }
+}
+
+/// A list of devices.
+struct List {
+    start: NonNull<*mut ibv_device>,
+    length: usize,
+}
+
+impl List {
+    fn get() -> Result<Self, Error> {
+        let mut length = 0;
+        // SAFETY: `length` may be written.
+        let start = unsafe { ibv_get_device_list(&mut length) };
+        match NonNull::new(start) {
+            Some(start) => Ok(List {
+                start,
+                length: usize::try_from(length).unwrap_or(0),
+            }),
+            // The kernel has no RDMA.
+            None if io::Error::last_os_error().kind() == io::ErrorKind::Unsupported => {
+                Err(Error::NoDevice)
+            }
+            None => Err(Error::of_errno("ibv_get_device_list", "this machine")),
+        }
+    }
+
+    fn devices(&self) -> &[*mut ibv_device] {
+        // SAFETY: libibverbs has given as many pointers, which stay until the list is freed with `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let name = |&device: &*mut ibv_device| {
+            // SAFETY: the device is one of the list; its name lives as long, and is copied at once.
+            let name = unsafe { CStr::from_ptr(ibv_get_device_name(device)) };
+            name.to_string_lossy().into_owned()
+        };
+        self.devices().iter().map(name).collect()
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: it is a list of libibverbs that was not freed yet; no pointer out of it is kept.
+        unsafe { ibv_free_device_list(self.start.as_ptr()) };
+    }
+}

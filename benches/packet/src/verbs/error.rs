@@ -1,0 +1,133 @@
+use std::io;
+
+use thiserror::Error as ThisError;
+
+/// Why something cannot be done over verbs.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// There is none.
+    #[error(
+        "this machine has no RDMA device; without such hardware, `rdma link add rxe0 type rxe netdev \
+         eth0` makes one in software (Soft-RoCE) of the network device eth0"
+    )]
+    NoDevice,
+    /// There is none of this name.
+    #[error("there is no RDMA device {name}; there is {present}")]
+    NoSuchDevice {
+        /// The name.
+        name: String,
+        /// Those that are there, in words.
+        present: String,
+    },
+    /// No port can carry anything.
+    #[error(
+        "no port of {devices} is active: `rdma link` shows them; the network device under a Soft-RoCE \
+         one has to be up and have an address"
+    )]
+    NoActivePort {
+        /// The devices, in words.
+        devices: String,
+    },
+    /// The port has no address of the kind that is needed.
+    #[error("port {port} of {device} has no {wanted}: has its network device an address?")]
+    NoGid {
+        /// The device.
+        device: String,
+        /// Its port.
+        port: u8,
+        /// What is missing.
+        wanted: String,
+    },
+    /// The port carries no packets of this length.
+    #[error("port {port} of {device} carries packets of up to {most} bytes now, not {wanted}")]
+    Mtu {
+        /// The device.
+        device: String,
+        /// Its port.
+        port: u8,
+        /// What was asked for, in bytes.
+        wanted: u16,
+        /// Its active MTU, in bytes.
+        most: u16,
+    },
+    /// The device does not take so long a message inline.
+    #[error("{device} does not take messages of {wanted} bytes inline; say `--inline auto`")]
+    Inline {
+        /// The device.
+        device: String,
+        /// The size of a message, in bytes.
+        wanted: usize,
+    },
+    /// There is not as much memory.
+    #[error("there is no memory for {length} bytes")]
+    Memory {
+        /// How much.
+        length: usize,
+    },
+    /// A call failed.
+    #[error("{call} failed on {device}{hint}")]
+    Call {
+        /// Which.
+        call: &'static str,
+        /// On which device.
+        device: String,
+        /// What to do, if that is known.
+        hint: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A work request did not complete.
+    #[error("{meaning} (status {status}, vendor's {vendor:#x})")]
+    Completion {
+        /// What libibverbs says of the status.
+        meaning: String,
+        /// The status.
+        status: u32,
+        /// What the device says.
+        vendor: u32,
+    },
+}
+
+impl Error {
+    /// Whether it is that of a call.
+    pub fn is_of(&self, name: &str) -> bool {
+        matches!(self, Error::Call { call, .. } if *call == name)
+    }
+
+    /// Of a call that has left its error in errno.
+    pub(super) fn of_errno(call: &'static str, device: &str) -> Self {
+        Error::of_call(call, device, io::Error::last_os_error())
+    }
+
+    /// Of a call that has given its error back.
+    pub(super) fn of_code(call: &'static str, device: &str, code: i32) -> Self {
+        // Providers disagree about the sign.
+        Error::of_call(call, device, io::Error::from_raw_os_error(code.abs()))
+    }
+
+    /// Of a call that failed in this way.
+    pub(super) fn of_call(call: &'static str, device: &str, source: io::Error) -> Self {
+        Error::Call {
+            call,
+            device: device.into(),
+            hint: hint(call, source.kind()),
+            source,
+        }
+    }
+}
+
+fn hint(call: &str, kind: io::ErrorKind) -> &'static str {
+    match (call, kind) {
+        ("ibv_reg_mr" | "ibv_create_cq" | "ibv_create_qp", io::ErrorKind::OutOfMemory) => {
+            "; raise the limit of locked memory: `ulimit -l unlimited`, or memlock in \
+             /etc/security/limits.d"
+        }
+        ("ibv_open_device", io::ErrorKind::PermissionDenied) => {
+            "; this user has to be allowed to read and write /dev/infiniband/uverbs*"
+        }
+        ("ibv_modify_qp to RTR" | "ibv_create_ah", _) => {
+            "; can the two devices reach each other? --device and --gid-index name others"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,106 @@
+//! The options that say what is measured over.
+
+use jitterlab_packet::transport::{
+    Adapter, Inline, Link, Mtu, Operation, Service, Transport, Verbs,
+};
+
+use crate::outcome::Failure;
+
+/// What there is to say about an end of verbs.
+#[derive(clap::Args, Clone)]
+pub struct AdapterOptions {
+    /// Verbs: the RDMA device [default: the one that has the address, or the first that is active]
+    #[arg(long)]
+    device: Option<String>,
+    /// Verbs: the entry of the port's GID table to send from [default: RoCE v2, of the address]
+    #[arg(long)]
+    gid_index: Option<u8>,
+    /// Verbs: the longest packet: 256, 512, 1024, 2048 or 4096 [default: what the ports carry]
+    #[arg(long)]
+    mtu: Option<Mtu>,
+}
+
+/// What there is to say about verbs.
+#[derive(clap::Args, Clone)]
+pub struct VerbsOptions {
+    /// Verbs: write, write-imm or send [default: write]
+    #[arg(long)]
+    operation: Option<Operation>,
+    /// Verbs: rc or ud, which is for send only [default: rc]
+    #[arg(long)]
+    service: Option<Service>,
+    /// Verbs: put messages into work requests: auto, on or off [default: auto]
+    #[arg(long)]
+    inline: Option<Inline>,
+    #[command(flatten)]
+    adapter: AdapterOptions,
+}
+
+impl VerbsOptions {
+    /// What is measured over.
+    pub fn link(&self, transport: Transport) -> Result<Link, Failure> {
+        let adapter = self.adapter.of(transport)?;
+        let given = [
+            ("--operation", self.operation.is_some()),
+            ("--service", self.service.is_some()),
+            ("--inline", self.inline.is_some()),
+        ];
+        refuse(transport, &given)?;
+        Ok(match Link::of(transport) {
+            Link::Verbs(..) => {
+                let verbs = Verbs {
+                    operation: self.operation.unwrap_or_default(),
+                    service: self.service.unwrap_or_default(),
+                    inline: self.inline.unwrap_or_default(),
+                };
+                Link::Verbs(verbs, adapter)
+            }
+            sockets => sockets,
+        })
+    }
+
+    /// The arguments of a server that is started at the same place.
+    pub fn of_server(&self) -> Vec<String> {
+        let AdapterOptions {
+            device,
+            gid_index,
+            mtu,
+        } = &self.adapter;
+        let words = [
+            ("--device", device.clone()),
+            ("--gid-index", gid_index.map(|index| index.to_string())),
+            ("--mtu", mtu.map(|mtu| mtu.bytes().to_string())),
+        ];
+        let given = words
+            .into_iter()
+            .filter_map(|(name, value)| Some([name.into(), value?]));
+        given.flatten().collect()
+    }
+}
+
+impl AdapterOptions {
+    /// The adapter of a transport.
+    pub fn of(&self, transport: Transport) -> Result<Adapter, Failure> {
+        let given = [
+            ("--device", self.device.is_some()),
+            ("--gid-index", self.gid_index.is_some()),
+            ("--mtu", self.mtu.is_some()),
+        ];
+        refuse(transport, &given)?;
+        Ok(Adapter {
+            device: self.device.clone(),
+            gid_index: self.gid_index,
+            mtu: self.mtu,
+        })
+    }
+}
+
+/// Refuses what only verbs have.
+fn refuse(transport: Transport, given: &[(&str, bool)]) -> Result<(), Failure> {
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) if transport != Transport::Verbs => Err(Failure::input(format!(
+            "{name} is for --transport verbs, not for {transport}"
+        ))),
+        _ => Ok(()),
+    }
+}

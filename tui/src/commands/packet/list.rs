@@ -1,0 +1,150 @@
+//! `jitterlab packet list`: what can be measured, over what.
+
+use jitterlab_packet::transport::{
+    Adapter, Inline, Link, Operation, Port, Service, Transport, Verbs, Wait, ports,
+};
+use serde::Serialize;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `packet list`.
+#[derive(clap::Args)]
+pub struct List {
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// The suite.
+#[derive(Serialize)]
+struct Suite {
+    cases: Vec<Case>,
+    /// The ways over verbs; none in a build without them.
+    verbs: Vec<Way>,
+    /// The ports of RDMA devices on this machine.
+    ports: Vec<Port>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_ports: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Case {
+    case: &'static str,
+    meaning: &'static str,
+    transports: Vec<Transport>,
+}
+
+#[derive(Serialize)]
+struct Way {
+    operation: Operation,
+    service: Service,
+    waits: Vec<Wait>,
+    inline: &'static [Inline],
+    /// The least and the greatest message, in bytes, if the port carries it.
+    sizes: [u64; 2],
+}
+
+impl List {
+    pub fn run(&self) -> Result<Exit, Failure> {
+        let (ports, no_ports) = match ports() {
+            Ok(ports) => (ports, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        let built = Transport::ALL.into_iter().filter(|t| t.is_built());
+        let suite = Suite {
+            cases: vec![Case {
+                case: "rtt",
+                meaning: "ping-pong: the round-trip time of one message at a time",
+                transports: built.collect(),
+            }],
+            verbs: ways(),
+            ports,
+            no_ports,
+        };
+        output::print(self.format, &suite, || text(&suite))?;
+        Ok(Exit::Done)
+    }
+}
+
+fn ways() -> Vec<Way> {
+    let services = |&operation| {
+        Service::ALL
+            .iter()
+            .map(move |&service| (operation, service))
+    };
+    let all = Operation::ALL.iter().flat_map(services);
+    all.filter_map(|(operation, service)| {
+        let inline = Inline::default();
+        let verbs = Verbs {
+            operation,
+            service,
+            inline,
+        };
+        let link = Link::Verbs(verbs, Adapter::default());
+        let (least, most) = link.sizes().into_inner();
+        let waits = [Wait::Block, Wait::Poll].into_iter();
+        let waits: Vec<Wait> = waits
+            .filter(|&wait| link.check(least, wait).is_ok())
+            .collect();
+        (!waits.is_empty()).then_some(Way {
+            operation,
+            service,
+            waits,
+            inline: Inline::ALL,
+            sizes: [least, most],
+        })
+    })
+    .collect()
+}
+
+fn text(suite: &Suite) -> String {
+    let mut out = String::new();
+    for case in &suite.cases {
+        let transports = list(case.transports.iter().map(|t| t.name()));
+        out.push_str(&format!(
+            "{}: {}; over {transports}\n",
+            case.case, case.meaning
+        ));
+    }
+    for way in &suite.verbs {
+        let [least, most] = way.sizes;
+        out.push_str(&format!(
+            "verbs, {}, {}: waiting by {}; inline {}; {least} to {most} B\n",
+            way.operation,
+            way.service,
+            list(way.waits.iter().map(|wait| wait.name())),
+            list(way.inline.iter().map(|inline| inline.name())),
+        ));
+    }
+    for port in &suite.ports {
+        out.push_str(&format!(
+            "{}, port {}: {}, {}, packets of up to {} B\n",
+            port.device,
+            port.port,
+            if port.is_active {
+                "active"
+            } else {
+                "not active"
+            },
+            if port.is_ethernet {
+                "Ethernet"
+            } else {
+                "InfiniBand"
+            },
+            port.mtu,
+        ));
+        for gid in &port.gids {
+            let version = if gid.is_roce_v2 { ", RoCE v2" } else { "" };
+            out.push_str(&format!("  GID {}: {}{version}\n", gid.index, gid.gid));
+        }
+    }
+    if let Some(reason) = &suite.no_ports {
+        out.push_str(&format!("no RDMA ports: {reason}\n"));
+    }
+    out
+}
+
+fn list(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
