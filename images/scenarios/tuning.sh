@@ -84,11 +84,6 @@ tune() {
 
 case $BOOT in
 1)
-    # irqbalance runs, and leaves the interrupts alone that are looked at.
-    printf '#!/bin/sh\necho ban=true\n' >/usr/local/sbin/ban-all
-    chmod +x /usr/local/sbin/ban-all
-    echo 'IRQBALANCE_ARGS="--policyscript=/usr/local/sbin/ban-all"' >/etc/default/irqbalance
-    systemctl restart irqbalance
     systemctl is-system-running --wait >/dev/null
     look >$state/before
     "$jitterlab" node show | sed 's/^/# /'

@@ -1,7 +1,7 @@
 //! What `jitterlab validate` finds in eight network namespaces of this machine, and how often it finds what
-//! is not there: `cargo bench -p jitterlab --bench validate [-- udp|tcp [TRIES]]`, as root.
+//! is not there: `cargo bench -p jitterlab --bench validate [-- udp|tcp [TRIES [SLOWED]]]`, as root.
 //!
-//! Every try is undisturbed first. In each of the first fifth of them a node, and then a pair, is slowed
+//! Every try is undisturbed first. In each of the first SLOWED of them [a fifth] a node, and then a pair, is slowed
 //! by a tenth of the typical RTT that was just measured; which one follows from the number of the try.
 
 #[path = "../tests/cluster/mod.rs"]
@@ -15,8 +15,8 @@ use cluster::{Cluster, Slow, is_root, slow_nodes, slow_pairs};
 use serde_json::Value;
 
 const HOSTS: usize = 8;
-/// Everything else is as a hosts file has it that says nothing.
-const KEYS: &str = "warmup: 5ms\nduration: 20ms\n";
+/// For half an hour in all. Everything else is as a hosts file has it that says nothing.
+const KEYS: &str = "warmup: 5ms\nduration: 10ms\n";
 
 fn main() {
     if !is_root() {
@@ -27,10 +27,12 @@ fn main() {
         .skip(1)
         .filter(|word| !word.starts_with('-'));
     let transport = words.next().unwrap_or("udp".into());
-    let tries: usize = words
-        .next()
-        .and_then(|word| word.parse().ok())
-        .unwrap_or(100);
+    let mut number = |default| {
+        let word = words.next();
+        word.and_then(|word| word.parse().ok()).unwrap_or(default)
+    };
+    let tries: usize = number(100);
+    let slowed = number(tries.div_ceil(5));
     let cluster = Cluster::new(HOSTS);
     let mut counts = [Count::default(), Count::default(), Count::default()];
     for number in 0..tries {
@@ -42,7 +44,7 @@ fn main() {
             "0us",
             &mut counts[0],
         );
-        if number < tries.div_ceil(5) {
+        if number < slowed {
             let tenth = format!("{:.0}ns", typical / 10.0);
             let node = 1 + number % HOSTS;
             let other = 1 + (number + 1 + number / HOSTS) % HOSTS;

@@ -2,6 +2,7 @@
 
 mod agent;
 mod analyze;
+mod boot;
 mod check;
 mod dist;
 mod inject;
@@ -66,6 +67,9 @@ commands! {
     Tune => tune,
     /// Say whether microseconds can be measured on this node: its settings and its noise
     Check => check,
+    /// Look at the boot of an appliance
+    #[command(subcommand)]
+    Boot => boot,
     /// Compare samples with the right tests
     #[command(subcommand)]
     Stats => stats,

@@ -15,12 +15,19 @@ use crate::level::LevelKind;
 /// What is wrong, and where.
 #[derive(Debug)]
 pub struct Wrong<'a> {
+    /// The way to it, from the whole file.
     pub path: Vec<Step<'a>>,
+    /// What is wrong, and what was expected.
     pub problem: String,
 }
 
+/// What a check of a file finds.
 pub type Checked<'a> = Result<(), Wrong<'a>>;
 
+/// Something is wrong at a place.
+///
+/// # Errors
+/// Always: that.
 pub fn wrong<'a>(path: &[Step<'a>], problem: impl Into<String>) -> Checked<'a> {
     Err(Wrong {
         path: path.into(),

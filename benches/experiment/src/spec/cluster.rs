@@ -66,15 +66,15 @@ fn size() -> Bytes {
 }
 
 fn warmup() -> Nanos {
-    Nanos(20_000_000)
+    Nanos(10_000_000)
 }
 
 fn duration() -> Nanos {
-    Nanos(50_000_000)
+    Nanos(25_000_000)
 }
 
 fn repetitions() -> u32 {
-    10
+    20
 }
 
 fn alpha() -> f64 {

@@ -1,0 +1,120 @@
+//! Programs that are run at boot.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// What went wrong with a step of the boot.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A program is not there, or could not be started.
+    #[error("cannot start {program}: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program ended with an error.
+    #[error("{command} failed ({status}): {said}")]
+    Failed {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        status: String,
+        /// What it said last.
+        said: String,
+    },
+    /// A file.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Anything else, in its own words.
+    #[error("{0}")]
+    Said(String),
+}
+
+/// Runs a program to its end; gives what it printed.
+///
+/// # Errors
+/// It could not be started, or ended with another status than 0.
+pub fn run(
+    program: &str,
+    arguments: impl IntoIterator<Item: AsRef<OsStr>>,
+) -> Result<String, Error> {
+    finished(Command::new(program).args(arguments), &[0])
+}
+
+fn finished(command: &mut Command, good: &[i32]) -> Result<String, Error> {
+    command.stdin(Stdio::null());
+    let output = command.output().map_err(|source| Error::Start {
+        program: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })?;
+    if output
+        .status
+        .code()
+        .is_some_and(|code| good.contains(&code))
+    {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(Error::Failed {
+        command: line(command),
+        status: output.status.to_string(),
+        said: said.lines().last().unwrap_or_default().into(),
+    })
+}
+
+/// Runs this program with other arguments; gives what it printed. That it found something (exit status 1) is no error.
+///
+/// # Errors
+/// It could not run, or was asked for something wrong.
+pub fn jitterlab(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<String, Error> {
+    let own = std::env::current_exe().map_err(of_file("jitterlab"))?;
+    let mut command = Command::new(own);
+    finished(command.args(arguments), &[0, 1])
+}
+
+/// A command as a person would type it.
+fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    words.join(" ")
+}
+
+/// The error of a file.
+pub fn of_file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::File {
+        path: path.into(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_says_is_kept() {
+        assert_eq!(run("echo", ["a", "b"]).unwrap(), "a b\n");
+        let error = run("sh", ["-c", "echo first >&2; echo last >&2; exit 3"]);
+        let said = error.unwrap_err().to_string();
+        assert!(
+            said.starts_with("sh -c") && said.ends_with("(exit status: 3): last"),
+            "{said}"
+        );
+        let error = run("jitterlab-has-no-such-program", [""])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("cannot start jitterlab-has-no-such-program: No such file"),
+            "{error}"
+        );
+    }
+}

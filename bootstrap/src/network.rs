@@ -1,0 +1,210 @@
+//! Names and addresses.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::ifaddrs::getifaddrs;
+
+use crate::command::{self, Error, of_file};
+use crate::node_file::Address;
+use crate::start::wait_until;
+
+/// Where systemd-networkd looks for what was said since boot.
+const FILES: &str = "/run/systemd/network";
+/// How long addresses are waited for.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The Ethernet interfaces, by name.
+///
+/// # Errors
+/// There is none: with what to do.
+pub fn interfaces() -> Result<Vec<String>, Error> {
+    /// `ARPHRD_ETHER` of the kernel.
+    const ETHERNET: &str = "1";
+    let entries = fs::read_dir("/sys/class/net").map_err(of_file("/sys/class/net"))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| {
+            let kind = fs::read_to_string(entry.path().join("type"));
+            kind.is_ok_and(|kind| kind.trim() == ETHERNET)
+        })
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        return Err(Error::Said(
+            "there is no network interface: see that the adapter is seated (lspci) and that this kernel has its driver \
+             (dmesg); what needs no network can be measured"
+                .into(),
+        ));
+    }
+    Ok(names)
+}
+
+/// Names the node.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn name_node(name: Option<&str>) -> Result<String, Error> {
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => default_name(),
+    };
+    nix::unistd::sethostname(&name).map_err(|errno| of_file("hostname")(errno.into()))?;
+    fs::write("/etc/hostname", format!("{name}\n")).map_err(of_file("/etc/hostname"))?;
+    let hosts = format!("127.0.0.1 localhost\n127.0.1.1 {name}\n::1 localhost\n");
+    fs::write("/etc/hosts", hosts).map_err(of_file("/etc/hosts"))?;
+    Ok(name)
+}
+
+/// Nodes of a cluster that nobody has named are told apart by their hardware addresses.
+fn default_name() -> String {
+    let first = interfaces().ok().and_then(|names| names.into_iter().next());
+    let hardware =
+        first.and_then(|name| fs::read_to_string(format!("/sys/class/net/{name}/address")).ok());
+    let digits: String = hardware
+        .unwrap_or_default()
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .collect();
+    match digits.get(6..) {
+        Some(end) => format!("jitterlab-{end}"),
+        None => "jitterlab".into(),
+    }
+}
+
+/// Every interface asks for an address, and one of them has to get one: before anything else is known.
+///
+/// # Errors
+/// None gets one: with what to do.
+pub fn ask_everywhere() -> Result<(), Error> {
+    let all = interfaces()?;
+    configure(&BTreeMap::new())?;
+    if wait_until(PATIENCE, || !addresses_of(&all).is_empty()) {
+        return Ok(());
+    }
+    Err(Error::Said(format!(
+        "no address came by DHCP on {} within {} s: see that a cable is in and a DHCP server answers, or put node.yaml on a \
+         volume labelled JITTERLAB",
+        all.join(", "),
+        PATIENCE.as_secs()
+    )))
+}
+
+/// Gives the interfaces their addresses; those that are not named ask by DHCP, unless some are named.
+///
+/// # Errors
+/// An interface is not there, or does not get its address: with what to do.
+pub fn give_addresses(addresses: &BTreeMap<String, Address>) -> Result<(), Error> {
+    let present = interfaces()?;
+    configure(addresses)?;
+    let missing: Vec<&str> = addresses
+        .keys()
+        .filter(|name| !present.contains(name))
+        .map(String::as_str)
+        .collect();
+    if !missing.is_empty() {
+        return Err(Error::Said(format!(
+            "node.yaml gives an address to {}, which is not there; there are {}",
+            missing.join(", "),
+            present.join(", ")
+        )));
+    }
+    let late = |(name, address): &(&String, &Address)| match address {
+        Address::Static(wanted, _) => !addresses_of(std::slice::from_ref(*name)).contains(wanted),
+        Address::Dhcp => addresses_of(std::slice::from_ref(*name)).is_empty(),
+    };
+    if wait_until(PATIENCE, || !addresses.iter().any(|entry| late(&entry))) {
+        return Ok(());
+    }
+    let late: Vec<&str> = addresses
+        .iter()
+        .filter(late)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    Err(Error::Said(format!(
+        "{} has no address after {} s: see that a cable is in, and that a DHCP server answers where node.yaml says dhcp",
+        late.join(", "),
+        PATIENCE.as_secs()
+    )))
+}
+
+fn configure(addresses: &BTreeMap<String, Address>) -> Result<(), Error> {
+    let folder = Path::new(FILES);
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).map_err(of_file(folder))?;
+    for (name, content) in files(addresses) {
+        let path = folder.join(name);
+        fs::write(&path, content).map_err(of_file(&path))?;
+    }
+    command::run("systemctl", ["restart", "systemd-networkd.service"]).map(drop)
+}
+
+/// The files that say it to systemd-networkd.
+fn files(addresses: &BTreeMap<String, Address>) -> Vec<(String, String)> {
+    // An address is not given up when the link is lost for a moment: an experiment goes on.
+    const KEPT: &str = "KeepConfiguration=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\nConfigureWithoutCarrier=yes\n";
+    const DHCP: &str = "DHCP=yes\nLinkLocalAddressing=ipv6\n";
+    if addresses.is_empty() {
+        return vec![(
+            "50-jitterlab.network".into(),
+            format!("[Match]\nType=ether\n\n[Network]\n{DHCP}"),
+        )];
+    }
+    let file = |(name, address): (&String, &Address)| {
+        let mut content = format!("[Match]\nName={name}\n\n[Network]\n");
+        match address {
+            Address::Dhcp => content.push_str(DHCP),
+            Address::Static(address, prefix) => {
+                let _ = write!(content, "Address={address}/{prefix}\n{KEPT}");
+            }
+        }
+        (format!("10-jitterlab-{name}.network"), content)
+    };
+    addresses.iter().map(file).collect()
+}
+
+/// The addresses of interfaces, without those that every interface gives itself.
+fn addresses_of(names: &[String]) -> Vec<IpAddr> {
+    let all = getifaddrs().into_iter().flatten();
+    let named = all.filter(|entry| names.contains(&entry.interface_name));
+    named
+        .filter_map(|entry| {
+            let address = entry.address?;
+            let v4 = address.as_sockaddr_in().map(|a| IpAddr::from(a.ip()));
+            v4.or_else(|| address.as_sockaddr_in6().map(|a| IpAddr::from(a.ip())))
+        })
+        .filter(|address| match address {
+            IpAddr::V4(_) => true,
+            IpAddr::V6(address) => !address.is_unicast_link_local(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_named_asks_unless_others_are() {
+        let all = files(&BTreeMap::new());
+        assert_eq!(all.len(), 1);
+        assert!(all[0].1.contains("Type=ether") && all[0].1.contains("DHCP=yes"));
+        let named = BTreeMap::from([
+            ("eth0".to_owned(), Address::Static([10, 0, 0, 1].into(), 24)),
+            ("eth1".to_owned(), Address::Dhcp),
+        ]);
+        let two = files(&named);
+        assert_eq!(two[0].0, "10-jitterlab-eth0.network");
+        assert!(
+            two[0]
+                .1
+                .contains("Name=eth0\n\n[Network]\nAddress=10.0.0.1/24\n")
+        );
+        assert!(two[1].1.contains("Name=eth1\n\n[Network]\nDHCP=yes\n"));
+    }
+}

@@ -1,0 +1,190 @@
+//! What a boot did: kept for `jitterlab boot report`, and printed.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use jitterlab_injector::durable::write_atomically;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Error, of_file};
+pub use crate::rdma::Device;
+
+/// Where it is kept: as long as the node runs.
+const PATH: &str = "/run/jitterlab/boot.json";
+
+/// A boot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BootReport {
+    /// The name of the node.
+    pub hostname: String,
+    /// The kernel.
+    pub kernel: String,
+    /// What the kernel was started with.
+    pub command_line: String,
+    /// Where `node.yaml` was found; nothing where the defaults serve.
+    pub node_file: Option<String>,
+    /// Where the volume is mounted, if there is one.
+    pub volume: Option<String>,
+    /// How long each part of the boot took, in their order.
+    pub phases: Vec<Phase>,
+    /// From the start of the kernel (of the first one, where another was started) until it was ready.
+    pub ready_ns: u64,
+    /// Settings that need kernel parameters which this boot does not have, and why it has not.
+    pub missing: Vec<Missing>,
+    /// The RDMA devices.
+    pub rdma: Vec<Device>,
+    /// Whether `jitterlab check` finds the node fit; nothing where it did not come to that.
+    pub fit: Option<bool>,
+    /// What went wrong, and what to do.
+    pub problems: Vec<Problem>,
+}
+
+/// A part of a boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// What it was.
+    pub name: String,
+    /// How long it took.
+    pub ns: u64,
+}
+
+/// A setting that waits for a boot which will not come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The setting.
+    pub setting: String,
+    /// Why it matters.
+    pub why: String,
+}
+
+/// Something that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// What was being done.
+    pub doing: String,
+    /// What happened, and what to do.
+    pub said: String,
+}
+
+impl BootReport {
+    /// That of this boot.
+    ///
+    /// # Errors
+    /// There is none: this is no appliance, or it has not come to its end yet.
+    pub fn load() -> Result<Self, Error> {
+        let text = std::fs::read_to_string(PATH).map_err(|source| {
+            Error::Said(format!(
+                "there is no boot report ({PATH}: {source}): only the appliance makes one, at the end of its boot"
+            ))
+        })?;
+        serde_json::from_str(&text).map_err(|error| Error::Said(format!("{PATH}: {error}")))
+    }
+
+    pub(crate) fn store(&self) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        write_atomically(Path::new(PATH), text.as_bytes()).map_err(of_file(PATH))
+    }
+
+    /// Whether there is nothing to object to.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty() && self.missing.is_empty() && self.fit != Some(false)
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        let none = "none";
+        writeln!(out, "{}: Linux {}", self.hostname, self.kernel)?;
+        let or = |text: &Option<String>, other: &str| text.clone().unwrap_or_else(|| other.into());
+        writeln!(
+            out,
+            "  node.yaml  {}",
+            or(&self.node_file, "none: as it is by default")
+        )?;
+        writeln!(
+            out,
+            "  volume     {}",
+            or(&self.volume, "none: results are lost at the next boot")
+        )?;
+        let rdma: Vec<String> = self
+            .rdma
+            .iter()
+            .map(|device| format!("{} ({}, {})", device.name, device.driver, device.state))
+            .collect();
+        writeln!(
+            out,
+            "  RDMA       {}",
+            if rdma.is_empty() {
+                none.into()
+            } else {
+                rdma.join(", ")
+            }
+        )?;
+        let verdict = match self.fit {
+            Some(true) => "fit: microseconds can be measured here",
+            Some(false) => "not fit: `jitterlab check` says why",
+            None => "not checked",
+        };
+        writeln!(out, "  check      {verdict}")?;
+        writeln!(
+            out,
+            "  boot       ready {:.2} s after the kernel's start",
+            seconds(self.ready_ns)
+        )?;
+        for Phase { name, ns } in &self.phases {
+            writeln!(out, "    {:7.2} s  {name}", seconds(*ns))?;
+        }
+        for Missing { setting, why } in &self.missing {
+            writeln!(out, "  missing    {setting}: {why}")?;
+        }
+        for Problem { doing, said } in &self.problems {
+            writeln!(out, "  PROBLEM    {doing}: {said}")?;
+        }
+        Ok(())
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_in_the_text_and_in_the_verdict() {
+        let mut report = BootReport {
+            hostname: "n1".into(),
+            kernel: "6.1".into(),
+            command_line: "quiet".into(),
+            node_file: None,
+            volume: None,
+            phases: vec![Phase {
+                name: "services".into(),
+                ns: 1_500_000_000,
+            }],
+            ready_ns: 4_250_000_000,
+            missing: Vec::new(),
+            rdma: Vec::new(),
+            fit: Some(true),
+            problems: Vec::new(),
+        };
+        assert!(report.is_clean());
+        let text = report.text();
+        assert!(
+            text.contains("ready 4.25 s after") && text.contains("   1.50 s  services"),
+            "{text}"
+        );
+        report.problems.push(Problem {
+            doing: "node.yaml".into(),
+            said: "line 3".into(),
+        });
+        assert!(!report.is_clean() && report.text().contains("PROBLEM    node.yaml: line 3"));
+    }
+}

@@ -1,0 +1,42 @@
+//! `jitterlab boot`: the appliance's boot.
+
+use jitterlab_bootstrap::report::BootReport;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// The verbs of `jitterlab boot`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Say what the boot of this appliance did, and how long it took
+    Report {
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Bring the appliance to what node.yaml says (started once, at boot)
+    #[command(hide = true)]
+    Start,
+    /// Run the experiment of node.yaml (started by `boot start`)
+    #[command(hide = true)]
+    Experiment,
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Report { format } => print(&BootReport::load().map_err(Failure::run)?, format),
+        Command::Start => print(&jitterlab_bootstrap::start(), Format::Text),
+        Command::Experiment => jitterlab_bootstrap::run_experiment()
+            .map(|()| Exit::Done)
+            .map_err(Failure::run),
+    }
+}
+
+fn print(report: &BootReport, format: Format) -> Result<Exit, Failure> {
+    output::print(format, report, || report.text())?;
+    Ok(if report.is_clean() {
+        Exit::Done
+    } else {
+        Exit::Finding
+    })
+}
