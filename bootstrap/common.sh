@@ -30,14 +30,9 @@ need_packages() {
         esac
     done
     [ -n "$missing" ] || return 0
-    if [ "$(id -u)" = 0 ]; then
-        as_root=
-    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-        as_root='sudo -n'
-    else
+    become_root ||
         stop "these Debian packages are missing:$missing
 bootstrap: install them as root (apt-get install$missing), then run this again"
-    fi
     say "installing Debian packages:$missing"
     # Lists that are too old name files that are gone: fetch them, and try once more.
     # shellcheck disable=SC2086 # lists of words
@@ -47,6 +42,38 @@ bootstrap: install them as root (apt-get install$missing), then run this again"
     case " $missing " in
     *' redis-server '*) stop_redis ;;
     esac
+}
+
+# become_root: sets $as_root to what stands before a command that root has to run, if there is such a thing.
+become_root() {
+    as_root=
+    [ "$(id -u)" != 0 ] || return 0
+    as_root='sudo -n'
+    command -v sudo >/dev/null && sudo -n true 2>/dev/null
+}
+
+# use_verbs: sets $verbs to what makes cargo build with verbs, where that is possible: the bindings of
+# libibverbs come from a bindgen that fails with libclang 16 and later.
+use_verbs() {
+    verbs=
+    libclang=$(candidate libclang-dev)
+    # Without lists apt knows nothing.
+    if [ -z "$libclang" ] && become_root; then
+        $as_root apt-get update -q >&2 || true
+        libclang=$(candidate libclang-dev)
+    fi
+    if [ "${libclang:-0}" -gt 15 ]; then
+        say "without verbs: their bindings need libclang-dev 15 at most, and this release has $libclang"
+    elif (need_packages libclang-dev libibverbs-dev librdmacm-dev pkg-config); then
+        verbs='--features verbs'
+    else
+        say "without verbs: what they are built with is missing"
+    fi
+}
+
+# The first number of the version of a package that apt would install.
+candidate() {
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9]*:\)\{0,1\}\([0-9]*\).*/\2/p'
 }
 
 install_packages() {

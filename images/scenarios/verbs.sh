@@ -1,0 +1,225 @@
+# Runs in the guest: the packet suite over verbs. Two Soft-RoCE devices, rxe0 and rxe1, at the ends of a pair
+# of virtual Ethernet devices.
+set -uo pipefail
+
+# On the disk, which is quicker than the shared folder.
+work=/var/tmp/verbs
+jitterlab=$work/jitterlab
+mkdir -p $work
+cd $work || exit 125
+cp "$SHARE/jitterlab" $jitterlab
+to=10.7.0.2:7411
+# The client and the server stay on two processors of one package.
+client=2 server=3
+
+failed=0
+is() { # is WHAT FOUND EXPECTED
+    if [ "$2" = "$3" ]; then
+        echo "ok - $1"
+    else
+        echo "not ok - $1: found '$2', expected '$3'"
+        failed=1
+    fi
+}
+until_it() { # until_it COMMAND…: waits until it succeeds, for 10 s
+    for ((tries = 0; tries < 100; tries++)); do
+        if "$@" >/dev/null 2>&1; then return; fi
+        sleep 0.1
+    done
+    echo "not ok - waited in vain: $*"
+    exit 1
+}
+says() { # says WHAT STATUS TEXT COMMAND…: ends with a status and, on stderr, in one line, this text
+    local what=$1 status=$2 expected=$3
+    shift 3
+    "$@" >out 2>err
+    is "$what: exit status" $? "$status"
+    if [ "$(wc -l <err)" = 1 ] && grep -qF -- "$expected" err; then
+        echo "ok - $what: $(cat err)"
+    else
+        echo "not ok - $what: found '$(cat err)', expected '$expected'"
+        failed=1
+    fi
+}
+passes() { # passes WHAT: the last measurement did
+    local status=$?
+    is "$1: exit status" $status 0
+    [ $status = 0 ] || sed 's/^/# /' err
+}
+messages() { # of the last measurement: those that were answered, late or lost
+    echo $(($(field n)0 / 10 + $(field lost)0 / 10 + $(field reordered)0 / 10))
+}
+field() { # field NAME: the value of a name in the last result
+    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" out | head -n 1
+}
+run() { # run OPTIONS…: a measurement from rxe0 to a server on rxe1
+    timeout 120 $jitterlab packet run --case rtt --transport verbs --device rxe0 --to $to --cpu $client \
+        --format json "$@" >out 2>err
+}
+serving=''
+serve() { # serve OPTIONS…: one server at a time
+    [ -z "$serving" ] || { kill "$serving" && wait "$serving"; } 2>/dev/null
+    rm -f ready
+    $jitterlab packet serve --transport verbs --device rxe1 --bind $to --cpu $server "$@" >ready &
+    serving=$!
+    until_it test -s ready
+}
+
+rtt="$jitterlab packet run --case rtt --transport verbs"
+says "no device" 3 "this machine has no RDMA device" $rtt --to $to
+
+modprobe rdma_rxe || exit 125
+# Both ends are this machine's own, and answer each other all the same.
+sysctl -q net.ipv4.conf.{all,default}.accept_local=1 net.ipv4.conf.{all,default}.rp_filter=0
+ip link add veth0 type veth peer name veth1
+ip address add 10.7.0.1/24 dev veth0
+ip address add 10.7.0.2/24 dev veth1
+ip link set veth0 up
+ip link set veth1 up
+rdma link add rxe0 type rxe netdev veth0
+rdma link add rxe1 type rxe netdev veth1
+until_it sh -c "$jitterlab packet list | grep -q 10.7.0.2"
+$jitterlab packet list | sed 's/^/# /'
+
+says "another device" 2 "there is no RDMA device mlx5_0; there is rxe0, rxe1" $rtt --device mlx5_0
+says "a longer packet than the port's" 2 "carries packets of up to 1024 bytes now, not 4096" $rtt --mtu 4096
+says "a datagram longer than a packet" 2 "8 to 1024 bytes" \
+    $rtt --operation send --service ud --size 2000
+says "blocking for a write" 2 "a write is seen by polling memory" $rtt --wait block
+says "a GID that is not there" 2 "has no GID with the index 77" $rtt --gid-index 77
+says "nobody there" 3 "start \`jitterlab packet serve --transport verbs --bind $to\` there" $rtt --to $to
+
+# Every way, over the wire and in a device.
+for way in write,rc,poll write-imm,rc,poll write-imm,rc,block send,rc,poll send,rc,block send,ud,poll send,ud,block; do
+    IFS=, read -r operation service wait <<<"$way"
+    serve --wait "$wait"
+    for size in 8 64 1000; do
+        how="--operation $operation --service $service --wait $wait --size $size"
+        what="$operation, $service, $wait, $size B"
+        # Whether a packet is lost, over a service that may lose them, is the emulator's affair.
+        run $how --iterations 300 --warmup-iterations 20 --timeout 1s
+        passes "$what"
+        is "$what: messages" "$(messages)" 300
+        [ "$service" = ud ] || is "$what: losses" "$(field lost) $(field reordered) $(field duplicates)" "0 0 0"
+        is "$what: the path" "$(field device) $(field operation) $(field service) $(field inline) $(field mtu)" \
+            "rxe0 $operation $service $([ $size -le 220 ] && echo true || echo false) 1024"
+        echo "# $what: median RTT $(field median) ns"
+    done
+done
+serve
+run --size 1MiB --iterations 20 --warmup-iterations 2 --timeout 5s
+is "a megabyte in a thousand packets" "$? $(field n)" "0 20"
+run --size 1 --inline off --iterations 300 --warmup-iterations 0
+is "a byte, not inline" "$? $(field n) $(field inline)" "0 300 false"
+run --size 200 --inline on --iterations 300 --warmup-iterations 0 --mtu 256
+is "inline, and a shorter packet" "$? $(field n) $(field inline) $(field mtu)" "0 300 true 256"
+says "inline where it is too long" 2 "rxe0 does not take messages of 4096 bytes inline" \
+    $rtt --device rxe0 --to $to --inline on --size 4096
+says "samples" 0 "" sh -c "$rtt --iterations 100 --samples s.csv && echo >&2"
+is "their number" "$(grep -cv '^#' s.csv)" 100
+grep '^#' s.csv
+
+# Whoever comes and goes, the next one is served; a server that goes is noticed.
+for wait in poll block; do
+    serve --wait $wait
+    for ((try = 1; try <= 3; try++)); do
+        run --operation send --wait $wait --duration 60s &
+        sleep "1.$RANDOM"
+        pkill -9 -f 'packet run'
+        wait $! 2>/dev/null
+        run --operation send --wait $wait --iterations 100 --timeout 1s
+        is "after a client was killed, $wait" "$? $(field n) $(field lost)" "0 100 0"
+    done
+    run --operation send --wait $wait --duration 60s &
+    sleep 2
+    kill -9 $serving
+    wait $!
+    is "a server that is killed, $wait" "$? $(grep -c 'the peer stopped answering' err)" "3 1"
+    serving=''
+done
+serve --wait block
+says "a server that sleeps" 3 "refuses: a write is seen by polling memory" \
+    $rtt --device rxe0 --to $to --wait poll
+
+# What the network loses, a reliable connection repeats, and a datagram is not a sample.
+serve
+tc qdisc add dev veth0 root netem loss 3%
+run --operation send --iterations 300 --warmup-iterations 0 --timeout 2s
+is "reliable, though packets are lost" "$? $(field n) $(field lost)" "0 300 0"
+run --operation send --service ud --iterations 300 --warmup-iterations 0 --timeout 50ms
+is "datagrams, some lost" "$? $(messages) $([ "$(field lost)0" -gt 0 ] && echo lost)" "0 300 lost"
+tc qdisc delete dev veth0 root
+
+# Where hosts and cases are described.
+cat >hosts.yaml <<'HOSTS'
+hosts:
+  a: { at: local, address: 10.7.0.1, device: rxe0, cpu: 2 }
+  b: { at: local, address: 10.7.0.2, device: rxe1, cpu: 3 }
+verbs: { operation: send }
+repetitions: 3
+HOSTS
+$jitterlab validate hosts.yaml --transport verbs --format json >out 2>err
+is "validate" "$? $(field transport) $(field operation)" "0 verbs send"
+is "its measurements" "$(grep -c '"median"' out)" 3
+cat >experiment.yaml <<'EXPERIMENT'
+name: verbs
+seed: 1
+repetitions: 2
+hosts:
+  a: { at: local, address: 10.7.0.1, device: rxe0, cpu: 2 }
+  b: { at: local, address: 10.7.0.2, device: rxe1, cpu: 3 }
+suites:
+  packet:
+    - { case: rtt, transports: [verbs, tcp], from: a, to: b, size: 64B, warmup: 20ms, duration: 200ms, wait: poll }
+    - { case: rtt, name: send, transports: [verbs], verbs: { operation: send, service: ud }, from: a, to: b, size: 64B, warmup: 20ms, duration: 200ms, wait: block }
+EXPERIMENT
+folder=$($jitterlab run experiment.yaml 2>err)
+is "an experiment" $? 0
+is "its runs" "$(wc -l <"$folder/runs.jsonl") $(grep -c '"operation":"write"' "$folder/runs.jsonl")" "6 2"
+
+# Ours against perftest's: one-way medians in us, interleaved. The ratio is told, not judged.
+serve
+run --iterations 100
+gid=$(field gid_index)
+round=(--iterations 1000 --warmup-iterations 100 --size 64)
+perftest() { # perftest PROGRAM: its median
+    taskset -c $server "$1" -d rxe1 -x "$gid" -s 64 -I 64 -n 1000 -F >/dev/null 2>&1 &
+    local theirs=$! line=''
+    until_it sh -c "ss -tln | grep -q ':18515 '"
+    line=$(taskset -c $client "$1" -d rxe0 -x "$gid" -s 64 -I 64 -n 1000 -F 10.7.0.2 2>&1 | grep -E '^ *64 ')
+    wait $theirs
+    echo "$line" | awk '{ print $5 }'
+}
+middle() { sort -n | sed -n 3p; }
+kill $serving
+for pair in write:ib_write_lat send:ib_send_lat; do
+    operation=${pair%:*} program=${pair#*:}
+    : >ours
+    : >theirs
+    for ((i = 0; i < 5; i++)); do
+        serving=''
+        serve
+        run --operation "$operation" "${round[@]}"
+        field one_way_median_ns | awk '{ print $1 / 1000 }' >>ours
+        { kill $serving && wait $serving; } 2>/dev/null
+        perftest "$program" >>theirs
+    done
+    paste -d / ours theirs >ratios
+    echo "# $operation, one-way medians in us: ours $(tr '\n' ' ' <ours)/ $program $(tr '\n' ' ' <theirs)"
+    echo "# (a reading of the clock takes us $(field clock_read_ns) ns, and one is in each RTT)"
+    echo "# $operation against $program: $(middle <ours) / $(middle <theirs) us, ratio" \
+        "$(awk -F / '{ print $1 / $2 }' ratios | middle) (median of 5 pairs)"
+    is "$program answered" "$(grep -c . theirs)" 5
+done
+
+# A wire that is cut: the reliable connection says what broke.
+serving=''
+serve
+run --operation send --duration 60s --timeout 200ms &
+until_it sh -c "ss -tn state established | grep -q ':7411'"
+sleep 3
+tc qdisc add dev veth0 root netem loss 100%
+wait $!
+is "a wire that is cut" "$? $(grep -c 'the peer stopped answering after .* retry counter exceeded' err)" "3 1"
+sed 's/^/# /' err
+exit $failed
