@@ -131,3 +131,38 @@ fn hint(call: &str, kind: io::ErrorKind) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::errno::Errno;
+
+    #[test]
+    fn what_to_do_is_said_where_that_is_known() {
+        for (call, errno, part) in [
+            (
+                "ibv_reg_mr",
+                Errno::ENOMEM,
+                "ibv_reg_mr failed on rxe0; raise the limit of locked memory",
+            ),
+            ("ibv_open_device", Errno::EACCES, "/dev/infiniband/uverbs*"),
+            (
+                "ibv_modify_qp to RTR",
+                Errno::ETIMEDOUT,
+                "can the two devices reach each other?",
+            ),
+            (
+                "ibv_create_qp",
+                Errno::EINVAL,
+                "ibv_create_qp failed on rxe0",
+            ),
+        ] {
+            // Of either sign.
+            for code in [errno as i32, -(errno as i32)] {
+                let error = Error::of_code(call, "rxe0", code);
+                assert!(error.to_string().contains(part), "{error}");
+                assert!(error.is_of(call) && !error.is_of("ibv_poll_cq"));
+            }
+        }
+    }
+}

@@ -14,8 +14,9 @@ use crate::transport::{Mtu, Service};
 const DATAGRAM_KEY: u32 = 0x1111_1111;
 /// How long an acknowledgement is waited for: 4.096 us times 2 to this power, 67 ms.
 const TIMEOUT: u8 = 14;
-/// How often a packet is sent again before the link counts as broken.
-const RETRIES: u8 = 7;
+/// How often a packet is sent again before the link counts as broken: one less than the most, which Soft-RoCE
+/// takes for ever.
+const RETRIES: u8 = 6;
 /// A peer that has posted no receive yet is asked again and again,
 const FOR_EVER: u8 = 7;
 /// after 0.64 ms (Table 45 of the InfiniBand specification, volume 1).

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 use jitterlab_injector::clock::Clock;
 use nix::errno::Errno;
@@ -11,10 +12,10 @@ use nix::sys::socket::{MsgFlags, recv};
 
 use super::exchange::Place;
 use super::{Chosen, PATIENCE, Wanted};
-use crate::transport::{Connection, Inline, Mtu, Operation, Path, Service, Wait, wait_for};
+use crate::transport::{Connection, Inline, Mtu, Operation, Path, Service, Wait};
 use crate::verbs::{
-    Completion, CompletionQueue, Device, EndPoint, Error, Limits, MemoryRegion, Prepared,
-    ProtectionDomain, QueuePair, Remote, Route, SendKind, Work,
+    Completion, Device, EndPoint, Error, Limits, MemoryRegion, Prepared, ProtectionDomain,
+    QueuePair, Remote, Route, SendKind, Work,
 };
 
 /// One in so many sends asks for its completion. The queue takes twice as many, so that a completion was
@@ -104,6 +105,14 @@ impl Layout {
     /// Where a place for a message begins.
     fn place(&self, number: usize) -> usize {
         self.length.next_multiple_of(LINE) + number * self.stride
+    }
+
+    /// Where a receive is posted for. What is only told of a write needs no place.
+    fn receive_at(&self, number: usize) -> usize {
+        match self.posted {
+            0 => 0,
+            _ => self.place(number),
+        }
     }
 
     /// Where the number is in a message, and how many of its bytes: its last ones.
@@ -218,26 +227,13 @@ impl Half {
     }
 }
 
-impl Layout {
-    /// Where a receive is posted for. What is only told of a write needs no place.
-    fn receive_at(&self, number: usize) -> usize {
-        if self.posted > 0 {
-            self.place(number)
-        } else {
-            0
-        }
-    }
-}
-
 impl End {
     /// The next message that came over the queue, if one came in time.
     fn next(&mut self) -> io::Result<Option<u64>> {
         loop {
             let receives = self.pair.receives();
             let done = match self.wanted.wait {
-                Wait::Poll => {
-                    wait_for(Wait::Poll, 0, self.wanted.timeout, || completion(receives))?
-                }
+                Wait::Poll => ask(self.wanted.timeout, || receives.poll())?,
                 Wait::Block => self.sleep()?,
             };
             let Some(done) = done else {
@@ -283,12 +279,9 @@ impl End {
         let number = self.received + 1;
         let memory = self.pair.memory();
         let last = self.layout.place(0) + self.layout.length - 1;
-        let came = wait_for(Wait::Poll, 0, self.wanted.timeout, || {
+        let came = ask(self.wanted.timeout, || {
             // A write arrives in order: where its last byte is, all of it is.
-            match memory.byte(last) == number as u8 {
-                true => Ok(()),
-                false => Err(io::ErrorKind::WouldBlock.into()),
-            }
+            Ok((memory.byte(last) == number as u8).then_some(()))
         })?;
         Ok(came.map(|()| {
             self.received = number;
@@ -341,7 +334,7 @@ impl End {
     fn complete(&mut self, sent: u64) -> io::Result<()> {
         while self.completed < sent {
             let sends = self.pair.sends();
-            match wait_for(Wait::Poll, 0, PATIENCE, || completion(sends))? {
+            match ask(PATIENCE, || sends.poll())? {
                 Some(done) => self.completed = done.id,
                 None => return Err(io::ErrorKind::TimedOut.into()),
             }
@@ -359,20 +352,35 @@ impl End {
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        if let Some(done) = self.pair.sends().poll().map_err(io::Error::other)? {
+        while let Some(done) = self.pair.sends().poll().map_err(io::Error::other)? {
             self.completed = done.id;
         }
         Ok(())
     }
 }
 
-/// The next completion, as what the system says where there is none.
+/// Asks again and again until there is something; none after `timeout`.
 #[inline]
-fn completion(queue: &CompletionQueue) -> io::Result<Completion> {
-    match queue.poll() {
-        Ok(Some(done)) => Ok(done),
-        Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
-        Err(error) => Err(io::Error::other(error)),
+fn ask<T>(
+    timeout: Duration,
+    mut attempt: impl FnMut() -> Result<Option<T>, Error>,
+) -> io::Result<Option<T>> {
+    /// The clock is read once for so many attempts: a look into memory takes less time than a reading.
+    const ATTEMPTS: usize = 1024;
+    let mut start = None;
+    loop {
+        for _ in 0..ATTEMPTS {
+            match attempt() {
+                Ok(None) => {}
+                outcome => return outcome.map_err(io::Error::other),
+            }
+        }
+        let clock = Clock::global();
+        let now = clock.now();
+        let waited = clock.ticks_to_ns(now - *start.get_or_insert(now));
+        if u128::from(waited) >= timeout.as_nanos() {
+            return Ok(None);
+        }
     }
 }
 
@@ -425,7 +433,6 @@ mod tests {
     use super::*;
     use crate::transport::Verbs;
     use proptest::prelude::*;
-    use std::time::Duration;
 
     proptest! {
         /// Nothing lies on anything else, and everything within the memory.
