@@ -1,14 +1,15 @@
 //! `jitterlab run` with hosts in network namespaces and at the end of ssh.
 
 mod common;
+mod ssh;
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use common::{Lab, build_library, text};
 use serde_json::Value;
+use ssh::Sshd;
 
 /// A command that has to succeed.
 fn done(command: &str) {
@@ -100,53 +101,6 @@ fn hosts_are_network_namespaces() {
     assert_runs(&lab);
 }
 
-/// A daemon of ssh on loopback with keys of its own; it goes with this value.
-struct Sshd {
-    daemon: Child,
-    port: u16,
-}
-
-impl Sshd {
-    fn start(directory: &Path) -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = port.local_addr().unwrap().port();
-        for key in ["host", "user"] {
-            let file = directory.join(key).display().to_string();
-            let made = Command::new("ssh-keygen")
-                .args(["-q", "-t", "ed25519", "-N", "", "-f", &file])
-                .status();
-            assert!(made.unwrap().success());
-        }
-        fs::copy(directory.join("user.pub"), directory.join("authorized")).unwrap();
-        // The directory that it drops its privileges in.
-        fs::create_dir_all("/run/sshd").unwrap();
-        let show = |name: &str| directory.join(name).display().to_string();
-        let config = format!(
-            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
-             StrictModes no\nPasswordAuthentication no\nUsePAM no\nPermitRootLogin yes\n",
-            show("host"),
-            show("authorized")
-        );
-        fs::write(directory.join("sshd_config"), config).unwrap();
-        let daemon = Command::new("/usr/sbin/sshd")
-            .args(["-D", "-e", "-f", &show("sshd_config")])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            std::thread::yield_now();
-        }
-        Sshd { daemon, port }
-    }
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
-    }
-}
-
 #[test]
 fn hosts_are_at_the_end_of_ssh() {
     if !is_root() {
@@ -154,22 +108,7 @@ fn hosts_are_at_the_end_of_ssh() {
     }
     build_library();
     let lab = Lab::new();
-    let sshd = Sshd::start(&lab.path(""));
-    // What a person has in ~/.ssh/config; ssh itself does not let HOME say where that is.
-    let config = format!(
-        "Host lab\n  HostName 127.0.0.1\n  Port {}\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n\
-         \x20 StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
-        sshd.port,
-        lab.path("user").display()
-    );
-    lab.write("ssh_config", config);
-    fs::create_dir(lab.path("bin")).unwrap();
-    let wrapper = format!(
-        "#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n",
-        lab.path("ssh_config").display()
-    );
-    lab.write("bin/ssh", wrapper);
-    done(&format!("chmod +x {}", lab.path("bin/ssh").display()));
+    let sshd = Sshd::start(&lab);
     let program = env!("CARGO_BIN_EXE_jitterlab");
     lab.write(
         "e.yaml",
@@ -177,14 +116,9 @@ fn hosts_are_at_the_end_of_ssh() {
             "  a: {{ at: local }}\n  b: {{ at: ssh lab, address: 127.0.0.1, jitterlab: {program} }}\n"
         )),
     );
-    let path = format!(
-        "{}:{}",
-        lab.path("bin").display(),
-        std::env::var("PATH").unwrap()
-    );
     let output = lab
         .command("run e.yaml --headless")
-        .env("PATH", path)
+        .env("PATH", &sshd.path)
         .output()
         .unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod common;
+mod ssh;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -172,6 +173,30 @@ fn what_fits_is_told_in_words_and_written_for_both_launchers() {
 }
 
 #[test]
+fn hosts_at_the_end_of_ssh_are_measured_like_others() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    let sshd = ssh::Sshd::start(&lab);
+    let host = |name: &str| {
+        let program = env!("CARGO_BIN_EXE_jitterlab");
+        format!(
+            "  {name}: {{ at: ssh {name}, address: 127.0.0.1, cpu: 0, jitterlab: {program} }}\n"
+        )
+    };
+    let hosts = ["a", "b", "c"].map(host).concat();
+    let keys = "minimum_effect: 100%\nwarmup: 2ms\nduration: 10ms\nrepetitions: 2\nat_once: 1\n";
+    lab.write("h.yaml", format!("hosts:\n{hosts}{keys}"));
+    let mut command = lab.command("validate h.yaml --transport udp --hostfile o.hosts");
+    let output = command.env("PATH", &sshd.path).output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("3 hosts remain: a b c\n"), "{said}");
+    assert_eq!(lab.read("o.hosts"), "a slots=1\nb slots=1\nc slots=1\n");
+}
+
+#[test]
 fn two_hosts_are_measured_and_nobody_is_blamed() {
     let lab = Lab::new();
     lab.write(
@@ -254,7 +279,7 @@ fn wrong_input_ends_with_one_message_before_anything_starts() {
     for (arguments, message) in [
         (
             "validate wrong.yaml --transport udp",
-            "wrong.yaml:3:19: hosts.b: unknown field `adress`, expected one of `at`, `address`, `cpu`, \
+            "wrong.yaml:3:19: hosts.b: unknown field `adress`, expected one of `at`, `address`, `cpu`, `device`, \
              `jitterlab`; did you mean `address`?",
         ),
         (
