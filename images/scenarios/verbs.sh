@@ -56,6 +56,10 @@ run() { # run OPTIONS…: a measurement from rxe0 to a server on rxe1
     timeout 120 $jitterlab packet run --case rtt --transport verbs --device rxe0 --to $to --cpu $client \
         --format json "$@" >out 2>err
 }
+under_way() { # under_way: a measurement that was started has met its server, and has had time to begin
+    until_it sh -c "ss -tn state established | grep -q ':7411'"
+    sleep 3
+}
 serving=''
 serve() { # serve OPTIONS…: one server at a time
     [ -z "$serving" ] || { kill "$serving" && wait "$serving"; } 2>/dev/null
@@ -124,14 +128,15 @@ for wait in poll block; do
     serve --wait $wait
     for ((try = 1; try <= 3; try++)); do
         run --operation send --wait $wait --duration 60s &
-        sleep "1.$RANDOM"
+        under_way
+        sleep "0.$RANDOM"
         pkill -9 -f 'packet run'
         wait $! 2>/dev/null
         run --operation send --wait $wait --iterations 100 --timeout 1s
         is "after a client was killed, $wait" "$? $(field n) $(field lost)" "0 100 0"
     done
     run --operation send --wait $wait --duration 60s &
-    sleep 2
+    under_way
     kill -9 $serving
     wait $!
     is "a server that is killed, $wait" "$? $(grep -c 'the peer stopped answering' err)" "3 1"
@@ -216,8 +221,7 @@ done
 serving=''
 serve
 run --operation send --duration 60s --timeout 200ms &
-until_it sh -c "ss -tn state established | grep -q ':7411'"
-sleep 3
+under_way
 tc qdisc add dev veth0 root netem loss 100%
 wait $!
 is "a wire that is cut" "$? $(grep -c 'the peer stopped answering after .* retry counter exceeded' err)" "3 1"
