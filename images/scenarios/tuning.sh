@@ -39,9 +39,9 @@ has() { # has WHAT TEXT WORD
 
 # Everything that tuning may touch, read without jitterlab.
 look() {
-    local file thread
+    local file irq thread flags
     for file in /proc/cmdline /sys/devices/system/cpu/{isolated,nohz_full,online,smt/control} \
-        /sys/devices/virtual/workqueue/cpumask /proc/irq/default_smp_affinity /proc/irq/*/smp_affinity_list \
+        /sys/devices/virtual/workqueue/cpumask /proc/irq/default_smp_affinity \
         /proc/sys/kernel/{sched_rt_runtime_us,timer_migration,watchdog_cpumask,nmi_watchdog,soft_watchdog,numa_balancing} \
         /proc/sys/vm/stat_interval /proc/swaps /sys/kernel/mm/transparent_hugepage/enabled \
         /sys/devices/system/clocksource/clocksource0/current_clocksource \
@@ -51,6 +51,10 @@ look() {
         /etc/default/grub.d/* /etc/security/limits.d/* /boot/grub/grub.cfg /run/jitterlab/* /var/lib/jitterlab/*; do
         [ -f "$file" ] && echo "$file: $(cat "$file" 2>&1)"
     done
+    # Which device gets which number is another one at each boot.
+    for irq in /proc/irq/[0-9]*; do
+        echo "interrupt $(ls -d "$irq"/*/ 2>/dev/null | sed 's/.*\/\(.*\)\//\1/; s/[0-9]//g' | sort | tr '\n' ' ')$(cat "$irq/smp_affinity_list")"
+    done | sort
     ethtool -c "$adapter" 2>&1
     ethtool -a "$adapter" 2>&1
     echo "irqbalance $(systemctl is-active irqbalance)"
