@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use jitterlab_experiment::spec::{Checked, SpecError, Step, parse, unique, wrong};
-use jitterlab_node_tuning::profile::Profile;
 use serde::Deserialize;
 
 /// A node, as its file describes it. What the file does not say is as [`NodeFile::default`] has it.
@@ -84,13 +83,13 @@ pub enum Tuning {
 }
 
 impl Tuning {
-    /// The profile; none where nothing is to be tuned.
-    pub fn profile(self) -> Option<Profile> {
+    /// The profile's name for `jitterlab tune`; none where nothing is to be tuned.
+    pub fn profile(self) -> Option<&'static str> {
         match self {
             Tuning::None => None,
-            Tuning::Measure => Some(Profile::Measure),
-            Tuning::Reversible => Some(Profile::Reversible),
-            Tuning::Paper => Some(Profile::Paper),
+            Tuning::Measure => Some("measure"),
+            Tuning::Reversible => Some("reversible"),
+            Tuning::Paper => Some("paper"),
         }
     }
 }
@@ -242,7 +241,7 @@ mod tests {
             Address::Static([10, 0, 0, 1].into(), 24)
         );
         assert_eq!(node.addresses["eth1"], Address::Dhcp);
-        assert_eq!(node.tuning.profile(), Some(Profile::Reversible));
+        assert_eq!(node.tuning.profile(), Some("reversible"));
         assert_eq!(
             node.experiment,
             Some(Headless {

@@ -6,7 +6,7 @@ use jitterlab_node_tuning::boot::Parameters;
 use serde::Deserialize;
 
 use crate::command::{self, Error};
-use crate::node_file::{NodeFile, Tuning};
+use crate::node_file::NodeFile;
 use crate::report::Missing;
 
 /// Where `jitterlab tune apply` writes kernel parameters on the appliance.
@@ -36,11 +36,8 @@ struct Finding {
 /// # Errors
 /// It was refused as a whole: with what to do.
 pub fn apply(node: &NodeFile) -> Result<Applied, Error> {
-    let profile = match node.tuning {
-        Tuning::None => return Ok(Applied::default()),
-        Tuning::Measure => "measure",
-        Tuning::Reversible => "reversible",
-        Tuning::Paper => "paper",
+    let Some(profile) = node.tuning.profile() else {
+        return Ok(Applied::default());
     };
     let mut arguments = vec!["tune", "apply", "--format", "json", "--profile", profile];
     let ranks = node.ranks.map(|ranks| ranks.to_string());
