@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 
 use common::{Lab, build_library, text};
 use serde_json::Value;
-use ssh::Sshd;
 
 /// A command that has to succeed.
 fn done(command: &str) {
@@ -108,7 +107,7 @@ fn hosts_are_at_the_end_of_ssh() {
     }
     build_library();
     let lab = Lab::new();
-    let sshd = Sshd::start(&lab);
+    let path = ssh::path_to_sshd(&lab);
     let program = env!("CARGO_BIN_EXE_jitterlab");
     lab.write(
         "e.yaml",
@@ -118,7 +117,7 @@ fn hosts_are_at_the_end_of_ssh() {
     );
     let output = lab
         .command("run e.yaml --headless")
-        .env("PATH", &sshd.path)
+        .env("PATH", path)
         .output()
         .unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);

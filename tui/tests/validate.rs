@@ -178,7 +178,7 @@ fn hosts_at_the_end_of_ssh_are_measured_like_others() {
         return;
     }
     let lab = Lab::new();
-    let sshd = ssh::Sshd::start(&lab);
+    let path = ssh::path_to_sshd(&lab);
     let host = |name: &str| {
         let program = env!("CARGO_BIN_EXE_jitterlab");
         format!(
@@ -189,7 +189,7 @@ fn hosts_at_the_end_of_ssh_are_measured_like_others() {
     let keys = "minimum_effect: 100%\nwarmup: 2ms\nduration: 10ms\nrepetitions: 2\nat_once: 1\n";
     lab.write("h.yaml", format!("hosts:\n{hosts}{keys}"));
     let mut command = lab.command("validate h.yaml --transport udp --hostfile o.hosts");
-    let output = command.env("PATH", &sshd.path).output().unwrap();
+    let output = command.env("PATH", path).output().unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("3 hosts remain: a b c\n"), "{said}");
