@@ -9,15 +9,6 @@ set -uo pipefail
 jitterlab=$SHARE/jitterlab
 cpus=/sys/devices/system/cpu
 settings=smt-control,nosmt
-failed=0
-is() { # is WHAT FOUND EXPECTED
-    if [ "$2" = "$3" ]; then
-        echo "ok - boot $BOOT: $1"
-    else
-        echo "not ok - boot $BOOT: $1: found '$2', expected '$3'"
-        failed=1
-    fi
-}
 
 case $BOOT in
 1)

@@ -18,15 +18,6 @@ until [ "$(cat "/sys/class/net/$adapter/carrier")" = 1 ]; do sleep 0.1; done
 # What an emulated machine has not, and what Debian's kernel refuses or is built without.
 lacking="cpuidle-states governor energy-preference turbo smt-control nosmt xps clocksource intel_idle.max_cstate irq-affinity"
 
-failed=0
-is() { # is WHAT FOUND EXPECTED
-    if [ "$2" = "$3" ]; then
-        echo "ok - boot $BOOT: $1"
-    else
-        echo "not ok - boot $BOOT: $1: found '$2', expected '$3'"
-        failed=1
-    fi
-}
 has() { # has WHAT TEXT WORD
     case " $2 " in
     *" $3 "*) echo "ok - boot $BOOT: $1 has $3" ;;

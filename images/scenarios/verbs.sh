@@ -12,15 +12,6 @@ to=10.7.0.2:7411
 # The client and the server stay on two processors of one package.
 client=2 server=3
 
-failed=0
-is() { # is WHAT FOUND EXPECTED
-    if [ "$2" = "$3" ]; then
-        echo "ok - $1"
-    else
-        echo "not ok - $1: found '$2', expected '$3'"
-        failed=1
-    fi
-}
 until_it() { # until_it COMMAND…: waits until it succeeds, for 30 s
     for ((tries = 0; tries < 300; tries++)); do
         if "$@" >/dev/null 2>&1; then return; fi
