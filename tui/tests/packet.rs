@@ -80,6 +80,75 @@ fn every_transport_and_way_to_wait_is_measured() {
     }
 }
 
+/// Every case, over every socket, both ways to wait: what it is called, and how many points it has.
+#[test]
+fn every_case_is_measured() {
+    let lab = Lab::new();
+    let short = "--iterations 200 --warmup-iterations 16 --timeout 2s --format json";
+    for transport in ["udp", "tcp"] {
+        for (case, points) in [
+            ("latency --size 16,64", 2),
+            ("bandwidth --size 16,64 --window 8", 2),
+            ("bidirectional --size 16,64 --window 8", 2),
+            ("overhead --size 64 --window 8", 1),
+            ("completion", 2),
+            ("buffer-reuse --buffers 1,9 --reuse 50 --window 8", 3),
+            ("hot-spot --slaves 2", 2),
+        ] {
+            let report = lab.json(&format!(
+                "packet run --transport {transport} {short} --case {case}"
+            ));
+            let name = case.split(' ').next().unwrap();
+            assert_eq!(
+                (&report["case"], &report["transport"]),
+                (&name.into(), &transport.into())
+            );
+            assert_eq!(
+                report["points"].as_array().unwrap().len(),
+                points,
+                "{report}"
+            );
+        }
+    }
+    let suite = lab.json("packet list --format json");
+    let cases: Vec<&str> = suite["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| case["case"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        cases,
+        [
+            "rtt",
+            "latency",
+            "bandwidth",
+            "bidirectional",
+            "overhead",
+            "completion",
+            "buffer-reuse",
+            "hot-spot"
+        ]
+    );
+}
+
+#[test]
+fn people_are_shown_a_table() {
+    let lab = Lab::new();
+    let said = lab.done(
+        "packet run --case bandwidth --transport tcp --window 4 --size 64,4KiB --iterations 100",
+    );
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "bandwidth over tcp, block, 4 under way");
+    let names: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!(names[..3], ["bytes", "MB/s", "messages/s"]);
+    let sizes: Vec<&str> = lines[2..]
+        .iter()
+        .map(|line| line.split_whitespace().next().unwrap())
+        .collect();
+    assert_eq!(sizes, ["64", "4096"]);
+}
+
 #[test]
 fn people_are_told_in_microseconds_whether_it_is_a_round_trip() {
     let lab = Lab::new();
@@ -209,16 +278,21 @@ fn nobody_there_is_said_with_what_to_start() {
     }
 }
 
-/// An echo over UDP that loses every message whose number `lose` picks. The first words of a
-/// client are always answered.
+/// An echo over UDP that loses every message whose number `lose` picks. The first words of a client, which it
+/// says twice, are always answered: with a word of ours at their end, and then with its opposite.
 fn lossy_echo(lose: impl Fn(u32) -> bool + Send + 'static) -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
     thread::spawn(move || {
         let mut buffer = [0; 2048];
-        for number in 0.. {
+        for word in [1, !1u64] {
             let (length, client) = socket.recv_from(&mut buffer).unwrap();
-            if number == 0 || !lose(number) {
+            buffer[length - 8..length].copy_from_slice(&word.to_le_bytes());
+            socket.send_to(&buffer[..length], client).unwrap();
+        }
+        for number in 1.. {
+            let (length, client) = socket.recv_from(&mut buffer).unwrap();
+            if !lose(number) {
                 socket.send_to(&buffer[..length], client).unwrap();
             }
         }
@@ -419,8 +493,48 @@ fn wrong_options_are_refused() {
     );
     lab.refuses(
         "packet run --case flood --transport udp",
-        "error: invalid value 'flood' for '--case <CASE>'",
+        "error: invalid value 'flood' for '--case <CASE>': `flood` is not a case: rtt, latency, bandwidth, \
+         bidirectional, overhead, completion, buffer-reuse or hot-spot",
     );
+    for (options, message) in [
+        (
+            "rtt --window 8",
+            "--window is for --case bandwidth, bidirectional, overhead, buffer-reuse, not for rtt",
+        ),
+        (
+            "latency --reuse 5",
+            "--reuse is for --case buffer-reuse, not for latency",
+        ),
+        (
+            "latency --samples s.csv",
+            "--samples is for --case rtt, not for latency",
+        ),
+        (
+            "hot-spot --size 8,16",
+            "more than one --size is for --case latency, bandwidth, bidirectional, overhead, not for hot-spot",
+        ),
+        (
+            "latency --to a,b",
+            "more than one --to is for --case hot-spot, not for latency",
+        ),
+        (
+            "completion --wait poll",
+            "--case completion measures every way to wait: leave out --wait",
+        ),
+        (
+            "bidirectional --size 8",
+            "udp carries messages of 16 to 65507 bytes in this case, not 8",
+        ),
+        (
+            "buffer-reuse --size 60000 --buffers 1000000",
+            "so many buffers take 61440000000 bytes; 1 GiB is the most",
+        ),
+    ] {
+        lab.refuses(
+            &format!("packet run --transport udp --case {options}"),
+            message,
+        );
+    }
     for path in ["no/s.csv", "."] {
         lab.refuses(
             &format!("packet run --case rtt --transport udp --samples {path}"),

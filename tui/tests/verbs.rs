@@ -160,13 +160,63 @@ mod built {
         }
     }
 
+    /// Every case but those for which the device would need several processes to work on one queue pair.
+    #[test]
+    fn every_case_is_measured() {
+        let mock = Mock::new();
+        let short = "--warmup-iterations 16 --timeout 5s --format json";
+        for operation in ["write", "write-imm", "send"] {
+            for (case, points) in [
+                ("latency --iterations 60 --size 1,4KiB", 2),
+                ("bandwidth --iterations 300 --size 1,4KiB --window 8", 2),
+                ("bandwidth --iterations 60 --size 64 --window 1", 1),
+                ("bidirectional --duration 100ms --size 16 --window 8", 1),
+                ("overhead --iterations 60 --size 64 --window 8", 1),
+                // As many buffers as there are marks of writes.
+                (
+                    "buffer-reuse --iterations 300 --size 64 --buffers 255 --reuse 50 --window 8",
+                    2,
+                ),
+                ("hot-spot --iterations 60 --size 8 --slaves 2", 2),
+            ] {
+                let report = mock.json(&format!(
+                    "packet run --transport verbs --operation {operation} {short} --case {case}"
+                ));
+                let at = format!("{operation} {case}");
+                assert_eq!(report["points"].as_array().unwrap().len(), points, "{at}");
+                assert_eq!(report["path"]["operation"], operation, "{at}");
+                for point in report["points"].as_array().unwrap() {
+                    let lost = [&point["lost"], &point["missing"], &point["out"]["missing"]];
+                    assert!(
+                        lost.iter().all(|lost| lost.is_null() || **lost == 0),
+                        "{at}: {point}"
+                    );
+                    let back = &point["back_bytes_per_second"];
+                    assert!(
+                        back.is_null() || back.as_f64().unwrap() > 0.0,
+                        "{at}: {point}"
+                    );
+                }
+            }
+        }
+        let said = text(
+            &mock
+                .run("packet run --transport verbs --case bandwidth --wait block")
+                .stderr,
+        );
+        assert!(
+            said.contains("a stream over verbs is waited for with `poll`"),
+            "{said}"
+        );
+    }
+
     #[test]
     fn a_server_outlives_whoever_comes() {
         let mock = Mock::new();
-        let (_served, to) = mock.serve("--wait poll");
+        let (_served, to) = mock.serve("");
         let run = format!("{RUN} --transport verbs --to {to} --format json");
         // Words of somebody else, words that stop, and a client that is killed in the middle of a run.
-        for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"jlverbs1"] {
+        for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"jlverbs2"] {
             TcpStream::connect(&to).unwrap().write_all(words).unwrap();
         }
         let mut client = mock

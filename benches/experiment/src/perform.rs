@@ -85,8 +85,7 @@ impl<'a> Bench<'a> {
         let address = to.address().ok_or("the server has no address")?;
         let bind = SocketAddr::new(address, 0).to_string();
         let serve = words(&["packet", "serve", "--until-stdin-closes", "--bind", &bind])
-            .chain(link::of_server(transport, to))
-            .chain(words(&["--wait", case.wait.name()]));
+            .chain(link::of_server(transport, to));
         let worker = self.hosts.worker(&case.to)?;
         let (server, listening) = worker.start_server(own(serve, to.cpu))?;
         let run = words(&["packet", "run", "--case", "rtt", "--format", "json"])

@@ -38,7 +38,7 @@ fn main() {
         .collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["serve", transport, wait] => serve(transport.parse().unwrap(), wait.parse().unwrap()),
+        ["serve", transport, ..] => serve(transport.parse().unwrap()),
         ["ask", transport, wait, to] => ask(
             transport.parse().unwrap(),
             wait.parse().unwrap(),
@@ -152,13 +152,10 @@ fn our_round(transport: Transport, wait: Wait) -> Round {
     }
 }
 
-fn serve(transport: Transport, wait: Wait) {
+fn serve(transport: Transport) {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let adapter = Adapter::default();
-    server::serve(transport, any, wait, &adapter, |address| {
-        println!("{address}")
-    })
-    .unwrap();
+    server::serve(transport, any, &adapter, |address| println!("{address}")).unwrap();
 }
 
 fn ask(transport: Transport, wait: Wait, to: SocketAddr) {
@@ -171,7 +168,7 @@ fn ask(transport: Transport, wait: Wait, to: SocketAddr) {
         timeout: Nanos(100_000_000),
     };
     let outcome = case.run(to).unwrap();
-    let rtt = Report::of(&case, &outcome).unwrap().rtt_ns;
+    let rtt = Report::of(&case, &outcome).unwrap().point.rtt_ns;
     println!("{} {} {}", rtt.n, rtt.median / 1e3, rtt.p999 / 1e3);
 }
 

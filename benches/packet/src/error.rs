@@ -71,6 +71,18 @@ pub enum Error {
         "a write is seen by polling memory: wait with `poll`, or take the operation `write-imm` or `send`"
     )]
     BlockingWrite,
+    /// Nobody sleeps while a stream goes on.
+    #[error("a stream over verbs is waited for with `poll`")]
+    BlockingStream,
+    /// A datagram lies where there is room for it.
+    #[error("the service ud has no choice of buffers at the receiving end; take rc")]
+    DatagramBuffers,
+    /// They would take too much.
+    #[error("so many buffers take {memory} bytes; 1 GiB is the most")]
+    Buffers {
+        /// Bytes that they would take.
+        memory: u64,
+    },
     /// The service knows no such operation.
     #[error("the service ud carries the operation `send` only, not `{0}`")]
     Datagram(Operation),
@@ -112,7 +124,13 @@ impl Error {
         }
         matches!(
             self,
-            Error::Size { .. } | Error::NoVerbs | Error::BlockingWrite | Error::Datagram(_)
+            Error::Size { .. }
+                | Error::NoVerbs
+                | Error::BlockingWrite
+                | Error::BlockingStream
+                | Error::Datagram(_)
+                | Error::DatagramBuffers
+                | Error::Buffers { .. }
         )
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod cases;
 mod error;
+mod pace;
 pub mod server;
 pub mod transport;
 #[cfg(feature = "verbs")]

@@ -212,9 +212,10 @@ fn a_report_says_what_was_measured() {
         path: None,
     };
     let report = Report::of(&case, &outcome).unwrap();
-    assert_eq!((report.rtt_ns.n, report.rtt_ns.median), (3, 20_000.0));
-    assert_eq!(report.one_way_median_ns, 10_000.0);
-    assert_eq!((report.lost, report.reordered), (4, 3));
-    assert_eq!((report.duplicates, report.discarded), (2, 1));
-    assert!(!report.cpus.is_empty());
+    let point = &report.point;
+    assert_eq!((point.rtt_ns.n, point.rtt_ns.median), (3, 20_000.0));
+    assert_eq!(point.one_way_median_ns, 10_000.0);
+    assert_eq!((point.lost, point.reordered), (4, 3));
+    assert_eq!((point.duplicates, report.discarded), (2, 1));
+    assert!(!report.setting.cpus.is_empty());
 }

@@ -7,6 +7,7 @@ use jitterlab_node_tuning::noise::limits::{self, Limits};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 use jitterlab_node_tuning::noise::{self, Noise};
 use jitterlab_node_tuning::system::System;
+use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::{self, Asked, Error, Survey};
 use serde::Serialize;
 
@@ -35,6 +36,8 @@ struct Verdict {
     /// Whether something was applied on this node; otherwise the settings are what `tune apply` would
     /// want.
     tuned: bool,
+    /// Whether the processors are an emulator's: their noise is told, and not judged.
+    emulated: bool,
     #[serde(flatten)]
     survey: Survey,
     /// Of the measuring CPUs; a copied tree has none.
@@ -64,9 +67,12 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         false => None,
     };
     let quiet = noise.as_ref().is_none_or(|noise| noise.findings.is_empty());
+    let topology = Topology::read(system.root()).map_err(Failure::run)?;
+    let emulated = topology.is_emulated();
     let verdict = Verdict {
-        fit: holds(&survey) && quiet,
+        fit: holds(&survey) && (quiet || emulated),
         tuned,
+        emulated,
         survey,
         noise,
     };
@@ -122,9 +128,13 @@ impl Verdict {
                 let _ = writeln!(out, "too much: {}", finding.message);
             }
         }
-        out.push_str(match self.fit {
-            true => "\nfit: microseconds can be measured on this node\n",
-            false => "\nnot fit: see above\n",
+        if self.emulated {
+            out.push_str("The processors are emulated: noise is the emulator's and its host's, and is not judged.\n");
+        }
+        out.push_str(match (self.fit, self.emulated) {
+            (true, false) => "\nfit: microseconds can be measured on this node\n",
+            (true, true) => "\nfit, as far as an emulated machine can be: every setting holds\n",
+            (false, _) => "\nnot fit: see above\n",
         });
         out
     }

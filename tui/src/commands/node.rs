@@ -9,7 +9,7 @@ use jitterlab_node_tuning::topology::{
 };
 
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::output::{self, Format, aligned};
 
 /// The verbs of `jitterlab node`.
 #[derive(clap::Subcommand)]
@@ -308,24 +308,4 @@ fn isolation(isolation: &Isolation) -> String {
         rows.push(["ignored by the kernel".into(), parameter.clone()]);
     }
     aligned(&rows)
-}
-
-/// Columns as wide as their widest cell; nothing at the end of a line.
-fn aligned(rows: &[impl AsRef<[String]>]) -> String {
-    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
-        cells.map(String::len).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.as_ref().iter().zip(&widths);
-        let line: String = cells
-            .map(|(cell, &width)| format!("{cell:width$}  "))
-            .collect();
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }

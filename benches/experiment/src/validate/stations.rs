@@ -110,10 +110,7 @@ impl<'a> Stations<'a> {
     fn start_server(&self, name: &str, worker: &mut Worker) -> Result<(u32, SocketAddr), String> {
         let host = self.cluster.host(name).ok_or("it is not in the file")?;
         let bind = SocketAddr::new(host.address().ok_or("it has no address")?, 0);
-        let options = [
-            ("--bind", bind.to_string()),
-            ("--wait", self.cluster.wait.name().into()),
-        ];
+        let options = [("--bind", bind.to_string())];
         let mut command = command(&["packet", "serve", "--until-stdin-closes"], &options);
         command.extend(link::of_server(self.transport, host));
         worker.start_server(self.program(name, command))

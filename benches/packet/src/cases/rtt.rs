@@ -3,15 +3,14 @@
 
 use std::net::SocketAddr;
 
-use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
 use serde::Serialize;
 
+use super::Setting;
 use crate::Error;
-use crate::transport::{Connection, Link, Path, Transport, Wait};
+use crate::transport::{Connection, Link, Path, Plan, Role, Wait};
 
 /// How long something goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +59,7 @@ pub struct Outcome {
 }
 
 /// After as many times the timeout in a row without an answer, nobody is there any more.
-const SILENCE: u64 = 20;
+pub(super) const SILENCE: u64 = 20;
 /// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
 const MOST_SAMPLES: u64 = 1 << 27;
 
@@ -70,11 +69,18 @@ impl Rtt {
     /// # Errors
     /// The link cannot carry such messages, nobody answers, or the peer goes away or falls silent.
     pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
+        self.run_planned(address, &Plan::ping_pong(self.size.0, self.wait))
+    }
+
+    /// Measures what is planned: a ping-pong, or an exchange, in which a sample is the time from a message to
+    /// the next.
+    ///
+    /// # Errors
+    /// As those of [`Rtt::run`].
+    pub(super) fn run_planned(&self, address: SocketAddr, plan: &Plan) -> Result<Outcome, Error> {
         let timeout = self.timeout.as_duration();
-        self.run_on(
-            self.link
-                .connect(address, self.size.0, self.wait, timeout)?,
-        )
+        let connection = self.link.connect(address, plan, timeout)?;
+        self.sample(connection, plan.role == Role::Exchange)
     }
 
     /// Measures over a connection that is there already.
@@ -82,7 +88,11 @@ impl Rtt {
     /// # Errors
     /// The peer goes away or falls silent.
     pub fn run_on(&self, connection: Box<dyn Connection>) -> Result<Outcome, Error> {
-        let mut pinger = Pinger::new(connection, self, Clock::global());
+        self.sample(connection, false)
+    }
+
+    fn sample(&self, connection: Box<dyn Connection>, in_step: bool) -> Result<Outcome, Error> {
+        let mut pinger = Pinger::new(connection, self, in_step);
         let mut ticks = touched_memory(self.length);
         // No pause after the warm-up: caches and CPUs would cool down in it.
         let discarded = pinger.run(self.warmup, &mut Vec::new())?;
@@ -106,7 +116,7 @@ impl Rtt {
 }
 
 /// An empty vector whose memory has been written to, so that no page fault is measured.
-fn touched_memory(length: Length) -> Vec<u64> {
+pub(super) fn touched_memory(length: Length) -> Vec<u64> {
     let capacity = match length {
         Length::Messages(count) => count,
         Length::Time(time) => time.0 / 2_000 + 1_000,
@@ -123,10 +133,10 @@ struct Counts {
     duplicates: u64,
 }
 
-struct Pinger<'a> {
+pub(super) struct Pinger<'a> {
     connection: Box<dyn Connection>,
     options: &'a Rtt,
-    clock: &'a Clock,
+    pub clock: &'static Clock,
     /// The part of a number that a message carries.
     carried: u64,
     sequence: u64,
@@ -135,27 +145,33 @@ struct Pinger<'a> {
     counts: Counts,
     /// Sequence numbers that have been given up.
     missing: Vec<u64>,
+    /// Whether both ends send at once.
+    in_step: bool,
+    /// Whether they do not yet, or not since a loss: the time until the next answer says nothing.
+    is_out_of_step: bool,
 }
 
 impl<'a> Pinger<'a> {
-    fn new(connection: Box<dyn Connection>, options: &'a Rtt, clock: &'a Clock) -> Self {
+    pub fn new(connection: Box<dyn Connection>, options: &'a Rtt, in_step: bool) -> Self {
         let bytes = options.size.0.clamp(1, 8) as u32;
         Pinger {
             connection,
             options,
-            clock,
+            clock: Clock::global(),
             carried: u64::MAX >> (64 - 8 * bytes),
             sequence: 0,
             answered: 0,
             silent: 0,
             counts: Counts::default(),
             missing: Vec::new(),
+            in_step,
+            is_out_of_step: in_step,
         }
     }
 
     /// Pings for `length`, keeps round trips in `ticks` (as many as it has room for, if it has
     /// any), gives the number of messages sent.
-    fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<u64, Error> {
+    pub fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<u64, Error> {
         let (count, time) = match length {
             Length::Messages(count) => (count, u64::MAX),
             Length::Time(Nanos(0)) => (0, 0),
@@ -187,11 +203,42 @@ impl<'a> Pinger<'a> {
     /// One message and its answer: when it was sent and when the answer was there.
     #[inline]
     fn ping(&mut self) -> Result<Option<(u64, u64)>, Error> {
-        self.sequence += 1;
         let begin = self.clock.now();
+        self.send()?;
+        let end = self.answer()?;
+        Ok(end.map(|end| (begin, end)))
+    }
+
+    /// The same with a pause between, at the end of which the answer is there: the ticks that the two calls
+    /// took.
+    pub fn calls(&mut self, pause: Nanos) -> Result<Option<[u64; 2]>, Error> {
+        let begin = self.clock.now();
+        self.send()?;
+        let sent = self.clock.now();
+        let mut look = sent;
+        while look - sent < self.clock.ns_to_ticks(pause.0) {
+            look = self.clock.now();
+        }
+        let end = self.answer()?;
+        Ok(end.map(|end| [sent - begin, end - look]))
+    }
+
+    /// The path, where the transport knows it.
+    pub fn path(&self) -> Option<Path> {
+        self.connection.path().cloned()
+    }
+
+    #[inline]
+    fn send(&mut self) -> Result<(), Error> {
+        self.sequence += 1;
         self.connection
             .send(self.sequence)
-            .map_err(|source| self.gone(source))?;
+            .map_err(|source| self.gone(source))
+    }
+
+    /// When the answer to the last message was there.
+    #[inline]
+    fn answer(&mut self) -> Result<Option<u64>, Error> {
         loop {
             match self.connection.receive() {
                 Ok(Some(number)) => {
@@ -199,7 +246,8 @@ impl<'a> Pinger<'a> {
                     if (number ^ self.sequence) & self.carried == 0 {
                         self.answered += 1;
                         self.silent = 0;
-                        return Ok(Some((begin, end)));
+                        let is_sample = !std::mem::take(&mut self.is_out_of_step);
+                        return Ok(is_sample.then_some(end));
                     }
                     self.stray(number);
                 }
@@ -208,6 +256,7 @@ impl<'a> Pinger<'a> {
                     if !self.options.link.is_reliable() {
                         self.counts.lost += 1;
                         self.missing.push(self.sequence);
+                        self.is_out_of_step = self.in_step;
                         return Ok(None);
                     }
                 }
@@ -254,37 +303,51 @@ impl<'a> Pinger<'a> {
 pub struct Report {
     /// `rtt`.
     pub case: &'static str,
-    /// Over what.
-    pub transport: Transport,
-    /// The path of this end, where the transport knows it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<Path>,
-    /// Size of a message in bytes.
-    pub size: u64,
-    /// How answers were waited for.
-    pub wait: Wait,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
     /// Messages that were discarded as warm-up.
     pub discarded: u64,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
+    /// What was measured.
+    #[serde(flatten)]
+    pub point: Point,
+}
+
+/// Round trips of messages of one size. Times in nanoseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Size of a message in bytes.
+    pub size: u64,
     /// Messages without an answer.
     pub lost: u64,
     /// Answers that came after the next message had been sent.
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,
-    /// Whether it ended before its time because there was no memory left for samples.
-    pub memory_full: bool,
     /// Round trips.
     pub rtt_ns: Summary,
     /// Half the median round trip.
     pub one_way_median_ns: f64,
-    /// The CPUs that the measuring thread may run on.
-    pub cpus: Vec<usize>,
-    /// What they were measured with.
-    pub clock: Source,
-    /// Time that one reading takes.
-    pub clock_read_ns: f64,
-    /// Smallest step between two readings.
-    pub clock_resolution_ns: f64,
+}
+
+impl Point {
+    /// Of a finished run.
+    ///
+    /// # Errors
+    /// There is no sample.
+    pub fn of(size: Bytes, outcome: &Outcome) -> Result<Self, Error> {
+        let rtt_ns = summary(&outcome.samples)?;
+        Ok(Point {
+            size: size.0,
+            lost: outcome.lost,
+            reordered: outcome.reordered,
+            duplicates: outcome.duplicates,
+            one_way_median_ns: rtt_ns.median / 2.0,
+            rtt_ns,
+        })
+    }
 }
 
 impl Report {
@@ -293,34 +356,18 @@ impl Report {
     /// # Errors
     /// There is no sample.
     pub fn of(options: &Rtt, outcome: &Outcome) -> Result<Self, Error> {
-        let samples: Vec<f64> = outcome.samples.iter().map(|&ns| ns as f64).collect();
-        let rtt_ns = Summary::of(&samples).map_err(|_| Error::NoSamples)?;
-        let clock = Clock::global();
         Ok(Report {
             case: "rtt",
-            transport: options.link.transport(),
-            path: outcome.path.clone(),
-            size: options.size.0,
-            wait: options.wait,
+            setting: Setting::now(&options.link, options.wait, outcome.path.clone()),
             discarded: outcome.discarded,
-            lost: outcome.lost,
-            reordered: outcome.reordered,
-            duplicates: outcome.duplicates,
             memory_full: outcome.memory_full,
-            cpus: allowed_cpus(),
-            one_way_median_ns: rtt_ns.median / 2.0,
-            rtt_ns,
-            clock: clock.source(),
-            clock_read_ns: clock.read_cost_ns(),
-            clock_resolution_ns: clock.resolution_ns(),
+            point: Point::of(options.size, outcome)?,
         })
     }
 }
 
-/// None where the system does not say.
-fn allowed_cpus() -> Vec<usize> {
-    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    (0..CpuSet::count())
-        .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
-        .collect()
+/// A summary of samples in nanoseconds.
+pub(super) fn summary(samples: &[u64]) -> Result<Summary, Error> {
+    let samples: Vec<f64> = samples.iter().map(|&ns| ns as f64).collect();
+    Summary::of(&samples).map_err(|_| Error::NoSamples)
 }

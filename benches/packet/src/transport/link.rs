@@ -9,8 +9,12 @@ use std::time::Duration;
 use jitterlab_injector::units::UnitError;
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, Transport, Wait, tcp, udp};
+use super::ledger::NOTE;
+use super::{Buffers, Connection, Plan, Role, Stream, Transport, Wait, stride, tcp, udp};
 use crate::Error;
+
+/// The most memory for the messages of one direction, in bytes.
+const MOST_MEMORY: u64 = 1 << 30;
 
 /// What a case is measured over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +190,7 @@ impl Link {
         }
     }
 
-    /// The least and the greatest message of a ping-pong, in bytes. The ports may carry less.
+    /// The least and the greatest message, in bytes. The ports may carry less.
     pub fn sizes(&self) -> RangeInclusive<u64> {
         match self {
             // Room for a number, as over UDP; and one packet.
@@ -195,11 +199,20 @@ impl Link {
         }
     }
 
-    /// Whether this build measures over it messages of `size` bytes that are waited for in this way.
+    /// Whether this build measures over it a ping-pong of messages of `size` bytes that are waited for in this
+    /// way.
     ///
     /// # Errors
     /// It does not, and why.
     pub fn check(&self, size: u64, wait: Wait) -> Result<(), Error> {
+        self.check_plan(&Plan::ping_pong(size, wait))
+    }
+
+    /// Whether this build does over it what is planned.
+    ///
+    /// # Errors
+    /// It does not, and why.
+    pub fn check_plan(&self, plan: &Plan) -> Result<(), Error> {
         if let Link::Verbs(how, _) = self {
             if !self.transport().is_built() {
                 return Err(Error::NoVerbs);
@@ -207,49 +220,79 @@ impl Link {
             if how.service == Service::Ud && how.operation != Operation::Send {
                 return Err(Error::Datagram(how.operation));
             }
-            if how.operation == Operation::Write && wait == Wait::Block {
-                return Err(Error::BlockingWrite);
+            if plan.wait == Wait::Block {
+                match (plan.window(), how.operation) {
+                    (Some(_), _) => return Err(Error::BlockingStream),
+                    (None, Operation::Write) => return Err(Error::BlockingWrite),
+                    (None, _) => {}
+                }
+            }
+            if how.service == Service::Ud && plan.buffers != Buffers::Fifo(1) {
+                return Err(Error::DatagramBuffers);
             }
         }
-        let sizes = self.sizes();
-        if !sizes.contains(&size) {
+        let (mut least, most) = self.sizes().into_inner();
+        if matches!(plan.role, Role::Both { .. }) {
+            // Among them are notes, from which they are told by their number.
+            least = least.max(NOTE as u64);
+        }
+        if let Some(size) = [plan.size, plan.answer]
+            .into_iter()
+            .find(|size| !(least..=most).contains(size))
+        {
             return Err(Error::Size {
                 transport: self.transport(),
                 size,
-                least: *sizes.start(),
-                most: *sizes.end(),
+                least,
+                most,
             });
+        }
+        let longest = plan.size.max(plan.answer) as usize;
+        let memory = (stride(longest, plan.buffers) as u64) * plan.buffers.count() as u64;
+        if memory > MOST_MEMORY {
+            return Err(Error::Buffers { memory });
         }
         Ok(())
     }
 
-    /// Connects to a server of this transport that will get messages of `size` bytes.
+    /// Connects to a server of this transport, which will do its part of the plan.
     ///
     /// # Errors
-    /// As those of [`Link::check`]; nobody answers at `address`, somebody else does, or this end or
+    /// As those of [`Link::check_plan`]; nobody answers at `address`, somebody else does, or this end or
     /// the other one cannot do it.
     pub fn connect(
         &self,
         address: SocketAddr,
-        size: u64,
-        wait: Wait,
+        plan: &Plan,
         timeout: Duration,
     ) -> Result<Box<dyn Connection>, Error> {
-        self.check(size, wait)?;
-        let length = size as usize;
+        self.check_plan(plan)?;
         let failed = |source| no_connection(self.transport(), address, source);
         Ok(match self {
-            Link::Udp => Box::new(udp::connect(address, length, wait, timeout).map_err(failed)?),
-            Link::Tcp => Box::new(tcp::connect(address, length, wait, timeout).map_err(failed)?),
+            Link::Udp => Box::new(udp::connect(address, plan, timeout).map_err(failed)?),
+            Link::Tcp => Box::new(tcp::connect(address, plan, timeout).map_err(failed)?),
             #[cfg(feature = "verbs")]
             Link::Verbs(how, adapter) => {
-                let wanted = super::verbs::Wanted {
-                    how: *how,
-                    length,
-                    wait,
-                    timeout,
-                };
-                Box::new(super::verbs::connect(address, &wanted, adapter)?)
+                Box::new(super::verbs::connect(address, how, plan, timeout, adapter)?)
+            }
+            #[cfg(not(feature = "verbs"))]
+            Link::Verbs(..) => return Err(Error::NoVerbs),
+        })
+    }
+
+    /// The same for a plan of a stream.
+    ///
+    /// # Errors
+    /// As those of [`Link::connect`].
+    pub fn stream(&self, address: SocketAddr, plan: &Plan) -> Result<Box<dyn Stream>, Error> {
+        self.check_plan(plan)?;
+        let failed = |source| no_connection(self.transport(), address, source);
+        Ok(match self {
+            Link::Udp => Box::new(udp::stream(address, plan).map_err(failed)?),
+            Link::Tcp => Box::new(tcp::stream(address, plan).map_err(failed)?),
+            #[cfg(feature = "verbs")]
+            Link::Verbs(how, adapter) => {
+                Box::new(super::verbs::stream(address, how, plan, adapter)?)
             }
             #[cfg(not(feature = "verbs"))]
             Link::Verbs(..) => return Err(Error::NoVerbs),

@@ -1,6 +1,8 @@
 //! Transports: a file each, chosen from one list.
 
+mod ledger;
 mod link;
+mod plan;
 mod tcp;
 mod udp;
 #[cfg(feature = "verbs")]
@@ -9,17 +11,21 @@ mod verbs;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::BorrowedFd;
 use std::str::FromStr;
 use std::time::Duration;
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::UnitError;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
 pub use link::{Adapter, Inline, Link, Mtu, Operation, Path, Port, PortGid, Service, Verbs, ports};
+pub use plan::{Buffers, Plan, Role};
 
 /// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,7 +55,7 @@ impl Transport {
         }
     }
 
-    /// The least and the greatest message of a ping-pong, in bytes.
+    /// The least and the greatest message, in bytes.
     pub fn sizes(self) -> std::ops::RangeInclusive<u64> {
         match self {
             // Room for a sequence number, without which a late answer would pass for the next
@@ -79,15 +85,14 @@ impl Transport {
     pub fn listen(
         self,
         address: SocketAddr,
-        wait: Wait,
         adapter: &Adapter,
     ) -> Result<Box<dyn Listener>, Error> {
         let failed = |source| Error::Listen { address, source };
         Ok(match self {
-            Transport::Udp => Box::new(udp::listen(address, wait).map_err(failed)?),
-            Transport::Tcp => Box::new(tcp::listen(address, wait).map_err(failed)?),
+            Transport::Udp => Box::new(udp::listen(address).map_err(failed)?),
+            Transport::Tcp => Box::new(tcp::listen(address).map_err(failed)?),
             #[cfg(feature = "verbs")]
-            Transport::Verbs => Box::new(verbs::listen(address, wait, adapter)?),
+            Transport::Verbs => Box::new(verbs::listen(address, adapter)?),
             #[cfg(not(feature = "verbs"))]
             Transport::Verbs => {
                 let _ = adapter;
@@ -152,9 +157,9 @@ impl FromStr for Wait {
     }
 }
 
-/// One end of a connection, for messages of one size, of which one is under way at a time.
+/// One end of a connection on which few messages are under way at a time.
 ///
-/// Messages are numbered. One that is shorter than the eight bytes of a number carries the lower ones.
+/// Messages are numbered from 1, each direction for itself.
 pub trait Connection {
     /// Sends the message with this number.
     ///
@@ -163,6 +168,7 @@ pub trait Connection {
     fn send(&mut self, number: u64) -> io::Result<()>;
 
     /// Receives a message: its number, or `None` if none came in time. The next call then goes on waiting.
+    /// Over a reliable link the number is how many have come.
     ///
     /// # Errors
     /// As the system says; `UnexpectedEof` where the other end has gone.
@@ -174,6 +180,52 @@ pub trait Connection {
     }
 }
 
+/// One end of a stream of messages, of which many are under way at a time. No call waits but `idle`.
+pub trait Stream {
+    /// Sends the next message, if there is room for it; whether there was.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn send(&mut self) -> io::Result<bool>;
+
+    /// Takes what has come, says so where the other end is to know, and tells how far things are.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` where the other end has gone.
+    fn progress(&mut self) -> io::Result<Progress>;
+
+    /// Waits until there is something to take, or, where something could not be sent, room for it; at
+    /// most a moment.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn idle(&mut self) -> io::Result<()>;
+
+    /// Asks the other end how far it is, if messages may be lost; what it has not got by then is missing.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn ask(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The path, where the transport knows it.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// How far a stream is, at one end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Messages of this end that are no longer under way: the other end has them, or they are missing.
+    pub finished: u64,
+    /// Those of them that are missing.
+    pub missing: u64,
+    /// Messages that came from the other end.
+    pub arrived: u64,
+}
+
 /// The serving end.
 pub trait Listener {
     /// The address that is listened on.
@@ -182,56 +234,48 @@ pub trait Listener {
     /// As the system says.
     fn address(&self) -> io::Result<SocketAddr>;
 
-    /// Sends every message back to where it came from, until the process ends.
+    /// Does for clients what they ask for, until the process ends.
     ///
     /// # Errors
     /// As the system says, where no client is to blame.
     fn serve(&mut self) -> io::Result<()>;
 }
 
-/// A message of a socket: its first eight bytes, or all if it has fewer, are its number.
-struct Message(Vec<u8>);
+/// The memory of messages of one direction.
+struct Slots {
+    bytes: Vec<u8>,
+    size: usize,
+    stride: usize,
+    buffers: Buffers,
+}
 
-impl Message {
-    fn new(size: usize) -> Self {
-        Message(vec![0x6a; size])
-    }
-
-    #[inline]
-    fn number(&self) -> u64 {
-        match self.0.first_chunk() {
-            Some(head) => u64::from_le_bytes(*head),
-            None => {
-                let bytes = self.0.iter().rev();
-                bytes.fold(0, |number, &byte| number << 8 | u64::from(byte))
-            }
+impl Slots {
+    fn new(size: u64, buffers: Buffers) -> Self {
+        let size = size as usize;
+        let stride = stride(size, buffers);
+        Slots {
+            bytes: vec![0x6a; stride * (buffers.count() - 1) + size],
+            size,
+            stride,
+            buffers,
         }
     }
 
+    /// The buffer of a message.
     #[inline]
-    fn set_number(&mut self, number: u64) {
-        let number = number.to_le_bytes();
-        match self.0.first_chunk_mut() {
-            Some(head) => *head = number,
-            None => std::iter::zip(&mut self.0, number).for_each(|(byte, part)| *byte = part),
-        }
+    fn of(&mut self, number: u64) -> &mut [u8] {
+        let start = self.buffers.of(number) * self.stride;
+        &mut self.bytes[start..start + self.size]
     }
 }
 
-/// What a client says first, and the server says back: these words, then the size of its messages.
-const HELLO: &[u8; 8] = b"jlecho 1";
-
-fn hello(size: usize) -> [u8; 16] {
-    let mut words = [0; 16];
-    words[..8].copy_from_slice(HELLO);
-    words[8..].copy_from_slice(&(size as u64).to_le_bytes());
-    words
-}
-
-/// The size in a client's first words; `None` if they are something else.
-fn size_in_hello(words: &[u8]) -> Option<usize> {
-    let size = words.strip_prefix(HELLO)?.try_into().ok()?;
-    usize::try_from(u64::from_le_bytes(size)).ok()
+/// From one buffer to the next: where there are several, none shares a page with another one.
+fn stride(size: usize, buffers: Buffers) -> usize {
+    const PAGE: usize = 4096;
+    match buffers {
+        Buffers::Fifo(1) => size,
+        _ => size.next_multiple_of(PAGE),
+    }
 }
 
 /// The next client that is there to be served.
@@ -293,6 +337,22 @@ fn wait_for<T>(
     }
 }
 
+/// Waits until something is there, or room for something; at most 100 ms. Who polls does not.
+fn wait_a_moment(wait: Wait, socket: BorrowedFd, for_room: bool) -> io::Result<()> {
+    if wait == Wait::Poll {
+        std::hint::spin_loop();
+        return Ok(());
+    }
+    /// In milliseconds.
+    const MOMENT: u8 = 100;
+    let mut events = PollFlags::POLLIN;
+    events.set(PollFlags::POLLOUT, for_room);
+    match poll(&mut [PollFd::new(socket, events)], MOMENT) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 /// Nothing there, whether asked for at once or waited for.
 fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(
@@ -304,26 +364,6 @@ fn is_nothing_yet(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn first_words_are_understood_or_refused(size: usize, words: Vec<u8>) {
-            prop_assert_eq!(size_in_hello(&hello(size)), Some(size));
-            prop_assert!(words.len() == 16 || size_in_hello(&words).is_none());
-            prop_assert_eq!(size_in_hello(&hello(size)[..15]), None);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_message_carries_as_much_of_its_number_as_fits(size in 1usize..40, number: u64) {
-            let mut message = Message::new(size);
-            message.set_number(number);
-            let bits = 8 * size.min(8) as u32;
-            prop_assert_eq!(message.number(), number & u64::MAX >> (64 - bits));
-        }
-    }
 
     #[test]
     fn names_are_read_back() {

@@ -2,12 +2,16 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::ledger::{Head, Ledger, NOTE};
+use super::plan::WORDS;
 use super::{
-    Connection, Listener, Message, Transport, Wait, hello, is_nothing_yet, next_client,
-    notice_dead_peers, size_in_hello, wait_for,
+    Buffers, Connection, Link, Listener, Plan, Progress, Role, Slots, Stream, Wait, is_nothing_yet,
+    next_client, notice_dead_peers, wait_a_moment, wait_for,
 };
+use crate::server;
 
 /// How long a connection may take to come up, and a message to be taken by the other end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -20,51 +24,65 @@ pub(super) struct Tcp {
     stream: TcpStream,
     wait: Wait,
     timeout: Duration,
-    message: Message,
-    /// How much of it has arrived.
+    out: Slots,
+    incoming: Slots,
+    /// Messages that have arrived, and how much of the next one.
+    received: u64,
     filled: usize,
 }
 
-pub(super) fn connect(
-    address: SocketAddr,
-    size: usize,
-    wait: Wait,
-    timeout: Duration,
-) -> io::Result<Tcp> {
+pub(super) fn connect(address: SocketAddr, plan: &Plan, timeout: Duration) -> io::Result<Tcp> {
+    Tcp::new(
+        meet(address, plan)?,
+        plan,
+        [plan.size, plan.answer],
+        timeout,
+    )
+}
+
+/// A connection to a server that does its part of the plan.
+fn meet(address: SocketAddr, plan: &Plan) -> io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(&hello(size))?;
-    let mut answer = [0; 16];
+    stream.write_all(&plan.words())?;
+    let mut answer = [0; WORDS];
     match stream.read_exact(&mut answer) {
-        Err(error) if is_nothing_yet(&error) => return Err(io::ErrorKind::ResourceBusy.into()),
+        Err(error) if is_nothing_yet(&error) => Err(io::ErrorKind::ResourceBusy.into()),
         // Connected, and then sent away: it did not understand.
-        Err(_) => return Err(io::ErrorKind::InvalidData.into()),
-        Ok(()) if answer != hello(size) => return Err(io::ErrorKind::InvalidData.into()),
-        Ok(()) => {}
+        Err(_) => Err(io::ErrorKind::InvalidData.into()),
+        Ok(()) if answer != plan.words() => Err(io::ErrorKind::InvalidData.into()),
+        Ok(()) => Ok(stream),
     }
-    stream.set_read_timeout(Some(timeout))?;
-    Tcp::new(stream, size, wait, timeout)
 }
 
 impl Tcp {
-    fn new(stream: TcpStream, size: usize, wait: Wait, timeout: Duration) -> io::Result<Self> {
+    fn new(
+        stream: TcpStream,
+        plan: &Plan,
+        [out, incoming]: [u64; 2],
+        timeout: Duration,
+    ) -> io::Result<Self> {
+        stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nonblocking(wait == Wait::Poll)?;
+        stream.set_nonblocking(plan.wait == Wait::Poll)?;
         Ok(Tcp {
             stream,
-            wait,
+            wait: plan.wait,
             timeout,
-            message: Message::new(size),
+            out: Slots::new(out, plan.buffers),
+            incoming: Slots::new(incoming, plan.buffers),
+            received: 0,
             filled: 0,
         })
     }
 
     /// The rest of a message that did not fit into the system's memory at once.
     #[cold]
-    fn send_rest(&mut self, mut sent: usize) -> io::Result<()> {
-        while sent < self.message.0.len() {
-            let rest = &self.message.0[sent..];
+    fn send_rest(&mut self, number: u64, mut sent: usize) -> io::Result<()> {
+        let message = self.out.of(number);
+        while sent < message.len() {
+            let rest = &message[sent..];
             match wait_for(self.wait, PAUSES, PATIENCE, || self.stream.write(rest))? {
                 Some(written) => sent += written,
                 None => return Err(io::ErrorKind::TimedOut.into()),
@@ -77,19 +95,22 @@ impl Tcp {
 impl Connection for Tcp {
     #[inline]
     fn send(&mut self, number: u64) -> io::Result<()> {
-        self.message.set_number(number);
-        match self.stream.write(&self.message.0) {
-            Ok(written) if written == self.message.0.len() => Ok(()),
-            Ok(written) => self.send_rest(written),
-            Err(error) if is_nothing_yet(&error) => self.send_rest(0),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.send_rest(0),
+        let message = self.out.of(number);
+        match self.stream.write(message) {
+            Ok(written) if written == message.len() => Ok(()),
+            Ok(written) => self.send_rest(number, written),
+            Err(error) if is_nothing_yet(&error) => self.send_rest(number, 0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.send_rest(number, 0),
             Err(error) => Err(error),
         }
     }
 
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u64>> {
-        while self.filled < self.message.0.len() {
-            let rest = &mut self.message.0[self.filled..];
+        let number = self.received + 1;
+        let message = self.incoming.of(number);
+        while self.filled < message.len() {
+            let rest = &mut message[self.filled..];
             match wait_for(self.wait, PAUSES, self.timeout, || self.stream.read(rest))? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(read) => self.filled += read,
@@ -97,19 +118,209 @@ impl Connection for Tcp {
             }
         }
         self.filled = 0;
-        Ok(Some(self.message.number()))
+        self.received = number;
+        Ok(Some(number))
+    }
+}
+
+/// One end of a stream. Messages and notes follow each other; which one comes next is said by its first
+/// word where both may come.
+pub(super) struct TcpStreamEnd {
+    stream: TcpStream,
+    wait: Wait,
+    ledger: Ledger,
+    out: Slots,
+    /// What is being sent: a message, or a note.
+    is_note: bool,
+    note: [u8; NOTE],
+    /// How much of it has been sent; none of the next one yet.
+    written: usize,
+    is_full: bool,
+    /// Whether a message that `send` could not send has been sent since.
+    is_ahead: bool,
+    incoming: Slots,
+    expects: Expects,
+    filled: usize,
+}
+
+/// What may come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expects {
+    Messages,
+    Notes,
+    Both,
+}
+
+pub(super) fn stream(address: SocketAddr, plan: &Plan) -> io::Result<TcpStreamEnd> {
+    let expects = match plan.role {
+        Role::Both { .. } => Expects::Both,
+        _ => Expects::Notes,
+    };
+    TcpStreamEnd::new(
+        meet(address, plan)?,
+        plan,
+        [plan.size, plan.answer],
+        expects,
+    )
+}
+
+impl TcpStreamEnd {
+    fn new(
+        stream: TcpStream,
+        plan: &Plan,
+        [out, incoming]: [u64; 2],
+        expects: Expects,
+    ) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(TcpStreamEnd {
+            stream,
+            wait: plan.wait,
+            ledger: Ledger::new(plan.window().unwrap_or(1)),
+            out: Slots::new(out, plan.buffers),
+            is_note: false,
+            note: [0; NOTE],
+            written: 0,
+            is_full: false,
+            is_ahead: false,
+            incoming: match expects {
+                Expects::Notes => Slots::new(NOTE as u64, Buffers::Fifo(1)),
+                _ => Slots::new(incoming, plan.buffers),
+            },
+            expects,
+            filled: 0,
+        })
+    }
+
+    /// Sends what has been begun, as far as there is room; whether all of it was sent.
+    #[inline]
+    fn flush(&mut self) -> io::Result<bool> {
+        let bytes = match self.is_note {
+            true => &self.note[..],
+            false => self.out.of(self.ledger.next()),
+        };
+        while self.written < bytes.len() {
+            match self.stream.write(&bytes[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(error) if is_nothing_yet(&error) => {
+                    self.is_full = true;
+                    return Ok(false);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.written = 0;
+        self.is_full = false;
+        if !std::mem::take(&mut self.is_note) {
+            self.ledger.sent();
+        }
+        Ok(true)
+    }
+
+    /// Sends a note if one is due, when nothing else is being sent.
+    fn tell(&mut self) -> io::Result<()> {
+        let is_message = self.written > 0 && !self.is_note;
+        if self.written > 0 && !self.flush()? {
+            return Ok(());
+        }
+        self.is_ahead |= is_message;
+        if !self.is_note {
+            let Some(note) = self.ledger.due() else {
+                return Ok(());
+            };
+            (self.note, self.is_note) = (note, true);
+            self.ledger.told();
+        }
+        self.flush().map(drop)
+    }
+
+    /// Takes what is complete out of the buffer of the next message, of which `filled` bytes have come.
+    fn take(&mut self) {
+        loop {
+            let number = self.ledger.expected();
+            let size = self.incoming.size;
+            let buffer = self.incoming.of(number);
+            let word = buffer
+                .first_chunk()
+                .map_or(0, |&word| u64::from_le_bytes(word));
+            let is_note = match self.expects {
+                Expects::Messages => false,
+                Expects::Notes => true,
+                Expects::Both if self.filled < 8 => return,
+                Expects::Both => Ledger::head(word) == Head::Note,
+            };
+            let length = if is_note { NOTE } else { size };
+            if self.filled < length {
+                return;
+            }
+            if is_note {
+                if let Some(note) = buffer.first_chunk() {
+                    self.ledger.heard(note);
+                }
+            } else {
+                self.ledger.arrived(number);
+            }
+            // What follows a note has come with it, and belongs to where it lay.
+            buffer.copy_within(length..self.filled, 0);
+            self.filled -= length;
+            if self.filled == 0 {
+                return;
+            }
+        }
+    }
+}
+
+impl Stream for TcpStreamEnd {
+    #[inline]
+    fn send(&mut self) -> io::Result<bool> {
+        if std::mem::take(&mut self.is_ahead) {
+            return Ok(true);
+        }
+        if self.is_note && !self.flush()? {
+            return Ok(false);
+        }
+        if self.written == 0 {
+            let number = self.ledger.next();
+            let message = self.out.of(number);
+            if let Some(word) = message.first_chunk_mut() {
+                *word = number.to_le_bytes();
+            }
+        }
+        self.flush()
+    }
+
+    fn progress(&mut self) -> io::Result<Progress> {
+        /// So often it is read before the other direction has its turn.
+        const AT_ONCE: usize = 32;
+        for _ in 0..AT_ONCE {
+            let number = self.ledger.expected();
+            let rest = &mut self.incoming.of(number)[self.filled..];
+            match self.stream.read(rest) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => self.filled += read,
+                Err(error) if is_nothing_yet(&error) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            self.take();
+            self.tell()?;
+        }
+        self.tell()?;
+        Ok(self.ledger.progress())
+    }
+
+    fn idle(&mut self) -> io::Result<()> {
+        wait_a_moment(self.wait, self.stream.as_fd(), self.is_full)
     }
 }
 
 pub(super) struct TcpServer {
     listener: TcpListener,
-    wait: Wait,
 }
 
-pub(super) fn listen(address: SocketAddr, wait: Wait) -> io::Result<TcpServer> {
+pub(super) fn listen(address: SocketAddr) -> io::Result<TcpServer> {
     Ok(TcpServer {
         listener: TcpListener::bind(address)?,
-        wait,
     })
 }
 
@@ -121,26 +332,33 @@ impl Listener for TcpServer {
     fn serve(&mut self) -> io::Result<()> {
         loop {
             // One client at a time, and whatever becomes of it, the next one is served.
-            drop(serve_client(next_client(&self.listener)?, self.wait));
+            drop(serve_client(next_client(&self.listener)?));
         }
     }
 }
 
-fn serve_client(mut stream: TcpStream, wait: Wait) -> io::Result<()> {
+fn serve_client(mut stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let mut words = [0; 16];
+    let mut words = [0; WORDS];
     stream.read_exact(&mut words)?;
-    let size = size_in_hello(&words)
-        .filter(|&size| Transport::Tcp.sizes().contains(&(size as u64)))
+    let plan = Plan::heard(&words)
+        .filter(|plan| Link::Tcp.check_plan(plan).is_ok())
         .ok_or(io::ErrorKind::InvalidData)?;
     stream.write_all(&words)?;
-    stream.set_read_timeout(None)?;
     notice_dead_peers(&stream)?;
-    let mut connection = Tcp::new(stream, size, wait, PATIENCE)?;
-    loop {
-        if let Some(number) = connection.receive()? {
-            connection.send(number)?;
+    let sizes = [plan.answer, plan.size];
+    let new = |stream| Tcp::new(stream, &plan, sizes, PATIENCE);
+    match plan.role {
+        Role::Answer { every, rest } => server::answer(&mut new(stream)?, every, rest),
+        Role::Exchange => server::exchange(&mut new(stream)?),
+        Role::Sink { .. } | Role::Both { .. } => {
+            let expects = match plan.window_back() {
+                None => Expects::Messages,
+                Some(_) => Expects::Both,
+            };
+            let mut end = TcpStreamEnd::new(stream, &plan, sizes, expects)?;
+            server::stream(&mut end, plan.window_back(), plan.wait)
         }
     }
 }

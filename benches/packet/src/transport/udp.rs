@@ -1,30 +1,111 @@
 //! UDP.
+//!
+//! A server knows its clients by their addresses. One becomes a client when it repeats the word that the
+//! server sent to its address: who gives a wrong address for his own gets nothing sent there but that.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
-use super::{Connection, Listener, Message, Wait, hello, is_nothing_yet, wait_for};
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::ledger::{Head, Ledger, NOTE};
+use super::plan::{HELLO, WORDS};
+use super::{
+    Buffers, Connection, Link, Listener, Plan, Progress, Role, Slots, Stream, Wait, is_nothing_yet,
+    wait_a_moment, wait_for,
+};
+use crate::server;
 
 /// The largest datagram.
 const LARGEST: usize = 65_536;
+/// A client that is silent for as long is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A server that polls sleeps after as long without anything.
+const REST: Duration = Duration::from_secs(1);
+/// The most clients that are answered at once; the next one displaces them all.
+const CLIENTS: usize = 1024;
+/// What a stream may heap up in the system, as far as that allows it.
+const RECEIVE_BUFFER: usize = 4 << 20;
 
-pub(super) struct Udp {
+/// The last words, too.
+const LAST: &[u8] = HELLO;
+/// The first words: a plan, and the word that proves an address, or 0. That word inverted means that
+/// the client is known from now on.
+const FIRST: usize = WORDS + 8;
+
+fn first(plan: &Plan, proof: u64) -> [u8; FIRST] {
+    let mut words = [0; FIRST];
+    words[..WORDS].copy_from_slice(&plan.words());
+    words[WORDS..].copy_from_slice(&proof.to_le_bytes());
+    words
+}
+
+fn heard(words: &[u8]) -> Option<(Plan, u64)> {
+    let (plan, proof) = words.split_at_checked(WORDS)?;
+    Some((
+        Plan::heard(plan)?,
+        u64::from_le_bytes(proof.try_into().ok()?),
+    ))
+}
+
+/// A socket, and who is at the other end.
+struct Line {
     socket: UdpSocket,
-    wait: Wait,
-    timeout: Duration,
-    message: Message,
+    /// None where the socket is connected.
+    peer: Option<SocketAddr>,
+}
+
+impl Line {
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        match self.peer {
+            None => self.socket.send(bytes),
+            Some(peer) => self.socket.send_to(bytes, peer),
+        }
+        .map(drop)
+    }
+
+    /// The length of the next datagram.
+    #[inline]
+    fn receive(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        let (length, from) = match self.peer {
+            None => (self.socket.recv(bytes)?, None),
+            Some(_) => {
+                let (length, from) = self.socket.recv_from(bytes)?;
+                (length, Some(from))
+            }
+        };
+        if from == self.peer {
+            return match &bytes[..length] == LAST {
+                true => Err(io::ErrorKind::UnexpectedEof.into()),
+                false => Ok(length),
+            };
+        }
+        match bytes.starts_with(HELLO) {
+            // The next client; it will say it again.
+            true => Err(io::ErrorKind::ConnectionAborted.into()),
+            false => Err(io::ErrorKind::Interrupted.into()),
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.peer.is_none() {
+            // A server that does not hear it notices the silence.
+            let _ = self.socket.send(LAST);
+        }
+    }
 }
 
 /// Asks the server for a sign of life before anything is measured: a datagram to nobody is no
 /// error by itself.
-pub(super) fn connect(
-    address: SocketAddr,
-    size: usize,
-    wait: Wait,
-    timeout: Duration,
-) -> io::Result<Udp> {
-    const TRIES: usize = 5;
+fn meet(address: SocketAddr, plan: &Plan) -> io::Result<UdpSocket> {
+    const TRIES: usize = 10;
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0; 4], 0).into(),
         SocketAddr::V6(_) => ([0; 16], 0).into(),
@@ -33,21 +114,20 @@ pub(super) fn connect(
     // Connected: the kernel looks the route up once, and drops what others send.
     socket.connect(address)?;
     socket.set_read_timeout(Some(Duration::from_millis(200)))?;
-    let mut answer = [0; 64];
+    let mut proof = 0;
+    let mut answer = [0; FIRST + 1];
     for _ in 0..TRIES {
-        socket.send(&hello(size))?;
+        socket.send(&first(plan, proof))?;
         match socket.recv(&mut answer) {
-            Ok(length) if answer[..length] == hello(size) => {
-                socket.set_read_timeout(Some(timeout))?;
-                socket.set_nonblocking(wait == Wait::Poll)?;
-                return Ok(Udp {
-                    socket,
-                    wait,
-                    timeout,
-                    message: Message::new(size),
-                });
-            }
-            Ok(_) => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(length) => match heard(&answer[..length]) {
+                Some((same, word)) if same == *plan => {
+                    if proof != 0 && word == !proof {
+                        return Ok(socket);
+                    }
+                    proof = word;
+                }
+                _ => return Err(io::ErrorKind::InvalidData.into()),
+            },
             Err(error) if is_nothing_yet(&error) => {}
             Err(error) => return Err(error),
         }
@@ -55,57 +135,326 @@ pub(super) fn connect(
     Err(io::ErrorKind::TimedOut.into())
 }
 
+pub(super) struct Udp {
+    line: Line,
+    wait: Wait,
+    timeout: Duration,
+    out: Slots,
+    incoming: Slots,
+    /// The number of the message that is expected next.
+    next: u64,
+}
+
+pub(super) fn connect(address: SocketAddr, plan: &Plan, timeout: Duration) -> io::Result<Udp> {
+    let line = Line {
+        socket: meet(address, plan)?,
+        peer: None,
+    };
+    Udp::new(line, plan, [plan.size, plan.answer], timeout)
+}
+
+impl Udp {
+    fn new(
+        line: Line,
+        plan: &Plan,
+        [out, incoming]: [u64; 2],
+        timeout: Duration,
+    ) -> io::Result<Self> {
+        line.socket.set_read_timeout(Some(timeout))?;
+        line.socket.set_nonblocking(plan.wait == Wait::Poll)?;
+        Ok(Udp {
+            line,
+            wait: plan.wait,
+            timeout,
+            out: Slots::new(out, plan.buffers),
+            incoming: Slots::new(incoming, plan.buffers),
+            next: 1,
+        })
+    }
+}
+
 impl Connection for Udp {
+    #[inline]
     fn send(&mut self, number: u64) -> io::Result<()> {
-        self.message.set_number(number);
-        self.socket.send(&self.message.0).map(drop)
+        let message = self.out.of(number);
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        self.line.send(message)
     }
 
+    #[inline]
     fn receive(&mut self) -> io::Result<Option<u64>> {
-        let size = self.message.0.len();
+        let size = self.incoming.size;
+        let buffer = self.incoming.of(self.next);
         loop {
-            let buffer = &mut self.message.0;
-            match wait_for(self.wait, 0, self.timeout, || self.socket.recv(buffer))? {
-                Some(length) if length == size => return Ok(Some(self.message.number())),
+            match wait_for(self.wait, 0, self.timeout, || self.line.receive(buffer))? {
                 // A late answer to the first words, or nothing of ours.
-                Some(_) => {}
+                Some(length) if length != size || buffer.starts_with(HELLO) => {}
+                Some(_) => {
+                    let number = first_word(buffer);
+                    self.next = number.wrapping_add(1);
+                    return Ok(Some(number));
+                }
+                None if self.line.peer.is_some() => return Err(io::ErrorKind::TimedOut.into()),
                 None => return Ok(None),
             }
         }
     }
 }
 
-pub(super) struct UdpListener {
+/// The first eight bytes, which are there.
+#[inline]
+fn first_word(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |&word| u64::from_le_bytes(word))
+}
+
+pub(super) struct UdpStream {
+    line: Line,
+    wait: Wait,
+    out: Slots,
+    incoming: Slots,
+    ledger: Ledger,
+    is_full: bool,
+    /// Datagrams that came, and when the last one did.
+    taken: u64,
+    last: Instant,
+}
+
+pub(super) fn stream(address: SocketAddr, plan: &Plan) -> io::Result<UdpStream> {
+    let line = Line {
+        socket: meet(address, plan)?,
+        peer: None,
+    };
+    UdpStream::new(line, plan, [plan.size, plan.answer])
+}
+
+impl UdpStream {
+    fn new(line: Line, plan: &Plan, [out, incoming]: [u64; 2]) -> io::Result<Self> {
+        line.socket.set_nonblocking(true)?;
+        // As much as the system gives: what does not fit is lost, and counted.
+        let _ = setsockopt(&line.socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
+        Ok(UdpStream {
+            line,
+            wait: plan.wait,
+            out: Slots::new(out, plan.buffers),
+            incoming: Slots::new(incoming.max(NOTE as u64), plan.buffers),
+            ledger: Ledger::new(plan.window().unwrap_or(1)),
+            is_full: false,
+            taken: 0,
+            last: Instant::now(),
+        })
+    }
+
+    /// Sends a note, if there is room for it.
+    fn tell(&mut self, note: &[u8; NOTE]) -> io::Result<bool> {
+        sent(self.line.send(note))
+    }
+}
+
+/// Whether it was, or there is no room.
+#[inline]
+fn sent(outcome: io::Result<()>) -> io::Result<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if is_no_room(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_no_room(error: &io::Error) -> bool {
+    let is_full = error.raw_os_error() == Some(nix::errno::Errno::ENOBUFS as i32);
+    is_full || error.kind() == io::ErrorKind::Interrupted || is_nothing_yet(error)
+}
+
+impl Stream for UdpStream {
+    #[inline]
+    fn send(&mut self) -> io::Result<bool> {
+        let number = self.ledger.next();
+        let message = self.out.of(number);
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        let is_sent = sent(self.line.send(message))?;
+        if is_sent {
+            self.ledger.sent();
+        }
+        self.is_full = !is_sent;
+        Ok(is_sent)
+    }
+
+    fn progress(&mut self) -> io::Result<Progress> {
+        /// So many are taken before the other direction has its turn.
+        const AT_ONCE: usize = 32;
+        let before = self.taken;
+        for _ in 0..AT_ONCE {
+            let buffer = self.incoming.of(self.ledger.expected());
+            let length = match self.line.receive(buffer) {
+                Ok(length) => length,
+                Err(error) if is_nothing_yet(&error) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.taken += 1;
+            if length < 8 || buffer.starts_with(HELLO) {
+                continue;
+            }
+            match Ledger::head(first_word(buffer)) {
+                Head::Message(number) => self.ledger.arrived(number),
+                Head::Note => {
+                    if let Some(note) = buffer[..length].first_chunk() {
+                        self.ledger.heard(note);
+                    }
+                }
+            }
+            if let Some(note) = self.ledger.due()
+                && self.tell(&note)?
+            {
+                self.ledger.told();
+            }
+        }
+        if self.taken > before {
+            self.last = Instant::now();
+        }
+        Ok(self.ledger.progress())
+    }
+
+    fn idle(&mut self) -> io::Result<()> {
+        wait_a_moment(self.wait, self.line.socket.as_fd(), self.is_full)?;
+        match self.last.elapsed() > PATIENCE {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn ask(&mut self) -> io::Result<()> {
+        let question = self.ledger.ask();
+        self.tell(&question).map(drop)
+    }
+}
+
+pub(super) struct UdpServer {
     socket: UdpSocket,
+    clients: HashMap<SocketAddr, Client>,
+    secret: RandomState,
 }
 
-pub(super) fn listen(address: SocketAddr, wait: Wait) -> io::Result<UdpListener> {
-    let socket = UdpSocket::bind(address)?;
-    socket.set_nonblocking(wait == Wait::Poll)?;
-    Ok(UdpListener { socket })
+/// Whose messages are answered as they come, beside those of others.
+struct Client {
+    plan: Plan,
+    every: u64,
+    rest: u64,
+    answer: Vec<u8>,
 }
 
-impl Listener for UdpListener {
+pub(super) fn listen(address: SocketAddr) -> io::Result<UdpServer> {
+    Ok(UdpServer {
+        socket: UdpSocket::bind(address)?,
+        clients: HashMap::new(),
+        secret: RandomState::new(),
+    })
+}
+
+impl Listener for UdpServer {
     fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
     fn serve(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; LARGEST];
+        let mut wait = Wait::Block;
         loop {
-            match self.socket.recv_from(&mut buffer) {
-                Ok((length, client)) => {
-                    // A client that has gone is its own affair.
-                    let _ = self.socket.send_to(&buffer[..length], client);
+            self.socket.set_nonblocking(wait == Wait::Poll)?;
+            self.socket.set_read_timeout(None)?;
+            // As the last client wants it.
+            wait = loop {
+                match wait_for(wait, 0, REST, || self.socket.recv_from(&mut buffer)) {
+                    Ok(Some((length, from))) => {
+                        if self.answer(&mut buffer[..length], from) {
+                            continue;
+                        }
+                        if let Some(wait) = self.attend(&buffer[..length], from) {
+                            break wait;
+                        }
+                    }
+                    Ok(None) => break Wait::Block,
+                    // What an earlier datagram met on its way.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                    Err(error) => return Err(error),
                 }
-                Err(error) if is_nothing_yet(&error) => {}
-                // A signal, or what an earlier datagram met on its way.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::ConnectionRefused
-                    ) => {}
-                Err(error) => return Err(error),
+            };
+        }
+    }
+}
+
+impl UdpServer {
+    /// Answers a message, if it is one of a client.
+    #[inline]
+    fn answer(&mut self, message: &mut [u8], from: SocketAddr) -> bool {
+        let Some(client) = self.clients.get_mut(&from) else {
+            return false;
+        };
+        if message.starts_with(HELLO) {
+            return false;
+        }
+        if message.len() as u64 == client.plan.size {
+            let number = first_word(message);
+            if number % client.every == client.rest {
+                client.answer[..8].copy_from_slice(&number.to_le_bytes());
+                // A client that has gone is its own affair.
+                let _ = self.socket.send_to(&client.answer, from);
+            }
+        }
+        true
+    }
+
+    /// First or last words, perhaps: how to wait from now on, if there is a new client.
+    #[cold]
+    fn attend(&mut self, words: &[u8], from: SocketAddr) -> Option<Wait> {
+        if words == LAST {
+            self.clients.remove(&from);
+        }
+        let (plan, proof) = heard(words)?;
+        Link::Udp.check_plan(&plan).ok()?;
+        let word = self.secret.hash_one(from).max(1);
+        if proof != word {
+            let _ = self.socket.send_to(&first(&plan, word), from);
+            return None;
+        }
+        let welcome = self.socket.send_to(&first(&plan, !word), from);
+        if let Role::Answer { every, rest } = plan.role
+            && plan.buffers == Buffers::Fifo(1)
+        {
+            if self.clients.len() >= CLIENTS {
+                self.clients.clear();
+            }
+            let client = Client {
+                plan,
+                every: every.max(1).into(),
+                rest: rest.into(),
+                answer: vec![0x6a; plan.answer as usize],
+            };
+            self.clients.insert(from, client);
+            return Some(plan.wait);
+        }
+        // Whatever becomes of it, the next one is served.
+        drop(welcome.and_then(|_| self.serve_alone(&plan, from)));
+        Some(Wait::Block)
+    }
+
+    /// Serves one client until it has gone.
+    fn serve_alone(&self, plan: &Plan, peer: SocketAddr) -> io::Result<()> {
+        let line = Line {
+            socket: self.socket.try_clone()?,
+            peer: Some(peer),
+        };
+        let sizes = [plan.answer, plan.size];
+        match plan.role {
+            Role::Answer { every, rest } => {
+                server::answer(&mut Udp::new(line, plan, sizes, PATIENCE)?, every, rest)
+            }
+            Role::Exchange => server::exchange(&mut Udp::new(line, plan, sizes, PATIENCE)?),
+            Role::Sink { .. } | Role::Both { .. } => {
+                let mut end = UdpStream::new(line, plan, sizes)?;
+                server::stream(&mut end, plan.window_back(), plan.wait)
             }
         }
     }

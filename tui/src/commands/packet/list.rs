@@ -1,5 +1,6 @@
 //! `jitterlab packet list`: what can be measured, over what.
 
+use jitterlab_packet::cases::Case;
 use jitterlab_packet::transport::{
     Adapter, Inline, Link, Operation, Port, Service, Transport, Verbs, Wait, ports,
 };
@@ -18,7 +19,7 @@ pub struct List {
 /// The suite.
 #[derive(Serialize)]
 struct Suite {
-    cases: Vec<Case>,
+    cases: Vec<Described>,
     /// The ways over verbs; none in a build without them.
     verbs: Vec<Way>,
     /// The ports of RDMA devices on this machine.
@@ -28,9 +29,9 @@ struct Suite {
     no_ports: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Case {
-    case: &'static str,
+#[derive(Clone, Serialize)]
+struct Described {
+    case: Case,
     meaning: &'static str,
     transports: Vec<Transport>,
 }
@@ -51,19 +52,23 @@ impl List {
             Ok(ports) => (ports, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        let built = Transport::ALL.into_iter().filter(|t| t.is_built());
         let suite = Suite {
-            cases: vec![Case {
-                case: "rtt",
-                meaning: "ping-pong: the round-trip time of one message at a time",
-                transports: built.collect(),
-            }],
+            cases: Case::ALL.map(described).to_vec(),
             verbs: ways(),
             ports,
             no_ports,
         };
         output::print(self.format, &suite, || text(&suite))?;
         Ok(Exit::Done)
+    }
+}
+
+fn described(case: Case) -> Described {
+    let built = Transport::ALL.into_iter().filter(|t| t.is_built());
+    Described {
+        case,
+        meaning: case.meaning(),
+        transports: built.collect(),
     }
 }
 

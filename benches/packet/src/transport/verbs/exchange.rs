@@ -6,19 +6,20 @@
 
 use std::io::{self, Read, Write};
 
-use crate::transport::{Inline, Mtu, Operation, Service, Verbs};
+use crate::transport::plan::WORDS;
+use crate::transport::{Inline, Mtu, Operation, Plan, Service, Verbs};
 use crate::verbs::{EndPoint, Remote};
 
 /// These words come first, in both directions. They change with what follows them.
-const HELLO: &[u8; 8] = b"jlverbs1";
+const HELLO: &[u8; 8] = b"jlverbs2";
 /// The longest reason, in bytes.
 const LONGEST: usize = 1000;
 
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// The size of a message, in bytes.
-    pub size: u64,
+    /// What the ends do.
+    pub plan: Plan,
     /// How it goes.
     pub how: Verbs,
     /// The longest packet on its side.
@@ -51,7 +52,7 @@ pub struct Place {
 }
 
 const PLACE: usize = 4 + 4 + 2 + 16 + 8 + 4;
-const ASK: usize = HELLO.len() + 8 + 4 + PLACE;
+const ASK: usize = HELLO.len() + WORDS + 4 + PLACE;
 const READY: usize = 1 + PLACE;
 
 impl Ask {
@@ -61,7 +62,7 @@ impl Ask {
     /// As the system says.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         let mut words = HELLO.to_vec();
-        words.extend(self.size.to_le_bytes());
+        words.extend(self.plan.words());
         words.push(place_in(Operation::ALL, self.how.operation));
         words.push(place_in(Service::ALL, self.how.service));
         words.push(place_in(Inline::ALL, self.how.inline));
@@ -83,7 +84,7 @@ impl Ask {
     fn parse(mut words: Words) -> Option<Self> {
         (words.take()? == *HELLO).then_some(())?;
         Some(Ask {
-            size: u64::from_le_bytes(words.take()?),
+            plan: Plan::heard(&words.take::<WORDS>()?)?,
             how: Verbs {
                 operation: at(Operation::ALL, words.byte()?)?,
                 service: at(Service::ALL, words.byte()?)?,
@@ -208,6 +209,7 @@ fn at<T: Copy>(all: &[T], place: u8) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::Wait;
     use proptest::prelude::*;
 
     prop_compose! {
@@ -239,7 +241,8 @@ mod tests {
         ) {
             let mtu = Mtu::of_code(code).unwrap();
             let how = Verbs { operation, service, inline };
-            let ask = Ask { size, how, mtu, place };
+            let plan = Plan::ping_pong(size, Wait::Poll);
+            let ask = Ask { plan, how, mtu, place };
             let mut line = Vec::new();
             ask.write(&mut line).unwrap();
             prop_assert_eq!(Ask::read(line.as_slice()).unwrap(), ask);

@@ -4,21 +4,28 @@
 mod choose;
 mod end;
 mod exchange;
+mod flow;
+mod half;
+mod layout;
 mod server;
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::Error;
+use crate::transport::ledger::NOTE;
 use crate::transport::link::no_connection;
 use crate::transport::{
-    Adapter, Link, Mtu, Port, PortGid, Service, Transport, Verbs, Wait, is_nothing_yet,
+    Adapter, Buffers, Link, Mtu, Plan, Port, PortGid, Service, Transport, Verbs, Wait,
+    is_nothing_yet,
 };
 use crate::verbs::{Gid, GidKind};
 
 use choose::{Candidate, Chosen, candidates, choose};
-use end::{End, Half};
+use end::End;
 use exchange::{Answer, Ask};
+use flow::Flow;
+use half::{Half, Joined, SIGNALLED};
 pub(super) use server::listen;
 
 /// How long a connection may take to come up, and a send to be completed.
@@ -28,13 +35,46 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// How messages go.
-    pub how: Verbs,
-    /// The length of one, in bytes.
-    pub length: usize,
+    how: Verbs,
+    /// The length of one that goes out, and of one that comes, in bytes.
+    out: usize,
+    incoming: usize,
+    /// Where they lie.
+    buffers: Buffers,
+    /// Messages that may be under way, of a stream.
+    window: Option<u32>,
     /// How they are waited for.
-    pub wait: Wait,
+    wait: Wait,
     /// For how long.
-    pub timeout: Duration,
+    timeout: Duration,
+}
+
+impl Wanted {
+    fn new(how: Verbs, plan: &Plan, [out, incoming]: [u64; 2], timeout: Duration) -> Self {
+        Wanted {
+            how,
+            out: out as usize,
+            incoming: incoming as usize,
+            buffers: plan.buffers,
+            window: plan.window(),
+            wait: plan.wait,
+            timeout,
+        }
+    }
+
+    /// Sends that are not known to be completed, at most.
+    fn sends(&self) -> u32 {
+        self.window
+            .map_or(2 * SIGNALLED as u32, |window| 2 * window.max(1))
+    }
+
+    /// The length of the longest thing that goes out.
+    fn longest(&self) -> usize {
+        match (self.window, self.how.service) {
+            (Some(_), Service::Ud) => self.out.max(NOTE),
+            _ => self.out,
+        }
+    }
 }
 
 /// The ports that are there.
@@ -58,20 +98,43 @@ pub(super) fn ports() -> Result<Vec<Port>, Error> {
 /// Connects to a server.
 pub(super) fn connect(
     address: SocketAddr,
-    wanted: &Wanted,
+    how: &Verbs,
+    plan: &Plan,
+    timeout: Duration,
     adapter: &Adapter,
 ) -> Result<End, Error> {
+    Ok(End::new(join(address, how, plan, timeout, adapter)?))
+}
+
+/// The same for a stream.
+pub(super) fn stream(
+    address: SocketAddr,
+    how: &Verbs,
+    plan: &Plan,
+    adapter: &Adapter,
+) -> Result<Flow, Error> {
+    Ok(Flow::new(join(address, how, plan, PATIENCE, adapter)?))
+}
+
+fn join(
+    address: SocketAddr,
+    how: &Verbs,
+    plan: &Plan,
+    timeout: Duration,
+    adapter: &Adapter,
+) -> Result<Joined, Error> {
     let candidates = candidates(adapter.device.as_deref())?;
     let failed = |source| no_connection(Transport::Verbs, address, source);
     let line = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
     prepare(&line).map_err(failed)?;
     let own = line.local_addr().map_err(failed)?.ip();
     let chosen = choose(&candidates, adapter, own)?;
-    check_size(wanted, &chosen, chosen.mtu)?;
-    let half = Half::new(*wanted, chosen)?;
+    let wanted = Wanted::new(*how, plan, [plan.size, plan.answer], timeout);
+    check_size(&wanted, &chosen, chosen.mtu)?;
+    let half = Half::new(wanted, chosen)?;
     let ask = Ask {
-        size: wanted.length as u64,
-        how: wanted.how,
+        plan: *plan,
+        how: *how,
         mtu: half.mtu(),
         place: half.place(),
     };
@@ -92,7 +155,7 @@ fn prepare(line: &TcpStream) -> std::io::Result<()> {
     line.set_write_timeout(Some(PATIENCE))
 }
 
-/// Whether a message fits the port.
+/// Whether messages fit the port.
 fn check_size(wanted: &Wanted, chosen: &Chosen, mtu: Mtu) -> Result<(), Error> {
     let sizes = Link::Verbs(wanted.how, Adapter::default()).sizes();
     let port = match wanted.how.service {
@@ -100,10 +163,11 @@ fn check_size(wanted: &Wanted, chosen: &Chosen, mtu: Mtu) -> Result<(), Error> {
         Service::Ud => u64::from(mtu.bytes()),
     };
     let most = port.min(*sizes.end());
-    if wanted.length as u64 > most {
+    let size = wanted.out.max(wanted.incoming) as u64;
+    if size > most {
         return Err(Error::Size {
             transport: Transport::Verbs,
-            size: wanted.length as u64,
+            size,
             least: *sizes.start(),
             most,
         });

@@ -5,9 +5,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use super::{Answer, Ask, End, Half, Wanted, candidates, check_size, choose, prepare};
-use crate::Error;
-use crate::transport::{Adapter, Connection, Link, Listener, Wait, next_client, notice_dead_peers};
+use super::{
+    Answer, Ask, End, Flow, Half, Joined, Wanted, candidates, check_size, choose, prepare,
+};
+use crate::transport::{Adapter, Link, Listener, Role, next_client, notice_dead_peers};
+use crate::{Error, server};
 
 /// How often a server that gets nothing looks whether its client is still there.
 const LOOK: Duration = Duration::from_millis(100);
@@ -15,13 +17,11 @@ const LOOK: Duration = Duration::from_millis(100);
 pub struct Server {
     listener: TcpListener,
     adapter: Adapter,
-    wait: Wait,
 }
 
 /// Listens, if there is a port that the server can use.
 pub(in crate::transport) fn listen(
     address: SocketAddr,
-    wait: Wait,
     adapter: &Adapter,
 ) -> Result<Server, Error> {
     choose(
@@ -33,7 +33,6 @@ pub(in crate::transport) fn listen(
     Ok(Server {
         listener: TcpListener::bind(address).map_err(failed)?,
         adapter: adapter.clone(),
-        wait,
     })
 }
 
@@ -55,38 +54,37 @@ impl Server {
         prepare(&line)?;
         let ask = Ask::read(&line)?;
         let own = line.local_addr()?.ip();
-        let mut end = match self.meet(&ask, own, line.try_clone()?) {
-            Ok((end, answer)) => {
+        let joined = match self.meet(&ask, own, line.try_clone()?) {
+            Ok((joined, answer)) => {
                 answer.write(&line)?;
-                end
+                joined
             }
             Err(error) => return Answer::Refused(chain(&error)).write(&line),
         };
         notice_dead_peers(&line)?;
-        loop {
-            if let Some(number) = end.receive()? {
-                end.send(number)?;
+        match ask.plan.role {
+            Role::Answer { every, rest } => server::answer(&mut End::new(joined), every, rest),
+            Role::Exchange => server::exchange(&mut End::new(joined)),
+            Role::Sink { .. } | Role::Both { .. } => {
+                let plan = &ask.plan;
+                server::stream(&mut Flow::new(joined), plan.window_back(), plan.wait)
             }
         }
     }
 
     /// An end for a client, and what to answer it.
-    fn meet(&self, ask: &Ask, own: IpAddr, line: TcpStream) -> Result<(End, Answer), Error> {
-        Link::Verbs(ask.how, Adapter::default()).check(ask.size, self.wait)?;
-        let wanted = Wanted {
-            how: ask.how,
-            length: ask.size as usize,
-            wait: self.wait,
-            timeout: LOOK,
-        };
+    fn meet(&self, ask: &Ask, own: IpAddr, line: TcpStream) -> Result<(Joined, Answer), Error> {
+        let Ask { plan, how, .. } = ask;
+        Link::Verbs(*how, Adapter::default()).check_plan(plan)?;
+        let wanted = Wanted::new(*how, plan, [plan.answer, plan.size], LOOK);
         let candidates = candidates(self.adapter.device.as_deref())?;
         let chosen = choose(&candidates, &self.adapter, own)?;
         let mtu = ask.mtu.min(chosen.mtu);
         check_size(&wanted, &chosen, mtu)?;
         let half = Half::new(wanted, chosen)?;
         let place = half.place();
-        let end = half.join(mtu, &ask.place, line)?;
-        Ok((end, Answer::Ready { mtu, place }))
+        let joined = half.join(mtu, &ask.place, line)?;
+        Ok((joined, Answer::Ready { mtu, place }))
     }
 }
 

@@ -1,0 +1,286 @@
+//! `bandwidth`: a stream of messages with a window of Q (interconnect-microbenchmarks, "Latency and
+//! bandwidth"): Q are sent, then half of them have to be finished before the next half is sent. A sample
+//! is the time from one half window that is finished to the next.
+
+use std::net::SocketAddr;
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use super::Setting;
+use super::rtt::{Length, SILENCE, summary, touched_memory};
+use crate::Error;
+use crate::pace::{Pace, Patience};
+use crate::transport::{Buffers, Link, Path, Plan, Progress, Role, Stream, Wait};
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub struct Bandwidth {
+    /// Over what.
+    pub link: Link,
+    /// Size of a message.
+    pub size: Bytes,
+    /// How both ends wait.
+    pub wait: Wait,
+    /// Messages that may be under way: Q.
+    pub window: u32,
+    /// Where messages lie in memory.
+    pub buffers: Buffers,
+    /// Whether the other end streams, too.
+    pub both: bool,
+    /// The time for which this end computes whenever the window is full.
+    pub computing: Nanos,
+    /// What is discarded at the beginning.
+    pub warmup: Length,
+    /// What is measured.
+    pub length: Length,
+    /// The other end is asked how far it is if nothing came for this time.
+    pub timeout: Nanos,
+}
+
+/// What was measured.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Messages that were finished in the time.
+    pub messages: u64,
+    /// Those of them that never came.
+    pub missing: u64,
+    /// Messages that came from the other end in the time.
+    pub back: u64,
+    /// The time, in nanoseconds.
+    pub time_ns: u64,
+    /// Time from one half window to the next, in nanoseconds.
+    pub halves: Vec<u64>,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
+    /// The path, where the transport knows it.
+    pub path: Option<Path>,
+}
+
+impl Bandwidth {
+    /// What the ends do.
+    pub fn plan(&self) -> Plan {
+        /// What a note takes.
+        const NOTE: u64 = 16;
+        let window = self.window;
+        Plan {
+            role: match self.both {
+                true => Role::Both { window },
+                false => Role::Sink { window },
+            },
+            wait: self.wait,
+            size: self.size.0,
+            answer: if self.both { self.size.0 } else { NOTE },
+            buffers: self.buffers,
+        }
+    }
+
+    /// Measures against the server at `address`.
+    ///
+    /// # Errors
+    /// The link cannot carry such messages, nobody answers, or the peer goes away or falls silent.
+    pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
+        let stream = self.link.stream(address, &self.plan())?;
+        let mut pump = Pump {
+            stream,
+            options: self,
+            clock: Clock::global(),
+            pace: Pace::new(self.window),
+            progress: Progress::default(),
+        };
+        let mut ticks = touched_memory(self.length);
+        pump.run(self.warmup, &mut Vec::new())?;
+        let mut outcome = pump.run(self.length, &mut ticks)?;
+        let clock = pump.clock;
+        let timed = matches!(self.length, Length::Time(_));
+        outcome.memory_full = timed && ticks.len() == ticks.capacity();
+        outcome.halves = ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect();
+        outcome.path = pump.stream.path().cloned();
+        Ok(outcome)
+    }
+}
+
+struct Pump<'a> {
+    stream: Box<dyn Stream>,
+    options: &'a Bandwidth,
+    clock: &'static Clock,
+    pace: Pace,
+    progress: Progress,
+}
+
+impl Pump<'_> {
+    /// Streams for `length`, and keeps the times of half windows, as many as there is room for. It begins and
+    /// ends with a half window that is finished.
+    fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<Outcome, Error> {
+        let (count, time) = match length {
+            Length::Messages(count) => (count, u64::MAX),
+            Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
+        };
+        let keep = ticks.capacity() > 0;
+        let (mut before, mut start) = (self.progress, self.clock.now());
+        if count > 0 && time > 0 {
+            start = self.half()?;
+            before = self.progress;
+        }
+        let mut last = start;
+        while self.progress.finished - before.finished < count && last - start < time {
+            let now = self.half()?;
+            if keep {
+                ticks.push(now - last);
+            }
+            last = now;
+            if keep && ticks.len() == ticks.capacity() {
+                break;
+            }
+        }
+        Ok(Outcome {
+            messages: self.progress.finished - before.finished,
+            missing: self.progress.missing.saturating_sub(before.missing),
+            back: self.progress.arrived - before.arrived,
+            time_ns: self.clock.ticks_to_ns(last - start),
+            halves: Vec::new(),
+            memory_full: false,
+            path: None,
+        })
+    }
+
+    /// Goes on until half a window is finished: when that was.
+    #[inline]
+    fn half(&mut self) -> Result<u64, Error> {
+        let mut patience = Patience::new(self.options.timeout, self.options.wait);
+        loop {
+            let before = self.progress;
+            let is_sent = self.pace.fill(&mut *self.stream).map_err(gone(&before))?;
+            if is_sent && !self.pace.is_filling {
+                self.compute();
+            }
+            self.progress = self.stream.progress().map_err(gone(&before))?;
+            if self.pace.finished(&self.progress) {
+                return Ok(self.clock.now());
+            }
+            if is_sent || self.progress.finished != before.finished {
+                patience.renew();
+            } else if patience.is_over() {
+                self.ask(&patience)?;
+            }
+            if !is_sent && self.progress == before {
+                self.stream.idle().map_err(gone(&before))?;
+            }
+        }
+    }
+
+    /// Computes for the time that was asked for.
+    #[inline]
+    fn compute(&self) {
+        if self.options.computing.0 > 0 {
+            let end = self.clock.now() + self.clock.ns_to_ticks(self.options.computing.0);
+            while self.clock.now() < end {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Asks the other end how far it is, and gives it up in the end.
+    #[cold]
+    fn ask(&mut self, patience: &Patience) -> Result<(), Error> {
+        if patience.asked >= SILENCE {
+            return Err(Error::Silence {
+                time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
+                answered: self.progress.finished,
+            });
+        }
+        self.stream.ask().map_err(gone(&self.progress))
+    }
+}
+
+fn gone(progress: &Progress) -> impl FnOnce(std::io::Error) -> Error + use<> {
+    let answered = progress.finished;
+    move |source| Error::PeerGone { answered, source }
+}
+
+/// Bandwidth with messages of one size.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Size of a message in bytes.
+    pub size: u64,
+    /// Messages that were finished.
+    pub messages: u64,
+    /// Those of them that never came.
+    pub missing: u64,
+    /// The time, in nanoseconds.
+    pub time_ns: u64,
+    /// What came there, in bytes a second.
+    pub bytes_per_second: f64,
+    /// The same in messages.
+    pub messages_per_second: f64,
+    /// Time from one half window to the next, in nanoseconds.
+    pub half_window_ns: Summary,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
+}
+
+impl Point {
+    /// Of a finished run.
+    ///
+    /// # Errors
+    /// It was too short.
+    pub fn of(size: Bytes, outcome: &Outcome) -> Result<Self, Error> {
+        let came = outcome.messages.saturating_sub(outcome.missing);
+        let messages_per_second = rate(came, outcome.time_ns);
+        Ok(Point {
+            size: size.0,
+            messages: outcome.messages,
+            missing: outcome.missing,
+            time_ns: outcome.time_ns,
+            bytes_per_second: messages_per_second * size.0 as f64,
+            messages_per_second,
+            half_window_ns: summary(&outcome.halves)?,
+            memory_full: outcome.memory_full,
+        })
+    }
+}
+
+/// So many in a time, in a second.
+pub(super) fn rate(count: u64, time_ns: u64) -> f64 {
+    count as f64 * 1e9 / time_ns.max(1) as f64
+}
+
+/// Bandwidth by message size.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `bandwidth`.
+    pub case: &'static str,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Messages that might be under way: Q.
+    pub window: u32,
+    /// By message size.
+    pub points: Vec<Point>,
+}
+
+/// Measures each size in turn; `options` says the rest.
+///
+/// # Errors
+/// As those of [`Bandwidth::run`].
+pub fn by_size(options: &Bandwidth, sizes: &[Bytes], address: SocketAddr) -> Result<Report, Error> {
+    let mut points = Vec::new();
+    let mut path = None;
+    for &size in sizes {
+        let options = Bandwidth {
+            size,
+            ..options.clone()
+        };
+        let outcome = options.run(address)?;
+        points.push(Point::of(size, &outcome)?);
+        path = outcome.path;
+    }
+    Ok(Report {
+        case: "bandwidth",
+        setting: Setting::now(&options.link, options.wait, path),
+        window: options.window,
+        points,
+    })
+}

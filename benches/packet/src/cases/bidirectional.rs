@@ -1,0 +1,119 @@
+//! `bidirectional`: both ends send at once (interconnect-microbenchmarks, "Bidirectional latency and
+//! bandwidth").
+//!
+//! Latency: each end sends a message and waits for the other's, then the next. A sample is the time from
+//! one message to the next, which is one-way: nobody waits for an answer. Bandwidth: a stream in each
+//! direction.
+
+use std::net::SocketAddr;
+
+use jitterlab_injector::units::Bytes;
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use super::Setting;
+use super::bandwidth::{self, Bandwidth, rate};
+use super::rtt::{Rtt, summary};
+use crate::Error;
+use crate::transport::{Buffers, Link, Path, Plan, Role};
+
+/// Both directions with messages of one size.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Size of a message in bytes.
+    pub size: u64,
+    /// Time from one message to the next when both ends send and wait at once, in nanoseconds.
+    pub latency_ns: Summary,
+    /// Messages that were lost in that.
+    pub lost: u64,
+    /// The stream from here.
+    pub out: bandwidth::Point,
+    /// The stream to here in the same time, in bytes a second.
+    pub back_bytes_per_second: f64,
+    /// Both.
+    pub bytes_per_second: f64,
+}
+
+/// Both directions by message size.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `bidirectional`.
+    pub case: &'static str,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Messages that might be under way in each direction: Q.
+    pub window: u32,
+    /// By message size.
+    pub points: Vec<Point>,
+}
+
+/// Measures each size in turn; `latency` and `bandwidth` say the rest.
+///
+/// # Errors
+/// As those of [`Rtt::run`] and [`Bandwidth::run`].
+pub fn by_size(
+    latency: &Rtt,
+    bandwidth: &Bandwidth,
+    sizes: &[Bytes],
+    address: SocketAddr,
+) -> Result<Report, Error> {
+    let mut points = Vec::new();
+    let mut path = None;
+    for &size in sizes {
+        let (point, taken) = measure(latency, bandwidth, size, address)?;
+        points.push(point);
+        path = taken;
+    }
+    Ok(Report {
+        case: "bidirectional",
+        setting: Setting::now(&latency.link, latency.wait, path),
+        window: bandwidth.window,
+        points,
+    })
+}
+
+fn measure(
+    latency: &Rtt,
+    bandwidth: &Bandwidth,
+    size: Bytes,
+    address: SocketAddr,
+) -> Result<(Point, Option<Path>), Error> {
+    let bandwidth = Bandwidth {
+        size,
+        both: true,
+        ..bandwidth.clone()
+    };
+    // Refused before anything is measured.
+    bandwidth.link.check_plan(&bandwidth.plan())?;
+    let exchanged = latency.run_planned(address, &exchange(latency, size))?;
+    let streamed = bandwidth.run(address)?;
+    let out = bandwidth::Point::of(size, &streamed)?;
+    let back_bytes_per_second = rate(streamed.back, streamed.time_ns) * size.0 as f64;
+    let point = Point {
+        size: size.0,
+        latency_ns: summary(&exchanged.samples)?,
+        lost: exchanged.lost,
+        bytes_per_second: out.bytes_per_second + back_bytes_per_second,
+        out,
+        back_bytes_per_second,
+    };
+    Ok((point, exchanged.path))
+}
+
+fn exchange(options: &Rtt, size: Bytes) -> Plan {
+    Plan {
+        role: Role::Exchange,
+        buffers: ahead(&options.link, 2),
+        ..Plan::ping_pong(size.0, options.wait)
+    }
+}
+
+/// Buffers where an end may be ahead of the other one by this many messages less one: the one that is not
+/// looked at yet must not be written over. Datagrams lie each in a place of its own.
+pub(super) fn ahead(link: &Link, messages: u32) -> Buffers {
+    match link {
+        Link::Verbs(..) if link.is_reliable() => Buffers::Fifo(messages),
+        _ => Buffers::Fifo(1),
+    }
+}

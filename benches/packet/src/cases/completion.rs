@@ -1,0 +1,166 @@
+//! `completion`: latency by the way in which an end sees that a message has come (interconnect-microbenchmarks,
+//! "Cost of checking for communication completion"): over verbs polling the memory that it is written to,
+//! polling the completion queue, and sleeping until an event of that; over sockets polling and sleeping.
+//!
+//! The ways are measured in turn, several times, so that a machine which becomes slower or faster does so for
+//! all of them.
+
+use std::net::SocketAddr;
+
+use jitterlab_injector::units::Nanos;
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use super::Setting;
+use super::rtt::{Length, Rtt, summary};
+use crate::Error;
+use crate::transport::{Link, Operation, Path, Verbs, Wait};
+
+/// How often each way has its turn.
+const TURNS: u64 = 5;
+
+/// A way to see that a message has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Polling the last byte of the memory that it is written to.
+    PollMemory,
+    /// Polling the completion queue.
+    PollQueue,
+    /// Sleeping until an event of the completion queue.
+    SleepOnQueue,
+    /// Asking the socket again and again.
+    PollSocket,
+    /// Sleeping in the call that receives.
+    SleepOnSocket,
+}
+
+impl Way {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Way::PollMemory => "polling memory",
+            Way::PollQueue => "polling the completion queue",
+            Way::SleepOnQueue => "sleeping until an event of it",
+            Way::PollSocket => "polling the socket",
+            Way::SleepOnSocket => "sleeping on the socket",
+        }
+    }
+}
+
+/// Latency by one way.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// The way, at both ends.
+    pub way: Way,
+    /// Over verbs: what carried the messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// Messages without an answer.
+    pub lost: u64,
+    /// Round trips, in nanoseconds.
+    pub rtt_ns: Summary,
+    /// Half the median round trip.
+    pub one_way_median_ns: f64,
+    /// By how much that is above the first way's.
+    pub added_ns: f64,
+}
+
+/// Latency by every way.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `completion`.
+    pub case: &'static str,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Size of a message in bytes.
+    pub size: u64,
+    /// How often each way had its turn.
+    pub turns: u64,
+    /// By the way, the one that costs least in theory first.
+    pub points: Vec<Point>,
+}
+
+/// The ways over a link: with what carries messages, and how they are waited for.
+fn ways(link: &Link) -> Vec<(Way, Link, Wait)> {
+    let Link::Verbs(how, adapter) = link else {
+        return vec![
+            (Way::PollSocket, link.clone(), Wait::Poll),
+            (Way::SleepOnSocket, link.clone(), Wait::Block),
+        ];
+    };
+    let over = |operation| {
+        let how = Verbs { operation, ..*how };
+        Link::Verbs(how, adapter.clone())
+    };
+    match how.operation {
+        Operation::Send => vec![
+            (Way::PollQueue, over(Operation::Send), Wait::Poll),
+            (Way::SleepOnQueue, over(Operation::Send), Wait::Block),
+        ],
+        Operation::Write | Operation::WriteImm => vec![
+            (Way::PollMemory, over(Operation::Write), Wait::Poll),
+            (Way::PollQueue, over(Operation::WriteImm), Wait::Poll),
+            (Way::SleepOnQueue, over(Operation::WriteImm), Wait::Block),
+        ],
+    }
+}
+
+/// Measures every way that there is over the link of `options`, which says the rest but how to wait.
+///
+/// # Errors
+/// As those of [`Rtt::run`].
+pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
+    let ways = ways(&options.link);
+    let mut samples = vec![(Vec::new(), 0); ways.len()];
+    let mut path: Option<Path> = None;
+    for _ in 0..TURNS {
+        for ((_, link, wait), (samples, lost)) in ways.iter().zip(&mut samples) {
+            let turn = Rtt {
+                link: link.clone(),
+                wait: *wait,
+                length: turn(options.length),
+                ..options.clone()
+            };
+            let outcome = turn.run(address)?;
+            samples.extend(outcome.samples);
+            *lost += outcome.lost;
+            path = path.or(outcome.path);
+        }
+    }
+    let mut points: Vec<Point> = Vec::new();
+    for ((way, link, _), (samples, lost)) in ways.into_iter().zip(samples) {
+        let rtt_ns = summary(&samples)?;
+        let one_way_median_ns = rtt_ns.median / 2.0;
+        let first = points
+            .first()
+            .map_or(one_way_median_ns, |p| p.one_way_median_ns);
+        points.push(Point {
+            way,
+            operation: match link {
+                Link::Verbs(how, _) => Some(how.operation),
+                _ => None,
+            },
+            lost,
+            rtt_ns,
+            one_way_median_ns,
+            added_ns: one_way_median_ns - first,
+        });
+    }
+    Ok(Report {
+        case: "completion",
+        setting: Setting::now(&options.link, options.wait, path),
+        size: options.size.0,
+        turns: TURNS,
+        points,
+    })
+}
+
+/// A turn's part of a length.
+fn turn(length: Length) -> Length {
+    match length {
+        Length::Messages(count) => Length::Messages(count.div_ceil(TURNS)),
+        Length::Time(time) => Length::Time(Nanos(time.0.div_ceil(TURNS))),
+    }
+}

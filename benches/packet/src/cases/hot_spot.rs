@@ -1,0 +1,224 @@
+//! `hot-spot`: one node, the master, against 1 to n others, the slaves (interconnect-microbenchmarks,
+//! "Hot-spot tests").
+//!
+//! Send: in an iteration the master sends a message to every slave; one of them, each time the next, answers
+//! with a short one, which keeps the master from running ahead. Receive: the master sends a short message to
+//! every slave, and waits for a message from each. A sample is the time of an iteration.
+
+use std::net::SocketAddr;
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::Nanos;
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use super::Setting;
+use super::bidirectional::ahead;
+use super::rtt::{Length, Rtt, SILENCE, summary, touched_memory};
+use crate::Error;
+use crate::transport::{Connection, Path, Plan, Role};
+
+/// The most slaves: over datagrams, what a slave may be behind has to fit into its receives.
+pub const MOST_SLAVES: usize = 32;
+
+/// One master and so many slaves.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Slaves.
+    pub slaves: usize,
+    /// An iteration of sending, in nanoseconds.
+    pub send_ns: Summary,
+    /// An iteration of receiving, in nanoseconds.
+    pub receive_ns: Summary,
+    /// Messages that were waited for in vain, in both.
+    pub lost: u64,
+}
+
+/// By the number of slaves.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `hot-spot`.
+    pub case: &'static str,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Size of a message in bytes.
+    pub size: u64,
+    /// Size of a short one.
+    pub short: u64,
+    /// By the number of slaves.
+    pub points: Vec<Point>,
+}
+
+/// Measures with the first slave, the first two, and so on.
+///
+/// # Errors
+/// As those of [`Rtt::run`].
+pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report, Error> {
+    let short = *options.link.sizes().start();
+    let mut points = Vec::new();
+    let mut path: Option<Path> = None;
+    for count in 1..=slaves.len() {
+        let slaves = &slaves[..count];
+        let mut send = Master::new(options, slaves, |rest| Plan {
+            role: Role::Answer {
+                every: count as u32,
+                rest,
+            },
+            answer: short,
+            buffers: ahead(&options.link, 2 * count as u32),
+            ..Plan::ping_pong(options.size.0, options.wait)
+        })?;
+        let sends = send.run(Master::send)?;
+        path = path.or_else(|| send.path());
+        let mut lost = send.lost;
+        drop(send);
+        let mut receive = Master::new(options, slaves, |_| Plan {
+            size: short,
+            ..Plan::ping_pong(options.size.0, options.wait)
+        })?;
+        let receives = receive.run(Master::receive)?;
+        lost += receive.lost;
+        points.push(Point {
+            slaves: count,
+            send_ns: summary(&sends)?,
+            receive_ns: summary(&receives)?,
+            lost,
+        });
+    }
+    Ok(Report {
+        case: "hot-spot",
+        setting: Setting::now(&options.link, options.wait, path),
+        size: options.size.0,
+        short,
+        points,
+    })
+}
+
+struct Master<'a> {
+    options: &'a Rtt,
+    slaves: Vec<Box<dyn Connection>>,
+    iteration: u64,
+    lost: u64,
+    silent: u64,
+}
+
+impl<'a> Master<'a> {
+    fn new(
+        options: &'a Rtt,
+        slaves: &[SocketAddr],
+        plan: impl Fn(u32) -> Plan,
+    ) -> Result<Self, Error> {
+        let timeout = options.timeout.as_duration();
+        let connect = |(rest, &slave)| options.link.connect(slave, &plan(rest), timeout);
+        Ok(Master {
+            options,
+            slaves: (0..).zip(slaves).map(connect).collect::<Result<_, _>>()?,
+            iteration: 0,
+            lost: 0,
+            silent: 0,
+        })
+    }
+
+    fn path(&self) -> Option<Path> {
+        self.slaves.first()?.path().cloned()
+    }
+
+    /// The times of iterations, in nanoseconds, after the warm-up.
+    fn run(
+        &mut self,
+        mut iterate: impl FnMut(&mut Self) -> Result<bool, Error>,
+    ) -> Result<Vec<u64>, Error> {
+        let clock = Clock::global();
+        let mut ticks = touched_memory(self.options.length);
+        for (length, keep) in [(self.options.warmup, false), (self.options.length, true)] {
+            let (count, time) = match length {
+                Length::Messages(count) => (count, u64::MAX),
+                Length::Time(time) => (u64::MAX, clock.ns_to_ticks(time.0)),
+            };
+            let start = clock.now();
+            let mut done = 0;
+            let mut begin = start;
+            while done < count && begin - start < time && ticks.len() < ticks.capacity() {
+                let is_whole = iterate(self)?;
+                let end = clock.now();
+                if keep && is_whole {
+                    ticks.push(end - begin);
+                }
+                done += 1;
+                begin = end;
+            }
+            if !keep {
+                self.lost = 0;
+            }
+        }
+        Ok(ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect())
+    }
+
+    /// A message to each, and an answer from one; whether it came.
+    fn send(&mut self) -> Result<bool, Error> {
+        self.iteration += 1;
+        for slave in 0..self.slaves.len() {
+            self.send_to(slave)?;
+        }
+        let answers = (self.iteration % self.slaves.len() as u64) as usize;
+        self.wait_for(answers)
+    }
+
+    /// A message to each, and an answer from each; whether all came.
+    fn receive(&mut self) -> Result<bool, Error> {
+        self.iteration += 1;
+        for slave in 0..self.slaves.len() {
+            self.send_to(slave)?;
+        }
+        let mut is_whole = true;
+        for slave in 0..self.slaves.len() {
+            is_whole &= self.wait_for(slave)?;
+        }
+        Ok(is_whole)
+    }
+
+    #[inline]
+    fn send_to(&mut self, slave: usize) -> Result<(), Error> {
+        let sent = self.slaves[slave].send(self.iteration);
+        sent.map_err(|source| self.gone(source))
+    }
+
+    /// The answer of a slave to the last message; whether it came.
+    fn wait_for(&mut self, slave: usize) -> Result<bool, Error> {
+        let is_reliable = self.options.link.is_reliable();
+        loop {
+            match self.slaves[slave].receive() {
+                // Where nothing is lost the next one is the one.
+                Ok(Some(number)) if is_reliable || number == self.iteration => {
+                    self.silent = 0;
+                    return Ok(true);
+                }
+                // A late one.
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    self.silent += 1;
+                    if self.silent >= SILENCE {
+                        return Err(Error::Silence {
+                            time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
+                            answered: self.iteration - 1,
+                        });
+                    }
+                    if !is_reliable {
+                        self.lost += 1;
+                        return Ok(false);
+                    }
+                }
+                Err(source) => return Err(self.gone(source)),
+            }
+        }
+    }
+
+    #[cold]
+    fn gone(&self, source: std::io::Error) -> Error {
+        Error::PeerGone {
+            answered: self.iteration.saturating_sub(1),
+            source,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `latency`: ping-pong by message size. One-way latency is half the round trip.
+
+use std::net::SocketAddr;
+
+use jitterlab_injector::units::Bytes;
+use serde::Serialize;
+
+use super::Setting;
+use super::rtt::{Point, Rtt};
+use crate::Error;
+
+/// Latency by message size.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `latency`.
+    pub case: &'static str,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// By message size.
+    pub points: Vec<Point>,
+}
+
+/// Measures each size in turn; `options` says the rest.
+///
+/// # Errors
+/// As those of [`Rtt::run`].
+pub fn by_size(options: &Rtt, sizes: &[Bytes], address: SocketAddr) -> Result<Report, Error> {
+    let mut points = Vec::new();
+    let mut path = None;
+    for &size in sizes {
+        let options = Rtt {
+            size,
+            ..options.clone()
+        };
+        let outcome = options.run(address)?;
+        points.push(Point::of(size, &outcome)?);
+        path = outcome.path;
+    }
+    Ok(Report {
+        case: "latency",
+        setting: Setting::now(&options.link, options.wait, path),
+        points,
+    })
+}

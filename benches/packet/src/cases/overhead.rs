@@ -1,0 +1,226 @@
+//! `overhead`: what the CPU has to do for communication (interconnect-microbenchmarks, "Host communication
+//! overhead").
+//!
+//! In the latency test: the time that the call takes which sends a message, and that of the call which
+//! receives one that is already there, measured apart by waiting between the two for longer than a round
+//! trip takes (as o_s and o_r of LogP are: Culler, Liu, Martin, Yoshikawa: Assessing fast network
+//! interfaces, IEEE Micro 16(1), 1996); and the CPU time of the thread for a round trip in an
+//! ordinary ping-pong.
+//!
+//! In the bandwidth test: a time of computing after each window is filled, grown until bandwidth drops.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_stats::summary::Summary;
+use nix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+
+use super::Setting;
+use super::bandwidth::{self, Bandwidth};
+use super::rtt::{Length, Pinger, Rtt, summary, touched_memory};
+use crate::Error;
+use crate::transport::{Path, Plan};
+
+/// Bandwidth has dropped when less than this part of it is left.
+pub const LEFT: f64 = 0.95;
+/// Parts of the time that are computed in, of that of a half window without computing.
+const SHARES: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.5];
+
+/// The overhead of messages of one size.
+#[derive(Debug, Clone, Serialize)]
+pub struct Point {
+    /// Size of a message in bytes.
+    pub size: u64,
+    /// The call that sends, in nanoseconds.
+    pub send_ns: Summary,
+    /// The call that receives what is there, in nanoseconds.
+    pub receive_ns: Summary,
+    /// CPU time of this thread for a round trip, system calls included, in nanoseconds.
+    pub cpu_ns_per_round_trip: f64,
+    /// The median round trip in the same run, in nanoseconds.
+    pub rtt_median_ns: f64,
+}
+
+/// Bandwidth beside computing.
+#[derive(Debug, Clone, Serialize)]
+pub struct Beside {
+    /// Time that was computed for in each half window, in nanoseconds.
+    pub computing_ns: u64,
+    /// The part of the time that this was.
+    pub share: f64,
+    /// Bandwidth, in bytes a second.
+    pub bytes_per_second: f64,
+    /// The part of the bandwidth without computing that this is.
+    pub left: f64,
+}
+
+/// The overhead by message size, and room for computing.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `overhead`.
+    pub case: &'static str,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// In the latency test, by message size.
+    pub points: Vec<Point>,
+    /// Messages that might be under way in the bandwidth test: Q.
+    pub window: u32,
+    /// The size of a message in it, in bytes.
+    pub bandwidth_size: u64,
+    /// Bandwidth without computing.
+    pub alone: bandwidth::Point,
+    /// And with more and more.
+    pub beside: Vec<Beside>,
+    /// The greatest share of the time that was computed in without bandwidth dropping below 95 %; none if it
+    /// dropped at once.
+    pub room: Option<f64>,
+}
+
+/// Measures each size in turn, and computing beside a stream with messages of the last; `latency` and
+/// `bandwidth` say the rest.
+///
+/// # Errors
+/// As those of [`Rtt::run`] and [`Bandwidth::run`].
+pub fn by_size(
+    latency: &Rtt,
+    bandwidth: &Bandwidth,
+    sizes: &[Bytes],
+    address: SocketAddr,
+) -> Result<Report, Error> {
+    let mut points = Vec::new();
+    let mut path = None;
+    for &size in sizes {
+        let options = Rtt {
+            size,
+            ..latency.clone()
+        };
+        let (point, taken) = measure(&options, address)?;
+        points.push(point);
+        path = taken;
+    }
+    let size = sizes.last().copied().unwrap_or(bandwidth.size);
+    let bandwidth = Bandwidth {
+        size,
+        ..bandwidth.clone()
+    };
+    let (alone, beside) = beside(&bandwidth, address)?;
+    Ok(Report {
+        case: "overhead",
+        setting: Setting::now(&latency.link, latency.wait, path),
+        points,
+        window: bandwidth.window,
+        bandwidth_size: size.0,
+        alone,
+        room: room(&beside),
+        beside,
+    })
+}
+
+fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), Error> {
+    let plan = Plan::ping_pong(options.size.0, options.wait);
+    let timeout = options.timeout.as_duration();
+    let connection = options.link.connect(address, &plan, timeout)?;
+    let mut pinger = Pinger::new(connection, options, false);
+    let mut ticks = touched_memory(options.length);
+    pinger.run(options.warmup, &mut Vec::new())?;
+    let before = cpu_time();
+    let sent = pinger.run(options.length, &mut ticks)?;
+    let busy = cpu_time().saturating_sub(before);
+    let clock = pinger.clock;
+    let rtt: Vec<u64> = ticks.iter().map(|&t| clock.ticks_to_ns(t)).collect();
+    let rtt = summary(&rtt)?;
+
+    // Twice what nearly every answer took.
+    let pause = Nanos(2 * rtt.p999 as u64);
+    let count = calls(options.length, &rtt);
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        if let Some([send, receive]) = pinger.calls(pause)? {
+            sends.push(clock.ticks_to_ns(send));
+            receives.push(clock.ticks_to_ns(receive));
+        }
+    }
+    let point = Point {
+        size: options.size.0,
+        send_ns: summary(&sends)?,
+        receive_ns: summary(&receives)?,
+        cpu_ns_per_round_trip: busy.as_nanos() as f64 / sent.max(1) as f64,
+        rtt_median_ns: rtt.median,
+    };
+    Ok((point, pinger.path()))
+}
+
+/// As many messages as fit into the time with pauses between.
+fn calls(length: Length, rtt: &Summary) -> u64 {
+    match length {
+        Length::Messages(count) => count,
+        Length::Time(time) => (time.0 as f64 / (2.0 * rtt.p999).max(1.0)).ceil() as u64,
+    }
+}
+
+/// CPU time of this thread so far.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
+}
+
+fn beside(
+    options: &Bandwidth,
+    address: SocketAddr,
+) -> Result<(bandwidth::Point, Vec<Beside>), Error> {
+    let alone = bandwidth::Point::of(options.size, &options.run(address)?)?;
+    let half = alone.half_window_ns.mean;
+    let mut all = Vec::new();
+    for share in SHARES {
+        let computing = Nanos((half * share) as u64);
+        let options = Bandwidth {
+            computing,
+            ..options.clone()
+        };
+        let point = bandwidth::Point::of(options.size, &options.run(address)?)?;
+        let left = point.bytes_per_second / alone.bytes_per_second;
+        all.push(Beside {
+            computing_ns: computing.0,
+            share: computing.0 as f64 / point.half_window_ns.mean,
+            bytes_per_second: point.bytes_per_second,
+            left,
+        });
+        // It has dropped, and not only a little.
+        if left < LEFT * LEFT {
+            break;
+        }
+    }
+    Ok((alone, all))
+}
+
+/// The greatest share up to which bandwidth held.
+fn room(beside: &[Beside]) -> Option<f64> {
+    let held = beside.iter().take_while(|point| point.left >= LEFT);
+    held.last().map(|point| point.share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_ends_where_bandwidth_first_drops() {
+        let beside = |share, left| Beside {
+            computing_ns: 1,
+            share,
+            bytes_per_second: 1.0,
+            left,
+        };
+        assert_eq!(room(&[]), None);
+        assert_eq!(room(&[beside(0.1, 0.9)]), None);
+        let points = [
+            beside(0.1, 1.0),
+            beside(0.5, 0.95),
+            beside(0.6, 0.9),
+            beside(0.7, 1.0),
+        ];
+        assert_eq!(room(&points), Some(0.5));
+    }
+}

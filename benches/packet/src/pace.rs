@@ -1,0 +1,104 @@
+//! When the next message of a stream is sent, and what is done when none can be.
+
+use std::io;
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::Nanos;
+
+use crate::transport::{Progress, Stream, Wait};
+
+/// The paper's rule for a window of Q (interconnect-microbenchmarks, "Latency and bandwidth"): messages are
+/// sent until Q of them are under way; then half as many have to be finished before the next one.
+#[derive(Debug)]
+pub struct Pace {
+    window: u64,
+    pub sent: u64,
+    under_way: u64,
+    pub is_filling: bool,
+}
+
+impl Pace {
+    pub fn new(window: u32) -> Self {
+        Pace {
+            window: window.into(),
+            sent: 0,
+            under_way: 0,
+            is_filling: true,
+        }
+    }
+
+    /// Sends until the window is full or there is no room; whether anything was sent.
+    #[inline]
+    pub fn fill(&mut self, stream: &mut (impl Stream + ?Sized)) -> io::Result<bool> {
+        let before = self.sent;
+        while self.is_filling {
+            if self.under_way >= self.window {
+                self.is_filling = false;
+            } else if stream.send()? {
+                self.sent += 1;
+                self.under_way += 1;
+            } else {
+                break;
+            }
+        }
+        Ok(self.sent > before)
+    }
+
+    /// So much is finished; whether it is time to send again.
+    #[inline]
+    pub fn finished(&mut self, progress: &Progress) -> bool {
+        self.under_way = self.sent.saturating_sub(progress.finished);
+        if !self.is_filling && self.under_way <= self.window / 2 {
+            self.is_filling = true;
+            return true;
+        }
+        false
+    }
+}
+
+/// What an end does of whose messages none is finished for a time.
+#[derive(Debug)]
+pub struct Patience {
+    timeout: Nanos,
+    wait: Wait,
+    looks: u32,
+    since: Option<u64>,
+    /// Questions since something was finished.
+    pub asked: u64,
+}
+
+impl Patience {
+    pub fn new(timeout: Nanos, wait: Wait) -> Self {
+        Patience {
+            timeout,
+            wait,
+            looks: 0,
+            since: None,
+            asked: 0,
+        }
+    }
+
+    /// Something was finished, or sent.
+    #[inline]
+    pub fn renew(&mut self) {
+        self.since = None;
+        self.asked = 0;
+    }
+
+    /// Nothing was: whether it is time to ask the other end, which it is again after each further timeout.
+    #[inline]
+    pub fn is_over(&mut self) -> bool {
+        /// The clock is read once for so many looks: each reading makes what comes wait.
+        const LOOKS: u32 = 1024;
+        self.looks = self.looks.wrapping_add(1);
+        if self.wait == Wait::Poll && !self.looks.is_multiple_of(LOOKS) {
+            return false;
+        }
+        let clock = Clock::global();
+        let now = clock.now();
+        let waited = clock.ticks_to_ns(now - *self.since.get_or_insert(now));
+        let is_over = waited >= self.timeout.0.saturating_mul(self.asked + 1);
+        self.asked += u64::from(is_over);
+        is_over
+    }
+}

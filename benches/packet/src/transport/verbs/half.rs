@@ -1,0 +1,219 @@
+//! An end before and after it has met the other one.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+
+use jitterlab_injector::clock::Clock;
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
+
+use super::exchange::Place;
+use super::layout::Layout;
+use super::{Chosen, Wanted};
+use crate::transport::{Inline, Mtu, Operation, Path, Wait};
+use crate::verbs::{
+    Device, EndPoint, Error, Limits, MemoryRegion, Prepared, ProtectionDomain, QueuePair, Remote,
+    Route, SendKind, Work,
+};
+
+/// One in so many sends asks for its completion in a ping-pong. The queue takes twice as many, so that a
+/// completion was there long before it is needed.
+pub const SIGNALLED: u64 = 32;
+/// Up to this length a message is inline where that is left to us: about what devices take at most, and
+/// what perftest takes for its latency tests.
+const SHORT: usize = 220;
+
+/// An end that has not met the other one yet.
+pub struct Half {
+    prepared: Prepared,
+    wanted: Wanted,
+    chosen: Chosen,
+    layout: Layout,
+    is_inline: bool,
+    first_packet: u32,
+}
+
+/// An end that has: what ping-pong and stream stand on.
+pub struct Joined {
+    pub pair: QueuePair,
+    pub wanted: Wanted,
+    pub layout: Layout,
+    pub path: Path,
+    line: TcpStream,
+    to: Remote,
+}
+
+impl Half {
+    pub fn new(wanted: Wanted, chosen: Chosen) -> Result<Self, Error> {
+        let layout = Layout::of(&wanted);
+        let domain = ProtectionDomain::new(&Device::open(&chosen.device)?)?;
+        let prepare = |inline: usize| {
+            let limits = Limits {
+                sends: wanted.sends(),
+                receives: layout.receives.max(1) as u32,
+                inline: inline as u32,
+                has_events: wanted.wait == Wait::Block,
+            };
+            let memory = MemoryRegion::new(&domain, layout.total())?;
+            Prepared::new(wanted.how.service, memory, &limits, chosen.port.number)
+        };
+        let length = wanted.longest();
+        let is_wanted = match wanted.how.inline {
+            Inline::On => true,
+            Inline::Auto => length <= SHORT,
+            Inline::Off => false,
+        };
+        // What a device takes inline it says when it is asked for that: by an error, or by less.
+        let (prepared, is_inline) = match is_wanted.then(|| prepare(length)) {
+            Some(Ok(prepared)) if prepared.inline() as usize >= length => (prepared, true),
+            Some(Err(error)) if !error.is_of("ibv_create_qp") => return Err(error),
+            Some(_) if wanted.how.inline == Inline::On => {
+                return Err(Error::Inline {
+                    device: chosen.device,
+                    wanted: length,
+                });
+            }
+            _ => (prepare(0)?, false),
+        };
+        for number in 1..=layout.receives as u64 {
+            prepared.post_receive(number, layout.receive_at(number), layout.posted)?;
+        }
+        Ok(Half {
+            prepared,
+            wanted,
+            chosen,
+            layout,
+            is_inline,
+            first_packet: Clock::global().now() as u32 & 0xff_ffff,
+        })
+    }
+
+    /// The longest packet that its port carries.
+    pub fn mtu(&self) -> Mtu {
+        self.chosen.mtu
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        let memory = self.prepared.memory();
+        let gid = self.chosen.gid.as_ref();
+        Place {
+            end: EndPoint {
+                number: self.prepared.number(),
+                first_packet: self.first_packet,
+                lid: self.chosen.port.lid,
+                gid: gid.map_or([0; 16], |gid| gid.bytes),
+            },
+            memory: Remote {
+                address: memory.address() + self.layout.first as u64,
+                key: memory.remote_key(),
+            },
+        }
+    }
+
+    /// Joins it with the other end, which `line` leads to.
+    pub fn join(self, mtu: Mtu, other: &Place, line: TcpStream) -> Result<Joined, Error> {
+        let Half { wanted, chosen, .. } = self;
+        let gid_index = chosen.gid.map(|gid| gid.index);
+        let route = Route {
+            port: chosen.port.number,
+            gid_index,
+            mtu,
+            first_packet: self.first_packet,
+            to: other.end,
+        };
+        Ok(Joined {
+            pair: self.prepared.connect(&route)?,
+            wanted,
+            layout: self.layout,
+            path: Path {
+                device: chosen.device,
+                port: chosen.port.number,
+                gid_index,
+                operation: wanted.how.operation,
+                service: wanted.how.service,
+                inline: self.is_inline,
+                mtu: mtu.bytes(),
+            },
+            line,
+            to: other.memory,
+        })
+    }
+}
+
+impl Joined {
+    /// Posts the send of `length` bytes at a place of the memory. `number` is that of the message over a
+    /// reliable link, where it decides what buffer it is written to there.
+    #[inline]
+    pub fn post_send(
+        &self,
+        number: u64,
+        at: usize,
+        length: usize,
+        is_signalled: bool,
+    ) -> Result<(), Error> {
+        let to = || Remote {
+            address: self.to.address + self.layout.there(number) as u64,
+            key: self.to.key,
+        };
+        let kind = match self.wanted.how.operation {
+            Operation::Write => SendKind::Write(to()),
+            Operation::WriteImm => SendKind::WriteImm(to(), number as u32),
+            Operation::Send => SendKind::Send,
+        };
+        let work = Work {
+            id: number,
+            at,
+            length,
+            is_inline: self.path.inline,
+            is_signalled,
+        };
+        self.pair.post_send(kind, &work)
+    }
+
+    /// Posts the receive with this number.
+    #[inline]
+    pub fn post_receive(&self, number: u64) -> io::Result<()> {
+        let at = self.layout.receive_at(number);
+        self.pair
+            .post_receive(number, at, self.layout.posted)
+            .map_err(io::Error::other)
+    }
+
+    /// Writes a number into the last bytes of a message that lies at a place.
+    #[inline]
+    pub fn write_number(&self, at: usize, length: usize, number: u64) {
+        let (offset, bytes) = Layout::number(length);
+        let words = number.to_be_bytes();
+        self.pair.memory().write(at + offset, &words[8 - bytes..]);
+    }
+
+    /// Reads it.
+    #[inline]
+    pub fn read_number(&self, at: usize, length: usize) -> u64 {
+        let (offset, bytes) = Layout::number(length);
+        let mut number = [0; 8];
+        self.pair
+            .memory()
+            .read(at + offset, &mut number[8 - bytes..]);
+        u64::from_be_bytes(number)
+    }
+
+    /// The connection to the other end, on which nobody says anything.
+    pub fn line(&self) -> &TcpStream {
+        &self.line
+    }
+
+    /// Is the other end there?
+    #[cold]
+    pub fn look(&self) -> io::Result<()> {
+        match recv(self.line.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            // Nobody says anything after the exchange.
+            Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}

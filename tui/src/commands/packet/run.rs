@@ -1,0 +1,371 @@
+//! `jitterlab packet run`: measures a case.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use jitterlab_experiment::samples;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
+use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
+use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
+use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
+use jitterlab_packet::cases::{Case, bidirectional, completion, latency, overhead};
+use jitterlab_packet::transport::{Buffers, Link, Plan, Transport, Wait};
+
+use super::link::VerbsOptions;
+use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span, text};
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::peer::Peer;
+
+/// Options of `packet run`.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("length").args(["iterations", "duration"])))]
+#[command(group(clap::ArgGroup::new("warm").args(["warmup", "warmup_iterations"])))]
+pub struct Run {
+    /// What to measure: rtt, latency, bandwidth, bidirectional, overhead, completion, buffer-reuse
+    /// or hot-spot; `packet list` says what each of them is
+    #[arg(long)]
+    case: Case,
+    /// udp, tcp or verbs
+    #[arg(long)]
+    transport: Transport,
+    #[command(flatten)]
+    verbs: VerbsOptions,
+    /// Size of a message, or several: 1,64,4KiB [default: several where the case is by size]
+    #[arg(long, value_delimiter = ',')]
+    size: Vec<Bytes>,
+    /// Messages to measure, each time [default for rtt: 100000]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 27))]
+    iterations: Option<u64>,
+    /// Time to measure for, each time [default but for rtt: 500ms]
+    #[arg(long, value_parser = span)]
+    duration: Option<Nanos>,
+    /// Time to warm up for; what is measured in it is discarded [default: 200ms; but for rtt: 50ms]
+    #[arg(long, value_parser = at_most_a_day)]
+    warmup: Option<Nanos>,
+    /// Messages to warm up with
+    #[arg(long)]
+    warmup_iterations: Option<u64>,
+    /// A message without an answer after this time is lost (over tcp, and verbs with rc, it is
+    /// waited for); after 20 times this time without any answer the run ends
+    #[arg(long, default_value = "100ms", value_parser = span)]
+    timeout: Nanos,
+    /// block: sleep until an answer comes; poll: hold the CPU and ask [default: block; verbs: poll]
+    #[arg(long)]
+    wait: Option<Wait>,
+    /// bandwidth, bidirectional, overhead, buffer-reuse: messages that may be under way [default: 100]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    window: Option<u32>,
+    /// buffer-reuse: so many buffers, one after the other [default: 1,10,100,1000]
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    buffers: Vec<u32>,
+    /// buffer-reuse: percentages of messages in one and the same buffer [default: 0,25,50,75,100]
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=100))]
+    reuse: Vec<u8>,
+    /// hot-spot: servers to start on this machine [default: 4]
+    #[arg(long, conflicts_with = "to", value_parser = clap::value_parser!(u8).range(1..=MOST_SLAVES as i64))]
+    slaves: Option<u8>,
+    /// HOST or HOST:PORT of a `packet serve`, for hot-spot several; without it, one is started on
+    /// this machine
+    #[arg(long, value_delimiter = ',')]
+    to: Vec<String>,
+    /// Stay on this CPU
+    #[arg(long)]
+    cpu: Option<usize>,
+    /// Keep the server that is started on this CPU
+    #[arg(long)]
+    server_cpu: Option<usize>,
+    /// rtt: write every sample to this file: Parquet, or text if its name ends in .csv
+    #[arg(long)]
+    samples: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Run {
+    pub fn run(self) -> Result<Exit, Failure> {
+        self.check()?;
+        if let Some(path) = &self.samples {
+            files::check_place("samples ", path)?;
+        }
+        let link = self.verbs.link(self.transport)?;
+        let sizes = self.sizes(&link);
+        let job = Job {
+            latency: self.latency(&link, sizes[0]),
+            bandwidth: self.bandwidth(&link, sizes[0]),
+            sizes,
+            patterns: self.patterns(),
+        };
+        self.check_job(&job)?;
+        let peers = self.peers()?;
+        pin(self.cpu)?;
+        let slaves: Vec<SocketAddr> = peers.iter().map(Peer::address).collect();
+        self.measure(&job, &slaves)
+    }
+
+    /// Refuses options that the case has no use for.
+    fn check(&self) -> Result<(), Failure> {
+        use Case::{Bandwidth, Bidirectional, BufferReuse, HotSpot, Latency, Overhead};
+        let streams = [Bandwidth, Bidirectional, Overhead, BufferReuse];
+        let by_size = [Latency, Bandwidth, Bidirectional, Overhead];
+        let uses: [(&str, bool, &[Case]); 7] = [
+            ("--samples", self.samples.is_some(), &[Case::Rtt]),
+            ("--window", self.window.is_some(), &streams),
+            ("--buffers", !self.buffers.is_empty(), &[BufferReuse]),
+            ("--reuse", !self.reuse.is_empty(), &[BufferReuse]),
+            ("--slaves", self.slaves.is_some(), &[HotSpot]),
+            ("more than one --to", self.to.len() > 1, &[HotSpot]),
+            ("more than one --size", self.size.len() > 1, &by_size),
+        ];
+        for (option, is_given, cases) in uses {
+            if is_given && !cases.contains(&self.case) {
+                let names: Vec<&str> = cases.iter().map(|case| case.name()).collect();
+                return Err(Failure::input(format!(
+                    "{option} is for --case {}, not for {}",
+                    names.join(", "),
+                    self.case
+                )));
+            }
+        }
+        if self.case == Case::Completion && self.wait.is_some() {
+            return Err(Failure::input(
+                "--case completion measures every way to wait: leave out --wait",
+            ));
+        }
+        if self.to.len() > MOST_SLAVES {
+            return Err(Failure::input(format!("at most {MOST_SLAVES} slaves")));
+        }
+        Ok(())
+    }
+
+    /// Refuses what cannot be measured before anything is started.
+    fn check_job(&self, job: &Job) -> Result<(), Failure> {
+        let link = &job.latency.link;
+        for &size in &job.sizes {
+            if self.case != Case::Bandwidth && self.case != Case::Completion {
+                link.check(size.0, job.latency.wait).map_err(failure)?;
+            }
+            if matches!(
+                self.case,
+                Case::Bandwidth | Case::Bidirectional | Case::Overhead
+            ) {
+                let both = self.case == Case::Bidirectional;
+                let options = Bandwidth {
+                    size,
+                    both,
+                    ..job.bandwidth.clone()
+                };
+                link.check_plan(&options.plan()).map_err(failure)?;
+            }
+        }
+        for &buffers in &job.patterns {
+            let plan = Plan {
+                buffers,
+                ..job.bandwidth.plan()
+            };
+            link.check_plan(&plan).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Wait {
+        self.wait.unwrap_or(self.transport.usual_wait())
+    }
+
+    /// The sizes that were asked for, or those that the case has where nothing is said, of these the ones that
+    /// can be sent.
+    fn sizes(&self, link: &Link) -> Vec<Bytes> {
+        if !self.size.is_empty() {
+            return self.size.clone();
+        }
+        let powers = || (0..=8).map(|power| 1 << (2 * power)).collect();
+        let usual: Vec<u64> = match self.case {
+            Case::Rtt | Case::Completion => vec![64],
+            Case::Latency | Case::Bandwidth | Case::Bidirectional => powers(),
+            Case::Overhead => vec![64, 1 << 10, 16 << 10],
+            Case::BufferReuse => vec![4 << 10],
+            Case::HotSpot => vec![4],
+        };
+        let possible = link.sizes();
+        let least = match self.case {
+            // What can be sent in both directions at once.
+            Case::Bidirectional => 16,
+            _ => *possible.start(),
+        };
+        let most = *possible.end();
+        let mut sizes: Vec<u64> = usual
+            .into_iter()
+            .map(|size| size.clamp(least, most))
+            .collect();
+        sizes.dedup();
+        sizes.into_iter().map(Bytes).collect()
+    }
+
+    fn warmup(&self) -> Length {
+        let usual = if self.case == Case::Rtt { 200 } else { 50 };
+        match self.warmup_iterations {
+            Some(count) => Length::Messages(count),
+            None => Length::Time(self.warmup.unwrap_or(Nanos(usual * 1_000_000))),
+        }
+    }
+
+    fn length(&self) -> Length {
+        match (self.duration, self.iterations) {
+            (Some(time), _) => Length::Time(time),
+            (None, Some(count)) => Length::Messages(count),
+            (None, None) if self.case == Case::Rtt => Length::Messages(100_000),
+            (None, None) => Length::Time(Nanos(500_000_000)),
+        }
+    }
+
+    fn latency(&self, link: &Link, size: Bytes) -> Rtt {
+        Rtt {
+            link: link.clone(),
+            size,
+            wait: self.wait(),
+            warmup: self.warmup(),
+            length: self.length(),
+            timeout: self.timeout,
+        }
+    }
+
+    fn bandwidth(&self, link: &Link, size: Bytes) -> Bandwidth {
+        Bandwidth {
+            link: link.clone(),
+            size,
+            wait: self.wait(),
+            window: self.window.unwrap_or(100),
+            buffers: Buffers::Fifo(1),
+            both: false,
+            computing: Nanos(0),
+            warmup: self.warmup(),
+            length: self.length(),
+            timeout: self.timeout,
+        }
+    }
+
+    fn patterns(&self) -> Vec<Buffers> {
+        if self.case != Case::BufferReuse {
+            return Vec::new();
+        }
+        let (mut buffers, mut reuse) = (self.buffers.clone(), self.reuse.clone());
+        if buffers.is_empty() && reuse.is_empty() {
+            (buffers, reuse) = (vec![1, 10, 100, 1000], vec![0, 25, 50, 75, 100]);
+        }
+        let reused = |percent| Buffers::Reuse {
+            percent,
+            of: PATTERN,
+        };
+        let fifo = buffers.into_iter().map(Buffers::Fifo);
+        fifo.chain(reuse.into_iter().map(reused)).collect()
+    }
+
+    /// The other ends.
+    fn peers(&self) -> Result<Vec<Peer>, Failure> {
+        let serve = self.serve();
+        let start = |to: Option<&str>| {
+            let peer = Peer::new(to, PORT, &serve)?;
+            check_server_cpu(self.server_cpu, &peer)?;
+            Ok(peer)
+        };
+        if !self.to.is_empty() {
+            return self.to.iter().map(|to| start(Some(to))).collect();
+        }
+        let count = match self.case {
+            Case::HotSpot => self.slaves.unwrap_or(4),
+            _ => 1,
+        };
+        (0..count).map(|_| start(None)).collect()
+    }
+
+    /// The arguments of a server that is started.
+    fn serve(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = ["packet", "serve", "--transport", self.transport.name()]
+            .map(String::from)
+            .to_vec();
+        arguments.extend(self.verbs.of_server());
+        if let Some(cpu) = self.server_cpu {
+            arguments.extend(["--cpu".into(), cpu.to_string()]);
+        }
+        arguments
+    }
+
+    fn measure(&self, job: &Job, slaves: &[SocketAddr]) -> Result<Exit, Failure> {
+        let Job {
+            latency,
+            bandwidth,
+            sizes,
+            patterns,
+        } = job;
+        let peer = slaves[0];
+        match self.case {
+            Case::Rtt => {
+                let outcome = latency.run(peer).map_err(failure)?;
+                let report = Report::of(latency, &outcome).map_err(Failure::run)?;
+                self.keep(&report, &outcome.samples)?;
+                output::print(self.format, &report, || text::rtt(&report))?;
+            }
+            Case::Latency => {
+                let report = latency::by_size(latency, sizes, peer).map_err(failure)?;
+                output::print(self.format, &report, || text::latency(&report))?;
+            }
+            Case::Bandwidth => {
+                let report = bandwidth::by_size(bandwidth, sizes, peer).map_err(failure)?;
+                output::print(self.format, &report, || text::bandwidth(&report))?;
+            }
+            Case::Bidirectional => {
+                let report = bidirectional::by_size(latency, bandwidth, sizes, peer);
+                let report = report.map_err(failure)?;
+                output::print(self.format, &report, || text::bidirectional(&report))?;
+            }
+            Case::Overhead => {
+                let report = overhead::by_size(latency, bandwidth, sizes, peer);
+                let report = report.map_err(failure)?;
+                output::print(self.format, &report, || text::overhead(&report))?;
+            }
+            Case::Completion => {
+                let report = completion::by_way(latency, peer).map_err(failure)?;
+                output::print(self.format, &report, || text::completion(&report))?;
+            }
+            Case::BufferReuse => {
+                let report = buffer_reuse::by_pattern(latency, bandwidth, patterns, peer);
+                let report = report.map_err(failure)?;
+                output::print(self.format, &report, || text::buffer_reuse(&report))?;
+            }
+            Case::HotSpot => {
+                let report = hot_spot::by_slaves(latency, slaves).map_err(failure)?;
+                output::print(self.format, &report, || text::hot_spot(&report))?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Writes the samples where they are wanted.
+    fn keep(&self, report: &Report, taken: &[u64]) -> Result<(), Failure> {
+        let Some(path) = &self.samples else {
+            return Ok(());
+        };
+        let mut notes = vec![
+            (
+                "meaning",
+                "RTT, ns, in the order of measurement".to_string(),
+            ),
+            ("case", report.case.to_string()),
+            ("transport", report.setting.transport.to_string()),
+            ("size", report.point.size.to_string()),
+        ];
+        let way = report.setting.path.as_ref();
+        notes.extend(way.map(|path| ("path", path.to_string())));
+        samples::write(path, taken, &notes).map_err(Failure::input)
+    }
+}
+
+/// What is measured.
+struct Job {
+    latency: Rtt,
+    bandwidth: Bandwidth,
+    sizes: Vec<Bytes>,
+    patterns: Vec<Buffers>,
+}
