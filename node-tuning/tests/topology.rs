@@ -28,6 +28,16 @@ fn device<'a>(topology: &'a Topology, name: &str) -> &'a Device {
 }
 
 #[test]
+fn an_emulated_machine_is_known() {
+    assert!(topology("virtio").virtual_machine && !topology("virtio").is_emulated());
+    let processor = concat!(
+        "proc/cpuinfo:\n    vendor_id\t: AuthenticAMD\n",
+        "    model name\t: QEMU TCG CPU version 2.5+\n    flags\t: fpu hypervisor\n"
+    );
+    assert!(changed("virtio", processor).unwrap().is_emulated());
+}
+
+#[test]
 fn two_sockets() {
     let node = topology("two-socket");
     assert_eq!(node.vendor, Vendor::Intel);

@@ -252,6 +252,13 @@ impl Topology {
         })
     }
 
+    /// Whether the processors are an emulator's (QEMU without KVM): how long anything takes there, and what is in
+    /// between, says something of the emulator and the machine that it runs on.
+    pub fn is_emulated(&self) -> bool {
+        let emulator = |model: &String| model.starts_with("QEMU TCG CPU");
+        self.virtual_machine && self.model.as_ref().is_some_and(emulator)
+    }
+
     /// The core that a CPU is a thread of; none for one that is not online.
     pub fn core_of(&self, cpu: Cpu) -> Option<&Core> {
         self.cores.iter().find(|core| core.cpus.contains(cpu))
