@@ -23,7 +23,7 @@ pub enum Error {
         command: String,
         /// How it ended.
         status: String,
-        /// What it said last.
+        /// What it said.
         said: String,
     },
     /// A file.
@@ -47,10 +47,18 @@ pub fn run(
     program: &str,
     arguments: impl IntoIterator<Item: AsRef<OsStr>>,
 ) -> Result<String, Error> {
-    finished(Command::new(program).args(arguments), &[0])
+    // What follows the first line explains it.
+    finished(Command::new(program).args(arguments), &[0], |said| {
+        said.lines().next().unwrap_or_default()
+    })
 }
 
-fn finished(command: &mut Command, good: &[i32]) -> Result<String, Error> {
+/// Runs a program; `main` finds in what it says on stderr what is worth repeating.
+fn finished(
+    command: &mut Command,
+    good: &[i32],
+    main: impl FnOnce(&str) -> &str,
+) -> Result<String, Error> {
     command.stdin(Stdio::null());
     let output = command.output().map_err(|source| Error::Start {
         program: command.get_program().to_string_lossy().into_owned(),
@@ -67,7 +75,7 @@ fn finished(command: &mut Command, good: &[i32]) -> Result<String, Error> {
     Err(Error::Failed {
         command: line(command),
         status: output.status.to_string(),
-        said: said.lines().last().unwrap_or_default().into(),
+        said: main(&said).into(),
     })
 }
 
@@ -78,7 +86,10 @@ fn finished(command: &mut Command, good: &[i32]) -> Result<String, Error> {
 pub fn jitterlab(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<String, Error> {
     let own = std::env::current_exe().map_err(of_file("jitterlab"))?;
     let mut command = Command::new(own);
-    finished(command.args(arguments), &[0, 1])
+    // Its error comes after its progress.
+    finished(command.args(arguments), &[0, 1], |said| {
+        said.lines().last().unwrap_or_default()
+    })
 }
 
 /// A command as a person would type it.
@@ -106,7 +117,7 @@ mod tests {
         let error = run("sh", ["-c", "echo first >&2; echo last >&2; exit 3"]);
         let said = error.unwrap_err().to_string();
         assert!(
-            said.starts_with("sh -c") && said.ends_with("(exit status: 3): last"),
+            said.starts_with("sh -c") && said.ends_with("(exit status: 3): first"),
             "{said}"
         );
         let error = run("jitterlab-has-no-such-program", [""])

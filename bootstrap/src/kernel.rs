@@ -2,9 +2,8 @@
 
 use std::convert::Infallible;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use jitterlab_node_tuning::boot::{Parameter, Parameters};
 
@@ -13,8 +12,12 @@ use crate::command::{self, Error, of_file};
 /// Says that this kernel was started by another one, so that it does not start a third; its value is how long it
 /// took to come to it, in milliseconds.
 pub const STARTED: &str = "jitterlab.restarted";
-/// Where the initrd has left the root's image.
+/// The root's image, as the initrd has left it: a device.
 const IMAGE: &str = "/run/jitterlab/image";
+/// What that is called in an initrd.
+const IMAGE_NAME: &str = "root.squashfs";
+/// Where an initrd is put together: in memory, as all of the root.
+const WHOLE: &str = "/var/tmp/initrd";
 const KERNEL: &str = "/vmlinuz";
 /// What the root is mounted from; the image is joined to it.
 const INITRD: &str = "/initrd.img";
@@ -44,14 +47,13 @@ pub fn parameters(running: &Parameters, wanted: &Parameters, after_ns: u64) -> P
 /// # Errors
 /// It is not possible here: with the reason.
 pub fn load(parameters: &Parameters) -> Result<(), Error> {
-    let image = Path::new(IMAGE);
-    if !image.join("root.squashfs").exists() {
+    if !Path::new(IMAGE).exists() {
         return Err(Error::Said(format!(
-            "{IMAGE} has no root.squashfs: only the appliance keeps what it was started from"
+            "there is no {IMAGE}: only the appliance keeps what it was started from"
         )));
     }
-    let whole = image.join("initrd");
-    joined(&whole)?;
+    let whole = Path::new(WHOLE);
+    joined(whole).map_err(of_file(whole))?;
     let option = |name: &str, value: &str| format!("--{name}={value}");
     let loaded = command::run(
         "kexec",
@@ -66,33 +68,70 @@ pub fn load(parameters: &Parameters) -> Result<(), Error> {
         ] as [String; 6],
     );
     // It is in the kernel now, or of no use.
-    fs::remove_file(&whole).map_err(of_file(&whole))?;
-    loaded.map(drop)
+    fs::remove_file(whole).map_err(of_file(whole))?;
+    loaded.map(drop).map_err(|error| {
+        let why = match error {
+            Error::Failed { said, .. } => said,
+            other => other.to_string(),
+        };
+        Error::Said(format!(
+            "the kernel cannot be started again with what tuning takes: {why}; where these parameters are given by the boot \
+             loader, it need not be: {parameters}"
+        ))
+    })
 }
 
 /// The initrd with the root's image behind it, as a loader brings it: the kernel unpacks one archive after the other.
-fn joined(whole: &Path) -> Result<(), Error> {
-    let mut file = fs::File::create(whole).map_err(of_file(whole))?;
-    let mut small = fs::File::open(INITRD).map_err(of_file(INITRD))?;
-    let length = std::io::copy(&mut small, &mut file).map_err(of_file(whole))?;
+fn joined(whole: &Path) -> io::Result<()> {
+    let mut file = fs::File::create(whole)?;
+    let mut small = fs::File::open(INITRD)?;
+    let length = io::copy(&mut small, &mut file)?;
     // The kernel takes an archive for one only where it begins at a multiple of four.
-    let zeros = vec![0; (length.next_multiple_of(4) - length) as usize];
-    file.write_all(&zeros).map_err(of_file(whole))?;
-    let mut archive = Command::new("cpio")
-        .args(["--create", "--format=newc", "--quiet", "--owner=0:0"])
-        .current_dir(IMAGE)
-        .stdin(Stdio::piped())
-        .stdout(file)
-        .spawn()
-        .map_err(of_file("cpio"))?;
-    if let Some(mut names) = archive.stdin.take() {
-        writeln!(names, "root.squashfs").map_err(of_file("cpio"))?;
+    file.write_all(padding(length))?;
+    let mut image = fs::File::open(IMAGE)?;
+    // A device says its length nowhere else.
+    let length = image.seek(SeekFrom::End(0))?;
+    image.rewind()?;
+    file.write_all(&entry(IMAGE_NAME, 0o100_644, length))?;
+    io::copy(&mut image, &mut file)?;
+    file.write_all(padding(length))?;
+    file.write_all(&entry("TRAILER!!!", 0, 0))
+}
+
+/// What stands before a file in an archive of cpio's format "newc": 13 numbers of eight hexadecimal digits, and its name.
+/// The kernel's documentation, driver-api/early-userspace/buffer-format, has them.
+fn entry(name: &str, mode: u32, length: u64) -> Vec<u8> {
+    // Of these counts the length alone says something of the file; names end with a zero.
+    let (inode, owner, links, time, device, sum) = (1, 0, 1, 0, 0, 0);
+    let numbers = [
+        inode,
+        u64::from(mode),
+        owner,
+        owner,
+        links,
+        time,
+        length,
+        device,
+        device,
+        device,
+        device,
+        name.len() as u64 + 1,
+        sum,
+    ];
+    let mut entry = b"070701".to_vec();
+    for number in numbers {
+        entry.extend(format!("{number:08x}").bytes());
     }
-    let status = archive.wait().map_err(of_file("cpio"))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Error::Said(format!("cpio failed: {status}"))),
-    }
+    entry.extend(name.bytes());
+    entry.push(0);
+    let zeros = padding(entry.len() as u64);
+    entry.extend(zeros);
+    entry
+}
+
+/// The zeros up to a multiple of four.
+fn padding(length: u64) -> &'static [u8] {
+    &[0; 3][..(length.next_multiple_of(4) - length) as usize]
 }
 
 /// Starts what was loaded.
@@ -108,6 +147,18 @@ pub fn start() -> Result<Infallible, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_entry_of_an_archive_is_what_the_kernel_reads() {
+        let found = entry("root.squashfs", 0o100_644, 0x1234);
+        let expected = "070701\
+             00000001000081a40000000000000000000000010000000000001234\
+             000000000000000000000000000000000000000e00000000root.squashfs\0";
+        assert_eq!(String::from_utf8(found).unwrap(), expected);
+        for length in 0..8 {
+            assert_eq!((length + padding(length).len() as u64) % 4, 0);
+        }
+    }
 
     #[test]
     fn the_next_kernel_has_what_this_one_has_and_what_is_wanted() {

@@ -17,6 +17,10 @@ use crate::start::wait_until;
 const FILES: &str = "/run/systemd/network";
 /// How long addresses are waited for.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a link may take to come up where none is: adapters negotiate for two to four seconds.
+const LINK: Duration = Duration::from_secs(5);
+/// And after an address, who answers for names: it comes with the address.
+const NAMES: Duration = Duration::from_secs(2);
 
 /// The Ethernet interfaces, by name.
 ///
@@ -85,6 +89,8 @@ pub fn ask_everywhere() -> Result<(), Error> {
     let all = interfaces()?;
     configure(&BTreeMap::new())?;
     if wait_until(PATIENCE, || !addresses_of(&all).is_empty()) {
+        // A unit of the appliance writes it, if the network names any.
+        wait_until(NAMES, || Path::new("/etc/resolv.conf").exists());
         return Ok(());
     }
     Err(Error::Said(format!(
@@ -119,6 +125,8 @@ pub fn give_addresses(addresses: &BTreeMap<String, Address>) -> Result<(), Error
         Address::Dhcp => addresses_of(std::slice::from_ref(*name)).is_empty(),
     };
     if wait_until(PATIENCE, || !addresses.iter().any(|entry| late(&entry))) {
+        // What is measured with is chosen of the interfaces that are up.
+        wait_until(LINK, || present.iter().any(|name| has_link(name)));
         return Ok(());
     }
     let late: Vec<&str> = addresses
@@ -131,6 +139,11 @@ pub fn give_addresses(addresses: &BTreeMap<String, Address>) -> Result<(), Error
         late.join(", "),
         PATIENCE.as_secs()
     )))
+}
+
+fn has_link(name: &str) -> bool {
+    let carrier = fs::read_to_string(format!("/sys/class/net/{name}/carrier"));
+    carrier.is_ok_and(|carrier| carrier.trim() == "1")
 }
 
 fn configure(addresses: &BTreeMap<String, Address>) -> Result<(), Error> {

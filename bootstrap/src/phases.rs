@@ -1,6 +1,7 @@
 //! How long the parts of a boot took, up to this program, as the kernel and systemd say.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use crate::command;
 use crate::report::Phase;
@@ -9,6 +10,8 @@ use crate::report::Phase;
 const USERSPACE: &str = "UserspaceTimestampMonotonic";
 const FIRMWARE: &str = "FirmwareTimestampMonotonic";
 const LOADER: &str = "LoaderTimestampMonotonic";
+/// Where the initrd leaves when it began, in seconds since the kernel's start.
+const INITRD: &str = "/run/jitterlab/initrd-began";
 
 /// The phases before `now_ns`, which is the kernel's CLOCK_MONOTONIC. Firmware and loader only where the
 /// firmware tells: UEFI does.
@@ -16,10 +19,11 @@ pub fn until(now_ns: u64) -> Vec<Phase> {
     let properties = [FIRMWARE, LOADER, USERSPACE];
     let options = properties.map(|property| format!("--property={property}"));
     let shown = command::run("systemctl", ["show".to_owned()].into_iter().chain(options));
-    of(&shown.unwrap_or_default(), now_ns)
+    let initrd = fs::read_to_string(INITRD).unwrap_or_default();
+    of(&shown.unwrap_or_default(), &initrd, now_ns)
 }
 
-fn of(shown: &str, now_ns: u64) -> Vec<Phase> {
+fn of(shown: &str, initrd: &str, now_ns: u64) -> Vec<Phase> {
     let times: BTreeMap<&str, u64> = shown
         .lines()
         .filter_map(|line| line.split_once('='))
@@ -41,9 +45,16 @@ fn of(shown: &str, now_ns: u64) -> Vec<Phase> {
     if let Some(loader) = loader {
         phase("loader", loader);
     }
-    let userspace = times.get(USERSPACE).copied().unwrap_or(now_ns);
-    phase("kernel and initrd", userspace.min(now_ns));
-    phase("services", now_ns.saturating_sub(userspace));
+    let userspace = times.get(USERSPACE).map_or(now_ns, |&ns| ns.min(now_ns));
+    match initrd.trim().parse::<f64>() {
+        Ok(seconds) => {
+            let began = ((seconds * 1e9) as u64).min(userspace);
+            phase("kernel", began);
+            phase("initrd", userspace - began);
+        }
+        Err(_) => phase("kernel and initrd", userspace),
+    }
+    phase("services", now_ns - userspace);
     phases
 }
 
@@ -55,7 +66,7 @@ mod tests {
     fn phases_follow_each_other() {
         let shown = "FirmwareTimestampMonotonic=5000000\nLoaderTimestampMonotonic=2000000\n\
                      InitRDTimestampMonotonic=0\nUserspaceTimestampMonotonic=4000000\n";
-        let found = of(shown, 6_500_000_000);
+        let found = of(shown, "1.25\n", 6_500_000_000);
         let phases: Vec<_> = found
             .iter()
             .map(|p| (p.name.as_str(), p.ns / 1_000_000))
@@ -65,7 +76,8 @@ mod tests {
             [
                 ("firmware", 3_000),
                 ("loader", 2_000),
-                ("kernel and initrd", 4_000),
+                ("kernel", 1_250),
+                ("initrd", 2_750),
                 ("services", 2_500)
             ]
         );
@@ -73,7 +85,7 @@ mod tests {
 
     #[test]
     fn without_systemd_there_is_one_phase() {
-        let found = of("", 7);
+        let found = of("", "", 7);
         let phases: Vec<_> = found.iter().map(|p| (p.name.as_str(), p.ns)).collect();
         assert_eq!(phases, [("kernel and initrd", 7), ("services", 0)]);
     }

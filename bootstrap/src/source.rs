@@ -12,8 +12,8 @@ use crate::volume::{self, Volume};
 pub const PARAMETER: &str = "jitterlab.config";
 /// Its name on a volume.
 const FILE: &str = "node.yaml";
-/// How long an address is asked, in seconds, and how often.
-const PATIENCE: (&str, &str) = ("10", "3");
+/// How long an address is asked, in seconds: once, and in all.
+const PATIENCE: (&str, &str) = ("5", "15");
 
 /// What the kernel's command line says about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +91,8 @@ fn fetched(address: &str) -> Result<String, Error> {
         "--max-time",
         PATIENCE.0,
         "--retry",
+        "9",
+        "--retry-max-time",
         PATIENCE.1,
         "--retry-connrefused",
     ];

@@ -21,12 +21,13 @@ pub fn start() -> BootReport {
     let (node, node_file) = boot.node_file(volume.as_ref());
     let hostname = boot.step("hostname", || network::name_node(node.hostname.as_deref()));
     boot.step("addresses", || network::give_addresses(&node.addresses));
+    let missing = boot.tune(&node, volume.as_ref());
+    // Whoever logs in stays: the kernel is not started again after this.
     if !node.ssh_keys.is_empty() {
         boot.step("SSH", || ssh::open(&node.ssh_keys, volume.as_ref()));
     }
-    let missing = boot.tune(&node, volume.as_ref());
     let rdma = boot.step("RDMA", || rdma::set_up(node.device.as_deref()));
-    let fit = boot.step("check", tuning::check);
+    let verdict = boot.step("check", tuning::check);
     if let Some(volume) = &volume {
         boot.step("room", || volume.check_room());
     }
@@ -45,7 +46,8 @@ pub fn start() -> BootReport {
         phases: boot.phases,
         missing,
         rdma: rdma.unwrap_or_default(),
-        fit,
+        fit: verdict.as_ref().map(|verdict| verdict.fit),
+        emulated: verdict.is_some_and(|verdict| verdict.emulated),
         problems: boot.problems,
     };
     session::begin(report, &node, volume.as_ref())

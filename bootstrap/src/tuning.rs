@@ -69,17 +69,21 @@ pub fn parameters() -> Parameters {
     Parameters::parse(&fs::read_to_string(PARAMETERS).unwrap_or_default())
 }
 
+/// What `jitterlab check` says of a node.
+#[derive(Deserialize)]
+pub struct Verdict {
+    /// Whether there is nothing to object to.
+    pub fit: bool,
+    /// Whether its processors are an emulator's, so that only its settings are judged.
+    pub emulated: bool,
+}
+
 /// Whether the node is fit, by its settings and a second of its noise.
 ///
 /// # Errors
 /// It could not be checked.
-pub fn check() -> Result<bool, Error> {
-    #[derive(Deserialize)]
-    struct Verdict {
-        fit: bool,
-    }
+pub fn check() -> Result<Verdict, Error> {
     let printed = command::jitterlab(["check", "--format", "json", "--duration", "1s"])?;
-    let verdict: Verdict = serde_json::from_str(&printed)
-        .map_err(|error| Error::Said(format!("check printed no JSON: {error}")))?;
-    Ok(verdict.fit)
+    serde_json::from_str(&printed)
+        .map_err(|error| Error::Said(format!("check printed no JSON: {error}")))
 }
