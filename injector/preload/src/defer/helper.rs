@@ -8,13 +8,12 @@ use jitterlab_injector::control::Slot;
 use jitterlab_injector::delay::Injection;
 
 use super::lock::HeldSignals;
+use super::margin::Margin;
 use super::queue::Item;
 use super::{CALLS, DEFERRED, EARLIEST, Entry, Held, Outcome, Work};
 use crate::real::Real;
 
-/// How long before its time the helper is awake: sleeping is late by some 20 us on a virtual
-/// machine, even with the least timer slack.
-const MARGIN_NS: u64 = 60_000;
+static MARGIN: Margin = Margin::new();
 /// How long a helper without work stays. A program ends when its last thread does, which must not
 /// be ours.
 const IDLE_NS: u64 = 100_000_000;
@@ -75,6 +74,8 @@ fn run(injection: &'static Injection, idle_ns: u64) {
     let clock = injection.clock();
     let slot = injection.claim_slot();
     let mut idle = false;
+    // What the helper got up for: it does not lie down again.
+    let mut up_for = None;
     let mut held = DEFERRED.lock();
     loop {
         let seen = CALLS.load(Ordering::Acquire);
@@ -92,8 +93,14 @@ fn run(injection: &'static Injection, idle_ns: u64) {
         EARLIEST.store(first.when, Ordering::Relaxed);
         let now = clock.now();
         let left = clock.ticks_to_ns(first.when.saturating_sub(now));
-        if left > MARGIN_NS {
-            (held, _) = held.wait(&CALLS, seen, Some(left - MARGIN_NS));
+        let asleep = MARGIN.sleep_ns(left).filter(|_| up_for != Some(first.when));
+        if let Some(sleep) = asleep {
+            (held, _) = held.wait(&CALLS, seen, Some(sleep));
+            if CALLS.load(Ordering::Acquire) == seen {
+                up_for = Some(first.when);
+                let slept = clock.ticks_to_ns(clock.now() - now);
+                MARGIN.slept(slept.saturating_sub(sleep));
+            }
         } else if left > 0 {
             drop(held);
             while clock.now() < first.when && CALLS.load(Ordering::Relaxed) == seen {}

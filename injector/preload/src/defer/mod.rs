@@ -13,6 +13,7 @@ pub(crate) mod build;
 mod helper;
 mod lanes;
 mod lock;
+mod margin;
 mod memory;
 pub(crate) mod message;
 pub(crate) mod post;
