@@ -82,7 +82,14 @@ pub fn run_experiment() -> Result<(), Error> {
         serde_json::from_slice(&text).map_err(|error| Error::Said(format!("{TASK}: {error}")))?;
     let outcome = task.run();
     if task.power_off {
-        command::run("systemctl", ["--no-block", "poweroff"])?;
+        // `systemctl poweroff` would look for logind first, which is not there.
+        let arguments = [
+            "start",
+            "--no-block",
+            "--job-mode=replace-irreversibly",
+            "poweroff.target",
+        ];
+        command::run("systemctl", arguments)?;
     }
     outcome
 }
@@ -92,7 +99,10 @@ impl Task {
         fs::create_dir_all(&self.results).map_err(of_file(&self.results))?;
         let mut arguments: Vec<OsString> = vec!["run".into()];
         match self.unfinished() {
-            Some(folder) => arguments.extend(["--resume".into(), folder.into()]),
+            Some(folder) => {
+                clear(&folder).map_err(of_file(&folder))?;
+                arguments.extend(["--resume".into(), folder.into()]);
+            }
             None => arguments.extend([
                 "--results".into(),
                 self.results.clone().into(),
@@ -156,6 +166,21 @@ impl Task {
     }
 }
 
+/// Removes from a result folder what was being written when the power was cut: durable files have a name of their own
+/// until they are whole.
+fn clear(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        if path.is_dir() {
+            clear(&path)?;
+        } else if name.to_string_lossy().starts_with(".jitterlab-") {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs this program, with its progress where the unit's goes; gives what it printed.
 fn seen(arguments: &[OsString]) -> Result<String, Error> {
     let own = std::env::current_exe().map_err(of_file("jitterlab"))?;
@@ -178,6 +203,31 @@ fn seen(arguments: &[OsString]) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_half_written_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("samples")).unwrap();
+        for name in [
+            ".jitterlab-1aB",
+            "samples/.jitterlab-x",
+            "samples/a.parquet",
+            "runs.jsonl",
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        clear(folder.path()).unwrap();
+        let left = |at: &Path| {
+            let names = fs::read_dir(at)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name());
+            let mut names: Vec<_> = names.collect();
+            names.sort();
+            names
+        };
+        assert_eq!(left(folder.path()), ["runs.jsonl", "samples"]);
+        assert_eq!(left(&folder.path().join("samples")), ["a.parquet"]);
+    }
 
     #[test]
     fn what_has_no_report_is_gone_on_with() {
