@@ -1,6 +1,7 @@
 # Runs in the guest: the packet suite over verbs. Two Soft-RoCE devices, rxe0 and rxe1, at the ends of a pair
 # of virtual Ethernet devices.
 set -uo pipefail
+. /usr/lib/jitterlab-guest/soft-roce
 
 # On the disk, which is quicker than the shared folder.
 work=/var/tmp/verbs
@@ -12,14 +13,6 @@ to=10.7.0.2:7411
 # The client and the server stay on two processors of one package.
 client=2 server=3
 
-until_it() { # until_it COMMAND…: waits until it succeeds, for 30 s
-    for ((tries = 0; tries < 300; tries++)); do
-        if "$@" >/dev/null 2>&1; then return; fi
-        sleep 0.1
-    done
-    echo "not ok - waited in vain: $*"
-    exit 1
-}
 says() { # says WHAT STATUS TEXT COMMAND…: ends with a status and, on stderr, in one line, this text
     local what=$1 status=$2 expected=$3
     shift 3
@@ -65,17 +58,7 @@ serve() { # serve OPTIONS…: one server at a time
 rtt="$jitterlab packet run --case rtt --transport verbs"
 says "no device" 3 "this machine has no RDMA device" $rtt --to $to
 
-modprobe rdma_rxe || exit 125
-# Both ends are this machine's own, and answer each other all the same.
-sysctl -q net.ipv4.conf.{all,default}.accept_local=1 net.ipv4.conf.{all,default}.rp_filter=0
-ip link add veth0 type veth peer name veth1
-ip address add 10.7.0.1/24 dev veth0
-ip address add 10.7.0.2/24 dev veth1
-ip link set veth0 up
-ip link set veth1 up
-rdma link add rxe0 type rxe netdev veth0
-rdma link add rxe1 type rxe netdev veth1
-until_it sh -c "$jitterlab packet list | grep -q 10.7.0.2"
+soft_roce 0
 $jitterlab packet list | sed 's/^/# /'
 
 says "another device" 2 "there is no RDMA device mlx5_0; there is rxe0, rxe1" $rtt --device mlx5_0
@@ -87,9 +70,9 @@ says "a GID that is not there" 2 "has no GID with the index 77" $rtt --gid-index
 says "nobody there" 3 "start \`jitterlab packet serve --transport verbs --bind $to\` there" $rtt --to $to
 
 # Every way, over the wire and in a device.
+serve
 for way in write,rc,poll write-imm,rc,poll write-imm,rc,block send,rc,poll send,rc,block send,ud,poll send,ud,block; do
     IFS=, read -r operation service wait <<<"$way"
-    serve --wait "$wait"
     for size in 8 64 1000; do
         how="--operation $operation --service $service --wait $wait --size $size"
         what="$operation, $service, $wait, $size B"
@@ -103,7 +86,6 @@ for way in write,rc,poll write-imm,rc,poll write-imm,rc,block send,rc,poll send,
         echo "# $what: median RTT $(field median) ns"
     done
 done
-serve
 run --size 1MiB --iterations 20 --warmup-iterations 2 --timeout 5s
 is "a megabyte in a thousand packets" "$? $(field n)" "0 20"
 run --size 1 --inline off --iterations 300 --warmup-iterations 0
@@ -118,7 +100,7 @@ grep '^#' s.csv
 
 # Whoever comes and goes, the next one is served; a server that goes is noticed.
 for wait in poll block; do
-    serve --wait $wait
+    serve
     for ((try = 1; try <= 3; try++)); do
         run --operation send --wait $wait --duration 60s &
         under_way
@@ -136,9 +118,54 @@ for wait in poll block; do
     sed 's/^/# /' err
     serving=''
 done
-serve --wait block
-says "a server that sleeps" 3 "refuses: a write is seen by polling memory" \
-    $rtt --device rxe0 --to $to --wait poll
+serve
+says "a stream that sleeps" 2 "a stream over verbs is waited for with \`poll\`" \
+    $jitterlab packet run --case bandwidth --transport verbs --wait block --to $to
+
+# Every case, every way that there is.
+case_of() { # case_of CASE OPTIONS…: a measurement of another case
+    timeout 300 $jitterlab packet run --transport verbs --device rxe0 --to $to --cpu $client --format json \
+        --warmup 20ms --duration 100ms --timeout 1s --case "$@" >out 2>err
+    local status=$?
+    [ $status = 0 ] || sed 's/^/# /' err
+    return $status
+}
+points() { grep -cE "^ *\"($1)\":" out; }
+for way in write,rc write-imm,rc send,rc send,ud; do
+    IFS=, read -r operation service <<<"$way"
+    how="--operation $operation --service $service"
+    case_of latency $how --size 8,1000
+    is "latency, $way: points" "$? $(points one_way_median_ns)" "0 2"
+    case_of bandwidth $how --size 8,1000 --window 16
+    is "bandwidth, $way: points" "$? $(points half_window_ns)" "0 2"
+    [ "$service" = ud ] || is "bandwidth, $way: missing" "$(grep -c '"missing": 0,' out)" 2
+    case_of bidirectional $how --size 16,1000 --window 16
+    is "bidirectional, $way: points" "$? $(points latency_ns)" "0 2"
+    is "bidirectional, $way: from there, too" "$(grep -c '"back_bytes_per_second": 0.0,' out)" 0
+    case_of overhead $how --size 64 --window 16
+    is "overhead, $way: points" "$? $(points send_ns)" "0 1"
+    [ "$operation" = write-imm ] || {
+        case_of completion $how
+        is "completion, $way: ways" "$? $(points way)" "0 $([ "$operation" = write ] && echo 3 || echo 2)"
+    }
+    [ "$service" = ud ] || {
+        case_of buffer-reuse $how --size 4KiB --buffers 1,300 --reuse 50 --window 16
+        is "buffer reuse, $way: patterns" "$? $(points "fifo|reuse_percent")" "0 3"
+    }
+    case_of hot-spot $how --size 8
+    is "hot spot, $way: slaves" "$? $(points slaves)" "0 1"
+done
+for case in latency bandwidth bidirectional overhead completion buffer-reuse; do
+    echo "# what a person sees:"
+    timeout 300 $jitterlab packet run --transport verbs --device rxe0 --to $to --cpu $client --warmup 20ms \
+        --duration 100ms --case $case 2>&1 | sed 's/^/# /'
+done
+kill $serving
+serving=''
+timeout 300 $jitterlab packet run --transport verbs --cpu $client --warmup 20ms --duration 100ms --case hot-spot \
+    --slaves 3 >out 2>err
+is "hot spot, three slaves on one device" "$? $(wc -l <out)" "0 6"
+sed 's/^/# /' out err
 
 # What the network loses, a reliable connection repeats, and a datagram is not a sample.
 serve
@@ -176,43 +203,54 @@ folder=$($jitterlab run experiment.yaml 2>err)
 is "an experiment" $? 0
 is "its runs" "$(wc -l <"$folder/runs.jsonl") $(grep -c '"operation":"write"' "$folder/runs.jsonl")" "6 2"
 
-# Ours against perftest's: one-way medians in us, interleaved. The ratio is told, not judged.
+# Ours against perftest's, interleaved: one-way medians in us, and MB (a million bytes) a second. The ratio is
+# told, not judged.
 serve
 run --iterations 100
 gid=$(field gid_index)
-round=(--iterations 1000 --warmup-iterations 100 --size 64)
-perftest() { # perftest PROGRAM: its median
-    taskset -c $server "$1" -d rxe1 -x "$gid" -s 64 -I 64 -n 1000 -F >/dev/null 2>&1 &
-    local theirs=$! line=''
+rounds=10
+mhz=$(sed -n 's/^cpu MHz.*: //p' /proc/cpuinfo | head -n 1)
+theirs() { # theirs PROGRAM COLUMN SIZE OPTIONS…: a figure that it prints, of messages of a size
+    local program=$1 column=$2 size=$3 pid line
+    shift 3
+    taskset -c $server "$program" -d rxe1 -x "$gid" -s "$size" -n 1000 -F "$@" >/dev/null 2>&1 &
+    pid=$!
     until_it sh -c "ss -tln | grep -q ':18515 '"
-    line=$(taskset -c $client "$1" -d rxe0 -x "$gid" -s 64 -I 64 -n 1000 -F 10.7.0.2 2>&1 | grep -E '^ *64 ')
-    wait $theirs
-    echo "$line" | awk '{ print $5 }'
+    line=$(taskset -c $client "$program" -d rxe0 -x "$gid" -s "$size" -n 1000 -F "$@" 10.7.0.2 2>&1 | grep -E "^ *$size ")
+    wait $pid
+    echo "$line" | awk "{ print \$$column }"
 }
-middle() { sort -n | sed -n 3p; }
-kill $serving
+middle() { sort -g | sed -n "$((rounds / 2))p;$((rounds / 2 + 1))p" | awk '{ sum += $1 } END { print sum / NR }'; }
+compare() { # compare WHAT PROGRAM: what is in the files ours and theirs
+    paste -d / ours theirs | awk -F / '{ print $1 / $2 }' >ratios
+    echo "# $1: ours $(tr '\n' ' ' <ours)"
+    echo "# $1: $2 $(tr '\n' ' ' <theirs)"
+    echo "# $1 against $2: $(middle <ours) / $(middle <theirs), ratio $(middle <ratios) (medians of $rounds pairs)"
+    is "$2 answered" "$(grep -c . theirs)" $rounds
+}
 for pair in write:ib_write_lat send:ib_send_lat; do
     operation=${pair%:*} program=${pair#*:}
-    : >ours
-    : >theirs
-    for ((i = 0; i < 5; i++)); do
-        serving=''
-        serve
-        run --operation "$operation" "${round[@]}"
+    rm -f ours theirs
+    for ((i = 0; i < rounds; i++)); do
+        run --operation "$operation" --iterations 1000 --warmup-iterations 100 --size 64
         field one_way_median_ns | awk '{ print $1 / 1000 }' >>ours
-        { kill $serving && wait $serving; } 2>/dev/null
-        perftest "$program" >>theirs
+        # In cycles: what it takes for their length it finds out anew each time, and is wrong where it is disturbed.
+        theirs "$program" 5 64 -I 64 -C | awk -v mhz="$mhz" '{ print $1 / mhz }' >>theirs
     done
-    paste -d / ours theirs >ratios
-    echo "# $operation, one-way medians in us: ours $(tr '\n' ' ' <ours)/ $program $(tr '\n' ' ' <theirs)"
     echo "# (a reading of the clock takes us $(field clock_read_ns) ns, and one is in each RTT)"
-    echo "# $operation against $program: $(middle <ours) / $(middle <theirs) us, ratio" \
-        "$(awk -F / '{ print $1 / $2 }' ratios | middle) (median of 5 pairs)"
-    is "$program answered" "$(grep -c . theirs)" 5
+    compare "$operation, one-way medians in us" "$program"
 done
+rm -f ours theirs
+for ((i = 0; i < rounds; i++)); do
+    timeout 300 $jitterlab packet run --case bandwidth --transport verbs --device rxe0 --to $to --cpu $client \
+        --format json --size 64KiB --window 128 --iterations 1000 --warmup-iterations 128 >out 2>err
+    field bytes_per_second | awk '{ print $1 / 1e6 }' >>ours
+    # It counts in 1,048,576 bytes.
+    theirs ib_write_bw 4 65536 | awk '{ print $1 * 1.048576 }' >>theirs
+done
+compare "write, MB/s" ib_write_bw
 
 # A wire that is cut: the reliable connection says what broke.
-serving=''
 serve
 run --operation send --duration 60s --timeout 200ms &
 under_way
