@@ -13,8 +13,10 @@ use crate::transport::{Progress, Stream, Wait};
 pub struct Pace {
     window: u64,
     pub sent: u64,
-    under_way: u64,
-    pub is_filling: bool,
+    finished: u64,
+    /// Finished when the last half window was.
+    marked: u64,
+    is_filling: bool,
 }
 
 impl Pace {
@@ -22,9 +24,19 @@ impl Pace {
         Pace {
             window: window.into(),
             sent: 0,
-            under_way: 0,
+            finished: 0,
+            marked: 0,
             is_filling: true,
         }
+    }
+
+    /// Half the window, in messages.
+    pub fn half(&self) -> u64 {
+        (self.window / 2).max(1)
+    }
+
+    fn under_way(&self) -> u64 {
+        self.sent.saturating_sub(self.finished)
     }
 
     /// Sends until the window is full or there is no room; whether anything was sent.
@@ -32,27 +44,28 @@ impl Pace {
     pub fn fill(&mut self, stream: &mut (impl Stream + ?Sized)) -> io::Result<bool> {
         let before = self.sent;
         while self.is_filling {
-            if self.under_way >= self.window {
+            if self.under_way() >= self.window {
                 self.is_filling = false;
             } else if stream.send()? {
                 self.sent += 1;
-                self.under_way += 1;
             } else {
+                // There may never be room for a whole window.
                 break;
             }
         }
         Ok(self.sent > before)
     }
 
-    /// So much is finished; whether it is time to send again.
+    /// So much is finished; whether another half window is.
     #[inline]
     pub fn finished(&mut self, progress: &Progress) -> bool {
-        self.under_way = self.sent.saturating_sub(progress.finished);
-        if !self.is_filling && self.under_way <= self.window / 2 {
-            self.is_filling = true;
-            return true;
+        self.finished = progress.finished;
+        self.is_filling |= self.under_way() <= self.window / 2;
+        let is_half = self.finished - self.marked >= self.half();
+        if is_half {
+            self.marked = self.finished;
         }
-        false
+        is_half
     }
 }
 

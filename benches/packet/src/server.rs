@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use jitterlab_injector::units::Nanos;
 
@@ -36,13 +37,28 @@ pub fn announce(address: SocketAddr) -> io::Result<()> {
     out.flush()
 }
 
+/// A client that is silent for as long has gone, or will not mind.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// The next message of a client.
+fn next(connection: &mut impl Connection) -> io::Result<u64> {
+    let mut since = None;
+    loop {
+        if let Some(number) = connection.receive()? {
+            return Ok(number);
+        }
+        if since.get_or_insert_with(Instant::now).elapsed() > SILENCE {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
+}
+
 /// Answers messages whose number leaves `rest` when divided by `every`, until the client goes.
 pub(crate) fn answer(connection: &mut impl Connection, every: u32, rest: u32) -> io::Result<()> {
     let (every, rest) = (u64::from(every.max(1)), u64::from(rest));
     loop {
-        if let Some(number) = connection.receive()?
-            && number % every == rest
-        {
+        let number = next(connection)?;
+        if number % every == rest {
             connection.send(number)?;
         }
     }
@@ -51,23 +67,19 @@ pub(crate) fn answer(connection: &mut impl Connection, every: u32, rest: u32) ->
 /// Sends a message with each one, before that has come: the first at once, every other when the one before
 /// it has come, as the client does.
 pub(crate) fn exchange(connection: &mut impl Connection) -> io::Result<()> {
-    let mut next = 1;
-    connection.send(next)?;
+    /// What has been lost on its way here is made up for, up to so many in a row.
+    const MOST_LOST: u64 = 64;
+    let mut sent = 1;
+    connection.send(sent)?;
     loop {
-        let Some(number) = connection.receive()? else {
-            continue;
-        };
-        // What was lost on its way here is made up for; the client has given up waiting for the answer.
-        while next <= number && number - next < MOST_LOST {
-            next += 1;
-            connection.send(next)?;
+        let wanted = next(connection)?.saturating_add(1);
+        sent = sent.max(wanted.saturating_sub(MOST_LOST));
+        while sent < wanted {
+            sent += 1;
+            connection.send(sent)?;
         }
-        next = next.max(number + 1);
     }
 }
-
-/// After more losses in a row than this a client has gone.
-const MOST_LOST: u64 = 64;
 
 /// Takes a stream that is waited for in this way, and, if there is a window, sends one; until the client goes.
 pub(crate) fn stream(stream: &mut impl Stream, window: Option<u32>, wait: Wait) -> io::Result<()> {
@@ -75,20 +87,24 @@ pub(crate) fn stream(stream: &mut impl Stream, window: Option<u32>, wait: Wait) 
     const TIMEOUT: Nanos = Nanos(20_000_000);
     let mut pace = Pace::new(window.unwrap_or(0));
     let mut patience = Patience::new(TIMEOUT, wait);
+    let mut silence = Patience::new(Nanos(SILENCE.as_nanos() as u64), wait);
     let mut before = Progress::default();
     loop {
         let is_sent = pace.fill(stream)?;
         let progress = stream.progress()?;
         pace.finished(&progress);
-        let is_moving = is_sent || progress != before;
         if is_sent || progress.finished != before.finished {
             patience.renew();
         } else if progress.finished < pace.sent && patience.is_over() {
             stream.ask()?;
         }
-        before = progress;
-        if !is_moving {
-            stream.idle()?;
+        if is_sent || progress != before {
+            silence.renew();
+        } else if silence.is_over() {
+            return Err(io::ErrorKind::TimedOut.into());
+        } else {
+            stream.idle(SILENCE)?;
         }
+        before = progress;
     }
 }

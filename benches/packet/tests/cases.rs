@@ -115,11 +115,38 @@ fn both_ends_stream_at_once() {
     }
 }
 
-/// A stream that is larger than what the system holds back for a connection: neither end may wait for the
+/// Less than half a window fits into what the system holds for a connection.
+#[test]
+fn a_window_that_is_never_full_ends_in_time() {
+    let address = serve(Transport::Tcp);
+    for wait in [Wait::Block, Wait::Poll] {
+        let options = Bandwidth {
+            size: Bytes(4 << 20),
+            window: 100,
+            warmup: Length::Messages(0),
+            length: Length::Messages(50),
+            ..stream(Transport::Tcp, wait)
+        };
+        check(&options.run(address).unwrap(), &options, 50);
+    }
+}
+
+/// Messages that are larger than what the system holds for a connection: neither end may wait for the
 /// other to read.
 #[test]
 fn large_messages_in_both_directions_do_not_block_each_other() {
     let address = serve(Transport::Tcp);
+    let pings = Rtt {
+        length: Length::Messages(4),
+        ..pings(Transport::Tcp, Wait::Block)
+    };
+    let both = Bandwidth {
+        window: 2,
+        warmup: Length::Messages(0),
+        length: Length::Messages(4),
+        ..stream(Transport::Tcp, Wait::Block)
+    };
+    bidirectional::by_size(&pings, &both, &[Bytes(16 << 20)], address).unwrap();
     for wait in [Wait::Block, Wait::Poll] {
         let options = Bandwidth {
             size: Bytes(16 << 20),
@@ -231,18 +258,19 @@ fn both_directions_are_measured() {
         let (pings, stream) = (pings(transport, wait), stream(transport, wait));
         let report = bidirectional::by_size(&pings, &stream, &[Bytes(64)], address).unwrap();
         let point = &report.points[0];
-        assert_eq!(
-            (point.latency_ns.n + point.lost as usize, point.size),
-            (40, 64)
-        );
+        let fewest = 20 - (point.lost as usize).min(19);
+        assert!((fewest..=20).contains(&point.latency_ns.n), "{point:?}");
+        assert_eq!(point.size, 64);
         assert!(point.bytes_per_second > point.out.bytes_per_second);
     }
 }
 
-/// What is lost is made up for: the two ends come into step again.
+/// What is lost is made up for, in whichever direction: the two ends come into step again.
 #[test]
 fn an_exchange_outlives_losses() {
-    let address = relay(serve(Transport::Udp), |number| number.is_multiple_of(11));
+    let address = relay(serve(Transport::Udp), |number| {
+        number % 11 == 0 || number % 13 == 2
+    });
     let pings = Rtt {
         timeout: Nanos(20_000_000),
         ..pings(Transport::Udp, Wait::Block)

@@ -30,7 +30,7 @@ pub struct Bandwidth {
     pub buffers: Buffers,
     /// Whether the other end streams, too.
     pub both: bool,
-    /// The time for which this end computes whenever the window is full.
+    /// The time for which this end computes whenever it has sent half a window.
     pub computing: Nanos,
     /// What is discarded at the beginning.
     pub warmup: Length,
@@ -88,6 +88,7 @@ impl Bandwidth {
             options: self,
             clock: Clock::global(),
             pace: Pace::new(self.window),
+            computed: 0,
             progress: Progress::default(),
         };
         let mut ticks = touched_memory(self.length);
@@ -107,6 +108,8 @@ struct Pump<'a> {
     options: &'a Bandwidth,
     clock: &'static Clock,
     pace: Pace,
+    /// Messages sent before it computed last.
+    computed: u64,
     progress: Progress,
 }
 
@@ -138,7 +141,7 @@ impl Pump<'_> {
         Ok(Outcome {
             messages: self.progress.finished - before.finished,
             missing: self.progress.missing.saturating_sub(before.missing),
-            back: self.progress.arrived - before.arrived,
+            back: self.progress.arrived.saturating_sub(before.arrived),
             time_ns: self.clock.ticks_to_ns(last - start),
             halves: Vec::new(),
             memory_full: false,
@@ -153,7 +156,8 @@ impl Pump<'_> {
         loop {
             let before = self.progress;
             let is_sent = self.pace.fill(&mut *self.stream).map_err(gone(&before))?;
-            if is_sent && !self.pace.is_filling {
+            if self.pace.sent >= self.computed + self.pace.half() {
+                self.computed = self.pace.sent;
                 self.compute();
             }
             self.progress = self.stream.progress().map_err(gone(&before))?;
@@ -166,7 +170,8 @@ impl Pump<'_> {
                 self.ask(&patience)?;
             }
             if !is_sent && self.progress == before {
-                self.stream.idle().map_err(gone(&before))?;
+                let most = self.options.timeout.as_duration();
+                self.stream.idle(most).map_err(gone(&before))?;
             }
         }
     }

@@ -1,9 +1,9 @@
 //! `bidirectional`: both ends send at once (interconnect-microbenchmarks, "Bidirectional latency and
 //! bandwidth").
 //!
-//! Latency: each end sends a message and waits for the other's, then the next. A sample is the time from
-//! one message to the next, which is one-way: nobody waits for an answer. Bandwidth: a stream in each
-//! direction.
+//! Latency: each end sends a message and waits for the other's, then the next. What comes makes either end send,
+//! so that two messages are on their way round and round, and nothing keeps them half a round apart: a sample is
+//! half the time in which two messages came, one of each. It is one-way. Bandwidth: a stream in each direction.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ use crate::transport::{Buffers, Link, Path, Plan, Role};
 pub struct Point {
     /// Size of a message in bytes.
     pub size: u64,
-    /// Time from one message to the next when both ends send and wait at once, in nanoseconds.
+    /// Half the time in which two messages came when both ends send and wait at once, in nanoseconds.
     pub latency_ns: Summary,
     /// Messages that were lost in that.
     pub lost: u64,
@@ -92,13 +92,19 @@ fn measure(
     let back_bytes_per_second = rate(streamed.back, streamed.time_ns) * size.0 as f64;
     let point = Point {
         size: size.0,
-        latency_ns: summary(&exchanged.samples)?,
+        latency_ns: summary(&halves(&exchanged.samples))?,
         lost: exchanged.lost,
         bytes_per_second: out.bytes_per_second + back_bytes_per_second,
         out,
         back_bytes_per_second,
     };
     Ok((point, exchanged.path))
+}
+
+/// Half the time of each two that follow each other.
+fn halves(times: &[u64]) -> Vec<u64> {
+    let pairs = times.chunks_exact(2);
+    pairs.map(|pair| (pair[0] + pair[1]) / 2).collect()
 }
 
 fn exchange(options: &Rtt, size: Bytes) -> Plan {

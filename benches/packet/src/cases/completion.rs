@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Setting;
 use super::rtt::{Length, Rtt, summary};
 use crate::Error;
-use crate::transport::{Link, Operation, Path, Verbs, Wait};
+use crate::transport::{Link, Operation, Verbs, Wait};
 
 /// How often each way has its turn.
 const TURNS: u64 = 5;
@@ -114,7 +114,6 @@ fn ways(link: &Link) -> Vec<(Way, Link, Wait)> {
 pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
     let ways = ways(&options.link);
     let mut samples = vec![(Vec::new(), 0); ways.len()];
-    let mut path: Option<Path> = None;
     for _ in 0..TURNS {
         for ((_, link, wait), (samples, lost)) in ways.iter().zip(&mut samples) {
             let turn = Rtt {
@@ -126,7 +125,6 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
             let outcome = turn.run(address)?;
             samples.extend(outcome.samples);
             *lost += outcome.lost;
-            path = path.or(outcome.path);
         }
     }
     let mut points: Vec<Point> = Vec::new();
@@ -150,7 +148,7 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
     }
     Ok(Report {
         case: "completion",
-        setting: Setting::now(&options.link, options.wait, path),
+        setting: Setting::now(&options.link, options.wait, None),
         size: options.size.0,
         turns: TURNS,
         points,

@@ -149,6 +149,8 @@ pub(super) struct Pinger<'a> {
     in_step: bool,
     /// Whether they do not yet, or not since a loss: the time until the next answer says nothing.
     is_out_of_step: bool,
+    /// The other end's next message, which came although the one before it did not.
+    early: Option<u64>,
 }
 
 impl<'a> Pinger<'a> {
@@ -166,6 +168,7 @@ impl<'a> Pinger<'a> {
             missing: Vec::new(),
             in_step,
             is_out_of_step: in_step,
+            early: None,
         }
     }
 
@@ -240,29 +243,42 @@ impl<'a> Pinger<'a> {
     #[inline]
     fn answer(&mut self) -> Result<Option<u64>, Error> {
         loop {
-            match self.connection.receive() {
-                Ok(Some(number)) => {
+            let arrived = match self.early.take() {
+                Some(number) => Ok(Some(number)),
+                None => self.connection.receive(),
+            };
+            match arrived {
+                Ok(Some(number)) if (number ^ self.sequence) & self.carried == 0 => {
                     let end = self.clock.now();
-                    if (number ^ self.sequence) & self.carried == 0 {
-                        self.answered += 1;
-                        self.silent = 0;
-                        let is_sample = !std::mem::take(&mut self.is_out_of_step);
-                        return Ok(is_sample.then_some(end));
-                    }
-                    self.stray(number);
+                    self.answered += 1;
+                    self.silent = 0;
+                    let is_sample = !std::mem::take(&mut self.is_out_of_step);
+                    return Ok(is_sample.then_some(end));
                 }
+                Ok(Some(number)) if self.in_step && number > self.sequence => {
+                    self.early = Some(number);
+                    self.lose();
+                    return Ok(None);
+                }
+                Ok(Some(number)) => self.stray(number),
                 Ok(None) => {
                     self.was_silent()?;
                     if !self.options.link.is_reliable() {
-                        self.counts.lost += 1;
-                        self.missing.push(self.sequence);
-                        self.is_out_of_step = self.in_step;
+                        self.lose();
                         return Ok(None);
                     }
                 }
                 Err(source) => return Err(self.gone(source)),
             }
         }
+    }
+
+    /// The last message has no answer.
+    #[cold]
+    fn lose(&mut self) {
+        self.counts.lost += 1;
+        self.missing.push(self.sequence);
+        self.is_out_of_step = self.in_step;
     }
 
     fn gone(&self, source: std::io::Error) -> Error {

@@ -1,8 +1,8 @@
 //! What an end of a stream knows of it where the ends tell each other: over sockets, and datagrams of verbs.
 //!
 //! Beside messages there are notes of 16 bytes. The two upper bits of the first word of either say what
-//! it is; the other 62 are the number of a message, or the greatest one that has come. The second word of
-//! a note is how many have come.
+//! it is; the other 62 are the number of a message. That of a note: the greatest one that has come, or that it was
+//! asked for; what has not come up to it is missing. The second word of a note is how many have come.
 
 use super::Progress;
 
@@ -27,20 +27,24 @@ pub(super) enum Head {
 pub(super) struct Ledger {
     half: u64,
     sent: u64,
-    /// Sent before the question that is not answered yet.
-    asked: Option<u64>,
     progress: Progress,
     greatest: u64,
     /// Half windows that have come as far as was told.
     told: u64,
-    /// Whether the other end wants to know.
-    is_asked: bool,
+    /// What the other end had sent when it asked.
+    asked: Option<u64>,
+}
+
+/// After how many messages of a size the other end is told: half a window, and of long ones after a mebibyte.
+pub(super) fn step(window: u32, size: u64) -> u64 {
+    let half = u64::from(window / 2);
+    half.min((1 << 20) / size.max(1)).max(1)
 }
 
 impl Ledger {
-    pub fn new(window: u32) -> Self {
+    pub fn new(window: u32, size: u64) -> Self {
         Ledger {
-            half: u64::from(window / 2).max(1),
+            half: step(window, size),
             ..Ledger::default()
         }
     }
@@ -54,7 +58,7 @@ impl Ledger {
     /// The number of the message that is to come next.
     #[inline]
     pub fn expected(&self) -> u64 {
-        self.greatest + 1
+        self.greatest.saturating_add(1)
     }
 
     /// The next message was sent.
@@ -87,17 +91,13 @@ impl Ledger {
                 .map_or(0, |&w| u64::from_le_bytes(w))
         };
         let (head, came) = (word(0), word(8));
+        let number = head & NUMBER;
         if head & IS_NOTE == 0 {
-            self.is_asked = true;
+            self.asked = Some(number);
             return;
         }
         // What it says it has got must have been sent.
-        let mut finished = (head & NUMBER).min(self.sent);
-        if head & IS_ASKED != 0
-            && let Some(asked) = self.asked.take()
-        {
-            finished = finished.max(asked);
-        }
+        let finished = number.min(self.sent);
         if finished >= self.progress.finished {
             self.progress.finished = finished;
             self.progress.missing = finished.saturating_sub(came);
@@ -105,25 +105,26 @@ impl Ledger {
     }
 
     /// A question for the other end.
-    pub fn ask(&mut self) -> [u8; NOTE] {
-        self.asked = Some(self.sent);
-        note(IS_ASKED, 0)
+    pub fn ask(&self) -> [u8; NOTE] {
+        note(IS_ASKED | self.sent, 0)
     }
 
     /// What is to be told to the other end now.
     #[inline]
     pub fn due(&self) -> Option<[u8; NOTE]> {
-        if !self.is_asked && self.greatest < (self.told + 1) * self.half {
-            return None;
-        }
-        let asked = if self.is_asked { IS_ASKED } else { 0 };
-        Some(note(IS_NOTE | asked | self.greatest, self.progress.arrived))
+        let is_half = self.greatest >= (self.told + 1) * self.half;
+        let number = match self.asked {
+            Some(asked) => asked.max(self.greatest),
+            None if is_half => self.greatest,
+            None => return None,
+        };
+        Some(note(IS_NOTE | number, self.progress.arrived))
     }
 
     /// It was.
     pub fn told(&mut self) {
         self.told = self.greatest / self.half;
-        self.is_asked = false;
+        self.asked = None;
     }
 
     /// How far things are.
@@ -149,7 +150,7 @@ mod tests {
     /// Whatever is lost, a question that is answered leaves nothing under way, and what is missing is what
     /// was lost.
     fn transfer(window: u32, messages: u64, mut is_lost: impl FnMut() -> bool) -> Progress {
-        let (mut from, mut to) = (Ledger::new(window), Ledger::new(window));
+        let (mut from, mut to) = (Ledger::new(window, 64), Ledger::new(window, 64));
         let mut lost = 0;
         while from.sent < messages {
             while from.sent < messages && from.sent - from.progress.finished < window.into() {
@@ -201,7 +202,7 @@ mod tests {
 
         #[test]
         fn what_strangers_say_is_survived(notes: Vec<[u8; NOTE]>, sent in 0u64..1_000) {
-            let mut ledger = Ledger::new(8);
+            let mut ledger = Ledger::new(8, 64);
             (0..sent).for_each(|_| ledger.sent());
             for note in notes {
                 ledger.heard(&note);
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn who_gets_half_a_window_says_so_once() {
-        let mut ledger = Ledger::new(8);
+        let mut ledger = Ledger::new(8, 64);
         for number in 1..=3 {
             ledger.arrived(number);
             assert_eq!(ledger.due(), None);

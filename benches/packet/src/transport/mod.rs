@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 
 pub use link::{Adapter, Inline, Link, Mtu, Operation, Path, Port, PortGid, Service, Verbs, ports};
-pub use plan::{Buffers, Plan, Role};
+pub use plan::{Buffers, MOST_WINDOW, Plan, Role};
 
 /// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -194,12 +194,12 @@ pub trait Stream {
     /// As the system says; `UnexpectedEof` where the other end has gone.
     fn progress(&mut self) -> io::Result<Progress>;
 
-    /// Waits until there is something to take, or, where something could not be sent, room for it; at
-    /// most a moment.
+    /// Waits until there is something to take, or, where something could not be sent, room for it; not
+    /// longer than this time, nor than 100 ms.
     ///
     /// # Errors
     /// As the system says.
-    fn idle(&mut self) -> io::Result<()>;
+    fn idle(&mut self, at_most: Duration) -> io::Result<()>;
 
     /// Asks the other end how far it is, if messages may be lost; what it has not got by then is missing.
     ///
@@ -244,17 +244,24 @@ pub trait Listener {
 /// The memory of messages of one direction.
 struct Slots {
     bytes: Vec<u8>,
+    /// Where the first buffer begins: at a page.
+    first: usize,
     size: usize,
     stride: usize,
     buffers: Buffers,
 }
 
+/// A page of memory.
+const PAGE: usize = 4096;
+
 impl Slots {
     fn new(size: u64, buffers: Buffers) -> Self {
         let size = size as usize;
         let stride = stride(size, buffers);
+        let bytes = vec![0x6a; PAGE + stride * (buffers.count() - 1) + size];
         Slots {
-            bytes: vec![0x6a; stride * (buffers.count() - 1) + size],
+            first: bytes.as_ptr().align_offset(PAGE).min(PAGE),
+            bytes,
             size,
             stride,
             buffers,
@@ -264,14 +271,13 @@ impl Slots {
     /// The buffer of a message.
     #[inline]
     fn of(&mut self, number: u64) -> &mut [u8] {
-        let start = self.buffers.of(number) * self.stride;
+        let start = self.first + self.buffers.of(number) * self.stride;
         &mut self.bytes[start..start + self.size]
     }
 }
 
 /// From one buffer to the next: where there are several, none shares a page with another one.
 fn stride(size: usize, buffers: Buffers) -> usize {
-    const PAGE: usize = 4096;
     match buffers {
         Buffers::Fifo(1) => size,
         _ => size.next_multiple_of(PAGE),
@@ -300,6 +306,8 @@ fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
     setsockopt(stream, sockopt::KeepAlive, &true)?;
     setsockopt(stream, sockopt::TcpKeepIdle, &10)?;
     setsockopt(stream, sockopt::TcpKeepInterval, &5)?;
+    // Nor does it acknowledge what it was sent.
+    setsockopt(stream, sockopt::TcpUserTimeout, &20_000)?;
     Ok(())
 }
 
@@ -337,17 +345,22 @@ fn wait_for<T>(
     }
 }
 
-/// Waits until something is there, or room for something; at most 100 ms. Who polls does not.
-fn wait_a_moment(wait: Wait, socket: BorrowedFd, for_room: bool) -> io::Result<()> {
+/// Waits until something is there, or room for something; not longer than this time, nor than 100 ms. Who
+/// polls does not wait.
+fn wait_a_moment(
+    wait: Wait,
+    socket: BorrowedFd,
+    for_room: bool,
+    at_most: Duration,
+) -> io::Result<()> {
     if wait == Wait::Poll {
         std::hint::spin_loop();
         return Ok(());
     }
-    /// In milliseconds.
-    const MOMENT: u8 = 100;
     let mut events = PollFlags::POLLIN;
     events.set(PollFlags::POLLOUT, for_room);
-    match poll(&mut [PollFd::new(socket, events)], MOMENT) {
+    let milliseconds = at_most.as_millis().clamp(1, 100) as u8;
+    match poll(&mut [PollFd::new(socket, events)], milliseconds) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

@@ -63,8 +63,10 @@ pub enum Buffers {
 pub(super) const HELLO: &[u8; 8] = b"jlplan 1";
 /// The length of a plan in words.
 pub(super) const WORDS: usize = 40;
-/// The most buffers, and the largest window.
+/// The most buffers, and the most messages of which one is answered.
 const MOST: u32 = 1 << 20;
+/// The largest window.
+pub const MOST_WINDOW: u32 = 4096;
 /// In the place of a percentage.
 const IS_FIFO: u8 = 255;
 
@@ -131,7 +133,11 @@ impl Plan {
             (percent @ 0..=100, of) => Buffers::Reuse { percent, of },
             _ => return None,
         };
-        (first <= MOST && (role == Role::Exchange || first > 0)).then_some(())?;
+        let most = match role {
+            Role::Answer { .. } => MOST,
+            Role::Exchange | Role::Sink { .. } | Role::Both { .. } => MOST_WINDOW,
+        };
+        (first <= most && (role == Role::Exchange || first > 0)).then_some(())?;
         (1..=MOST).contains(&short(20)?).then_some(())?;
         let plan = Plan {
             role,
@@ -205,8 +211,8 @@ mod tests {
         prop_oneof![
             (1..=MOST, any::<u32>()).prop_map(|(every, rest)| Role::Answer { every, rest }),
             Just(Role::Exchange),
-            (1..=MOST).prop_map(|window| Role::Sink { window }),
-            (1..=MOST).prop_map(|window| Role::Both { window }),
+            (1..=MOST_WINDOW).prop_map(|window| Role::Sink { window }),
+            (1..=MOST_WINDOW).prop_map(|window| Role::Both { window }),
         ]
     }
 

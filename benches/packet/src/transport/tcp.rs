@@ -2,8 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
-use std::time::Duration;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv, send};
 
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::WORDS;
@@ -77,18 +80,40 @@ impl Tcp {
         })
     }
 
-    /// The rest of a message that did not fit into the system's memory at once.
+    /// The rest of a message that did not fit into the system's memory at once. The other end may be sending one
+    /// as long: what has come is taken meanwhile.
     #[cold]
     fn send_rest(&mut self, number: u64, mut sent: usize) -> io::Result<()> {
-        let message = self.out.of(number);
-        while sent < message.len() {
-            let rest = &message[sent..];
-            match wait_for(self.wait, PAUSES, PATIENCE, || self.stream.write(rest))? {
-                Some(written) => sent += written,
-                None => return Err(io::ErrorKind::TimedOut.into()),
+        let mut since = Instant::now();
+        while sent < self.out.size {
+            let mut moved = now(send(
+                self.stream.as_raw_fd(),
+                &self.out.of(number)[sent..],
+                MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL,
+            ))?;
+            sent += moved;
+            let rest = &mut self.incoming.of(self.received + 1)[self.filled..];
+            if moved == 0 && !rest.is_empty() {
+                moved = now(recv(self.stream.as_raw_fd(), rest, MsgFlags::MSG_DONTWAIT))?;
+                self.filled += moved;
+            }
+            if moved > 0 {
+                since = Instant::now();
+            } else if since.elapsed() > PATIENCE {
+                return Err(io::ErrorKind::TimedOut.into());
+            } else {
+                wait_a_moment(Wait::Block, self.stream.as_fd(), true, PATIENCE)?;
             }
         }
         Ok(())
+    }
+}
+
+/// How much was moved; nothing if that would have to be waited for.
+fn now(outcome: nix::Result<usize>) -> io::Result<usize> {
+    match outcome {
+        Err(Errno::EAGAIN | Errno::EINTR) => Ok(0),
+        outcome => Ok(outcome?),
     }
 }
 
@@ -96,12 +121,10 @@ impl Connection for Tcp {
     #[inline]
     fn send(&mut self, number: u64) -> io::Result<()> {
         let message = self.out.of(number);
-        match self.stream.write(message) {
-            Ok(written) if written == message.len() => Ok(()),
-            Ok(written) => self.send_rest(number, written),
-            Err(error) if is_nothing_yet(&error) => self.send_rest(number, 0),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => self.send_rest(number, 0),
-            Err(error) => Err(error),
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        match now(send(self.stream.as_raw_fd(), message, flags))? {
+            sent if sent == message.len() => Ok(()),
+            sent => self.send_rest(number, sent),
         }
     }
 
@@ -175,7 +198,7 @@ impl TcpStreamEnd {
         Ok(TcpStreamEnd {
             stream,
             wait: plan.wait,
-            ledger: Ledger::new(plan.window().unwrap_or(1)),
+            ledger: Ledger::new(plan.window().unwrap_or(1), incoming),
             out: Slots::new(out, plan.buffers),
             is_note: false,
             note: [0; NOTE],
@@ -309,8 +332,12 @@ impl Stream for TcpStreamEnd {
         Ok(self.ledger.progress())
     }
 
-    fn idle(&mut self) -> io::Result<()> {
-        wait_a_moment(self.wait, self.stream.as_fd(), self.is_full)
+    fn idle(&mut self, at_most: Duration) -> io::Result<()> {
+        if self.is_ahead {
+            // There is room again.
+            return Ok(());
+        }
+        wait_a_moment(self.wait, self.stream.as_fd(), self.is_full, at_most)
     }
 }
 

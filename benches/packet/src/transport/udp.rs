@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
 
@@ -55,16 +55,24 @@ fn heard(words: &[u8]) -> Option<(Plan, u64)> {
 /// A socket, and who is at the other end.
 struct Line {
     socket: UdpSocket,
-    /// None where the socket is connected.
-    peer: Option<SocketAddr>,
+    /// None at a client, whose socket is connected.
+    client: Option<Known>,
+}
+
+/// A client that is served alone.
+struct Known {
+    address: SocketAddr,
+    /// What it was told last before it began, in case that was lost.
+    welcome: [u8; FIRST],
+    secret: RandomState,
 }
 
 impl Line {
     #[inline]
     fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        match self.peer {
+        match &self.client {
             None => self.socket.send(bytes),
-            Some(peer) => self.socket.send_to(bytes, peer),
+            Some(client) => self.socket.send_to(bytes, client.address),
         }
         .map(drop)
     }
@@ -72,34 +80,51 @@ impl Line {
     /// The length of the next datagram.
     #[inline]
     fn receive(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        let (length, from) = match self.peer {
-            None => (self.socket.recv(bytes)?, None),
-            Some(_) => {
-                let (length, from) = self.socket.recv_from(bytes)?;
-                (length, Some(from))
-            }
+        let Some(client) = &self.client else {
+            return self.socket.recv(bytes);
         };
-        if from == self.peer {
-            return match &bytes[..length] == LAST {
-                true => Err(io::ErrorKind::UnexpectedEof.into()),
-                false => Ok(length),
-            };
+        let (length, from) = self.socket.recv_from(bytes)?;
+        match from == client.address && !bytes[..length].starts_with(HELLO) {
+            true => Ok(length),
+            false => self.first_or_last(client, &bytes[..length], from),
         }
-        match bytes.starts_with(HELLO) {
-            // The next client; it will say it again.
-            true => Err(io::ErrorKind::ConnectionAborted.into()),
-            false => Err(io::ErrorKind::Interrupted.into()),
+    }
+
+    /// Somebody else's words, or such as come first or last.
+    #[cold]
+    fn first_or_last(&self, client: &Known, words: &[u8], from: SocketAddr) -> io::Result<usize> {
+        let is_next = heard(words).is_some_and(|(plan, proof)| {
+            let word = word_for(&client.secret, from);
+            if proof != word && from != client.address {
+                let _ = self.socket.send_to(&first(&plan, word), from);
+            }
+            proof == word
+        });
+        if from == client.address {
+            if words == LAST {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let _ = self.socket.send_to(&client.welcome, from);
+        } else if is_next {
+            // It will say it again.
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
+        Err(io::ErrorKind::Interrupted.into())
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if self.peer.is_none() {
+        if self.client.is_none() {
             // A server that does not hear it notices the silence.
             let _ = self.socket.send(LAST);
         }
     }
+}
+
+/// The word that proves an address to be its owner's.
+fn word_for(secret: &RandomState, address: SocketAddr) -> u64 {
+    secret.hash_one(address).max(1)
 }
 
 /// Asks the server for a sign of life before anything is measured: a datagram to nobody is no
@@ -126,6 +151,8 @@ fn meet(address: SocketAddr, plan: &Plan) -> io::Result<UdpSocket> {
                     }
                     proof = word;
                 }
+                // It has begun already: the word before was lost.
+                _ if proof != 0 => {}
                 _ => return Err(io::ErrorKind::InvalidData.into()),
             },
             Err(error) if is_nothing_yet(&error) => {}
@@ -148,7 +175,7 @@ pub(super) struct Udp {
 pub(super) fn connect(address: SocketAddr, plan: &Plan, timeout: Duration) -> io::Result<Udp> {
     let line = Line {
         socket: meet(address, plan)?,
-        peer: None,
+        client: None,
     };
     Udp::new(line, plan, [plan.size, plan.answer], timeout)
 }
@@ -178,7 +205,8 @@ impl Connection for Udp {
     fn send(&mut self, number: u64) -> io::Result<()> {
         let message = self.out.of(number);
         message[..8].copy_from_slice(&number.to_le_bytes());
-        self.line.send(message)
+        // What there is no room for is lost, as on the way.
+        sent(self.line.send(message)).map(drop)
     }
 
     #[inline]
@@ -194,7 +222,6 @@ impl Connection for Udp {
                     self.next = number.wrapping_add(1);
                     return Ok(Some(number));
                 }
-                None if self.line.peer.is_some() => return Err(io::ErrorKind::TimedOut.into()),
                 None => return Ok(None),
             }
         }
@@ -216,15 +243,12 @@ pub(super) struct UdpStream {
     incoming: Slots,
     ledger: Ledger,
     is_full: bool,
-    /// Datagrams that came, and when the last one did.
-    taken: u64,
-    last: Instant,
 }
 
 pub(super) fn stream(address: SocketAddr, plan: &Plan) -> io::Result<UdpStream> {
     let line = Line {
         socket: meet(address, plan)?,
-        peer: None,
+        client: None,
     };
     UdpStream::new(line, plan, [plan.size, plan.answer])
 }
@@ -239,10 +263,8 @@ impl UdpStream {
             wait: plan.wait,
             out: Slots::new(out, plan.buffers),
             incoming: Slots::new(incoming.max(NOTE as u64), plan.buffers),
-            ledger: Ledger::new(plan.window().unwrap_or(1)),
+            ledger: Ledger::new(plan.window().unwrap_or(1), incoming),
             is_full: false,
-            taken: 0,
-            last: Instant::now(),
         })
     }
 
@@ -284,7 +306,6 @@ impl Stream for UdpStream {
     fn progress(&mut self) -> io::Result<Progress> {
         /// So many are taken before the other direction has its turn.
         const AT_ONCE: usize = 32;
-        let before = self.taken;
         for _ in 0..AT_ONCE {
             let buffer = self.incoming.of(self.ledger.expected());
             let length = match self.line.receive(buffer) {
@@ -293,7 +314,6 @@ impl Stream for UdpStream {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            self.taken += 1;
             if length < 8 || buffer.starts_with(HELLO) {
                 continue;
             }
@@ -311,18 +331,11 @@ impl Stream for UdpStream {
                 self.ledger.told();
             }
         }
-        if self.taken > before {
-            self.last = Instant::now();
-        }
         Ok(self.ledger.progress())
     }
 
-    fn idle(&mut self) -> io::Result<()> {
-        wait_a_moment(self.wait, self.line.socket.as_fd(), self.is_full)?;
-        match self.last.elapsed() > PATIENCE {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => Ok(()),
-        }
+    fn idle(&mut self, at_most: Duration) -> io::Result<()> {
+        wait_a_moment(self.wait, self.line.socket.as_fd(), self.is_full, at_most)
     }
 
     fn ask(&mut self) -> io::Result<()> {
@@ -367,14 +380,15 @@ impl Listener for UdpServer {
             // As the last client wants it.
             wait = loop {
                 match wait_for(wait, 0, REST, || self.socket.recv_from(&mut buffer)) {
-                    Ok(Some((length, from))) => {
-                        if self.answer(&mut buffer[..length], from) {
-                            continue;
+                    Ok(Some((length, from))) => match self.answer(&buffer[..length], from) {
+                        Some(wanted) if wanted == wait => {}
+                        Some(wanted) => break wanted,
+                        None => {
+                            if let Some(wanted) = self.attend(&buffer[..length], from) {
+                                break wanted;
+                            }
                         }
-                        if let Some(wait) = self.attend(&buffer[..length], from) {
-                            break wait;
-                        }
-                    }
+                    },
                     Ok(None) => break Wait::Block,
                     // What an earlier datagram met on its way.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -386,14 +400,12 @@ impl Listener for UdpServer {
 }
 
 impl UdpServer {
-    /// Answers a message, if it is one of a client.
+    /// Answers a message, if it is one of a client: how that wants to be waited for.
     #[inline]
-    fn answer(&mut self, message: &mut [u8], from: SocketAddr) -> bool {
-        let Some(client) = self.clients.get_mut(&from) else {
-            return false;
-        };
+    fn answer(&mut self, message: &[u8], from: SocketAddr) -> Option<Wait> {
+        let client = self.clients.get_mut(&from)?;
         if message.starts_with(HELLO) {
-            return false;
+            return None;
         }
         if message.len() as u64 == client.plan.size {
             let number = first_word(message);
@@ -403,7 +415,7 @@ impl UdpServer {
                 let _ = self.socket.send_to(&client.answer, from);
             }
         }
-        true
+        Some(client.plan.wait)
     }
 
     /// First or last words, perhaps: how to wait from now on, if there is a new client.
@@ -414,12 +426,11 @@ impl UdpServer {
         }
         let (plan, proof) = heard(words)?;
         Link::Udp.check_plan(&plan).ok()?;
-        let word = self.secret.hash_one(from).max(1);
+        let word = word_for(&self.secret, from);
         if proof != word {
             let _ = self.socket.send_to(&first(&plan, word), from);
             return None;
         }
-        let welcome = self.socket.send_to(&first(&plan, !word), from);
         if let Role::Answer { every, rest } = plan.role
             && plan.buffers == Buffers::Fifo(1)
         {
@@ -433,18 +444,26 @@ impl UdpServer {
                 answer: vec![0x6a; plan.answer as usize],
             };
             self.clients.insert(from, client);
+            let _ = self.socket.send_to(&first(&plan, !word), from);
             return Some(plan.wait);
         }
         // Whatever becomes of it, the next one is served.
-        drop(welcome.and_then(|_| self.serve_alone(&plan, from)));
+        drop(self.serve_alone(&plan, from, word));
+        // The socket is as that client had it.
         Some(Wait::Block)
     }
 
     /// Serves one client until it has gone.
-    fn serve_alone(&self, plan: &Plan, peer: SocketAddr) -> io::Result<()> {
+    fn serve_alone(&self, plan: &Plan, address: SocketAddr, proof: u64) -> io::Result<()> {
+        let welcome = first(plan, !proof);
+        self.socket.send_to(&welcome, address)?;
         let line = Line {
             socket: self.socket.try_clone()?,
-            peer: Some(peer),
+            client: Some(Known {
+                address,
+                welcome,
+                secret: self.secret.clone(),
+            }),
         };
         let sizes = [plan.answer, plan.size];
         match plan.role {

@@ -10,7 +10,7 @@ use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::cases::{Case, bidirectional, completion, latency, overhead};
-use jitterlab_packet::transport::{Buffers, Link, Plan, Transport, Wait};
+use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
 
 use super::link::VerbsOptions;
 use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span, text};
@@ -56,7 +56,7 @@ pub struct Run {
     #[arg(long)]
     wait: Option<Wait>,
     /// bandwidth, bidirectional, overhead, buffer-reuse: messages that may be under way [default: 100]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_WINDOW)))]
     window: Option<u32>,
     /// buffer-reuse: so many buffers, one after the other [default: 1,10,100,1000]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -194,7 +194,11 @@ impl Run {
             Case::Bidirectional => 16,
             _ => *possible.start(),
         };
-        let most = *possible.end();
+        let most = match link.is_reliable() || link.transport() == Transport::Udp {
+            true => *possible.end(),
+            // One packet, which is no longer on an ordinary Ethernet.
+            false => 1024,
+        };
         let mut sizes: Vec<u64> = usual
             .into_iter()
             .map(|size| size.clamp(least, most))

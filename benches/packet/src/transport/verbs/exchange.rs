@@ -1,5 +1,5 @@
 //! What the two ends tell each other over TCP before anything is measured: what a client wants and where it
-//! is, then where the server is, or why it does not do it.
+//! is, then where the server is, or why it does not do it; at last that the client is ready, too.
 //!
 //! Numbers are little-endian. Nothing that is read decides how much is read on or reserved, but the
 //! length of a reason, which is at most [`LONGEST`].
@@ -152,6 +152,30 @@ impl Answer {
             }
             _ => Err(stranger()),
         }
+    }
+}
+
+/// What a client says when messages can reach it.
+const READY_TOO: u8 = 1;
+
+/// Says that this end, the client, can be reached.
+///
+/// # Errors
+/// As the system says.
+pub fn say_ready(mut to: impl Write) -> io::Result<()> {
+    to.write_all(&[READY_TOO])
+}
+
+/// Hears it.
+///
+/// # Errors
+/// As the system says; `InvalidData` if it is something else.
+pub fn hear_ready(mut from: impl Read) -> io::Result<()> {
+    let mut word = [0];
+    from.read_exact(&mut word)?;
+    match word[0] {
+        READY_TOO => Ok(()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }
 

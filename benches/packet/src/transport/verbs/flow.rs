@@ -4,10 +4,12 @@
 //! Datagrams are completed when they have gone out; the ends tell each other what came.
 
 use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
 
 use super::half::Joined;
-use crate::transport::ledger::{Head, Ledger, NOTE};
-use crate::transport::{Operation, Path, Progress, Service, Stream};
+use crate::transport::ledger::{Head, Ledger, NOTE, step};
+use crate::transport::{Operation, Path, Progress, Service, Stream, Wait, wait_a_moment};
 use crate::verbs::Error;
 
 pub struct Flow {
@@ -29,11 +31,11 @@ impl Flow {
     pub fn new(joined: Joined) -> Self {
         let window = joined.wanted.window.unwrap_or(1);
         Flow {
-            signalled: u64::from(window / 2).max(1),
+            signalled: step(window, joined.wanted.out as u64),
             posted: 0,
             completed: 0,
             arrived: 0,
-            ledger: Ledger::new(window),
+            ledger: Ledger::new(window, joined.wanted.incoming as u64),
             steps: 0,
             joined,
         }
@@ -43,29 +45,36 @@ impl Flow {
         self.joined.wanted.how.service == Service::Ud
     }
 
-    /// Posts what lies at a place, if the queue has room.
+    /// Whether the queue takes another send; what was posted before lies where it was until it is completed.
     #[inline]
-    fn post(&mut self, at: usize, length: usize) -> io::Result<bool> {
+    fn has_room(&self) -> bool {
+        self.posted - self.completed < u64::from(self.joined.wanted.sends())
+    }
+
+    /// Posts what lies at a place; there has to be room.
+    #[inline]
+    fn post(&mut self, at: usize, length: usize) -> io::Result<()> {
         let number = self.posted + 1;
-        if number - self.completed > u64::from(self.joined.wanted.sends()) {
-            return Ok(false);
-        }
         let is_signalled = number.is_multiple_of(self.signalled);
         self.joined
             .post_send(number, at, length, is_signalled)
             .map_err(io::Error::other)?;
         self.posted = number;
-        Ok(true)
+        Ok(())
     }
 
     /// Sends a note over datagrams, if there is room.
     fn tell(&mut self, note: &[u8; NOTE]) -> io::Result<bool> {
+        if !self.has_room() {
+            return Ok(false);
+        }
         let at = self.joined.layout.out(self.posted + 1);
         // The number of a message is what comes last in it, and so it is here.
         let (head, came) = note.split_at(8);
         self.joined.pair.memory().write(at, came);
         self.joined.write_number(at, NOTE, word(head));
-        self.post(at, NOTE)
+        self.post(at, NOTE)?;
+        Ok(true)
     }
 
     /// Looks once in so many steps whether the other end is still there.
@@ -163,15 +172,15 @@ fn word(bytes: &[u8]) -> u64 {
 impl Stream for Flow {
     #[inline]
     fn send(&mut self) -> io::Result<bool> {
+        if !self.has_room() {
+            return Ok(false);
+        }
         let at = self.joined.layout.out(self.posted + 1);
         let length = self.joined.wanted.out;
-        let number = self.ledger.next();
-        self.joined.write_number(at, length, number);
-        let is_sent = self.post(at, length)?;
-        if is_sent {
-            self.ledger.sent();
-        }
-        Ok(is_sent)
+        self.joined.write_number(at, length, self.ledger.next());
+        self.post(at, length)?;
+        self.ledger.sent();
+        Ok(true)
     }
 
     fn progress(&mut self) -> io::Result<Progress> {
@@ -192,7 +201,13 @@ impl Stream for Flow {
         })
     }
 
-    fn idle(&mut self) -> io::Result<()> {
+    fn idle(&mut self, at_most: Duration) -> io::Result<()> {
+        let is_written_to = self.joined.wanted.how.operation == Operation::Write;
+        if is_written_to && self.posted == 0 {
+            // The device does it all: this CPU is free until the other end goes.
+            wait_a_moment(Wait::Block, self.joined.line().as_fd(), false, at_most)?;
+            return self.joined.look();
+        }
         std::hint::spin_loop();
         self.look(1)
     }

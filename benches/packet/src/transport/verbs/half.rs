@@ -65,17 +65,19 @@ impl Half {
             Inline::Off => false,
         };
         // What a device takes inline it says when it is asked for that: by an error, or by less.
-        let (prepared, is_inline) = match is_wanted.then(|| prepare(length)) {
-            Some(Ok(prepared)) if prepared.inline() as usize >= length => (prepared, true),
+        let inline = match is_wanted.then(|| prepare(length)) {
+            Some(Ok(prepared)) => Some(prepared).filter(|p| p.inline() as usize >= length),
             Some(Err(error)) if !error.is_of("ibv_create_qp") => return Err(error),
-            Some(_) if wanted.how.inline == Inline::On => {
-                return Err(Error::Inline {
-                    device: chosen.device,
-                    wanted: length,
-                });
-            }
-            _ => (prepare(0)?, false),
+            Some(Err(_)) | None => None,
         };
+        if inline.is_none() && wanted.how.inline == Inline::On {
+            return Err(Error::Inline {
+                device: chosen.device,
+                wanted: length,
+            });
+        }
+        let is_inline = inline.is_some();
+        let prepared = inline.map_or_else(|| prepare(0), Ok)?;
         for number in 1..=layout.receives as u64 {
             prepared.post_receive(number, layout.receive_at(number), layout.posted)?;
         }

@@ -61,7 +61,8 @@ impl Layout {
         let header = if is_datagram { HEADER } else { 0 };
         let window = window.map(|window| window as usize);
         // A receive is posted again while the next message takes another. The other end may be ahead of this
-        // one by as many messages as there are buffers, and in a stream by a window.
+        // one by as many messages as there are buffers. In a stream a window is under way, and what has come may
+        // wait for this end to look; an end that looks too seldom makes the other one's device wait.
         let receives = match (how.operation, how.service) {
             (Operation::Write, _) => 0,
             (_, Service::Rc) => window.map_or(2 * wanted.buffers.count().min(MOST), |window| {
@@ -74,9 +75,9 @@ impl Layout {
         if is_datagram {
             // Each has its number in it, which is read after others have come.
             in_buffers = Buffers::Fifo(receives as u32);
-            if let Some(window) = window {
-                // And must be there until it was sent; so must the note that may be among them.
-                out_buffers = Buffers::Fifo(2 * window.max(1) as u32);
+            // And must be there until it was sent; so must the notes that are among them.
+            out_buffers = Buffers::Fifo(wanted.sends());
+            if window.is_some() {
                 (out, incoming) = (out.max(NOTE), incoming.max(NOTE));
             }
         }

@@ -140,7 +140,11 @@ fn join(
     };
     ask.write(&line).map_err(failed)?;
     match Answer::read(&line) {
-        Ok(Answer::Ready { mtu, place }) if mtu <= half.mtu() => Ok(half.join(mtu, &place, line)?),
+        Ok(Answer::Ready { mtu, place }) if mtu <= half.mtu() => {
+            let joined = half.join(mtu, &place, line)?;
+            exchange::say_ready(joined.line()).map_err(failed)?;
+            Ok(joined)
+        }
         Ok(Answer::Refused(reason)) => Err(Error::Refused { address, reason }),
         Err(error) if is_nothing_yet(&error) => Err(Error::BusyPeer { address }),
         // Connected, and then sent away, or told something else.

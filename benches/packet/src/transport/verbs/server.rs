@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use super::exchange::hear_ready;
 use super::{
     Answer, Ask, End, Flow, Half, Joined, Wanted, candidates, check_size, choose, prepare,
 };
@@ -57,6 +58,7 @@ impl Server {
         let joined = match self.meet(&ask, own, line.try_clone()?) {
             Ok((joined, answer)) => {
                 answer.write(&line)?;
+                hear_ready(&line)?;
                 joined
             }
             Err(error) => return Answer::Refused(chain(&error)).write(&line),
