@@ -9,7 +9,9 @@ begin() {
     BOOT=1
     logs=target/images/logs/$scenario
     work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
+    node=''
+    trap '[ -z "$node" ] || kill "$node" 2>/dev/null; rm -rf "$work"' EXIT
+    trap 'exit 3' INT TERM
     rm -rf "$logs"
     mkdir -p "$logs"
     mkfifo "$work/keys"
@@ -74,6 +76,7 @@ ended() {
     local status=0
     wait "$node" || status=$?
     exec {keys}<&-
+    node=''
     is "$1" $status 0
     BOOT=$((BOOT + 1))
 }
