@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use jitterlab_injector::durable::write_atomically;
@@ -40,7 +40,11 @@ fn host_key(volume: Option<&Volume>) -> Result<(), Error> {
     if let Some(volume) = volume {
         let key = fs::read(HOST_KEY).map_err(of_file(HOST_KEY))?;
         let path = volume.at.join(KEPT);
-        write_atomically(&path, &key).map_err(of_file(path))?;
+        let kept = || {
+            write_atomically(&path, &key)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600))
+        };
+        kept().map_err(of_file(&path))?;
     }
     Ok(())
 }
