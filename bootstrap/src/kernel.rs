@@ -42,11 +42,12 @@ pub fn parameters(running: &Parameters, wanted: &Parameters, after_ns: u64) -> P
     parameters
 }
 
-/// Loads the kernel, with the image that the running system came from.
+/// Loads the kernel, with the image that the running system came from; of the parameters, `wanted` are what it is
+/// started again for.
 ///
 /// # Errors
 /// It is not possible here: with the reason.
-pub fn load(parameters: &Parameters) -> Result<(), Error> {
+pub fn load(parameters: &Parameters, wanted: &Parameters) -> Result<(), Error> {
     if !Path::new(IMAGE).exists() {
         return Err(Error::Said(format!(
             "there is no {IMAGE}: only the appliance keeps what it was started from"
@@ -76,7 +77,7 @@ pub fn load(parameters: &Parameters) -> Result<(), Error> {
         };
         Error::Said(format!(
             "the kernel cannot be started again with what tuning takes: {why}; where these parameters are given by the boot \
-             loader, it need not be: {parameters}"
+             loader, it need not be: {wanted}"
         ))
     })
 }

@@ -138,7 +138,7 @@ impl Boot {
         }
         let next = kernel::parameters(&self.running, &wanted, monotonic_ns());
         self.step("kexec", || {
-            kernel::load(&next)?;
+            kernel::load(&next, &wanted)?;
             eprintln!("jitterlab boot: the kernel is started again, with {wanted}");
             if let Some(volume) = volume {
                 volume.unmount()?;
