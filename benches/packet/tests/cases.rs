@@ -199,10 +199,7 @@ fn relay(server: SocketAddr, lose: impl Fn(u64) -> bool + Send + Copy + 'static)
 fn what_a_stream_loses_is_counted_and_does_not_stop_it() {
     for wait in [Wait::Block, Wait::Poll] {
         let address = relay(serve(Transport::Udp), |number| number.is_multiple_of(7));
-        let options = Bandwidth {
-            timeout: Nanos(5_000_000),
-            ..stream(Transport::Udp, wait)
-        };
+        let options = stream(Transport::Udp, wait);
         let outcome = options.run(address).unwrap();
         check(&outcome, &options, 400);
         // One in seven messages, and a system that is busy may lose more.
@@ -271,13 +268,10 @@ fn an_exchange_outlives_losses() {
         number % 11 == 0 || number % 13 == 2
     });
     let pings = Rtt {
-        timeout: Nanos(20_000_000),
+        timeout: Nanos(100_000_000),
         ..pings(Transport::Udp, Wait::Block)
     };
-    let stream = Bandwidth {
-        timeout: Nanos(5_000_000),
-        ..stream(Transport::Udp, Wait::Block)
-    };
+    let stream = stream(Transport::Udp, Wait::Block);
     let report = bidirectional::by_size(&pings, &stream, &[Bytes(64)], address);
     // Through the relay, which knows one client only, the latency is measured, and then nobody is there.
     assert!(matches!(report, Err(Error::NoPeer { .. })), "{report:?}");
