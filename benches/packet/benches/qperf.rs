@@ -4,22 +4,21 @@
 //!
 //!     cargo bench -p jitterlab-packet --bench qperf
 
+mod peers;
+
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::bandwidth::{Bandwidth, Point};
 use jitterlab_packet::cases::rtt::Length;
-use jitterlab_packet::server;
-use jitterlab_packet::transport::{Adapter, Buffers, Link, Transport, Wait};
-use jitterlab_stats::sorted;
-use jitterlab_stats::summary::quantile;
+use jitterlab_packet::transport::{Buffers, Link, Transport, Wait};
+
+use peers::{CLIENT_CPU, SERVER_CPU, end, on_cpu, ourselves, quantile_of, serve};
 
 const PAIRS: usize = 10;
 const SECONDS: u64 = 2;
-const CLIENT_CPU: &str = "0";
-const SERVER_CPU: &str = "1";
 const PORT: &str = "17412";
 
 /// Transport, bytes of a message, window, and qperf's test with what it says of the end that receives.
@@ -79,24 +78,6 @@ fn compare() {
     end(qperf);
 }
 
-fn quantile_of(values: &[f64], q: f64) -> f64 {
-    quantile(&sorted(values).unwrap(), q)
-}
-
-/// A program on one CPU.
-fn on_cpu(cpu: &str, program: &str) -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", cpu, program]);
-    command
-}
-
-fn ourselves(cpu: &str, words: &[&str]) -> Command {
-    let program = std::env::current_exe().unwrap();
-    let mut command = on_cpu(cpu, program.to_str().unwrap());
-    command.args(words);
-    command
-}
-
 fn our_round(transport: Transport, size: u64, window: u32) -> f64 {
     let mut command = ourselves(SERVER_CPU, &["serve", transport.name()]);
     let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -114,12 +95,6 @@ fn our_round(transport: Transport, size: u64, window: u32) -> f64 {
     end(server);
     let said = String::from_utf8(asked.stdout).unwrap();
     said.trim().parse().expect("our client failed")
-}
-
-fn serve(transport: Transport) {
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let adapter = Adapter::default();
-    server::serve(transport, any, &adapter, |address| println!("{address}")).unwrap();
 }
 
 fn ask(transport: Transport, size: Bytes, window: u32, to: SocketAddr) {
@@ -163,9 +138,4 @@ fn their_round(size: u64, [test, figure]: [&str; 2]) -> f64 {
         _ => panic!("{line}"),
     };
     number.replace(',', "").parse::<f64>().unwrap() * scale
-}
-
-fn end(mut server: Child) {
-    server.kill().unwrap();
-    server.wait().unwrap();
 }

@@ -3,16 +3,17 @@
 //!
 //!     cargo bench -p jitterlab-packet --bench sockperf [-- udp|tcp] [-- block|poll]
 
+mod peers;
+
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
-use jitterlab_packet::server;
-use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
-use jitterlab_stats::sorted;
-use jitterlab_stats::summary::quantile;
+use jitterlab_packet::transport::{Link, Transport, Wait};
+
+use peers::{CLIENT_CPU, SERVER_CPU, end, on_cpu, ourselves, quantile_of, serve};
 
 const PAIRS: usize = 10;
 const SIZE: Bytes = Bytes(64);
@@ -20,8 +21,6 @@ const SIZE: Bytes = Bytes(64);
 const SECONDS: u64 = 2;
 const WARMUP: Nanos = Nanos(400_000_000);
 const MEASURED: Nanos = Nanos(SECONDS * 1_000_000_000 - 450_000_000);
-const CLIENT_CPU: &str = "0";
-const SERVER_CPU: &str = "1";
 const PORT: &str = "17411";
 
 /// Round trips of one run, in microseconds.
@@ -38,7 +37,7 @@ fn main() {
         .collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["serve", transport, ..] => serve(transport.parse().unwrap()),
+        ["serve", transport] => serve(transport.parse().unwrap()),
         ["ask", transport, wait, to] => ask(
             transport.parse().unwrap(),
             wait.parse().unwrap(),
@@ -111,28 +110,10 @@ fn middle(values: Vec<f64>) -> f64 {
     quantile_of(&values, 0.5)
 }
 
-fn quantile_of(values: &[f64], q: f64) -> f64 {
-    quantile(&sorted(values).unwrap(), q)
-}
-
-/// A program on one CPU.
-fn on_cpu(cpu: &str, program: &str) -> Command {
-    let mut command = Command::new("taskset");
-    command.args(["-c", cpu, program]);
-    command
-}
-
-fn ourselves(cpu: &str, role: &str, transport: Transport, wait: Wait) -> Command {
-    let program = std::env::current_exe().unwrap();
-    let mut command = on_cpu(cpu, program.to_str().unwrap());
-    command.args([role, transport.name(), wait.name()]);
-    command
-}
-
 fn our_round(transport: Transport, wait: Wait) -> Round {
-    let mut command = ourselves(SERVER_CPU, "serve", transport, wait);
+    let mut command = ourselves(SERVER_CPU, &["serve", transport.name()]);
     let (server, listening) = start(&mut command, "127");
-    let asked = ourselves(CLIENT_CPU, "ask", transport, wait)
+    let asked = ourselves(CLIENT_CPU, &["ask", transport.name(), wait.name()])
         .arg(listening)
         .output()
         .unwrap();
@@ -150,12 +131,6 @@ fn our_round(transport: Transport, wait: Wait) -> Round {
         median,
         p999,
     }
-}
-
-fn serve(transport: Transport) {
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let adapter = Adapter::default();
-    server::serve(transport, any, &adapter, |address| println!("{address}")).unwrap();
 }
 
 fn ask(transport: Transport, wait: Wait, to: SocketAddr) {
@@ -227,9 +202,4 @@ fn start(command: &mut Command, ready: &str) -> (Child, String) {
     // What else it says is read, so that it is never held up by it.
     std::thread::spawn(move || lines.for_each(drop));
     (child, line)
-}
-
-fn end(mut server: Child) {
-    server.kill().unwrap();
-    server.wait().unwrap();
 }

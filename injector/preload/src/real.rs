@@ -15,8 +15,8 @@ unsafe extern "C" {
 /// The function of this name that the program would have called without us. `F` is its type.
 pub(crate) struct Real<F> {
     name: &'static CStr,
-    /// A library that may have been loaded where symbols are not looked up (`RTLD_LOCAL`).
-    library: Option<&'static CStr>,
+    /// A shared object that may have been loaded where symbols are not looked up (`RTLD_LOCAL`).
+    object: Option<&'static CStr>,
     address: AtomicPtr<c_void>,
     function: PhantomData<F>,
 }
@@ -29,20 +29,20 @@ impl<F: Copy> Real<F> {
     pub(crate) const unsafe fn new(name: &'static CStr) -> Self {
         Real {
             name,
-            library: None,
+            object: None,
             address: AtomicPtr::new(std::ptr::null_mut()),
             function: PhantomData,
         }
     }
 
-    /// A function of `library`.
+    /// A function of `object`.
     ///
     /// # Safety
     /// As [`Real::new`].
-    pub(crate) const unsafe fn of(library: &'static CStr, name: &'static CStr) -> Self {
+    pub(crate) const unsafe fn of(object: &'static CStr, name: &'static CStr) -> Self {
         Real {
             name,
-            library: Some(library),
+            object: Some(object),
             address: AtomicPtr::new(std::ptr::null_mut()),
             function: PhantomData,
         }
@@ -71,11 +71,11 @@ impl<F: Copy> Real<F> {
         // Looking up may set errno and leaves it set for a program that does not expect that.
         let errno = crate::real::errno();
         let mut address = next(self.name);
-        if let (true, Some(library)) = (address.is_null(), self.library) {
+        if let (true, Some(object)) = (address.is_null(), self.object) {
             // SAFETY: asks for a library that is loaded already, and only then counts it once
             // more, which keeps the function in place for good.
             address = unsafe {
-                let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+                let handle = libc::dlopen(object.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
                 if handle.is_null() {
                     handle
                 } else {

@@ -9,8 +9,8 @@ use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
-use super::Setting;
 use super::rtt::{Length, SILENCE, summary, touched_memory};
+use super::{Setting, each_size};
 use crate::Error;
 use crate::pace::{Pace, Patience};
 use crate::transport::{Buffers, Link, Path, Plan, Progress, Role, Stream, Wait};
@@ -271,17 +271,14 @@ pub struct Report {
 /// # Errors
 /// As those of [`Bandwidth::run`].
 pub fn by_size(options: &Bandwidth, sizes: &[Bytes], address: SocketAddr) -> Result<Report, Error> {
-    let mut points = Vec::new();
-    let mut path = None;
-    for &size in sizes {
-        let options = Bandwidth {
+    let (points, path) = each_size(sizes, |size| {
+        let outcome = Bandwidth {
             size,
             ..options.clone()
-        };
-        let outcome = options.run(address)?;
-        points.push(Point::of(size, &outcome)?);
-        path = outcome.path;
-    }
+        }
+        .run(address)?;
+        Ok((Point::of(size, &outcome)?, outcome.path))
+    })?;
     Ok(Report {
         case: "bandwidth",
         setting: Setting::now(&options.link, options.wait, path),

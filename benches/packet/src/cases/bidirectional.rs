@@ -11,9 +11,9 @@ use jitterlab_injector::units::Bytes;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
-use super::Setting;
 use super::bandwidth::{self, Bandwidth, rate};
 use super::rtt::{Rtt, summary};
+use super::{Setting, each_size};
 use crate::Error;
 use crate::transport::{Buffers, Link, Path, Plan, Role};
 
@@ -58,13 +58,7 @@ pub fn by_size(
     sizes: &[Bytes],
     address: SocketAddr,
 ) -> Result<Report, Error> {
-    let mut points = Vec::new();
-    let mut path = None;
-    for &size in sizes {
-        let (point, taken) = measure(latency, bandwidth, size, address)?;
-        points.push(point);
-        path = taken;
-    }
+    let (points, path) = each_size(sizes, |size| measure(latency, bandwidth, size, address))?;
     Ok(Report {
         case: "bidirectional",
         setting: Setting::now(&latency.link, latency.wait, path),

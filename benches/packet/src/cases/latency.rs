@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use jitterlab_injector::units::Bytes;
 use serde::Serialize;
 
-use super::Setting;
 use super::rtt::{Point, Rtt};
+use super::{Setting, each_size};
 use crate::Error;
 
 /// Latency by message size.
@@ -26,17 +26,14 @@ pub struct Report {
 /// # Errors
 /// As those of [`Rtt::run`].
 pub fn by_size(options: &Rtt, sizes: &[Bytes], address: SocketAddr) -> Result<Report, Error> {
-    let mut points = Vec::new();
-    let mut path = None;
-    for &size in sizes {
-        let options = Rtt {
+    let (points, path) = each_size(sizes, |size| {
+        let outcome = Rtt {
             size,
             ..options.clone()
-        };
-        let outcome = options.run(address)?;
-        points.push(Point::of(size, &outcome)?);
-        path = outcome.path;
-    }
+        }
+        .run(address)?;
+        Ok((Point::of(size, &outcome)?, outcome.path))
+    })?;
     Ok(Report {
         case: "latency",
         setting: Setting::now(&options.link, options.wait, path),

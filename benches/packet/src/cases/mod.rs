@@ -13,11 +13,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use jitterlab_injector::clock::{Clock, Source};
-use jitterlab_injector::units::UnitError;
+use jitterlab_injector::units::{Bytes, UnitError};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
 
+use crate::Error;
 use crate::transport::{Link, Path, Transport, Wait};
 
 /// What is measured: those of the paper (interconnect-microbenchmarks), and `rtt`, which keeps every sample.
@@ -145,6 +146,21 @@ impl Setting {
             clock_resolution_ns: clock.resolution_ns(),
         }
     }
+}
+
+/// Measures each size in turn: what came of it, and the path of the last.
+fn each_size<P>(
+    sizes: &[Bytes],
+    mut measure: impl FnMut(Bytes) -> Result<(P, Option<Path>), Error>,
+) -> Result<(Vec<P>, Option<Path>), Error> {
+    let mut points = Vec::new();
+    let mut last = None;
+    for &size in sizes {
+        let (point, path) = measure(size)?;
+        points.push(point);
+        last = path;
+    }
+    Ok((points, last))
 }
 
 /// None where the system does not say.

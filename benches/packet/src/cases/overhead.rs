@@ -17,9 +17,9 @@ use jitterlab_stats::summary::Summary;
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use super::Setting;
 use super::bandwidth::{self, Bandwidth};
 use super::rtt::{Length, Pinger, Rtt, summary, touched_memory};
+use super::{Setting, each_size};
 use crate::Error;
 use crate::transport::{Path, Plan};
 
@@ -90,17 +90,13 @@ pub fn by_size(
     sizes: &[Bytes],
     address: SocketAddr,
 ) -> Result<Report, Error> {
-    let mut points = Vec::new();
-    let mut path = None;
-    for &size in sizes {
+    let (points, path) = each_size(sizes, |size| {
         let options = Rtt {
             size,
             ..latency.clone()
         };
-        let (point, taken) = measure(&options, address)?;
-        points.push(point);
-        path = taken;
-    }
+        measure(&options, address)
+    })?;
     let size = sizes.last().copied().unwrap_or(bandwidth.size);
     let bandwidth = Bandwidth {
         size,
