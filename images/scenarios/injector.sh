@@ -1,6 +1,7 @@
 # Runs in the guest: delays in front of what Debian's perftest posts, over Soft-RoCE. docs/injector.md ("In the
 # guest") says how it is judged, and what came of it.
 #
+# by its name only: it judges times, for which the machine has to be at rest
 # No more processors than most machines have: an emulated one that waits for a real one is late.
 # guest: --cpus 2 --numa 1
 set -uo pipefail

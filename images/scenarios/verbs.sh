@@ -203,53 +203,6 @@ folder=$($jitterlab run experiment.yaml 2>err)
 is "an experiment" $? 0
 is "its runs" "$(wc -l <"$folder/runs.jsonl") $(grep -c '"operation":"write"' "$folder/runs.jsonl")" "6 2"
 
-# Ours against perftest's, interleaved: one-way medians in us, and MB (a million bytes) a second. The ratio is
-# told, not judged.
-serve
-run --iterations 100
-gid=$(field gid_index)
-rounds=10
-mhz=$(sed -n 's/^cpu MHz.*: //p' /proc/cpuinfo | head -n 1)
-theirs() { # theirs PROGRAM COLUMN SIZE OPTIONS…: a figure that it prints, of messages of a size
-    local program=$1 column=$2 size=$3 pid line
-    shift 3
-    taskset -c $server "$program" -d rxe1 -x "$gid" -s "$size" -n 1000 -F "$@" >/dev/null 2>&1 &
-    pid=$!
-    until_it sh -c "ss -tln | grep -q ':18515 '"
-    line=$(taskset -c $client "$program" -d rxe0 -x "$gid" -s "$size" -n 1000 -F "$@" 10.7.0.2 2>&1 | grep -E "^ *$size ")
-    wait $pid
-    echo "$line" | awk "{ print \$$column }"
-}
-middle() { sort -g | sed -n "$((rounds / 2))p;$((rounds / 2 + 1))p" | awk '{ sum += $1 } END { print sum / NR }'; }
-compare() { # compare WHAT PROGRAM: what is in the files ours and theirs
-    paste -d / ours theirs | awk -F / '{ print $1 / $2 }' >ratios
-    echo "# $1: ours $(tr '\n' ' ' <ours)"
-    echo "# $1: $2 $(tr '\n' ' ' <theirs)"
-    echo "# $1 against $2: $(middle <ours) / $(middle <theirs), ratio $(middle <ratios) (medians of $rounds pairs)"
-    is "$2 answered" "$(grep -c . theirs)" $rounds
-}
-for pair in write:ib_write_lat send:ib_send_lat; do
-    operation=${pair%:*} program=${pair#*:}
-    rm -f ours theirs
-    for ((i = 0; i < rounds; i++)); do
-        run --operation "$operation" --iterations 1000 --warmup-iterations 100 --size 64
-        field one_way_median_ns | awk '{ print $1 / 1000 }' >>ours
-        # In cycles: what it takes for their length it finds out anew each time, and is wrong where it is disturbed.
-        theirs "$program" 5 64 -I 64 -C | awk -v mhz="$mhz" '{ print $1 / mhz }' >>theirs
-    done
-    echo "# (a reading of the clock takes us $(field clock_read_ns) ns, and one is in each RTT)"
-    compare "$operation, one-way medians in us" "$program"
-done
-rm -f ours theirs
-for ((i = 0; i < rounds; i++)); do
-    timeout 300 $jitterlab packet run --case bandwidth --transport verbs --device rxe0 --to $to --cpu $client \
-        --format json --size 64KiB --window 128 --iterations 1000 --warmup-iterations 128 >out 2>err
-    field bytes_per_second | awk '{ print $1 / 1e6 }' >>ours
-    # It counts in 1,048,576 bytes.
-    theirs ib_write_bw 4 65536 | awk '{ print $1 * 1.048576 }' >>theirs
-done
-compare "write, MB/s" ib_write_bw
-
 # A wire that is cut: the reliable connection says what broke.
 serve
 run --operation send --duration 60s --timeout 200ms &
