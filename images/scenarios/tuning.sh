@@ -108,6 +108,9 @@ case $BOOT in
     is "the partition" "$(cat /sys/fs/cgroup/jitterlab/cpuset.cpus.partition)" isolated
     (echo $BASHPID >/sys/fs/cgroup/jitterlab/cgroup.procs && taskset -pc 2 $BASHPID >/dev/null)
     is "a program runs in it" $? 0
+    printf 'hosts:\n  a: { at: local, cpu: 2 }\n  b: { at: local, cpu: 3 }\nrepetitions: 2\n' >/tmp/hosts.yaml
+    $jitterlab validate /tmp/hosts.yaml --transport udp >/dev/null
+    is "hosts are measured on its processors" $? 0
     setsid sleep 1000 &
     tune revert >/dev/null
     is "revert, reversible" $? 0

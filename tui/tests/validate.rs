@@ -6,11 +6,12 @@ mod ssh;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use cluster::{Cluster, Slow, is_root, slow_nodes, slow_pairs};
 use common::experiments::until;
 use common::{Lab, text};
+use jitterlab_node_tuning::validation::tournament::schedule;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -143,6 +144,81 @@ fn hosts_that_are_not_reached_stall_or_lose_their_cable_do_not_stop_the_rest() {
             .all(|name| rest.contains(&name.as_str().unwrap()))
     };
     assert_eq!(runs.filter(of_rest).count(), 6 * 3);
+}
+
+#[test]
+fn a_measurement_that_fails_once_costs_no_host() {
+    if !is_root() {
+        return;
+    }
+    let cluster = Cluster::new(4);
+    cluster.write(4, &format!("{COARSE}repetitions: 4\n"));
+    let count = cluster.lab.path("count");
+    cluster.wrap(&format!(
+        "case \"$(ip netns identify $$) $*\" in\n\"{} \"*\" run \"*) echo >> {count}; \
+         test $(wc -l < {count}) -ne 2 || exit 9;;\nesac\n",
+        cluster.namespace(1),
+        count = count.display(),
+    ));
+    let (output, found) = cluster.validated("udp");
+    let attempt = &found["attempts"][0];
+    assert_eq!(
+        attempt["failures"].as_array().unwrap().len(),
+        1,
+        "{found:#}"
+    );
+    assert_eq!(attempt["runs"].as_array().unwrap().len(), 6 * 4 - 1);
+    assert_eq!(names(&found["remaining"]), ["n1", "n2", "n3", "n4"]);
+    assert_eq!(output.status.code(), Some(0), "{found:#}");
+}
+
+/// Whether, of five hosts of which the last three answer nobody, the first two are left alone before they have met: each
+/// because it was the turn of those three.
+fn leaves_the_good_alone(seed: u64) -> bool {
+    let mut failures = [0; 5];
+    let rounds = schedule(5, 1, seed);
+    for m in rounds.iter().flat_map(|round| &round.matches) {
+        if failures[m.client] < 3 && failures[m.server] < 3 {
+            if m.client < 2 && m.server < 2 {
+                return false;
+            }
+            failures[m.client] += 1;
+            failures[m.server] += 1;
+        }
+    }
+    true
+}
+
+#[test]
+fn hosts_are_not_blamed_for_those_that_they_had_to_be_measured_with() {
+    if !is_root() {
+        return;
+    }
+    let cluster = Cluster::new(5);
+    let seed = (0..).find(|&seed| leaves_the_good_alone(seed)).unwrap();
+    cluster.write(5, &format!("{COARSE}repetitions: 1\nseed: {seed}\n"));
+    // Their workers are there, their cables are not.
+    for host in 3..=5 {
+        let name = cluster.namespace(host);
+        let cut = ["-n", &name, "link", "set", "veth0", "down"];
+        assert!(Command::new("ip").args(cut).status().unwrap().success());
+    }
+    let (output, found) = cluster.validated("udp");
+    assert_eq!(output.status.code(), Some(1), "{found:#}");
+    assert_eq!(names(&found["remaining"]), ["n1", "n2"], "{found:#}");
+    let runs = found["attempts"][0]["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1);
+
+    // Nor does anybody remain whom nobody could measure.
+    for host in 1..=2 {
+        let name = cluster.namespace(host);
+        let cut = ["-n", &name, "link", "set", "veth0", "down"];
+        assert!(Command::new("ip").args(cut).status().unwrap().success());
+    }
+    let (output, found) = cluster.validated("udp --hostfile o.hosts");
+    assert_eq!(output.status.code(), Some(3), "{found:#}");
+    assert!(text(&output.stderr).ends_with("jitterlab: no host could be measured\n"));
+    assert!(!cluster.lab.path("o.hosts").exists());
 }
 
 const LOCAL: &str = "hosts:\n  a: { at: local, cpu: 0 }\n  b: { at: local, cpu: 0 }\n  c: { at: local, cpu: 0 }\n\

@@ -269,7 +269,9 @@ fn command_of(program: &Program) -> Vec<String> {
         .map(String::from)
         .into();
     if let Some(cpu) = program.cpu {
-        command.extend(["taskset".into(), "--cpu-list".into(), cpu.to_string()]);
+        // Not taskset, which knows nothing of a partition of isolated CPUs that would have to be entered first.
+        let keep = ["jitterlab", "agent", "--cpu", &cpu.to_string(), "--"];
+        command.extend(keep.map(String::from));
     }
     command.extend(program.command.iter().cloned());
     command

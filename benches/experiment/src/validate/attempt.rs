@@ -28,6 +28,7 @@ pub fn attempt<'a>(
         runs: Vec::new(),
         measurements: Vec::new(),
         failures: Vec::new(),
+        repetitions: cluster.repetitions,
         done: 0,
         of: pairs * cluster.repetitions as usize,
     };
@@ -41,6 +42,7 @@ pub fn attempt<'a>(
             measuring.group(&round, group);
         }
     }
+    measuring.try_again();
     let limits = Limits {
         alpha: cluster.alpha,
         minimum_effect: cluster.minimum_effect.fraction(),
@@ -57,6 +59,7 @@ struct Measuring<'m, 'a> {
     runs: Vec<Run>,
     measurements: Vec<Measurement>,
     failures: Vec<(Match, Failure)>,
+    repetitions: u32,
     done: usize,
     of: usize,
 }
@@ -113,8 +116,8 @@ impl Measuring<'_, '_> {
         });
         for (m, outcome) in due.into_iter().zip(outcomes) {
             match outcome {
-                Ok(measured) => self.measured(round, m, measured),
-                Err(reason) => self.failed(round, m, reason),
+                Ok(measured) => self.measured(round.repetition, m, measured),
+                Err(reason) => self.failed(round.repetition, m, reason),
             }
         }
         self.done += group.len();
@@ -124,7 +127,7 @@ impl Measuring<'_, '_> {
         });
     }
 
-    fn measured(&mut self, round: &Round, m: Match, measured: Measured) {
+    fn measured(&mut self, repetition: u32, m: Match, measured: Measured) {
         self.attendance.met(m);
         self.measurements.push(Measurement {
             pair: (m.client, m.server),
@@ -134,25 +137,59 @@ impl Measuring<'_, '_> {
         self.runs.push(Run {
             client: self.hosts[m.client].into(),
             server: self.hosts[m.server].into(),
-            repetition: round.repetition,
+            repetition,
             lost: measured.lost,
             rtt_ns: measured.rtt_ns,
         });
     }
 
-    fn failed(&mut self, round: &Round, m: Match, reason: String) {
+    fn failed(&mut self, repetition: u32, m: Match, reason: String) {
         let failure = Failure {
             client: self.hosts[m.client].into(),
             server: self.hosts[m.server].into(),
-            repetition: round.repetition,
+            repetition,
             reason,
         };
         (self.watch)(Event::Failed(&failure));
         self.attendance.missed(m, &failure.reason);
-        for (name, reason) in self.stations.recover(&failure.client, &failure.server) {
-            self.lose(&name, format!("{reason} ({})", failure.reason));
-        }
+        self.recover(m, &failure.reason);
         self.failures.push((m, failure));
+    }
+
+    /// Those that were left alone at last, or never measured, are tried with others, first with those that are there: that
+    /// three in a row failed with them may have been the others' fault.
+    fn try_again(&mut self) {
+        for node in 0..self.hosts.len() {
+            if !self.attendance.has_part(node) && !self.attendance.lost.contains_key(&node) {
+                let others = self.attendance.likely_partners(node);
+                others.into_iter().any(|other| self.answers(node, other));
+            }
+        }
+    }
+
+    /// That nobody answered is not counted: it would be held against the one that asked.
+    fn answers(&mut self, node: usize, other: usize) -> bool {
+        let m = Match {
+            client: other,
+            server: node,
+        };
+        match self.stations.measure(self.hosts[other], self.hosts[node]) {
+            Ok(measured) => {
+                self.measured(self.repetitions - 1, m, measured);
+                true
+            }
+            Err(reason) => {
+                self.recover(m, &reason);
+                false
+            }
+        }
+    }
+
+    fn recover(&mut self, m: Match, reason: &str) {
+        let [client, server] = [m.client, m.server].map(|node| self.hosts[node]);
+        for (name, why) in self.stations.recover(client, server) {
+            self.lose(&name, format!("{why} ({reason})"));
+        }
     }
 
     fn end(self, judgement: Judgement) -> Attempt {
@@ -163,8 +200,7 @@ impl Measuring<'_, '_> {
         let failures: Vec<(Match, Failure)> = failures
             .filter(|(m, _)| !lost.contains_key(&m.client) && !lost.contains_key(&m.server))
             .collect();
-        let failed: Vec<(usize, usize)> =
-            failures.iter().map(|(m, _)| (m.client, m.server)).collect();
+        let failed = mostly_failed(&failures, self.repetitions);
         let name = |node: usize| self.hosts[node].to_string();
         let left_out = left_out(&judgement, &absent, &failed);
         let reason = |reason| match reason {
@@ -213,6 +249,18 @@ impl Measuring<'_, '_> {
     }
 }
 
+/// The pairs that failed in at least half of their repetitions: one failure among many is an accident, for which no
+/// host has to go.
+fn mostly_failed(failures: &[(Match, Failure)], repetitions: u32) -> Vec<(usize, usize)> {
+    let mut times: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+    for (m, _) in failures {
+        let pair = (m.client.min(m.server), m.client.max(m.server));
+        *times.entry(pair).or_default() += 1;
+    }
+    times.retain(|_, times| 2 * *times >= repetitions);
+    times.into_keys().collect()
+}
+
 /// A host that failed with so many others, one after the other, is left alone for the rest of a
 /// repetition: each failure takes time.
 const IN_A_ROW: usize = 3;
@@ -222,6 +270,8 @@ const IN_A_ROW: usize = 3;
 struct Attendance {
     /// Failures in a row, in this repetition.
     streaks: Vec<usize>,
+    /// Whether it was ever measured.
+    has_met: Vec<bool>,
     /// The reason of the last failure of each.
     reasons: BTreeMap<usize, String>,
     /// Those that will not come back.
@@ -233,6 +283,7 @@ impl Attendance {
     fn of(hosts: usize) -> Self {
         Attendance {
             streaks: vec![0; hosts],
+            has_met: vec![false; hosts],
             reasons: BTreeMap::new(),
             lost: BTreeMap::new(),
             // Of two hosts nobody knows which is to blame; of three, the one that fails with both.
@@ -249,9 +300,30 @@ impl Attendance {
         self.streaks[node] < self.most && !self.lost.contains_key(&node)
     }
 
+    /// Whether it is there, and was measured.
+    fn has_part(&self, node: usize) -> bool {
+        self.is_there(node) && self.has_met[node]
+    }
+
+    /// With whom a host that takes no part may be tried: those that are there, and others where they are few.
+    fn likely_partners(&self, node: usize) -> Vec<usize> {
+        let others = (0..self.streaks.len()).filter(|other| *other != node);
+        let mut others: Vec<usize> = others.filter(|o| !self.lost.contains_key(o)).collect();
+        others.sort_by_key(|&other| self.streaks[other]);
+        let there = others.iter().filter(|&&o| self.is_there(o)).count();
+        others.truncate(if there < IN_A_ROW {
+            2 * IN_A_ROW
+        } else {
+            IN_A_ROW
+        });
+        others
+    }
+
     fn met(&mut self, m: Match) {
-        self.streaks[m.client] = 0;
-        self.streaks[m.server] = 0;
+        for node in [m.client, m.server] {
+            self.streaks[node] = 0;
+            self.has_met[node] = true;
+        }
     }
 
     fn missed(&mut self, m: Match, reason: &str) {
@@ -261,16 +333,20 @@ impl Attendance {
         }
     }
 
-    /// Those that are not there at the end.
+    /// Those that are not there at the end, and those that could be measured with nobody.
     fn end(&self) -> BTreeMap<usize, String> {
         let mut lost = self.lost.clone();
-        for (node, reason) in &self.reasons {
-            if !self.is_there(*node) && !lost.contains_key(node) {
-                let times = self.streaks[*node];
-                let reason =
-                    format!("it failed with {times} hosts one after the other, last: {reason}");
-                lost.insert(*node, reason);
-            }
+        for node in (0..self.streaks.len()).filter(|&node| !self.has_part(node)) {
+            let last = self.reasons.get(&node);
+            let last = last.map_or(String::new(), |reason| format!(", last: {reason}"));
+            let reason = match self.is_there(node) {
+                true => format!("it could be measured with no host{last}"),
+                false => {
+                    let times = self.streaks[node];
+                    format!("it failed with {times} hosts one after the other{last}")
+                }
+            };
+            lost.entry(node).or_insert(reason);
         }
         lost
     }

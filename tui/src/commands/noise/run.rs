@@ -56,10 +56,11 @@ impl Run {
         let cpus = report.cores.iter().map(|core| core.cpu).collect();
         progress("asking the kernel's tracers");
         report.tracers = Some(tracers::run(root, &cpus));
+        // First: what was measured is not lost where the file cannot be written.
+        output::print(self.format, &report, || text(&report))?;
         if let Some(path) = &self.output {
             files::write(path, &serde_json::to_vec(&report).map_err(Failure::run)?)?;
         }
-        output::print(self.format, &report, || text(&report))?;
         Ok(Exit::Done)
     }
 }

@@ -51,8 +51,12 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     let mut watch = |event: Event| show(terminal, &event);
     let validation =
         validate::validate(&cluster, command.transport, own, &mut watch).map_err(Failure::run)?;
-    command.write(&cluster, &validation)?;
+    // First: what took an hour is not lost where a file cannot be written.
     output::print(command.format, &validation, || text::text(&validation))?;
+    if validation.remaining.is_empty() {
+        return Err(Failure::run("no host could be measured"));
+    }
+    command.write(&cluster, &validation)?;
     match validation.all_fit() {
         true => Ok(Exit::Done),
         false => Ok(Exit::Finding),

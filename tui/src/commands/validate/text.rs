@@ -1,5 +1,6 @@
 //! A validation for people.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use jitterlab_experiment::validate::{Attempt, NodeRow, PairRow, Reason, Validation};
@@ -172,6 +173,11 @@ fn findings(attempt: &Attempt) -> String {
             failure.reason
         ));
     }
+    for ((a, b), (measurements, messages)) in losses(attempt) {
+        out.push_str(&format!(
+            "{a} - {b}: {messages} messages were not answered, in {measurements} measurements\n"
+        ));
+    }
     for left_out in &attempt.left_out {
         let why = match &left_out.reason {
             Reason::Lost => "it could not be measured".into(),
@@ -181,6 +187,18 @@ fn findings(attempt: &Attempt) -> String {
         out.push_str(&format!("{} is left out: {why}\n", left_out.host));
     }
     out
+}
+
+/// Of each pair that lost messages: in how many measurements, and how many messages.
+fn losses(attempt: &Attempt) -> BTreeMap<(&str, &str), (usize, u64)> {
+    let mut losses = BTreeMap::new();
+    for run in attempt.runs.iter().filter(|run| run.lost > 0) {
+        let (a, b) = (run.client.as_str(), run.server.as_str());
+        let (measurements, messages) = losses.entry((a.min(b), a.max(b))).or_default();
+        *measurements += 1;
+        *messages += run.lost;
+    }
+    losses
 }
 
 fn percent(share: f64) -> String {
