@@ -57,9 +57,9 @@ look() {
     done 2>/dev/null | grep -vE '^ *$|^(kworker|irq/|cat|cut|sed|sort|run-script|bash|ethtool|systemctl|jitterlab|sleep|udevd|\(udev-worker\))' | sort -u
 }
 
-same() { # same WHAT
+same() { # same WHAT [BEFORE]: as it was looked at before
     look >$state/now
-    if diff $state/before $state/now >$state/diff; then
+    if diff "$state/${2:-before}" $state/now >$state/diff; then
         echo "ok - boot $BOOT: $1"
     else
         echo "not ok - boot $BOOT: $1"
@@ -117,6 +117,27 @@ case $BOOT in
     is "a program that was started meanwhile" "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/$!/status)" 0-3
     kill $!
     same "what was reversible is reverted"
+
+    # What takes things that the guest is given for it: swap, an RDMA device, more send queues than processors.
+    fallocate -l 16M $state/swap && chmod 600 $state/swap && mkswap -q $state/swap && swapon $state/swap
+    modprobe rdma_rxe
+    ip link add veth0 numtxqueues 4 type veth peer name veth1
+    ip link set veth0 up
+    ip link set veth1 up
+    rdma link add rxe0 type rxe netdev veth0
+    look >$state/given
+    tune apply --device rxe0 --only swap,xps,rdma-mtu
+    is "apply, what it was given" $? 0
+    is "swap" "$(wc -l </proc/swaps)" 1
+    is "send queues" "$(cat /sys/class/net/veth0/queues/tx-*/xps_cpus | tr '\n' ' ')" "d 2 0 0 "
+    is "the MTU of RDMA" "$(cat /sys/class/net/veth0/mtu)" 2128
+    tune verify >/dev/null
+    is "verify, what it was given" $? 0
+    tune revert >/dev/null
+    is "revert, what it was given" $? 0
+    same "what it was given is reverted" given
+    swapoff $state/swap
+    ip link delete veth0
 
     tune apply --device "$adapter" --format json >$state/applied
     is "apply" $? 0

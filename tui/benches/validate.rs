@@ -129,10 +129,15 @@ fn try_once(
     };
     count.tries += 1;
     count.right += usize::from(right);
-    count.effects.extend(effect(attempt, slow));
+    let effect = effect(attempt, slow);
+    count.effects.extend(effect);
     println!(
-        "{number:3} {slow:?} {delay}: {}; outliers {nodes:?} {pairs:?}, typical RTT {:.2} us, {:.1} s",
+        "{number:3} {slow:?} {delay}: {}; outliers {nodes:?} {pairs:?}{}, typical RTT {:.2} us, {:.1} s",
         if right { "right" } else { "WRONG" },
+        effect.map_or(String::new(), |effect| format!(
+            ", slower by {:.1} %",
+            100.0 * effect
+        )),
         attempt["typical_ns"].as_f64().unwrap_or(0.0) / 1e3,
         start.elapsed().as_secs_f64()
     );
