@@ -237,6 +237,10 @@ impl System {
     /// Whether a change from one value to another, interrupted or not finished yet, accounts for what is
     /// found.
     pub fn is_between(&self, place: &Place, old: &Value, new: &Value, found: &Value) -> bool {
+        // Before the file is removed it says what comes to the same, while the configuration is made.
+        if let (Place::BootFile { instead, .. }, None, Some(_)) = (place, old, found) {
+            return found == instead;
+        }
         let (Some(old), Some(new), Some(found)) = (old, new, found) else {
             return false;
         };
