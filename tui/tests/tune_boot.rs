@@ -10,19 +10,54 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use tuning::{node, picture, read, tune, unchanged};
+use tuning::{json, node, picture, read, states, tune, unchanged};
 
 /// Where kernel-install finds the command line.
 const COMMAND_LINE: &str = "etc/kernel/cmdline";
 
-/// The node with systemd-boot, which has made its entries of the running kernel's command line.
+/// The entry of systemd-boot for the running kernel.
+const ENTRY: &str = "boot/loader/entries/2-debian.conf";
+const MENU: &str = "boot/grub/grub.cfg";
+
+/// The node with systemd-boot, and a kernel of another system beside its own.
 fn with_systemd_boot() -> TempDir {
     let root = node();
     trees::grow(
         root.path(),
-        "boot/loader/loader.conf: timeout 3\netc/kernel/\nproc/cmdline: root=UUID=1 quiet\n",
+        "\
+boot/loader/loader.conf: timeout 3
+boot/loader/entries/1-other.conf:
+    version 6.1.0-28-amd64
+    options root=UUID=2 splash
+etc/kernel/
+proc/cmdline: initrd=\\initrd root=UUID=1 quiet
+",
     );
+    make_entry(root.path(), "root=UUID=1 quiet");
     root
+}
+
+/// What kernel-install does, which copied trees do not have.
+fn make_entry(root: &Path, options: &str) {
+    write(
+        root,
+        ENTRY,
+        &format!("title Debian\nversion    6.1.0-28-amd64\noptions    {options}\nlinux /vmlinuz\n"),
+    );
+}
+
+/// Starts the kernel again with these parameters.
+fn boot(root: &Path, number: u32, parameters: &str) {
+    write(root, "proc/cmdline", &format!("{parameters}\n"));
+    write(
+        root,
+        "proc/sys/kernel/random/boot_id",
+        &format!("{number}\n"),
+    );
+}
+
+fn state_of_nosmt(root: &Path) -> String {
+    states(&json(root, "verify"))["nosmt"].clone()
 }
 
 fn write(root: &Path, path: &str, content: &str) {
@@ -44,4 +79,94 @@ fn a_command_line_that_was_not_there_is_removed_after_a_kill_in_between() {
     write(root.path(), COMMAND_LINE, "root=UUID=1 quiet debug\n");
     assert_eq!(tune(root.path(), "revert").status.code(), Some(1));
     assert_eq!(read(root.path(), COMMAND_LINE), "root=UUID=1 quiet debug\n");
+}
+
+#[test]
+fn a_second_apply_does_not_forget_what_the_command_line_was() {
+    let root = with_systemd_boot();
+    let before = picture(root.path());
+    tune(root.path(), "apply --only nosmt");
+    make_entry(root.path(), "root=UUID=1 quiet nosmt");
+    tune(root.path(), "apply --only skew_tick");
+    assert_eq!(
+        read(root.path(), COMMAND_LINE),
+        "root=UUID=1 quiet nosmt skew_tick=1\n"
+    );
+    let journal = read(root.path(), "var/lib/jitterlab/tuning.journal");
+    assert_eq!(
+        journal
+            .matches(r#""instead":"root=UUID=1 quiet\n""#)
+            .count(),
+        2,
+        "{journal}"
+    );
+    // One history of two changes: what the first of them wrote is ours.
+    write(root.path(), COMMAND_LINE, "root=UUID=1 quiet nosmt\n");
+    assert_eq!(tune(root.path(), "revert").status.code(), Some(0));
+    make_entry(root.path(), "root=UUID=1 quiet");
+    unchanged(root.path(), &before, "revert");
+}
+
+#[test]
+fn parameters_taken_back_and_wanted_again_are_written_again_for_systemd_boot() {
+    let root = with_systemd_boot();
+    tune(root.path(), "apply --only nosmt");
+    make_entry(root.path(), "root=UUID=1 quiet nosmt");
+    assert_eq!(state_of_nosmt(root.path()), "reboot");
+    boot(root.path(), 2, "root=UUID=1 quiet nosmt");
+    assert_eq!(state_of_nosmt(root.path()), "held");
+
+    tune(root.path(), "revert");
+    make_entry(root.path(), "root=UUID=1 quiet");
+    // The running kernel has it still; what the next one is to have without us has not.
+    let applied = json(root.path(), "apply --only nosmt");
+    assert_eq!(
+        applied["changes"][0]["place"]["instead"],
+        "root=UUID=1 quiet\n"
+    );
+    assert_eq!(read(root.path(), COMMAND_LINE), "root=UUID=1 quiet nosmt\n");
+    make_entry(root.path(), "root=UUID=1 quiet nosmt");
+    assert_eq!(state_of_nosmt(root.path()), "held");
+}
+
+#[test]
+fn parameters_taken_back_and_wanted_again_are_written_again_for_grub() {
+    let root = node();
+    trees::grow(root.path(), &format!("{MENU}: linux /vmlinuz quiet\n"));
+    tune(root.path(), "apply --only nosmt");
+    write(root.path(), MENU, "linux /vmlinuz quiet nosmt\n");
+    boot(root.path(), 2, "quiet nosmt");
+    assert_eq!(state_of_nosmt(root.path()), "held");
+
+    tune(root.path(), "revert");
+    write(root.path(), MENU, "linux /vmlinuz quiet\n");
+    tune(root.path(), "apply --only nosmt");
+    assert!(read(root.path(), "etc/default/grub.d/95-jitterlab.cfg").contains(" nosmt\""));
+    write(root.path(), MENU, "linux /vmlinuz quiet nosmt\n");
+    assert_eq!(state_of_nosmt(root.path()), "held");
+}
+
+#[test]
+fn what_the_menu_has_by_itself_is_not_written() {
+    let root = node();
+    trees::grow(root.path(), &format!("{MENU}: linux /vmlinuz nosmt\n"));
+    boot(root.path(), 2, "nosmt");
+    let applied = json(root.path(), "apply --only nosmt");
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_parameter_in_the_menu_is_a_whole_word() {
+    let root = node();
+    trees::grow(root.path(), &format!("{MENU}: linux /vmlinuz\n"));
+    tune(root.path(), "apply --only nosmt");
+    for (line, state) in [
+        ("nosmt=force", "drifted"),
+        ("nosmt nosmt=force", "drifted"),
+        ("x=nosmt", "drifted"),
+        ("quiet nosmt debug", "reboot"),
+    ] {
+        write(root.path(), MENU, &format!("linux /vmlinuz {line}\n"));
+        assert_eq!(state_of_nosmt(root.path()), state, "{line}");
+    }
 }

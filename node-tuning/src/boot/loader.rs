@@ -14,8 +14,9 @@ pub struct BootFile {
     pub parameters: Parameters,
     /// What it would say to the same effect as there being none.
     instead: Value,
-    /// What GRUB's configuration says, where it is made already: what counts at the next boot.
-    menu: Option<String>,
+    /// The command lines that the loader's configuration has, where it is made already and can be
+    /// read: what counts at the next boot.
+    made: Option<Vec<Parameters>>,
 }
 
 /// Why there is no such file.
@@ -35,12 +36,10 @@ pub enum NoLoader {
 const APPLIANCE: &str = "/etc/jitterlab/appliance";
 const APPLIANCE_PARAMETERS: &str = "/etc/jitterlab/kernel-parameters";
 /// Where systemd-boot keeps its configuration: on one of the places of the boot partition.
-const SYSTEMD_BOOT: [&str; 3] = [
-    "/boot/loader/loader.conf",
-    "/efi/loader/loader.conf",
-    "/boot/efi/loader/loader.conf",
-];
+const SYSTEMD_BOOT: [&str; 3] = ["/boot/loader", "/efi/loader", "/boot/efi/loader"];
 const KERNEL_INSTALL: &str = "/etc/kernel/cmdline";
+/// What a distribution gives its kernels where that file does not say.
+const KERNEL_INSTALL_DEFAULT: &str = "/usr/lib/kernel/cmdline";
 const GRUB: &str = "/etc/default/grub";
 const GRUB_DROP_INS: &str = "/etc/default/grub.d";
 /// After those of cloud images (50-) and of Debian's installer: ours has the last word.
@@ -62,9 +61,12 @@ impl BootFile {
     /// # Errors
     /// It has none that is known.
     pub fn find(system: &System) -> Result<Self, NoLoader> {
+        let systemd_boot = SYSTEMD_BOOT
+            .iter()
+            .find(|path| system.exists(format!("{path}/loader.conf")));
         let (loader, path) = if system.exists(APPLIANCE) {
             (Loader::Appliance, APPLIANCE_PARAMETERS)
-        } else if SYSTEMD_BOOT.iter().any(|path| system.exists(path)) {
+        } else if systemd_boot.is_some() {
             (Loader::KernelInstall, KERNEL_INSTALL)
         } else if system.exists(GRUB_DROP_INS) {
             (Loader::Grub, GRUB_DROP_IN)
@@ -73,30 +75,38 @@ impl BootFile {
         } else {
             return Err(NoLoader::Unknown);
         };
-        let text = system.text(path);
-        let line = match (loader, &text) {
-            (Loader::Grub, Some(text)) => assigned(text),
-            (_, Some(text)) => text.clone(),
-            // Without the file, kernel-install gives a new kernel what the running one has.
-            (Loader::KernelInstall, None) => system.text("/proc/cmdline").unwrap_or_default(),
-            (_, None) => String::new(),
+        let made = match loader {
+            Loader::Appliance => None,
+            Loader::Grub => GRUB_MENUS.iter().find_map(|menu| lines(system, menu)),
+            Loader::KernelInstall => systemd_boot.and_then(|path| entry(system, path)),
         };
-        let mut parameters = Parameters::parse(&line);
-        if loader == Loader::KernelInstall {
-            // What the loader adds by itself.
-            parameters.remove("BOOT_IMAGE");
-            parameters.remove("initrd");
-        }
+        let parameters = match (loader, system.text(path)) {
+            (Loader::Grub, Some(text)) => Parameters::parse(&assigned(&text)),
+            (_, Some(text)) => Parameters::parse(&text),
+            (Loader::KernelInstall, None) => {
+                unwritten(system, made.as_deref().and_then(<[_]>::first))
+            }
+            (_, None) => Parameters::default(),
+        };
         let instead = (loader == Loader::KernelInstall).then(|| format!("{parameters}\n"));
-        let menus = GRUB_MENUS.iter().filter(|_| loader == Loader::Grub);
-        let menu = menus.filter_map(|menu| system.text(menu)).next();
         Ok(BootFile {
             loader,
             path: path.into(),
             parameters,
             instead,
-            menu,
+            made,
         })
+    }
+
+    /// Takes from an earlier change of this file what it would say to the same effect as there being
+    /// none: now that it is there, what it says has ours in it.
+    pub(super) fn remember(&mut self, place: &Place) {
+        match place {
+            Place::BootFile { path, instead, .. } if *path == self.path => {
+                self.instead.clone_from(instead);
+            }
+            _ => {}
+        }
     }
 
     /// Its place.
@@ -110,11 +120,17 @@ impl BootFile {
 
     /// Whether the next boot has a parameter from here: the file says so, and what is made of it.
     pub fn gives(&self, wanted: &Parameter) -> bool {
-        let made = self
-            .menu
-            .as_ref()
-            .is_none_or(|menu| menu.contains(&wanted.to_string()));
-        made && self.parameters.last(&wanted.key) == Some(wanted)
+        self.is_made_with(wanted) && self.parameters.last(&wanted.key) == Some(wanted)
+    }
+
+    /// Whether the loader's configuration has a parameter, wherever it has it from. One that cannot be
+    /// read is taken to have it.
+    pub fn is_made_with(&self, wanted: &Parameter) -> bool {
+        self.made.as_ref().is_none_or(|lines| {
+            lines
+                .iter()
+                .any(|line| line.last(&wanted.key) == Some(wanted))
+        })
     }
 
     /// Its content with `wanted` put in.
@@ -139,6 +155,53 @@ fn assigned(text: &str) -> String {
         .find_map(|line| line.strip_prefix(ASSIGNMENT.0)?.strip_suffix(ASSIGNMENT.1))
         .unwrap_or_default()
         .into()
+}
+
+/// The lines of GRUB's configuration, command lines among them.
+fn lines(system: &System, menu: &str) -> Option<Vec<Parameters>> {
+    let text = system.text(menu)?;
+    Some(text.lines().map(Parameters::parse).collect())
+}
+
+/// The command line in the entry that systemd-boot, configured at `path`, has for the running kernel.
+fn entry(system: &System, path: &str) -> Option<Vec<Parameters>> {
+    let directory = format!("{path}/entries");
+    let release = system.text("/proc/sys/kernel/osrelease")?;
+    let root = running(system).last("root").cloned();
+    let options = |name: &String| {
+        let text = system.text(format!("{directory}/{name}"))?;
+        let of = |key: &str| {
+            let values = text
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix(key));
+            let values = values.filter(|value| value.starts_with(char::is_whitespace));
+            values.collect::<String>()
+        };
+        let options = Parameters::parse(&of("options"));
+        // Another system on this node may have a kernel of the same name.
+        let is_ours = of("version").trim() == release && options.last("root") == root.as_ref();
+        is_ours.then_some(options)
+    };
+    let found = system.names(&directory).iter().find_map(options)?;
+    Some(vec![found])
+}
+
+/// What kernel-install gives a kernel where its file does not say: the distribution's line or that of
+/// the running kernel. The running kernel may still have what was taken back since it was started; its
+/// entry has not.
+fn unwritten(system: &System, entry: Option<&Parameters>) -> Parameters {
+    match system.text(KERNEL_INSTALL_DEFAULT) {
+        Some(text) => Parameters::parse(&text),
+        None => entry.cloned().unwrap_or_else(|| running(system)),
+    }
+}
+
+/// The running kernel's parameters, but for what the loader adds by itself.
+fn running(system: &System) -> Parameters {
+    let mut running = Parameters::parse(&system.text("/proc/cmdline").unwrap_or_default());
+    running.remove("BOOT_IMAGE");
+    running.remove("initrd");
+    running
 }
 
 #[cfg(test)]

@@ -24,14 +24,20 @@ impl Boot {
     /// Those of a node.
     pub fn read(system: &System, journal: &Journal) -> Self {
         let running = system.text("/proc/cmdline").unwrap_or_default();
-        let written = journal
+        let mut written = journal
             .changes
             .iter()
-            .rfind(|change| matches!(change.place, Place::BootFile { .. }));
+            .filter(|change| matches!(change.place, Place::BootFile { .. }));
+        let mut file = BootFile::find(system);
+        let first = written.next();
+        if let (Ok(file), Some(first)) = (&mut file, first) {
+            file.remember(&first.place);
+        }
+        let last = written.next_back().or(first);
         Boot {
-            is_awaited: written.is_some_and(|change| change.boot == system.this_boot()),
+            is_awaited: last.is_some_and(|change| change.boot == system.this_boot()),
             running: Parameters::parse(&running),
-            file: BootFile::find(system),
+            file,
         }
     }
 
@@ -46,12 +52,13 @@ impl Boot {
     }
 
     /// Whether the next kernel will be started with `wanted` if nothing is written: we have written it
-    /// already, or the running one has it and we have nothing to say against it.
+    /// already, or the running one has it, not by us, and the next one will have it as well. After a
+    /// revert the running one still has what we gave it.
     pub fn is_settled(&self, wanted: &Parameter) -> bool {
-        let file = self.file.as_ref().ok();
-        match file.and_then(|file| file.parameters.last(&wanted.key)) {
-            Some(_) => self.will_run_with(wanted),
-            None => self.runs_with(wanted),
+        match &self.file {
+            Ok(file) if file.parameters.last(&wanted.key).is_some() => file.gives(wanted),
+            Ok(file) => self.runs_with(wanted) && file.is_made_with(wanted),
+            Err(_) => self.runs_with(wanted),
         }
     }
 }
