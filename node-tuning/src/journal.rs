@@ -72,8 +72,7 @@ pub struct Change {
     pub new: Value,
     /// The boot in which this was.
     pub boot: String,
-    /// Whether the value was to stay, and only disturbed by what else the setting changed: it is put
-    /// back whatever stands there.
+    /// Whether the value was to stay, and only disturbed by what else the setting changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
 }

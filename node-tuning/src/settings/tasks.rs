@@ -57,16 +57,19 @@ pub const CPUSET_PARTITION: Setting = Setting {
     },
 };
 
-/// Threads that somebody has put on some CPUs. Before Linux 6.2 the cpuset controller forgets that.
+/// Threads that somebody has put on some CPUs, of which the partition takes some. Before Linux 6.2 the
+/// cpuset controller forgets where any thread was put.
 fn pinned(node: &Node) -> Result<Vec<Want>, Obstacle> {
     if !node.system.is_live() {
         return Ok(Vec::new());
     }
     let online = &node.topology.online;
+    let forgets = node.system.kernel() < (6, 2);
     let threads = node.system.threads()?;
-    let pinned = threads
-        .iter()
-        .filter(|thread| !thread.fixed && !online.is_within(&thread.cpus));
+    let pinned = threads.iter().filter(|thread| {
+        let disturbed = forgets || node.is_touched(&thread.cpus);
+        !thread.fixed && disturbed && !online.is_within(&thread.cpus)
+    });
     // Those on the CPUs that the partition takes have to leave them until it is gone.
     Ok(pinned
         .map(|thread| Want::Keep(thread.place(), Some(node.spared(&thread.cpus).to_string())))

@@ -264,6 +264,23 @@ impl System {
         }
     }
 
+    /// Whether what is found is what a value becomes that is only disturbed by other changes: the cpuset
+    /// controller gives a thread all CPUs of its cpuset, and a share of the highest clock is lowered
+    /// with that.
+    pub fn is_disturbed(&self, place: &Place, old: &Value, found: &Value) -> bool {
+        match place {
+            Place::Affinity { thread, .. } => {
+                let allowed = tasks::allowed(self, *thread);
+                allowed.is_some() && self.same(place, found, &allowed)
+            }
+            _ => {
+                let number =
+                    |value: &Value| value.as_ref().and_then(|text| text.parse::<u64>().ok());
+                number(found).is_some_and(|found| number(old).is_some_and(|old| found < old))
+            }
+        }
+    }
+
     /// Where a file is that may be written.
     ///
     /// # Errors

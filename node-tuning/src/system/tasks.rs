@@ -100,6 +100,15 @@ pub(super) fn read(system: &System, thread: i32, start: u64) -> Result<Value, Er
     Ok(list.map(|list| list.trim().into()))
 }
 
+/// The CPUs that the cpuset of a thread lets it have; those that are online where there is none.
+pub(super) fn allowed(system: &System, thread: i32) -> Value {
+    let group = system.text(format!("/proc/{thread}/cpuset"))?;
+    let file = format!("/sys/fs/cgroup/{group}/cpuset.cpus.effective");
+    system
+        .text(file)
+        .or_else(|| system.text("/sys/devices/system/cpu/online"))
+}
+
 pub(super) fn write(system: &System, thread: i32, start: u64, value: &Value) -> Result<(), Error> {
     let place = || format!("the CPUs of thread {thread}");
     let gone = || Error::write(place(), io::ErrorKind::NotFound.into());
@@ -132,4 +141,47 @@ pub(super) fn lives(system: &System, process: i32, start: u64) -> bool {
 pub(super) fn identity(process: i32) -> Option<(u64, std::path::PathBuf)> {
     let process = Process::new(process).ok()?;
     Some((process.stat().ok()?.starttime, process.exe().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_thread_that_was_forgotten_has_all_cpus_of_its_cpuset_and_no_others() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, content) in [
+            ("proc/7/cpuset", "/jobs\n"),
+            ("proc/8/cpuset", "/\n"),
+            ("sys/fs/cgroup/jobs/cpuset.cpus.effective", "0-3\n"),
+            ("sys/devices/system/cpu/online", "0-7\n"),
+        ] {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let system = System::at(root.path(), "jitterlab");
+        for (thread, found, is_disturbed) in [
+            (7, "0-3", true),
+            (7, "0-2", false),
+            (7, "0-7", false),
+            (8, "0-7", true),
+            // CPUs that are offline make no difference.
+            (8, "0-8", true),
+            (9, "0-7", false),
+        ] {
+            let place = Place::Affinity {
+                thread,
+                started: 1,
+                name: "a".into(),
+            };
+            let [old, found] = ["1", found].map(|list| Some(list.to_string()));
+            assert_eq!(
+                system.is_disturbed(&place, &old, &found),
+                is_disturbed,
+                "{thread} {found:?}"
+            );
+        }
+    }
 }

@@ -149,7 +149,7 @@ impl Work<'_> {
                 kept,
                 ..
             } = change;
-            *kept
+            *kept && self.system.is_disturbed(place, old, found)
                 || self.system.same(place, found, old)
                 || self.system.same(place, found, new)
                 || self.system.is_between(place, old, new, found)
