@@ -219,15 +219,19 @@ impl System {
         }
     }
 
+    /// The CPUs that are online.
+    pub(crate) fn online(&self) -> CpuSet {
+        let list = self.text("/sys/devices/system/cpu/online");
+        list.unwrap_or_default().parse().unwrap_or_default()
+    }
+
     /// Whether two values of a place come to the same. CPUs that are offline make no difference to a
     /// thread: newer kernels keep them in its mask, older ones do not.
     pub fn same(&self, place: &Place, a: &Value, b: &Value) -> bool {
         match (place, a, b) {
             (Place::Affinity { .. }, Some(a), Some(b)) => {
-                let online = self
-                    .text("/sys/devices/system/cpu/online")
-                    .unwrap_or_default();
-                let [a, b, online] = [a, b, &online].map(|list| list.parse().unwrap_or_default());
+                let online = self.online();
+                let [a, b] = [a, b].map(|list| list.parse().unwrap_or_default());
                 CpuSet::and(&a, &online) == b.and(&online)
             }
             _ => a == b,
@@ -274,9 +278,8 @@ impl System {
                 allowed.is_some() && self.same(place, found, &allowed)
             }
             _ => {
-                let number =
-                    |value: &Value| value.as_ref().and_then(|text| text.parse::<u64>().ok());
-                number(found).is_some_and(|found| number(old).is_some_and(|old| found < old))
+                let number = |value: &Value| value.as_ref()?.parse::<u64>().ok();
+                matches!((number(old), number(found)), (Some(old), Some(found)) if found < old)
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::plan::{Plan, Refusal, Request};
 use crate::privilege::Raised;
 use crate::profile::Profile;
 use crate::settings::{self, Node, Obstacle, Reach, Setting, Want};
-use crate::system::{Place, System, Value};
+use crate::system::{self, Place, System, Value};
 use crate::topology::{self, Topology};
 
 pub use apply::apply;
@@ -283,49 +283,54 @@ fn choose(topology: &Topology, asked: &Asked, before: Option<&Applied>) -> Resul
 /// Writes a value and sees whether it stands.
 fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
     let raised = system.is_live().then(|| Raised::for_place(place));
-    if let Err(error) = system.write(place, value) {
-        let missing = raised
-            .iter()
-            .flat_map(Raised::missing)
-            .map(|capability| capability.to_string());
-        let missing = missing.collect::<Vec<_>>().join(", ");
-        let hint = if missing.is_empty() {
-            String::new()
-        } else {
-            format!(" (missing: {missing})")
-        };
-        return Err(chain(&error) + &hint);
-    }
-    let mut found = system.read(place);
-    for _ in 0..TRIES {
-        let otherwise = found
-            .as_ref()
-            .is_ok_and(|found| found.is_some() && !system.same(place, found, value));
-        match place {
-            _ if !otherwise => break,
-            // Before Linux 6.9 CPUs that have just come back are handed to threads a moment later.
-            Place::Affinity { .. } => {
-                std::thread::sleep(PAUSE);
-                found = system.write(place, value).and_then(|()| system.read(place));
-            }
-            // Adapters set up their link anew.
-            Place::Ethtool { .. } => {
-                std::thread::sleep(PAUSE);
-                found = system.read(place);
-            }
-            _ => break,
-        }
-    }
-    match found {
+    match write(system, place, value) {
         Ok(found) if system.same(place, &found, value) => Ok(()),
         // A thread that has ended.
-        Ok(None) if matches!(place, Place::Affinity { .. }) => Ok(()),
+        _ if matches!(place, Place::Affinity { .. }) && matches!(system.read(place), Ok(None)) => {
+            Ok(())
+        }
         Ok(found) => Err(format!(
             "{place} took the value, and says `{}`",
             found.unwrap_or_else(|| "nothing".into())
         )),
-        Err(error) => Err(chain(&error)),
+        Err(error) => {
+            let missing = raised
+                .iter()
+                .flat_map(Raised::missing)
+                .map(|capability| capability.to_string());
+            let missing = missing.collect::<Vec<_>>().join(", ");
+            let hint = if missing.is_empty() {
+                String::new()
+            } else {
+                format!(" (missing: {missing})")
+            };
+            Err(chain(&error) + &hint)
+        }
     }
+}
+
+/// Writes a value, and gives what stands there when all has settled.
+fn write(system: &System, place: &Place, value: &Value) -> Result<Value, system::Error> {
+    system.write(place, value)?;
+    let mut found = system.read(place)?;
+    for _ in 0..TRIES {
+        match place {
+            _ if found.is_none() || system.same(place, &found, value) => break,
+            // Before Linux 6.9 CPUs that have just come back are handed to threads a moment later.
+            Place::Affinity { .. } => {
+                std::thread::sleep(PAUSE);
+                system.write(place, value)?;
+                found = system.read(place)?;
+            }
+            // Adapters set up their link anew.
+            Place::Ethtool { .. } => {
+                std::thread::sleep(PAUSE);
+                found = system.read(place)?;
+            }
+            _ => break,
+        }
+    }
+    Ok(found)
 }
 
 /// How often, and after what time, it is looked again at what came out otherwise.
@@ -359,5 +364,25 @@ fn suggestion(name: &str) -> String {
     match close {
         Some((likeness, close)) if likeness > 0.8 => format!(" (do you mean {close}?)"),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_thread_that_ends_meanwhile_is_no_failure() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let system = System::at("/", "jitterlab");
+        let threads = system.threads().unwrap();
+        let of_child = threads.iter().find(|thread| thread.id as u32 == child.id());
+        let place = of_child.unwrap().place();
+        let value = system.read(&place).unwrap();
+        assert_eq!(put(&system, &place, &value), Ok(()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(put(&system, &place, &value), Ok(()));
     }
 }

@@ -1,8 +1,10 @@
 //! Putting back what was changed.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::{Error, Left, Reverted, chain, put};
+use crate::cpus::CpuSet;
 use crate::journal::{Change, Writer};
 use crate::settings;
 use crate::system::{Place, System, Value};
@@ -30,7 +32,7 @@ pub fn revert(
             left.extend(history.into_iter().cloned());
         }
     }
-    work.heirs(changes);
+    left.extend(work.heirs(changes));
     let reverted = work.reverted;
     writer.finish(left)?;
     Ok(reverted)
@@ -40,11 +42,10 @@ pub fn revert(
 /// simultaneous multithreading: a CPU that is offline can be in nobody's mask.
 fn histories(changes: &[Change]) -> Vec<Vec<&Change>> {
     let mut histories: Vec<Vec<&Change>> = Vec::new();
+    let mut numbers = HashMap::new();
     for change in changes {
-        match histories
-            .iter_mut()
-            .find(|history| history[0].place == change.place)
-        {
+        let number = *numbers.entry(&change.place).or_insert(histories.len());
+        match histories.get_mut(number) {
             Some(history) => history.push(change),
             None => histories.push(vec![change]),
         }
@@ -173,37 +174,46 @@ impl Work<'_> {
     }
 
     /// Gives threads that were started meanwhile what those had before from whom they have their
-    /// CPUs: a thread begins with those of the one that starts it.
-    fn heirs(&mut self, changes: &[Change]) {
-        let mut moved = Vec::new();
-        let mut latest = 0;
-        for change in changes
-            .iter()
-            .filter(|change| change.boot == self.this_boot && !change.kept)
-        {
-            if let Place::Affinity { started, .. } = &change.place {
-                moved.push(change);
+    /// CPUs: a thread begins with those of the one that starts it. Gives those that it could not be
+    /// done for.
+    fn heirs(&mut self, changes: &[Change]) -> Vec<Change> {
+        let online = self.system.online();
+        let on = |list: &str| list.parse().map(|cpus: CpuSet| cpus.and(&online)).ok();
+        let (mut moved, mut latest) = (Vec::new(), 0);
+        for change in changes {
+            let of_now = change.boot == self.this_boot && !change.kept;
+            if let (Place::Affinity { started, .. }, true) = (&change.place, of_now) {
+                moved.extend(
+                    change
+                        .new
+                        .as_deref()
+                        .and_then(on)
+                        .map(|cpus| (cpus, change)),
+                );
                 latest = latest.max(*started);
             }
         }
+        let mut left = Vec::new();
         if moved.is_empty() {
-            return;
+            return left;
         }
-        for thread in self.system.threads().unwrap_or_default() {
-            let (place, has) = (thread.place(), Some(thread.cpus.to_string()));
-            let from = moved
-                .iter()
-                .find(|change| self.system.same(&place, &change.new, &has));
-            let Some(from) = from.filter(|_| thread.started > latest && !thread.fixed) else {
+        let mut threads = self.system.threads().unwrap_or_default();
+        threads.retain(|thread| thread.started > latest && !thread.fixed);
+        for thread in threads {
+            let has = thread.cpus.and(&online);
+            let Some((_, from)) = moved.iter().find(|(cpus, _)| *cpus == has) else {
                 continue;
             };
             let change = Change {
-                place,
-                new: has,
-                ..(*from).clone()
+                place: thread.place(),
+                new: Some(thread.cpus.to_string()),
+                ..Change::clone(from)
             };
-            self.put(&change);
+            if !self.put(&change) {
+                left.push(change);
+            }
         }
+        left
     }
 }
 
@@ -214,5 +224,56 @@ fn left(change: &Change, found: Value, reason: Option<String>) -> Left {
         old: change.old.clone(),
         found,
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Journal;
+    use std::fs;
+
+    #[test]
+    fn what_was_started_meanwhile_and_cannot_be_put_back_stays_in_the_journal() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, content: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        let own = |file: &str| fs::read_to_string(format!("/proc/thread-self/{file}")).unwrap();
+        write("proc/7/task/7/stat", &own("stat"));
+        write("proc/7/task/7/status", &own("status"));
+        write("sys/devices/system/cpu/online", "0-4095\n");
+        fs::create_dir_all(root.path().join("var/lib")).unwrap();
+        let system = System::at(root.path(), "jitterlab");
+        let [thread] = &system.threads().unwrap()[..] else {
+            panic!("one thread")
+        };
+        let moved = Change {
+            setting: "user-tasks".into(),
+            place: Place::Affinity {
+                thread: 6,
+                started: 1,
+                name: "a".into(),
+            },
+            old: Some("0-4095".into()),
+            new: Some(thread.cpus.to_string()),
+            boot: system.this_boot(),
+            kept: false,
+        };
+        let mut writer = Writer::open(&system).unwrap();
+        writer.keep(&[moved]).unwrap();
+        drop(writer);
+        // A copied tree has no threads that could be moved.
+        let reverted = revert(&system, false, &mut |_| {}).unwrap();
+        let failed: Vec<&str> = reverted.failed.iter().map(|left| &left.place[..]).collect();
+        assert_eq!(failed.len(), 2, "{failed:?}");
+        let left = Journal::read(&system).unwrap().changes;
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert_eq!(
+            (&left[1].place, &left[1].old),
+            (&thread.place(), &left[0].old)
+        );
     }
 }
