@@ -131,6 +131,25 @@ impl Journal {
         }
     }
 
+    /// What was refused to a setting in this boot, the last first.
+    pub fn refusals(&self, setting: &str, boot: &str) -> impl Iterator<Item = &Refusal> {
+        let is_meant = move |refusal: &&Refusal| refusal.setting == setting && refusal.boot == boot;
+        self.refused.iter().rev().filter(is_meant)
+    }
+
+    /// Whether a value stands that was changed for a setting: in this boot, or where it outlives one.
+    pub fn stands(&self, setting: &str, boot: &str) -> bool {
+        let taken = |change: &Change| {
+            let mut refusals = self.refusals(setting, boot);
+            refusals.all(|refusal| refusal.place != change.place)
+        };
+        self.changes.iter().any(|change| {
+            change.setting == setting
+                && (change.boot == boot || change.place.survives_reboot())
+                && taken(change)
+        })
+    }
+
     /// How many bytes are whole lines. A last line that is cut off, or that a power cut has left as
     /// zeros, is none: its change was never begun.
     fn whole(bytes: &[u8]) -> usize {

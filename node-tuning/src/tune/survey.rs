@@ -50,7 +50,7 @@ fn look(node: &Node, choice: &Choice, journal: &Journal, differing: State) -> Op
     let all = match (choice.setting.wants)(node) {
         Ok(wants) => wants,
         Err(obstacle) => {
-            finding.state = State::Unsupported;
+            finding.state = unseen(node, journal, differing, finding.name);
             finding.notes.push(chain(&obstacle));
             return Some(finding);
         }
@@ -78,6 +78,14 @@ fn look(node: &Node, choice: &Choice, journal: &Journal, differing: State) -> Op
     Some(finding)
 }
 
+/// What a setting is that cannot be looked at. If it was applied it was there.
+fn unseen(node: &Node, journal: &Journal, differing: State, setting: &str) -> State {
+    match differing {
+        State::Drifted if journal.stands(setting, &node.system.this_boot()) => State::Drifted,
+        _ => State::Unsupported,
+    }
+}
+
 fn at(
     node: &Node,
     place: Place,
@@ -86,19 +94,19 @@ fn at(
     differing: State,
     finding: &mut Finding,
 ) -> State {
-    match node.system.read(&place) {
-        Ok(current) if node.system.same(&place, &current, &wanted) => State::Held,
+    let current = node.system.read(&place);
+    let as_wanted = |current| node.system.same(&place, current, &wanted);
+    if current.as_ref().is_ok_and(as_wanted) {
+        return State::Held;
+    }
+    let this_boot = node.system.this_boot();
+    let mut refusals = journal.refusals(finding.name, &this_boot);
+    if let Some(refusal) = refusals.find(|refusal| refusal.place == place) {
+        finding.notes.push(refusal.reason.clone());
+        return State::Unsupported;
+    }
+    match current {
         Ok(current) => {
-            let this_boot = node.system.this_boot();
-            let refused = journal.refused.iter().rfind(|refusal| {
-                refusal.place == place
-                    && refusal.setting == finding.name
-                    && refusal.boot == this_boot
-            });
-            if let Some(refusal) = refused {
-                finding.notes.push(refusal.reason.clone());
-                return State::Unsupported;
-            }
             finding.differences.push(Difference {
                 place: place.to_string(),
                 current,
@@ -108,7 +116,7 @@ fn at(
         }
         Err(error) => {
             finding.notes.push(chain(&error));
-            State::Unsupported
+            unseen(node, journal, differing, finding.name)
         }
     }
 }
@@ -152,11 +160,8 @@ fn of_parameter(
         finding.notes.push(note.into());
         return differing;
     }
-    if let Some(refusal) = journal
-        .refused
-        .iter()
-        .rfind(|refusal| refusal.setting == KERNEL_PARAMETERS)
-    {
+    let this_boot = node.system.this_boot();
+    if let Some(refusal) = journal.refusals(KERNEL_PARAMETERS, &this_boot).next() {
         finding.notes.push(refusal.reason.clone());
         return State::Unsupported;
     }
