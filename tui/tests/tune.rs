@@ -41,8 +41,54 @@ fn a_plan_changes_nothing_and_explains_itself() {
         "{shown}"
     );
     assert!(shown.contains("meltdown: Mitigation: PTI"), "{shown}");
-    tune(root.path(), "apply --dry-run");
     unchanged(root.path(), &before, "");
+}
+
+/// The settings, places and new values of what `apply` writes or would write.
+fn writes(applied: &Value) -> Vec<[Value; 3]> {
+    let changes = applied["changes"].as_array().unwrap();
+    let write = |change: &Value| ["setting", "place", "new"].map(|key| change[key].clone());
+    changes.iter().map(write).collect()
+}
+
+#[test]
+fn a_dry_run_lists_exactly_what_is_then_changed() {
+    let root = node();
+    let before = picture(root.path());
+    let output = tune(root.path(), "apply --ranks 2 --dry-run");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    let dry = json(root.path(), "apply --ranks 2 --dry-run");
+    unchanged(root.path(), &before, "");
+
+    let applied = json(root.path(), "apply --ranks 2");
+    let (would, did) = (writes(&dry), writes(&applied));
+    assert_eq!(would, did);
+    assert_eq!(dry["writes"], applied["writes"]);
+    assert_eq!(applied["writes"], did.len());
+    assert_eq!(shown.lines().count(), did.len() + 1, "{shown}");
+    let last = format!("{} writes, none made", did.len());
+    assert_eq!(shown.lines().last(), Some(last.as_str()));
+    assert!(
+        shown.contains("skew_tick=1\", then grub-mkconfig\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_was_refused_is_not_counted_as_changed() {
+    let root = node();
+    // Its directory leads out of the copied tree, where nothing is written.
+    let outside = tempfile::tempdir().unwrap();
+    let directory = root.path().join("proc/sys/vm");
+    fs::rename(&directory, outside.path().join("vm")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("vm"), &directory).unwrap();
+    let applied = json(root.path(), "apply --only vm.stat_interval,timer-migration");
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&applied["writes"], &applied["wanting"]),
+        (&1.into(), &false.into())
+    );
 }
 
 #[test]

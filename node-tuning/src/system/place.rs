@@ -115,6 +115,17 @@ pub enum Parameters {
     Pause,
 }
 
+impl Loader {
+    /// What is run to make the configuration; nothing where the file is all there is.
+    pub fn makes(self) -> Option<&'static str> {
+        match self {
+            Loader::Grub => Some("grub-mkconfig"),
+            Loader::KernelInstall => Some("kernel-install for every kernel"),
+            Loader::Appliance => None,
+        }
+    }
+}
+
 impl Place {
     /// A kernel's file with a number or word.
     pub fn word(path: impl Into<PathBuf>) -> Self {

@@ -78,7 +78,7 @@ pub fn apply(
     Ok(Outcome {
         survey,
         writes,
-        refused: wanting && mode == Mode::Write,
+        wanting: wanting && mode == Mode::Write,
     })
 }
 
@@ -194,21 +194,28 @@ impl Work<'_> {
     /// Makes changes that are in the journal.
     fn write(&mut self, changes: Vec<Change>) -> Result<(), Error> {
         for change in changes {
+            let is_dry = self.writer.is_none();
             let now = || self.system.read(&change.place).unwrap_or(None);
-            if change.kept && self.system.same(&change.place, &now(), &change.new) {
+            // What is only to stay may have stayed. A dry run cannot know.
+            let stayed = || self.system.same(&change.place, &now(), &change.new);
+            if change.kept && !is_dry && stayed() {
                 continue;
             }
-            self.writes += 1;
             (self.observe)(&change);
-            if self.writer.is_none() {
+            if is_dry {
+                self.writes += 1;
                 continue;
             }
-            if let Err(mut reason) = put(self.system, &change.place, &change.new) {
-                // A value half taken is worse than the old one.
-                if now() != change.old && put(self.system, &change.place, &change.old).is_err() {
-                    reason.push_str("; nor could the old value be put back");
+            match put(self.system, &change.place, &change.new) {
+                Ok(()) => self.writes += 1,
+                Err(mut reason) => {
+                    // A value half taken is worse than the old one.
+                    if now() != change.old && put(self.system, &change.place, &change.old).is_err()
+                    {
+                        reason.push_str("; nor could the old value be put back");
+                    }
+                    self.refused(&change.setting, change.place, reason)?;
                 }
-                self.refused(&change.setting, change.place, reason)?;
             }
         }
         Ok(())

@@ -129,8 +129,9 @@ pub struct Outcome {
     pub survey: Survey,
     /// How many values were changed, or would be.
     pub writes: usize,
-    /// Whether a write was refused.
-    pub refused: bool,
+    /// Whether something is still not as it is wanted that the node does not refuse: somebody else has
+    /// changed it meanwhile.
+    pub wanting: bool,
 }
 
 /// What a `revert` did.

@@ -172,7 +172,7 @@ impl Plan {
 struct Applied {
     #[serde(flatten)]
     outcome: Outcome,
-    /// What was written, or would be.
+    /// What was written, or would be; what was refused among it.
     changes: Vec<Change>,
 }
 
@@ -193,13 +193,13 @@ impl Apply {
         };
         let outcome = tune::apply(&system, &self.wanted.asked(), mode, &mut observe);
         let outcome = outcome.map_err(failure)?;
-        let refused = outcome.refused;
+        let wanting = outcome.wanting;
         let applied = Applied { outcome, changes };
         output::print(self.wanted.format, &applied, || match shows {
-            true => text::applied(&applied.outcome, applied.changes.len()),
+            true => text::applied(&applied.outcome),
             false => text::writes(&applied.changes),
         })?;
-        Ok(if refused { Exit::Finding } else { Exit::Done })
+        Ok(if wanting { Exit::Finding } else { Exit::Done })
     }
 }
 

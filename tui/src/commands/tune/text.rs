@@ -4,21 +4,30 @@ use std::fmt::Write;
 
 use jitterlab_node_tuning::journal::Change;
 use jitterlab_node_tuning::plan::Plan;
-use jitterlab_node_tuning::system::Value;
+use jitterlab_node_tuning::system::{Place, Value};
 use jitterlab_node_tuning::tune::{Difference, Finding, Left, Outcome, Reverted, State, Survey};
 
 /// Differences of one setting that are shown; JSON has all of them.
 const SHOWN: usize = 3;
 
-/// A value in a sentence.
-fn shown(value: &Value) -> String {
-    const LONGEST: usize = 60;
+/// A value in one line; of a file, without its comments.
+fn whole(value: &Value) -> String {
     let Some(text) = value else {
         return "nothing".into();
     };
-    let text = text.trim_end().replace('\n', " / ");
+    let lines = text.trim_end().lines();
+    let says: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
+    match says.join(" / ") {
+        text if text.is_empty() => "none".into(),
+        text => text,
+    }
+}
+
+/// A value in a sentence: the beginning of a long one.
+fn shown(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let text = whole(value);
     match text.char_indices().nth(LONGEST) {
-        _ if text.is_empty() => "none".into(),
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }
@@ -28,22 +37,25 @@ fn line(place: &str, from: &Value, to: &Value) -> String {
     format!("{place}: {} -> {}", shown(from), shown(to))
 }
 
+/// A write of one value over another, and what is done after it.
+fn write(change: &Change, from: &Value, to: &Value) -> String {
+    let line = format!("{}: {} -> {}", change.place, whole(from), whole(to));
+    let then = match &change.place {
+        Place::BootFile { loader, .. } => loader.makes(),
+        _ => None,
+    };
+    let then = then.map_or_else(String::new, |program| format!(", then {program}"));
+    format!("{}: {line}{then}", change.setting)
+}
+
 /// A write.
 pub fn change(change: &Change) -> String {
-    format!(
-        "{}: {}",
-        change.setting,
-        line(&change.place.to_string(), &change.old, &change.new)
-    )
+    write(change, &change.old, &change.new)
 }
 
 /// A write back.
 pub fn put_back(change: &Change) -> String {
-    format!(
-        "{}: {}",
-        change.setting,
-        line(&change.place.to_string(), &change.new, &change.old)
-    )
+    write(change, &change.new, &change.old)
 }
 
 /// The division of the CPUs.
@@ -155,17 +167,26 @@ fn reboot(findings: &[Finding]) -> &'static str {
 }
 
 /// What `apply` did.
-pub fn applied(outcome: &Outcome, writes: usize) -> String {
-    let values = if writes == 1 { "value" } else { "values" };
+pub fn applied(outcome: &Outcome) -> String {
+    let values = if outcome.writes == 1 {
+        "value"
+    } else {
+        "values"
+    };
     format!(
-        "{}\n{writes} {values} changed; `jitterlab tune revert` puts them back\n",
-        survey(&outcome.survey)
+        "{}\n{} {values} changed; `jitterlab tune revert` puts them back\n",
+        survey(&outcome.survey),
+        outcome.writes
     )
 }
 
 /// What `apply` would write.
 pub fn writes(changes: &[Change]) -> String {
-    let mut text: String = changes.iter().map(|one| change(one) + "\n").collect();
+    let mut text = String::new();
+    for one in changes {
+        let again = if one.kept { ", where it is lost" } else { "" };
+        let _ = writeln!(text, "{}{again}", change(one));
+    }
     let _ = writeln!(text, "{} writes, none made", changes.len());
     text
 }
