@@ -1,5 +1,7 @@
 //! Which settings belong together.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// A set of settings.
@@ -13,4 +15,14 @@ pub enum Profile {
     Reversible,
     /// Exactly what the paper on latency variation set (section 4.1.2), and its MTU (4.2).
     Paper,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Measure => "measure",
+            Profile::Reversible => "reversible",
+            Profile::Paper => "paper",
+        })
+    }
 }

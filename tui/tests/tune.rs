@@ -301,6 +301,54 @@ fn named_settings_only_and_mitigations_when_they_are_named() {
 }
 
 #[test]
+fn what_is_in_force_is_not_mixed_with_anything_else() {
+    let root = node();
+    let start = picture(root.path());
+    tune(root.path(), "apply --ranks 2");
+    let before = picture(root.path());
+    for arguments in [
+        "apply --only governor --ranks 1",
+        "apply --device eno1",
+        "apply --profile paper",
+        "apply --profile reversible --ranks 2",
+        "apply --profile paper --only nosmt --dry-run",
+    ] {
+        let output = tune(root.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        let said = text(&output.stderr);
+        for part in [
+            "profile measure",
+            "CPUs 4-5",
+            "`jitterlab tune revert` first",
+        ] {
+            assert!(said.contains(part), "{arguments}: {said}");
+        }
+        unchanged(root.path(), &before, arguments);
+    }
+    // A plan is made of anything.
+    let plan = json(root.path(), "plan --ranks 1");
+    assert_eq!(plan["plan"]["measuring"], "4");
+
+    // The siblings are offline now, and still those that are to stay empty.
+    let online = root.path().join("sys/devices/system/cpu/online");
+    fs::write(&online, "0-7\n").unwrap();
+    for arguments in [
+        "apply --ranks 2",
+        "apply",
+        "apply --ranks 2 --only mitigations",
+    ] {
+        let output = tune(root.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments}");
+    }
+    assert_eq!(json(root.path(), "verify")["plan"]["idle"], "12-13");
+    fs::write(&online, "0-15\n").unwrap();
+    assert_eq!(tune(root.path(), "revert").status.code(), Some(0));
+    unchanged(root.path(), &start, "revert");
+    let output = tune(root.path(), "apply --profile paper");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn what_somebody_else_changed_is_left_alone_unless_forced() {
     let root = node();
     let before = picture(root.path());
@@ -342,6 +390,18 @@ fn wrong_input_is_told_and_changes_nothing() {
         ("plan --ranks 0", "at least 1 rank"),
         ("plan --device eth7", "there is no device eth7"),
         ("apply --profile fast", "invalid value 'fast'"),
+        (
+            "apply --profile reversible --only vm.stat_interval,isolcpus",
+            "isolcpus is not in the profile reversible",
+        ),
+        (
+            "plan --profile reversible --only memlock",
+            "memlock is not in the profile reversible",
+        ),
+        (
+            "apply --profile paper --only vm.stat_interval --dry-run",
+            "vm.stat_interval is not in the profile paper",
+        ),
         ("verify", "nothing has been applied on this node"),
     ] {
         let output = tune(root.path(), arguments);
@@ -466,21 +526,16 @@ fn a_number_that_the_kernel_did_not_reach_is_ours() {
 fn two_applies_are_reverted_to_what_was_before_the_first() {
     let root = node();
     let before = picture(root.path());
-    tune(
-        root.path(),
-        "apply --ranks 1 --only irq-affinity,isolcpus,huge-pages",
-    );
+    tune(root.path(), "apply --ranks 1 --only irq-affinity,isolcpus");
     assert_eq!(
         read(root.path(), "proc/irq/24/smp_affinity_list"),
         "0-3,5-11,13-15\n"
     );
-    tune(
-        root.path(),
-        "apply --ranks 3 --only irq-affinity,isolcpus,huge-pages",
-    );
-    assert_eq!(
-        read(root.path(), "proc/irq/24/smp_affinity_list"),
-        "0-3,7-11,15\n"
+    tune(root.path(), "apply --ranks 1 --only nosmt,huge-pages");
+    let drop_in = read(root.path(), "etc/default/grub.d/95-jitterlab.cfg");
+    assert!(
+        drop_in.ends_with(" isolcpus=managed_irq,domain,4,12 nosmt\"\n"),
+        "{drop_in}"
     );
     // A revert that was interrupted there.
     fs::write(root.path().join("proc/irq/25/smp_affinity_list"), "0-15\n").unwrap();

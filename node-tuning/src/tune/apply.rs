@@ -2,7 +2,8 @@
 
 use super::survey::survey;
 use super::{
-    Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, chain, choose, put, select,
+    Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, agree, chain, choose, put,
+    select,
 };
 use crate::boot::{Boot, Parameter};
 use crate::journal::{Applied, Change, Journal, Refusal, Writer};
@@ -22,6 +23,13 @@ pub fn apply(
     let topology = Topology::read(system.root())?;
     let before = Journal::read(system)?;
     let plan = choose(&topology, asked, before.applied.as_ref())?;
+    if let Some(before) = &before.applied {
+        agree(before, asked, &plan)?;
+    }
+    if !asked.only.is_empty() {
+        // Settings that are named are refused here that have nothing in the set.
+        super::plan(system, asked)?;
+    }
     // Made only now: what is refused leaves nothing behind.
     let mut writer = match mode {
         Mode::Write => Some(Writer::open(system)?),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpus::CpuSet;
 use crate::journal::{self, Applied, Journal};
 use crate::plan::{Plan, Refusal, Request};
 use crate::privilege::Raised;
@@ -37,6 +38,24 @@ pub enum Error {
     UnknownSetting {
         /// The name given.
         name: String,
+    },
+    /// A setting was named that is not in the set.
+    #[error("{name} is not in the profile {profile}, which would change nothing of it")]
+    NotInProfile {
+        /// The setting.
+        name: &'static str,
+        /// The set.
+        profile: Profile,
+    },
+    /// Something else is in force.
+    #[error(
+        "the profile {profile} is in force on this node, for measuring CPUs {measuring}, and is not mixed with another or with another division of the CPUs: `jitterlab tune revert` first, or apply with the same --profile, --ranks and --device"
+    )]
+    InForce {
+        /// The set that is.
+        profile: Profile,
+        /// The CPUs that measure.
+        measuring: CpuSet,
     },
     /// There is nothing to be verified.
     #[error("nothing has been applied on this node; `jitterlab tune plan` says what would be")]
@@ -182,14 +201,19 @@ pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
     let topology = Topology::read(system.root())?;
     let plan = choose(&topology, asked, journal.applied.as_ref())?;
     let chosen = select(asked)?;
-    Ok(survey(
-        system,
-        &journal,
-        &topology,
-        plan,
-        &chosen,
-        State::Change,
-    ))
+    let survey = survey(system, &journal, &topology, plan, &chosen, State::Change);
+    // What has nothing in the set is not in the survey.
+    let is_found = |choice: &&Choice| {
+        let mut findings = survey.settings.iter();
+        findings.any(|finding| finding.name == choice.setting.name)
+    };
+    match chosen
+        .iter()
+        .find(|choice| choice.named && !is_found(choice))
+    {
+        Some(choice) => Err(choice.is_missing()),
+        None => Ok(survey),
+    }
 }
 
 /// How what was applied stands now. Changes nothing.
@@ -231,6 +255,14 @@ struct Choice {
 }
 
 impl Choice {
+    /// Says that the set has nothing of it.
+    fn is_missing(&self) -> Error {
+        Error::NotInProfile {
+            name: self.setting.name,
+            profile: self.profile,
+        }
+    }
+
     /// Whether it is to be changed, and not only reported.
     fn is_changed(&self) -> bool {
         match self.setting.reach {
@@ -271,13 +303,43 @@ fn select(asked: &Asked) -> Result<Vec<Choice>, Error> {
             named,
         })
     });
-    Ok(choices.collect())
+    let choices: Vec<Choice> = choices.collect();
+    match choices
+        .iter()
+        .find(|choice| !choice.setting.is_in(asked.profile))
+    {
+        Some(choice) => Err(choice.is_missing()),
+        None => Ok(choices),
+    }
 }
 
+/// The division of the CPUs that is asked for: the one in force, if it comes to the same. Siblings
+/// that were turned off meanwhile would be missing from a new one.
 fn choose(topology: &Topology, asked: &Asked, before: Option<&Applied>) -> Result<Plan, Error> {
-    match before {
-        Some(before) if asked.request == Request::default() => Ok(before.plan.clone()),
-        _ => Ok(Plan::make(topology, &asked.request)?),
+    let in_force = before.map(|before| &before.plan);
+    if let (Some(plan), true) = (in_force, asked.request == Request::default()) {
+        return Ok(plan.clone());
+    }
+    let plan = Plan::make(topology, &asked.request)?;
+    match in_force {
+        Some(same) if (&same.measuring, &same.device) == (&plan.measuring, &plan.device) => {
+            Ok(same.clone())
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// Fails where another set or another division of the CPUs is in force: what earlier applies meant
+/// would change with this one, and verify would not know it.
+fn agree(before: &Applied, asked: &Asked, plan: &Plan) -> Result<(), Error> {
+    let profiles: Vec<Profile> = before.settings.values().copied().collect();
+    let other = profiles.iter().find(|&&profile| profile != asked.profile);
+    match other.or(profiles.first()) {
+        Some(&profile) if other.is_some() || *plan != before.plan => Err(Error::InForce {
+            profile,
+            measuring: before.plan.measuring.clone(),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -246,9 +246,11 @@ impl Revert {
 /// Whose fault an error is.
 pub fn failure(error: Error) -> Failure {
     match error {
-        Error::Refused(_) | Error::UnknownSetting { .. } | Error::NothingApplied => {
-            Failure::input(error)
-        }
+        Error::Refused(_)
+        | Error::UnknownSetting { .. }
+        | Error::NotInProfile { .. }
+        | Error::InForce { .. }
+        | Error::NothingApplied => Failure::input(error),
         Error::Topology(_) | Error::Journal(_) => Failure::run(error),
     }
 }
