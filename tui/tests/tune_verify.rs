@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use common::Lab;
 use tuning::{json, node, tune};
 
 fn next_boot(root: &Path) {
@@ -65,4 +66,24 @@ fn what_an_earlier_boot_refused_hides_nothing() {
     assert_eq!(verified(root.path()).0, "unsupported");
     next_boot(root.path());
     assert_eq!(verified(root.path()).0, "drifted");
+}
+
+#[test]
+fn a_node_that_is_too_small_is_not_fit_and_says_why() {
+    let root = trees::tree("one-cpu");
+    let check = |arguments: &[&str]| {
+        let lab = Lab::new();
+        let mut command = lab.command("check");
+        command.arg("--root").arg(root.path()).args(arguments);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        output.stdout
+    };
+    let said = String::from_utf8(check(&[])).unwrap();
+    assert!(said.starts_with("the node has one core"), "{said}");
+    assert!(said.ends_with("\nnot fit: see above\n"), "{said}");
+    let verdict: Value = serde_json::from_slice(&check(&["--format", "json"])).unwrap();
+    assert_eq!(verdict["fit"], false);
+    let refused = verdict["refused"].as_str().unwrap();
+    assert!(refused.starts_with("the node has one core"), "{verdict}");
 }

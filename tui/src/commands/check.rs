@@ -38,8 +38,11 @@ struct Verdict {
     tuned: bool,
     /// Whether the processors are an emulator's: their noise is told, and not judged.
     emulated: bool,
+    /// Why there is no CPU that could measure, where there is none.
+    refused: Option<String>,
+    /// The settings, where some CPU measures.
     #[serde(flatten)]
-    survey: Survey,
+    survey: Option<Survey>,
     /// Of the measuring CPUs; a copied tree has none.
     noise: Option<Noises>,
 }
@@ -54,25 +57,30 @@ struct Noises {
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let system = command.target.system()?;
-    let (survey, tuned) = match tune::verify(&system) {
-        Ok(survey) => (survey, true),
-        Err(Error::NothingApplied) => (
-            tune::plan(&system, &Asked::default()).map_err(failure)?,
-            false,
-        ),
+    let verified = tune::verify(&system);
+    let tuned = verified.is_ok();
+    let surveyed = match verified {
+        Err(Error::NothingApplied) => tune::plan(&system, &Asked::default()),
+        verified => verified,
+    };
+    let (survey, refused) = match surveyed {
+        Ok(survey) => (Some(survey), None),
+        // Nothing was asked for that could be wrong: the node is too small.
+        Err(Error::Refused(refusal)) => (None, Some(refusal.to_string())),
         Err(error) => return Err(failure(error)),
     };
-    let noise = match system.is_live() {
-        true => Some(listen(&system, &survey, command.duration)?),
-        false => None,
+    let noise = match &survey {
+        Some(survey) if system.is_live() => Some(listen(&system, survey, command.duration)?),
+        _ => None,
     };
     let quiet = noise.as_ref().is_none_or(|noise| noise.findings.is_empty());
     let topology = Topology::read(system.root()).map_err(Failure::run)?;
     let emulated = topology.is_emulated();
     let verdict = Verdict {
-        fit: holds(&survey) && (quiet || emulated),
+        fit: survey.as_ref().is_some_and(holds) && (quiet || emulated),
         tuned,
         emulated,
+        refused,
         survey,
         noise,
     };
@@ -107,8 +115,10 @@ fn listen(system: &System, survey: &Survey, duration: Nanos) -> Result<Noises, F
 
 impl Verdict {
     fn text(&self) -> String {
-        let mut out = text::survey(&self.survey);
-        if !self.tuned {
+        let mut out = self.survey.as_ref().map_or_else(String::new, text::survey);
+        if let Some(refused) = &self.refused {
+            let _ = writeln!(out, "{refused}");
+        } else if !self.tuned {
             out.push_str("Nothing has been applied on this node: `jitterlab tune apply` does what is said above.\n");
         }
         if let Some(noise) = &self.noise {
