@@ -170,3 +170,38 @@ fn a_parameter_in_the_menu_is_a_whole_word() {
         assert_eq!(state_of_nosmt(root.path()), state, "{line}");
     }
 }
+
+#[test]
+fn a_menu_that_was_not_made_is_made() {
+    let root = node();
+    trees::grow(root.path(), "boot/grub/grub.cfg: linux /vmlinuz quiet\n");
+    tune(root.path(), "apply --only nosmt");
+    // A copied tree has nobody who makes it: the file says so, the menu does not.
+    let survey = json(root.path(), "verify");
+    assert_eq!(states(&survey)["nosmt"], "drifted");
+    assert_eq!(
+        json(root.path(), "apply --only nosmt")["changes"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    fs::write(
+        root.path().join("boot/grub/grub.cfg"),
+        "linux /vmlinuz quiet nosmt\n",
+    )
+    .unwrap();
+    assert_eq!(states(&json(root.path(), "verify"))["nosmt"], "reboot");
+    fs::write(
+        root.path().join("proc/sys/kernel/random/boot_id"),
+        "another\n",
+    )
+    .unwrap();
+    let survey = json(root.path(), "verify");
+    assert_eq!(states(&survey)["nosmt"], "drifted");
+    let note = survey["settings"][0]["notes"][0].as_str().unwrap();
+    assert!(
+        note.contains("the boot loader has not given it to the kernel"),
+        "{note}"
+    );
+}

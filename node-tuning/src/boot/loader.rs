@@ -23,7 +23,9 @@ pub struct BootFile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoLoader {
     /// GRUB reads no drop-ins here.
-    #[error("cannot write kernel parameters: /etc/default/grub.d is missing; is this GRUB?")]
+    #[error(
+        "cannot write kernel parameters: this GRUB has no /etc/default/grub.d, which Debian's and Ubuntu's read; others take parameters through systemd-boot with kernel-install, or on the appliance"
+    )]
     NoDropIns,
     /// None that is known.
     #[error(

@@ -80,7 +80,10 @@ pub const SWAP: Setting = Setting {
             .lines()
             .skip(1)
             .map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let swaps: Vec<Vec<&str>> = fields.filter(|fields| fields.len() >= 4).collect();
+        let mut swaps: Vec<Vec<&str>> = fields.filter(|fields| fields.len() >= 5).collect();
+        // Priorities that the kernel gives by itself fall with each device: the last of them goes off
+        // first, and so comes back last.
+        swaps.sort_by_key(|fields| fields[4].parse::<i32>().unwrap_or(0));
         let kib = |text: &str| text.parse::<u64>().unwrap_or(0);
         let used: u64 = swaps.iter().map(|fields| kib(fields[3])).sum();
         let memory = node.system.text("/proc/meminfo").unwrap_or_default();
