@@ -25,7 +25,7 @@ fn with_systemd_boot() -> TempDir {
     trees::grow(
         root.path(),
         "\
-boot/loader/loader.conf: timeout 3
+efi/loader/loader.conf: timeout 3
 boot/loader/entries/1-other.conf:
     version 6.1.0-28-amd64
     options root=UUID=2 splash
@@ -140,6 +140,11 @@ fn parameters_taken_back_and_wanted_again_are_written_again_for_grub() {
 
     tune(root.path(), "revert");
     write(root.path(), MENU, "linux /vmlinuz quiet\n");
+    let plan = json(root.path(), "plan --only nosmt");
+    assert_eq!(
+        plan["settings"][0]["notes"][0],
+        "the kernel was started with nosmt, and will not be the next time"
+    );
     tune(root.path(), "apply --only nosmt");
     assert!(read(root.path(), "etc/default/grub.d/95-jitterlab.cfg").contains(" nosmt\""));
     write(root.path(), MENU, "linux /vmlinuz quiet nosmt\n");

@@ -37,7 +37,8 @@ pub enum NoLoader {
 /// What says that this node is the appliance.
 const APPLIANCE: &str = "/etc/jitterlab/appliance";
 const APPLIANCE_PARAMETERS: &str = "/etc/jitterlab/kernel-parameters";
-/// Where systemd-boot keeps its configuration: on one of the places of the boot partition.
+/// Where systemd-boot keeps its configuration, and its entries: on one or two of the places of boot
+/// partitions.
 const SYSTEMD_BOOT: [&str; 3] = ["/boot/loader", "/efi/loader", "/boot/efi/loader"];
 const KERNEL_INSTALL: &str = "/etc/kernel/cmdline";
 /// What a distribution gives its kernels where that file does not say.
@@ -63,12 +64,10 @@ impl BootFile {
     /// # Errors
     /// It has none that is known.
     pub fn find(system: &System) -> Result<Self, NoLoader> {
-        let systemd_boot = SYSTEMD_BOOT
-            .iter()
-            .find(|path| system.exists(format!("{path}/loader.conf")));
+        let has_systemd_boot = |path: &str| system.exists(format!("{path}/loader.conf"));
         let (loader, path) = if system.exists(APPLIANCE) {
             (Loader::Appliance, APPLIANCE_PARAMETERS)
-        } else if systemd_boot.is_some() {
+        } else if SYSTEMD_BOOT.iter().any(|path| has_systemd_boot(path)) {
             (Loader::KernelInstall, KERNEL_INSTALL)
         } else if system.exists(GRUB_DROP_INS) {
             (Loader::Grub, GRUB_DROP_IN)
@@ -80,7 +79,7 @@ impl BootFile {
         let made = match loader {
             Loader::Appliance => None,
             Loader::Grub => GRUB_MENUS.iter().find_map(|menu| lines(system, menu)),
-            Loader::KernelInstall => systemd_boot.and_then(|path| entry(system, path)),
+            Loader::KernelInstall => SYSTEMD_BOOT.iter().find_map(|path| entry(system, path)),
         };
         let parameters = match (loader, system.text(path)) {
             (Loader::Grub, Some(text)) => Parameters::parse(&assigned(&text)),
@@ -165,7 +164,7 @@ fn lines(system: &System, menu: &str) -> Option<Vec<Parameters>> {
     Some(text.lines().map(Parameters::parse).collect())
 }
 
-/// The command line in the entry that systemd-boot, configured at `path`, has for the running kernel.
+/// The command line in the entry for the running kernel that systemd-boot has at `path`.
 fn entry(system: &System, path: &str) -> Option<Vec<Parameters>> {
     let directory = format!("{path}/entries");
     let release = system.text("/proc/sys/kernel/osrelease")?;
@@ -258,6 +257,14 @@ mod tests {
             file.with(&[Parameter::flag("nosmt")]).unwrap(),
             "root=UUID=1 quiet nosmt\n"
         );
+
+        let (_root, system) = node(&[
+            ("boot/efi/loader/loader.conf", "timeout 3\n"),
+            ("proc/cmdline", "root=UUID=1 quiet\n"),
+            ("usr/lib/kernel/cmdline", "root=UUID=1 splash\n"),
+        ]);
+        let file = BootFile::find(&system).unwrap();
+        assert_eq!(file.parameters.to_string(), "root=UUID=1 splash");
     }
 
     #[test]

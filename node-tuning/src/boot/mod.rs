@@ -24,18 +24,18 @@ impl Boot {
     /// Those of a node.
     pub fn read(system: &System, journal: &Journal) -> Self {
         let running = system.text("/proc/cmdline").unwrap_or_default();
-        let mut written = journal
-            .changes
-            .iter()
-            .filter(|change| matches!(change.place, Place::BootFile { .. }));
+        let changes = journal.changes.iter();
+        let written: Vec<_> = changes
+            .filter(|change| matches!(change.place, Place::BootFile { .. }))
+            .collect();
         let mut file = BootFile::find(system);
-        let first = written.next();
-        if let (Ok(file), Some(first)) = (&mut file, first) {
+        if let (Ok(file), Some(first)) = (&mut file, written.first()) {
             file.remember(&first.place);
         }
-        let last = written.next_back().or(first);
         Boot {
-            is_awaited: last.is_some_and(|change| change.boot == system.this_boot()),
+            is_awaited: written
+                .last()
+                .is_some_and(|change| change.boot == system.this_boot()),
             running: Parameters::parse(&running),
             file,
         }

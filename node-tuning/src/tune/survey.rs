@@ -141,16 +141,18 @@ fn of_parameter(
         finding.notes.push(format!("the kernel was started with {parameter}, and {place} shows `{shown}`: it does not heed it"));
         return State::Unsupported;
     }
-    let current = node
-        .boot
-        .running
-        .last(&parameter.key)
-        .map(Parameter::to_string);
-    finding.differences.push(Difference {
-        place: PARAMETER.into(),
-        current,
-        wanted: Some(parameter.to_string()),
-    });
+    if node.boot.runs_with(parameter) {
+        finding.notes.push(format!(
+            "the kernel was started with {parameter}, and will not be the next time"
+        ));
+    } else {
+        let current = node.boot.running.last(&parameter.key);
+        finding.differences.push(Difference {
+            place: PARAMETER.into(),
+            current: current.map(Parameter::to_string),
+            wanted: Some(parameter.to_string()),
+        });
+    }
     if node.boot.will_run_with(parameter) && node.boot.is_awaited {
         return State::Reboot;
     }
