@@ -210,3 +210,28 @@ fn a_menu_that_was_not_made_is_made() {
         "{note}"
     );
 }
+
+/// The appliance, whose root is in memory: nothing is left of the first kernel's plan.
+#[test]
+fn siblings_that_the_parameters_took_away_are_no_reason_to_start_again() {
+    let root = node();
+    trees::grow(
+        root.path(),
+        "etc/jitterlab/appliance:\nsys/devices/system/cpu/online: 0-7\n",
+    );
+    let given = "isolcpus=managed_irq,domain,4-5,12-13 nohz_full=4-5,12-13 irqaffinity=0-3,6-11,14-15 nosmt";
+    boot(root.path(), 2, &format!("quiet {given}"));
+    for file in ["isolated", "nohz_full"] {
+        let path = format!("sys/devices/system/cpu/{file}");
+        write(root.path(), &path, "4-5,12-13\n");
+    }
+    let only = "--only isolcpus,nohz_full,irqaffinity";
+    tune(root.path(), &format!("apply --ranks 2 {only}"));
+    for setting in states(&json(root.path(), "verify")) {
+        assert_eq!(setting.1, "held", "{setting:?}");
+    }
+    // Another division is not the same.
+    tune(root.path(), "revert");
+    tune(root.path(), &format!("apply --ranks 1 {only}"));
+    assert_eq!(states(&json(root.path(), "verify"))["isolcpus"], "reboot");
+}
