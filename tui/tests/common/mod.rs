@@ -35,8 +35,11 @@ impl Lab {
 
     /// `jitterlab` with these arguments, not started yet.
     pub fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_jitterlab"));
+        // Tests that run in the background of a shell, or under nohup, have signals ignored, and so would what they start.
+        let mut command = Command::new("env");
         command
+            .arg("--default-signal")
+            .arg(env!("CARGO_BIN_EXE_jitterlab"))
             .args(arguments.split_whitespace())
             .current_dir(self.0.path());
         command
