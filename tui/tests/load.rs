@@ -18,7 +18,7 @@ const RUN: &str = "load run --bandwidth 5000000 --duration 200ms --level 50";
 
 fn start_sink(lab: &Lab, options: &str) -> (Child, SocketAddr) {
     let mut child = lab
-        .command(&format!("load serve --bind 127.0.0.1:0 {options}"))
+        .mortal(&format!("load serve --bind 127.0.0.1:0 {options}"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

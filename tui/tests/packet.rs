@@ -22,7 +22,7 @@ struct Server {
 impl Server {
     fn start(lab: &Lab, arguments: &str) -> Self {
         let mut child = lab
-            .command(arguments)
+            .mortal(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

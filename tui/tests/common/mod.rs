@@ -35,11 +35,19 @@ impl Lab {
 
     /// `jitterlab` with these arguments, not started yet.
     pub fn command(&self, arguments: &str) -> Command {
-        // Tests that run in the background of a shell, or under nohup, have signals ignored, and so would what they start.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jitterlab"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.0.path());
+        command
+    }
+
+    /// The same for what is to be ended by a signal. Tests in the background of a shell, or under nohup, have some
+    /// ignored, and so would what they start.
+    pub fn mortal(&self, arguments: &str) -> Command {
         let mut command = Command::new("env");
         command
-            .arg("--default-signal")
-            .arg(env!("CARGO_BIN_EXE_jitterlab"))
+            .args(["--default-signal", env!("CARGO_BIN_EXE_jitterlab")])
             .args(arguments.split_whitespace())
             .current_dir(self.0.path());
         command
