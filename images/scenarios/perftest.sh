@@ -64,7 +64,7 @@ compare() { # compare WHAT PROGRAM LEAST MOST: what is in the files ours and the
     echo "# $1 against $2: $(middle <ours) / $(middle <theirs), ratio $(middle <ratios) (medians of $rounds pairs)"
     is "$2 answered" "$(grep -c . theirs)" $rounds
     is "$1 against $2: a ratio of $3 to $4" \
-        "$(middle <ratios | awk -v least="$3" -v most="$4" '{ print $1 >= least && $1 <= most }')" 1
+        "$(middle <ratios | awk -v least="$3" -v most="$4" '{ print ($1 >= least && $1 <= most) }')" 1
 }
 
 write() { ours one_way_median_ns 1000 --case rtt --operation write --size 64 --iterations 1000 --warmup-iterations 100; }
