@@ -19,10 +19,15 @@ begin() {
     ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/key"
 }
 
-# free_port: a port of loopback that nobody listens at.
+# free_port [N]: a port of loopback that nobody listens at; the first of N in a row.
 free_port() {
-    local port
-    while port=$((20000 + RANDOM % 12000)); (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+    local port n=0
+    while [ $n -lt "${1-1}" ]; do
+        port=$((20000 + RANDOM % 12000))
+        for ((n = 0; n < ${1-1}; n++)); do
+            ! (exec 3<>"/dev/tcp/127.0.0.1/$((port + n))") 2>/dev/null || break
+        done
+    done
     echo "$port"
 }
 
@@ -83,17 +88,24 @@ ended() {
 
 # remote COMMAND: in the node, by ssh with the key.
 remote() {
+    given /dev/null "$@"
+}
+
+# given FILE COMMAND: the same, with a file on its stdin.
+given() {
+    local file=$1
+    shift
     ssh -q -p "$port" -i "$work/key" -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=60 \
-        -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile="$work/known_hosts" root@127.0.0.1 "$@"
+        -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile="$work/known_hosts" root@127.0.0.1 "$@" <"$file"
 }
 
 # ready: waits until the node has come to the end of its boot.
 ready() {
-    until remote true 2>/dev/null </dev/null; do
+    until remote true 2>/dev/null; do
         runs || return 0
         sleep 0.5
     done
-    remote systemctl start jitterlab-boot.service </dev/null
+    remote systemctl start jitterlab-boot.service
 }
 
 # told: what the boots said at their ends, for whoever reads the output of the tests.
