@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// What went wrong with a step of the boot.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum Error {
         /// The command line.
         command: String,
         /// How it ended.
-        status: String,
+        status: ExitStatus,
         /// What it said.
         said: String,
     },
@@ -74,7 +74,7 @@ fn finished(
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(Error::Failed {
         command: line(command),
-        status: output.status.to_string(),
+        status: output.status,
         said: main(&said).into(),
     })
 }

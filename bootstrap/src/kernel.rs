@@ -9,9 +9,13 @@ use jitterlab_node_tuning::boot::{Parameter, Parameters};
 
 use crate::command::{self, Error, of_file};
 
-/// Says that this kernel was started by another one, so that it does not start a third; its value is how long it
-/// took to come to it, in milliseconds.
-pub const STARTED: &str = "jitterlab.restarted";
+/// Says that this kernel was started by another one, so that it does not start a third; its value is when that one
+/// started, in milliseconds of the wall clock. What stands behind it is what tuning takes.
+const RESTARTED: &str = "jitterlab.restarted";
+/// The device that the kernel before this one chose to measure with.
+const DEVICE: &str = "jitterlab.device";
+/// Says that the kernel before this one had the volume.
+const VOLUME: &str = "jitterlab.volume";
 /// The root's image, as the initrd has left it: a device.
 const IMAGE: &str = "/run/jitterlab/image";
 /// What that is called in an initrd.
@@ -22,24 +26,57 @@ const KERNEL: &str = "/vmlinuz";
 /// What the root is mounted from; the image is joined to it.
 const INITRD: &str = "/initrd.img";
 
-/// How long the kernel that started this one ran, in nanoseconds; nothing where none did.
-pub fn restarted_after(running: &Parameters) -> Option<u64> {
-    let value = running.last(STARTED)?.value.as_deref()?;
-    Some(value.parse::<u64>().ok()?.saturating_mul(1_000_000))
+/// What a kernel tells the one that it starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Before {
+    /// When it started, in milliseconds of the wall clock: the only clock that goes on.
+    pub started_ms: u64,
+    /// The device that it chose to measure with.
+    pub device: Option<String>,
+    /// Whether it had the volume.
+    pub had_volume: bool,
 }
 
-/// The parameters to start again with: those of the running kernel, and others in the place of their like.
-pub fn parameters(running: &Parameters, wanted: &Parameters, after_ns: u64) -> Parameters {
-    let mut parameters = running.clone();
-    // What loaders add of their own.
-    for own in ["BOOT_IMAGE", "initrd"] {
-        parameters.remove(own);
+impl Before {
+    /// What the kernel before the running one told it; nothing where there was none.
+    pub fn of(running: &Parameters) -> Option<Self> {
+        let value = |key| running.last(key)?.value.clone();
+        running.last(RESTARTED)?;
+        Some(Before {
+            started_ms: value(RESTARTED)
+                .and_then(|ms| ms.parse().ok())
+                .unwrap_or_default(),
+            device: value(DEVICE),
+            had_volume: running.last(VOLUME).is_some(),
+        })
     }
-    for parameter in wanted.iter() {
-        parameters.set(parameter.clone());
+
+    /// The parameters to start again with: those of the running kernel, and what tuning takes in the place of their like.
+    pub fn parameters(&self, running: &Parameters, wanted: &Parameters) -> Parameters {
+        let mut parameters = running.clone();
+        // What loaders add of their own.
+        for own in ["BOOT_IMAGE", "initrd"] {
+            parameters.remove(own);
+        }
+        if let Some(device) = &self.device {
+            parameters.set(Parameter::new(DEVICE, device));
+        }
+        if self.had_volume {
+            parameters.set(Parameter::flag(VOLUME));
+        }
+        parameters.set(Parameter::new(RESTARTED, self.started_ms.to_string()));
+        for parameter in wanted.iter() {
+            parameters.set(parameter.clone());
+        }
+        parameters
     }
-    parameters.set(Parameter::new(STARTED, (after_ns / 1_000_000).to_string()));
-    parameters
+}
+
+/// What tuning took of the kernel before this one.
+pub fn added(running: &Parameters) -> String {
+    let added = running.iter().skip_while(|added| added.key != RESTARTED);
+    let words: Vec<String> = added.skip(1).map(Parameter::to_string).collect();
+    words.join(" ")
 }
 
 /// Loads the kernel, with the image that the running system came from; of the parameters, `wanted` are what it is
@@ -54,23 +91,12 @@ pub fn load(parameters: &Parameters, wanted: &Parameters) -> Result<(), Error> {
         )));
     }
     let whole = Path::new(WHOLE);
-    joined(whole).map_err(of_file(whole))?;
-    let option = |name: &str, value: &str| format!("--{name}={value}");
-    let loaded = command::run(
-        "kexec",
-        [
-            "--load".into(),
-            // Summing up the image before it is used takes longer than all the rest of it.
-            "--kexec-syscall".into(),
-            "--no-checks".into(),
-            KERNEL.into(),
-            option("initrd", &whole.to_string_lossy()),
-            option("command-line", &parameters.to_string()),
-        ] as [String; 6],
-    );
+    let loaded = joined(whole)
+        .map_err(of_file(whole))
+        .and_then(|()| load_with(whole, parameters));
     // It is in the kernel now, or of no use.
-    fs::remove_file(whole).map_err(of_file(whole))?;
-    loaded.map(drop).map_err(|error| {
+    let _ = fs::remove_file(whole);
+    loaded.map_err(|error| {
         let why = match error {
             Error::Failed { said, .. } => said,
             other => other.to_string(),
@@ -80,6 +106,23 @@ pub fn load(parameters: &Parameters, wanted: &Parameters) -> Result<(), Error> {
              loader, it need not be: {wanted}"
         ))
     })
+}
+
+fn load_with(initrd: &Path, parameters: &Parameters) -> Result<(), Error> {
+    let option = |name: &str, value: &str| format!("--{name}={value}");
+    command::run(
+        "kexec",
+        [
+            "--load".into(),
+            // Summing up the image before it is used takes longer than all the rest of it.
+            "--kexec-syscall".into(),
+            "--no-checks".into(),
+            KERNEL.into(),
+            option("initrd", &initrd.to_string_lossy()),
+            option("command-line", &parameters.to_string()),
+        ] as [String; 6],
+    )
+    .map(drop)
 }
 
 /// The initrd with the root's image behind it, as a loader brings it: the kernel unpacks one archive after the other.
@@ -145,6 +188,11 @@ pub fn start() -> Result<Infallible, Error> {
     Err(Error::Said("kexec came back".into()))
 }
 
+/// Takes back what was loaded, if anything was: a kernel that stays needs its memory.
+pub fn unload() {
+    let _ = command::run("kexec", ["--unload"]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,13 +213,20 @@ mod tests {
     fn the_next_kernel_has_what_this_one_has_and_what_is_wanted() {
         let running =
             Parameters::parse("BOOT_IMAGE=/vmlinuz initrd=initrd quiet isolcpus=1 console=ttyS0");
-        assert_eq!(restarted_after(&running), None);
+        assert_eq!(Before::of(&running), None);
+        assert_eq!(added(&running), "");
         let wanted = Parameters::parse("isolcpus=2-3 nosmt");
-        let next = parameters(&running, &wanted, 4_321_000_000);
+        let before = Before {
+            started_ms: 4_321,
+            device: Some("eth1".into()),
+            had_volume: true,
+        };
+        let next = before.parameters(&running, &wanted);
         assert_eq!(
             next.to_string(),
-            "quiet console=ttyS0 isolcpus=2-3 nosmt jitterlab.restarted=4321"
+            "quiet console=ttyS0 jitterlab.device=eth1 jitterlab.volume jitterlab.restarted=4321 isolcpus=2-3 nosmt"
         );
-        assert_eq!(restarted_after(&next), Some(4_321_000_000));
+        assert_eq!(Before::of(&next), Some(before));
+        assert_eq!(added(&next), "isolcpus=2-3 nosmt");
     }
 }

@@ -17,7 +17,7 @@ use crate::start::wait_until;
 const FILES: &str = "/run/systemd/network";
 /// How long addresses are waited for.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a link may take to come up where none is: adapters negotiate for two to four seconds.
+/// How long a link may take to come up: adapters negotiate for two to four seconds.
 const LINK: Duration = Duration::from_secs(5);
 /// And after an address, who answers for names: it comes with the address.
 const NAMES: Duration = Duration::from_secs(2);
@@ -81,14 +81,42 @@ fn default_name() -> String {
     }
 }
 
-/// Every interface asks for an address, and one of them has to get one: before anything else is known.
+/// Brings the links of all adapters up, and waits for them: what is measured with is chosen of those that are up. One without
+/// a cable takes the whole time.
+///
+/// # Errors
+/// There is no interface: with what to do.
+pub fn bring_links_up() -> Result<(), Error> {
+    let has_adapter = |name: &String| {
+        Path::new("/sys/class/net")
+            .join(name)
+            .join("device")
+            .exists()
+    };
+    let adapters: Vec<String> = interfaces()?.into_iter().filter(has_adapter).collect();
+    for name in &adapters {
+        link_up(name)?;
+    }
+    wait_until(LINK, || adapters.iter().all(|name| has_link(name)));
+    Ok(())
+}
+
+/// Brings a link up.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn link_up(name: &str) -> Result<(), Error> {
+    command::run("ip", ["link", "set", "dev", name, "up"]).map(drop)
+}
+
+/// Every interface asks for an address, and one of them has to get one in time: before anything else is known.
 ///
 /// # Errors
 /// None gets one: with what to do.
-pub fn ask_everywhere() -> Result<(), Error> {
+pub fn ask_everywhere(patience: Duration) -> Result<(), Error> {
     let all = interfaces()?;
     configure(&BTreeMap::new())?;
-    if wait_until(PATIENCE, || !addresses_of(&all).is_empty()) {
+    if wait_until(patience, || !addresses_of(&all).is_empty()) {
         // A unit of the appliance writes it, if the network names any.
         wait_until(NAMES, || Path::new("/etc/resolv.conf").exists());
         return Ok(());
@@ -97,7 +125,7 @@ pub fn ask_everywhere() -> Result<(), Error> {
         "no address came by DHCP on {} within {} s: see that a cable is in and a DHCP server answers, or put node.yaml on a \
          volume labelled JITTERLAB",
         all.join(", "),
-        PATIENCE.as_secs()
+        patience.as_secs()
     )))
 }
 
@@ -125,8 +153,6 @@ pub fn give_addresses(addresses: &BTreeMap<String, Address>) -> Result<(), Error
         Address::Dhcp => addresses_of(std::slice::from_ref(*name)).is_empty(),
     };
     if wait_until(PATIENCE, || !addresses.iter().any(|entry| late(&entry))) {
-        // What is measured with is chosen of the interfaces that are up.
-        wait_until(LINK, || present.iter().any(|name| has_link(name)));
         return Ok(());
     }
     let late: Vec<&str> = addresses
@@ -141,7 +167,8 @@ pub fn give_addresses(addresses: &BTreeMap<String, Address>) -> Result<(), Error
     )))
 }
 
-fn has_link(name: &str) -> bool {
+/// Whether there is somebody at the other end of the cable.
+pub fn has_link(name: &str) -> bool {
     let carrier = fs::read_to_string(format!("/sys/class/net/{name}/carrier"));
     carrier.is_ok_and(|carrier| carrier.trim() == "1")
 }
@@ -161,11 +188,13 @@ fn configure(addresses: &BTreeMap<String, Address>) -> Result<(), Error> {
 fn files(addresses: &BTreeMap<String, Address>) -> Vec<(String, String)> {
     // An address is not given up when the link is lost for a moment: an experiment goes on.
     const KEPT: &str = "KeepConfiguration=yes\nIPv6AcceptRA=no\nLinkLocalAddressing=ipv6\nConfigureWithoutCarrier=yes\n";
-    const DHCP: &str = "DHCP=yes\nLinkLocalAddressing=ipv6\n";
+    // Each kernel here is a new machine to who gives addresses, but for its hardware's.
+    const DHCP: &str = "DHCP=yes\nKeepConfiguration=dhcp\nLinkLocalAddressing=ipv6\n\n[DHCPv4]\nClientIdentifier=mac\n";
     if addresses.is_empty() {
         return vec![(
             "50-jitterlab.network".into(),
-            format!("[Match]\nType=ether\n\n[Network]\n{DHCP}"),
+            // Those with hardware behind them: the others have a kind.
+            format!("[Match]\nType=ether\nKind=!*\n\n[Network]\n{DHCP}"),
         )];
     }
     let file = |(name, address): (&String, &Address)| {

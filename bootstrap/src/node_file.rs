@@ -92,13 +92,18 @@ impl Tuning {
             Tuning::Paper => Some("paper"),
         }
     }
+
+    /// Whether some of its settings are kernel parameters.
+    pub fn takes_parameters(self) -> bool {
+        matches!(self, Tuning::Measure | Tuning::Paper)
+    }
 }
 
 /// An experiment without anybody there.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Headless {
-    /// The experiment file: on the volume, or with `/` before it anywhere.
+    /// The experiment file: on the volume, with `/` before it anywhere, or an http(s) address.
     pub file: PathBuf,
     /// Where the result folder is sent at the end, besides being kept on the volume: `user@host:folder`, over
     /// ssh with the key that the volume holds as `ssh_key`.

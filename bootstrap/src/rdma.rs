@@ -1,13 +1,21 @@
 //! RDMA devices.
 
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::command::{self, Error};
 use crate::network;
+use crate::start::wait_until;
 
 const DEVICES: &str = "/sys/class/infiniband";
+/// The device that is made in software where there is no other (Soft-RoCE).
+pub const SOFTWARE: &str = "rxe0";
+/// How long ports may take to come up.
+const PATIENCE: Duration = Duration::from_secs(5);
+const ACTIVE: &str = "ACTIVE";
 
 /// An RDMA device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,21 +28,67 @@ pub struct Device {
     pub state: String,
 }
 
-/// Makes the RDMA devices usable; where there is none, one on the network interface `device` in software (Soft-RoCE).
+/// Loads what every device needs.
+///
+/// # Errors
+/// The kernel has none of it.
+pub fn load() -> Result<(), Error> {
+    let modules = ["--all", "ib_uverbs", "rdma_ucm"];
+    let loaded = command::run("modprobe", modules).map_err(|error| {
+        Error::Said(format!(
+            "this kernel has no RDMA: {error}; UDP and TCP can be measured"
+        ))
+    });
+    loaded.map(drop)
+}
+
+/// Brings the ports of the RDMA devices up; where there is no device, makes one in software (Soft-RoCE) on the network
+/// interface `device`, or one that has a link.
 ///
 /// # Errors
 /// There is none and none can be made: with what to do.
 pub fn set_up(device: Option<&str>) -> Result<Vec<Device>, Error> {
-    let modules = ["--all", "ib_uverbs", "rdma_ucm"];
-    command::run("modprobe", modules).map_err(|error| {
-        Error::Said(format!(
-            "this kernel has no RDMA: {error}; UDP and TCP can be measured"
-        ))
-    })?;
     if devices().is_empty() {
         soft_roce(device)?;
     }
+    for device in devices() {
+        // Over Ethernet a port is up when its interface is.
+        let interfaces = fs::read_dir(Path::new(DEVICES).join(device.name).join("device/net"));
+        for interface in interfaces.into_iter().flatten().flatten() {
+            network::link_up(&interface.file_name().to_string_lossy())?;
+        }
+    }
+    wait_until(PATIENCE, || devices().iter().all(is_active));
     Ok(devices())
+}
+
+fn is_active(device: &Device) -> bool {
+    device.state == ACTIVE
+}
+
+/// Whether a port is up: that of `device`, if it is one of them; else any.
+///
+/// # Errors
+/// None is: with what to do.
+pub fn check(devices: &[Device], device: Option<&str>) -> Result<(), Error> {
+    let chosen = devices
+        .iter()
+        .find(|there| Some(there.name.as_str()) == device);
+    let idle = match chosen {
+        Some(chosen) => !is_active(chosen),
+        None => !devices.is_empty() && !devices.iter().any(is_active),
+    };
+    if !idle {
+        return Ok(());
+    }
+    let names = chosen.map_or_else(
+        || devices.iter().map(|device| device.name.clone()).collect(),
+        |chosen| vec![chosen.name.clone()],
+    );
+    Err(Error::Said(format!(
+        "no port is up of {}: see that a cable is in, and of InfiniBand that a subnet manager runs",
+        names.join(", ")
+    )))
 }
 
 /// The devices, by name.
@@ -66,16 +120,16 @@ fn word(state: &str) -> String {
 
 fn soft_roce(device: Option<&str>) -> Result<(), Error> {
     let interfaces = network::interfaces()?;
-    let interface = match device {
-        Some(device) => device,
-        None => interfaces.first().map_or("", String::as_str),
-    };
+    let chosen = interfaces.iter().find(|name| Some(name.as_str()) == device);
+    let interface = chosen
+        .or_else(|| interfaces.iter().find(|name| network::has_link(name)))
+        .unwrap_or(&interfaces[0]);
     let make = || {
         command::run("modprobe", ["rdma_rxe"])?;
-        command::run("ip", ["link", "set", "dev", interface, "up"])?;
+        network::link_up(interface)?;
         command::run(
             "rdma",
-            ["link", "add", "rxe0", "type", "rxe", "netdev", interface],
+            ["link", "add", SOFTWARE, "type", "rxe", "netdev", interface],
         )
     };
     make().map(drop).map_err(|error: Error| {
@@ -89,6 +143,23 @@ fn soft_roce(device: Option<&str>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_that_is_down_is_a_problem_where_it_is_measured_with() {
+        let device = |name: &str, state: &str| Device {
+            name: name.into(),
+            driver: "mlx5_core".into(),
+            state: state.into(),
+        };
+        let one_cable = [device("mlx5_0", "ACTIVE"), device("mlx5_1", "DOWN")];
+        assert!(check(&[], None).is_ok());
+        assert!(check(&one_cable, None).is_ok());
+        assert!(check(&one_cable, Some("eth0")).is_ok());
+        let error = check(&one_cable, Some("mlx5_1")).unwrap_err().to_string();
+        assert!(error.starts_with("no port is up of mlx5_1: "), "{error}");
+        let error = check(&one_cable[1..], None).unwrap_err().to_string();
+        assert!(error.starts_with("no port is up of mlx5_1: "), "{error}");
+    }
 
     #[test]
     fn a_port_has_a_number_and_a_word() {

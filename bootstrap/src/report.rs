@@ -29,6 +29,9 @@ pub struct BootReport {
     pub phases: Vec<Phase>,
     /// From the start of the kernel (of the first one, where another was started) until it was ready.
     pub ready_ns: u64,
+    /// The kernel parameters that tuning takes and the boot loader did not give: where they are given, no kernel need be
+    /// started again.
+    pub parameters: String,
     /// Settings that need kernel parameters which this boot does not have, and why it has not.
     pub missing: Vec<Missing>,
     /// The RDMA devices.
@@ -142,6 +145,13 @@ impl BootReport {
         for Phase { name, ns } in &self.phases {
             writeln!(out, "    {:7.2} s  {name}", seconds(*ns))?;
         }
+        if !self.parameters.is_empty() {
+            writeln!(
+                out,
+                "  tuning     takes kernel parameters; where the boot loader gives them, one kernel is enough:\n    {}",
+                self.parameters
+            )?;
+        }
         for Missing { setting, why } in &self.missing {
             writeln!(out, "  missing    {setting}: {why}")?;
         }
@@ -173,6 +183,7 @@ mod tests {
                 ns: 1_500_000_000,
             }],
             ready_ns: 4_250_000_000,
+            parameters: "isolcpus=1".into(),
             missing: Vec::new(),
             rdma: Vec::new(),
             fit: Some(true),
@@ -182,7 +193,9 @@ mod tests {
         assert!(report.is_clean());
         let text = report.text();
         assert!(
-            text.contains("ready 4.25 s after") && text.contains("   1.50 s  services"),
+            text.contains("ready 4.25 s after")
+                && text.contains("   1.50 s  services")
+                && text.contains("one kernel is enough:\n    isolcpus=1\n"),
             "{text}"
         );
         report.problems.push(Problem {

@@ -11,13 +11,22 @@ use serde::{Deserialize, Serialize};
 use crate::command::{self, Error, of_file};
 use crate::node_file::{Headless, NodeFile};
 use crate::report::{BootReport, Problem};
+use crate::source;
 use crate::volume::Volume;
 
 /// Where the boot leaves what is to be run, for the unit that runs it.
 const TASK: &str = "/run/jitterlab/experiment.json";
+/// And an experiment file that came from the network.
+const FETCHED: &str = "/run/jitterlab/experiment.yaml";
 const UNIT: &str = "jitterlab-experiment.service";
 /// Where results go without a volume: lost at the next boot.
 const IN_MEMORY: &str = "/var/lib/jitterlab/results";
+/// Beside result folders: how the last boot and its experiment went.
+const LAST_BOOT: &str = "last-boot.txt";
+/// In a result folder: where it was sent, as a whole.
+const SENT: &str = "sent";
+/// The key that results are sent with, on the volume.
+const KEY: &str = "ssh_key";
 
 /// An experiment that runs by itself.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +35,8 @@ struct Task {
     file: PathBuf,
     /// Where its result folder is made.
     results: PathBuf,
+    /// Whether that is on a volume.
+    survives: bool,
     /// Where that is sent: `user@host:folder`.
     push: Option<String>,
     /// The folder of `ssh_key` and `known_hosts`.
@@ -35,15 +46,21 @@ struct Task {
 
 /// Keeps the report, and begins what the file asks for; gives the report as it then is.
 pub fn begin(mut report: BootReport, node: &NodeFile, volume: Option<&Volume>) -> BootReport {
-    let started = match &node.experiment {
-        Some(headless) => begin_experiment(headless, volume),
-        None => Ok(()),
-    };
-    if let Err(error) = started {
+    let mut object = |error: Error| {
         report.problems.push(Problem {
             doing: "experiment".into(),
             said: error.to_string(),
         });
+    };
+    if let Some(headless) = &node.experiment {
+        Task::of(headless, volume)
+            .and_then(|task| {
+                if let Err(error) = task.check_end() {
+                    object(error);
+                }
+                task.begin()
+            })
+            .unwrap_or_else(&mut object);
     }
     if let Err(error) = report.store() {
         eprintln!("jitterlab boot: the report cannot be kept: {error}");
@@ -51,37 +68,18 @@ pub fn begin(mut report: BootReport, node: &NodeFile, volume: Option<&Volume>) -
     report
 }
 
-fn begin_experiment(headless: &Headless, volume: Option<&Volume>) -> Result<(), Error> {
-    let at = volume.map(|volume| volume.at.as_path());
-    let task = Task {
-        file: at.unwrap_or(Path::new("/")).join(&headless.file),
-        results: at.map_or(IN_MEMORY.into(), |at| at.join("results")),
-        push: headless.push.clone(),
-        keys: at.map(Path::to_path_buf),
-        power_off: headless.power_off,
-    };
-    if !task.file.exists() {
-        return Err(Error::Said(format!(
-            "there is no {}: put the experiment file on the volume, beside node.yaml",
-            task.file.display()
-        )));
-    }
-    let text = serde_json::to_vec(&task).unwrap_or_default();
-    write_atomically(Path::new(TASK), &text).map_err(of_file(TASK))?;
-    command::run("systemctl", ["start", "--no-block", UNIT]).map(drop)
-}
-
 /// Runs the experiment that the boot has left: goes on with it where a result folder of it has no report yet.
 ///
 /// # Errors
-/// Nothing was left, or a step of it failed: it was run, reported or sent in part. The node is switched off
-/// all the same where that was asked for.
+/// Nothing was left, or a step of it failed: it was run, reported or sent in part. Where that was asked for, the node is
+/// switched off all the same, if results are anywhere but in its memory.
 pub fn run_experiment() -> Result<(), Error> {
     let text = fs::read(TASK).map_err(of_file(TASK))?;
     let task: Task =
         serde_json::from_slice(&text).map_err(|error| Error::Said(format!("{TASK}: {error}")))?;
     let outcome = task.run();
-    if task.power_off {
+    let kept = task.keep(&outcome);
+    if task.power_off && (task.survives && kept.is_ok() || task.push.is_some() && outcome.is_ok()) {
         // `systemctl poweroff` would look for logind first, which is not there.
         let arguments = [
             "start",
@@ -90,11 +88,69 @@ pub fn run_experiment() -> Result<(), Error> {
             "poweroff.target",
         ];
         command::run("systemctl", arguments)?;
+    } else if task.power_off {
+        eprintln!(
+            "jitterlab boot: the node stays on: what there is of results is in its memory alone, in {}",
+            task.results.display()
+        );
     }
-    outcome
+    outcome.and(kept)
 }
 
 impl Task {
+    fn of(headless: &Headless, volume: Option<&Volume>) -> Result<Self, Error> {
+        let at = volume.map(|volume| volume.at.as_path());
+        let file = match headless.file.to_str() {
+            Some(address) if source::is_address(address) => {
+                let text = source::fetched(address)?;
+                write_atomically(Path::new(FETCHED), text.as_bytes()).map_err(of_file(FETCHED))?;
+                FETCHED.into()
+            }
+            _ => at.unwrap_or(Path::new("/")).join(&headless.file),
+        };
+        if !file.exists() {
+            return Err(Error::Said(format!(
+                "there is no {}: put the experiment file on the volume, beside node.yaml",
+                file.display()
+            )));
+        }
+        let writable = volume.filter(|volume| volume.is_writable());
+        Ok(Task {
+            file,
+            results: writable.map_or(IN_MEMORY.into(), |volume| volume.at.join("results")),
+            survives: writable.is_some(),
+            push: headless.push.clone(),
+            keys: at.map(Path::to_path_buf),
+            power_off: headless.power_off,
+        })
+    }
+
+    /// Whether the results will be anywhere at the end.
+    fn check_end(&self) -> Result<(), Error> {
+        let has_key = self
+            .keys
+            .as_ref()
+            .is_some_and(|keys| keys.join(KEY).exists());
+        if self.push.is_some() && !has_key {
+            return Err(Error::Said(format!(
+                "results cannot be sent: that takes a key, as {KEY} on the volume"
+            )));
+        }
+        if self.survives || self.push.is_some() {
+            return Ok(());
+        }
+        Err(Error::Said(format!(
+            "results will be in memory alone, in {}, and the node stays on: fetch them from there, or give it a volume",
+            self.results.display()
+        )))
+    }
+
+    fn begin(&self) -> Result<(), Error> {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        write_atomically(Path::new(TASK), &text).map_err(of_file(TASK))?;
+        command::run("systemctl", ["start", "--no-block", UNIT]).map(drop)
+    }
+
     fn run(&self) -> Result<(), Error> {
         fs::create_dir_all(&self.results).map_err(of_file(&self.results))?;
         let mut arguments: Vec<OsString> = vec!["run".into()];
@@ -102,35 +158,69 @@ impl Task {
             Some(folder) => {
                 clear(&folder).map_err(of_file(&folder))?;
                 arguments.extend(["--resume".into(), folder.into()]);
+                report_of(&arguments)?;
             }
-            None => arguments.extend([
-                "--results".into(),
-                self.results.clone().into(),
-                self.file.clone().into(),
-            ]),
+            // What could not be sent is not done with: another run is not asked for.
+            None if self.unsent().is_empty() => {
+                arguments.extend([
+                    "--results".into(),
+                    self.results.clone().into(),
+                    self.file.clone().into(),
+                ]);
+                report_of(&arguments)?;
+            }
+            None => {}
         }
-        let printed = seen(&arguments)?;
-        let folder = PathBuf::from(printed.lines().last().unwrap_or_default());
-        seen(&["report".into(), folder.clone().into()])?;
-        match &self.push {
-            Some(target) => self.push(&folder, target),
-            None => Ok(()),
-        }
+        self.unsent()
+            .iter()
+            .try_for_each(|(folder, target)| self.push(folder, target))
     }
 
-    /// The latest result folder of this experiment that has no report.
-    fn unfinished(&self) -> Option<PathBuf> {
-        let wanted = fs::read(&self.file).ok()?;
-        let entries = fs::read_dir(&self.results).ok()?.flatten();
+    /// Keeps how it went beside the results, for whoever looks at them when the node is off.
+    fn keep(&self, outcome: &Result<(), Error>) -> Result<(), Error> {
+        let how = match outcome {
+            Ok(()) => "done".into(),
+            Err(error) => error.to_string(),
+        };
+        let boot =
+            BootReport::load().map_or_else(|error| error.to_string(), |report| report.text());
+        let path = self.results.join(LAST_BOOT);
+        let text = format!("{boot}  experiment {how}\n");
+        write_atomically(&path, text.as_bytes()).map_err(of_file(path))
+    }
+
+    /// The result folders of this experiment, the oldest first.
+    fn folders(&self) -> Vec<PathBuf> {
+        let Ok(wanted) = fs::read(&self.file) else {
+            return Vec::new();
+        };
+        let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
         let mut folders: Vec<PathBuf> = entries
             .map(|entry| entry.path())
             .filter(|folder| {
                 fs::read(folder.join("experiment.yaml")).is_ok_and(|text| text == wanted)
             })
-            .filter(|folder| !folder.join("report/index.html").exists())
             .collect();
         folders.sort();
-        folders.pop()
+        folders
+    }
+
+    /// The latest result folder of this experiment that has no report.
+    fn unfinished(&self) -> Option<PathBuf> {
+        self.folders()
+            .into_iter()
+            .rfind(|folder| !is_reported(folder))
+    }
+
+    /// Those that are done, and still have to be sent; and where.
+    fn unsent(&self) -> Vec<(PathBuf, &str)> {
+        let Some(target) = &self.push else {
+            return Vec::new();
+        };
+        let done = self.folders().into_iter();
+        done.filter(|folder| is_reported(folder) && !folder.join(SENT).exists())
+            .map(|folder| (folder, target.as_str()))
+            .collect()
     }
 
     fn push(&self, folder: &Path, target: &str) -> Result<(), Error> {
@@ -138,7 +228,7 @@ impl Task {
         if let Some(keys) = &self.keys {
             // ssh takes no key that others could read, and a FAT volume has no owners.
             let own = Path::new("/run/jitterlab/ssh_key");
-            let key = keys.join("ssh_key");
+            let key = keys.join(KEY);
             let copy = || {
                 command::run(
                     "install",
@@ -156,14 +246,30 @@ impl Task {
             known.push(keys.join("known_hosts"));
             arguments.extend(["-o".into(), known]);
         }
-        arguments.extend([
-            "-o".into(),
-            "StrictHostKeyChecking=accept-new".into(),
-            "--".into(),
-        ]);
-        arguments.extend([folder.into(), target.into()]);
-        command::run("scp", arguments).map(drop)
+        // Who does not answer is not waited for without end.
+        for option in [
+            "StrictHostKeyChecking=accept-new",
+            "ConnectTimeout=15",
+            "ServerAliveInterval=15",
+        ] {
+            arguments.extend(["-o".into(), option.into()]);
+        }
+        arguments.extend(["--".into(), folder.into(), target.into()]);
+        command::run("scp", arguments)?;
+        let sent = folder.join(SENT);
+        write_atomically(&sent, format!("{target}\n").as_bytes()).map_err(of_file(sent))
     }
+}
+
+fn is_reported(folder: &Path) -> bool {
+    folder.join("report/index.html").exists()
+}
+
+/// Runs an experiment, and makes the report of its result folder.
+fn report_of(arguments: &[OsString]) -> Result<(), Error> {
+    let printed = seen(arguments)?;
+    let folder = printed.lines().last().unwrap_or_default();
+    seen(&["report".into(), folder.into()]).map(drop)
 }
 
 /// Removes from a result folder what was being written when the power was cut: durable files have a name of their own
@@ -229,18 +335,29 @@ mod tests {
         assert_eq!(left(&folder.path().join("samples")), ["a.parquet"]);
     }
 
-    #[test]
-    fn what_has_no_report_is_gone_on_with() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, results) = (folder.path().join("e.yaml"), folder.path().join("results"));
+    fn task(folder: &Path) -> Task {
+        let file = folder.join("e.yaml");
         fs::write(&file, "name: e\n").unwrap();
-        let task = Task {
+        Task {
             file,
-            results: results.clone(),
+            results: folder.join("results"),
+            survives: true,
             push: None,
             keys: None,
             power_off: false,
-        };
+        }
+    }
+
+    fn report(folder: &Path) {
+        fs::create_dir(folder.join("report")).unwrap();
+        fs::write(folder.join("report/index.html"), "").unwrap();
+    }
+
+    #[test]
+    fn what_has_no_report_is_gone_on_with_and_what_was_not_sent_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut task = task(folder.path());
+        let results = task.results.clone();
         assert_eq!(task.unfinished(), None);
         for (name, text) in [
             ("e-1", "name: e\n"),
@@ -250,12 +367,44 @@ mod tests {
             fs::create_dir_all(results.join(name)).unwrap();
             fs::write(results.join(name).join("experiment.yaml"), text).unwrap();
         }
-        assert_eq!(task.unfinished(), Some(results.join("e-2")));
         for name in ["e-2", "e-1"] {
             assert_eq!(task.unfinished(), Some(results.join(name)));
-            fs::create_dir(results.join(name).join("report")).unwrap();
-            fs::write(results.join(name).join("report/index.html"), "").unwrap();
+            report(&results.join(name));
         }
         assert_eq!(task.unfinished(), None);
+        assert!(task.unsent().is_empty(), "nobody asked for it");
+        task.push = Some("lab@store:here".into());
+        fs::write(results.join("e-1").join(SENT), "").unwrap();
+        assert_eq!(task.unsent(), [(results.join("e-2"), "lab@store:here")]);
+    }
+
+    #[test]
+    fn results_that_will_be_nowhere_are_told_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut task = task(folder.path());
+        assert!(task.check_end().is_ok());
+        task.survives = false;
+        let said = task.check_end().unwrap_err().to_string();
+        assert!(said.contains("in memory alone"), "{said}");
+        task.push = Some("lab@store:here".into());
+        let said = task.check_end().unwrap_err().to_string();
+        assert!(said.contains("takes a key"), "{said}");
+        task.keys = Some(folder.path().into());
+        fs::write(folder.path().join(KEY), "").unwrap();
+        assert!(task.check_end().is_ok());
+    }
+
+    #[test]
+    fn how_it_went_is_kept_beside_the_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let task = task(folder.path());
+        fs::create_dir(&task.results).unwrap();
+        let failed = Err(Error::Said("the server does not answer".into()));
+        task.keep(&failed).unwrap();
+        let kept = fs::read_to_string(task.results.join(LAST_BOOT)).unwrap();
+        assert!(
+            kept.ends_with("  experiment the server does not answer\n"),
+            "{kept}"
+        );
     }
 }

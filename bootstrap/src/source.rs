@@ -1,19 +1,24 @@
 //! Where `node.yaml` comes from.
 
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use jitterlab_node_tuning::boot::Parameters;
 
 use crate::command::{self, Error, of_file};
 use crate::network;
-use crate::volume::{self, Volume};
+use crate::volume::{self, Access, Volume};
 
 /// The kernel parameter that says where.
 pub const PARAMETER: &str = "jitterlab.config";
 /// Its name on a volume.
 const FILE: &str = "node.yaml";
-/// How long an address is asked, in seconds: once, and in all.
-const PATIENCE: (&str, &str) = ("5", "15");
+/// How long an address is asked, with what the network takes to come up: a switch may be silent for a minute, and a server
+/// be started with the nodes.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What the kernel's command line says about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,37 +42,47 @@ impl Source {
         match value {
             None | Some("") => Source::Default,
             Some(path) if path.starts_with('/') => Source::Path(path.into()),
-            Some(address) if address.starts_with("http://") || address.starts_with("https://") => {
-                Source::Address(address.into())
-            }
+            Some(address) if is_address(address) => Source::Address(address.into()),
             Some(label) => Source::Label(label.into()),
         }
     }
 
-    /// The text of the file, and what to call it; nothing where nothing was asked for and nothing is there.
+    /// The text of the file, and what to call it; nothing where nothing was asked for and nothing is there. The volume that
+    /// it is found on is the `volume`, where there is no other.
     ///
     /// # Errors
     /// What was asked for is not there, or cannot be read: with what to do.
-    pub fn read(&self, volume: Option<&Volume>) -> Result<Option<(String, PathBuf)>, Error> {
+    pub fn read(
+        &self,
+        volume: &mut Option<Volume>,
+        access: Access,
+    ) -> Result<Option<(String, PathBuf)>, Error> {
         match self {
             Source::Path(path) => Ok(Some((text(path)?, path.clone()))),
             Source::Label(label) => {
-                let found = volume::with_label(label).ok_or_else(|| {
+                let found = volume::with_label(label, access)?.ok_or_else(|| {
                     Error::Said(format!(
                         "no volume has the label {label}, which {PARAMETER} names: give a disk or partition that label \
                          (fatlabel, e2label), or change the parameter"
                     ))
                 })?;
-                found.read(FILE).map(Some)
+                let file = found.read(FILE);
+                volume.get_or_insert(found);
+                file.map(Some)
             }
             Source::Address(address) => {
-                network::ask_everywhere()?;
-                Ok(Some((fetched(address)?, address.into())))
+                let end = Instant::now() + PATIENCE;
+                eprintln!("jitterlab boot: waiting for {address}, and for an address of this node");
+                network::ask_everywhere(PATIENCE)?;
+                let text = fetched_until(end, address).map_err(|error| {
+                    Error::Said(format!("{PARAMETER}={address} gives nothing: {error}"))
+                })?;
+                Ok(Some((text, address.into())))
             }
-            Source::Default => match volume {
-                Some(volume) if volume.has(FILE) => volume.read(FILE).map(Some),
-                _ => Ok(None),
-            },
+            Source::Default => {
+                let volume = volume.as_ref().filter(|volume| volume.has(FILE));
+                volume.map(|volume| volume.read(FILE)).transpose()
+            }
         }
     }
 }
@@ -76,32 +91,58 @@ fn text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(of_file(path))
 }
 
-fn fetched(address: &str) -> Result<String, Error> {
+/// Whether a name is an address that [`fetched`] takes.
+pub fn is_address(name: &str) -> bool {
+    name.starts_with("http://") || name.starts_with("https://")
+}
+
+/// What http(s) gives for an address, as soon as somebody answers.
+///
+/// # Errors
+/// Nobody does in time, or there is no such thing: with what to do.
+pub fn fetched(address: &str) -> Result<String, Error> {
+    fetched_until(Instant::now() + PATIENCE, address)
+}
+
+fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
+    /// Of curl: the server has answered, and has not got it.
+    const ANSWERED: Option<i32> = Some(22);
+    // What was asked for in secret does not come in the open.
+    let redirected = match address.starts_with("https://") {
+        true => "=https",
+        false => "=http,https",
+    };
     let options = [
         "--fail",
         "--silent",
         "--show-error",
         "--location",
+        "--proto",
+        "=http,https",
+        "--proto-redir",
+        redirected,
         "--max-filesize",
         "1000000",
-    ];
-    let patience = [
-        "--connect-timeout",
-        PATIENCE.0,
         "--max-time",
-        PATIENCE.0,
-        "--retry",
-        "9",
-        "--retry-max-time",
-        PATIENCE.1,
-        "--retry-connrefused",
+        "10",
+        "--",
+        address,
     ];
-    let arguments = options.into_iter().chain(patience).chain(["--", address]);
-    command::run("curl", arguments).map_err(|error| {
-        Error::Said(format!(
-            "{PARAMETER}={address} gives nothing: {error}; see that the server answers and the node has an address (ip address)"
-        ))
-    })
+    loop {
+        match command::run("curl", options) {
+            Ok(text) => return Ok(text),
+            Err(Error::Failed { status, .. })
+                if status.code() != ANSWERED && Instant::now() < end =>
+            {
+                thread::sleep(PAUSE);
+            }
+            Err(error) => {
+                return Err(Error::Said(format!(
+                    "{error}; see that the server answers and the node has an address (ip address)"
+                )));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,12 +171,13 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_is_said() {
         let error = Source::Path("/none/node.yaml".into())
-            .read(None)
+            .read(&mut None, Access::Read)
             .unwrap_err();
         assert_eq!(
             error.to_string(),
             "/none/node.yaml: No such file or directory (os error 2)"
         );
-        assert!(Source::Default.read(None).unwrap().is_none());
+        let found = Source::Default.read(&mut None, Access::Read);
+        assert!(found.unwrap().is_none());
     }
 }

@@ -1,35 +1,60 @@
 //! The boot, step by step.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jitterlab_node_tuning::boot::Parameters;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::command::Error;
+use crate::kernel::Before;
 use crate::node_file::NodeFile;
-use crate::report::{BootReport, Missing, Phase, Problem};
+use crate::report::{BootReport, Phase, Problem};
 use crate::source::Source;
-use crate::volume::Volume;
+use crate::tuning::Tuned;
+use crate::volume::{Access, Volume};
 use crate::{kernel, network, phases, rdma, session, ssh, tuning, volume};
 
 /// Does all of it. What fails is in the report, and said on the console as it happens.
 pub fn start() -> BootReport {
     let running = Parameters::parse(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default());
     let mut boot = Boot::new(running);
-    let volume = boot.step("volume", volume::ours).flatten();
-    let (node, node_file) = boot.node_file(volume.as_ref());
+    let had_volume = boot.before.as_ref().is_some_and(|before| before.had_volume);
+    let access = match boot.before {
+        Some(_) => Access::Write,
+        None => Access::Read,
+    };
+    let volume = boot.step("volume", || volume::ours(access, had_volume));
+    let mut volume = volume.flatten();
+    let (node, node_file) = boot.node_file(&mut volume, access);
+    boot.step("RDMA modules", rdma::load);
+    let mut device = node.device.clone();
+    if device.is_none() {
+        device = boot
+            .before
+            .as_ref()
+            .and_then(|before| before.device.clone());
+    }
+    if device.is_none() {
+        boot.step("links", network::bring_links_up);
+    }
+    if boot.before.is_none() {
+        boot.restart(&node, device.as_deref(), volume.is_some());
+        volume = volume.and_then(|volume| boot.step("volume", || volume.for_writing()));
+    }
     let hostname = boot.step("hostname", || network::name_node(node.hostname.as_deref()));
     boot.step("addresses", || network::give_addresses(&node.addresses));
-    let missing = boot.tune(&node, volume.as_ref());
+    let tuned = boot.tune(&node, device.as_deref());
     // Whoever logs in stays: the kernel is not started again after this.
     if !node.ssh_keys.is_empty() {
         boot.step("SSH", || ssh::open(&node.ssh_keys, volume.as_ref()));
     }
-    let rdma = boot.step("RDMA", || rdma::set_up(node.device.as_deref()));
+    let rdma = boot.step("RDMA", || rdma::set_up(tuned.device.as_deref()));
+    let rdma = rdma.unwrap_or_default();
+    boot.check("RDMA", rdma::check(&rdma, node.device.as_deref()));
     let verdict = boot.step("check", tuning::check);
     if let Some(volume) = &volume {
-        boot.step("room", || volume.check_room());
+        boot.check("volume", volume.check());
     }
     let report = BootReport {
         hostname: hostname.unwrap_or_else(|| "localhost".into()),
@@ -44,8 +69,12 @@ pub fn start() -> BootReport {
             .map(|volume| volume.at.display().to_string()),
         ready_ns: boot.before_ns + monotonic_ns(),
         phases: boot.phases,
-        missing,
-        rdma: rdma.unwrap_or_default(),
+        parameters: match boot.before {
+            Some(_) => kernel::added(&boot.running),
+            None => tuned.parameters.to_string(),
+        },
+        missing: tuned.waiting,
+        rdma,
         fit: verdict.as_ref().map(|verdict| verdict.fit),
         emulated: verdict.is_some_and(|verdict| verdict.emulated),
         problems: boot.problems,
@@ -55,7 +84,9 @@ pub fn start() -> BootReport {
 
 struct Boot {
     running: Parameters,
-    /// How long the kernel before this one ran.
+    /// What the kernel before this one said, if there was one.
+    before: Option<Before>,
+    /// How long before this kernel that one started.
     before_ns: u64,
     phases: Vec<Phase>,
     problems: Vec<Problem>,
@@ -63,17 +94,21 @@ struct Boot {
 
 impl Boot {
     fn new(running: Parameters) -> Self {
-        let before_ns = kernel::restarted_after(&running);
-        let first = before_ns.map(|ns| Phase {
-            name: "first kernel, which started this one".into(),
-            ns,
+        let before = Before::of(&running);
+        let before_ns = before.as_ref().map_or(0, |before| {
+            started_ms().saturating_sub(before.started_ms) * 1_000_000
+        });
+        let first = before.as_ref().map(|_| Phase {
+            name: "first kernel, until this one started (to a second)".into(),
+            ns: before_ns,
         });
         Boot {
             phases: first
                 .into_iter()
                 .chain(phases::until(monotonic_ns()))
                 .collect(),
-            before_ns: before_ns.unwrap_or(0),
+            before,
+            before_ns,
             running,
             problems: Vec::new(),
         }
@@ -87,6 +122,11 @@ impl Boot {
             name: name.into(),
             ns: start.elapsed().as_nanos() as u64,
         });
+        self.check(name, outcome)
+    }
+
+    /// What takes no time: its error is a problem.
+    fn check<T>(&mut self, name: &str, outcome: Result<T, Error>) -> Option<T> {
         outcome
             .map_err(|error| self.problem(name, error.to_string()))
             .ok()
@@ -102,10 +142,14 @@ impl Boot {
 
     /// What the node is to be, and where that was found. What cannot be read, or is wrong, is a problem, and the
     /// defaults serve.
-    fn node_file(&mut self, volume: Option<&Volume>) -> (NodeFile, Option<String>) {
+    fn node_file(
+        &mut self,
+        volume: &mut Option<Volume>,
+        access: Access,
+    ) -> (NodeFile, Option<String>) {
         let source = Source::of(&self.running);
-        let found = self.step("node.yaml", || source.read(volume)).flatten();
-        let Some((text, path)) = found else {
+        let found = self.step("node.yaml", || source.read(volume, access));
+        let Some((text, path)) = found.flatten() else {
             return (NodeFile::default(), None);
         };
         let node = NodeFile::parse(&text, &path).map_err(|error| {
@@ -119,34 +163,59 @@ impl Boot {
         (node.unwrap_or_default(), Some(path.display().to_string()))
     }
 
-    /// Tunes the node, and starts the kernel again where that takes other parameters than it has. Gives what is
-    /// missing for good.
-    fn tune(&mut self, node: &NodeFile, volume: Option<&Volume>) -> Vec<Missing> {
-        let applied = self
-            .step("tuning", || tuning::apply(node))
-            .unwrap_or_default();
-        if applied.waiting.is_empty() {
-            return Vec::new();
+    /// Starts the kernel again where tuning takes parameters that this one does not have. Comes back where it takes none, or
+    /// that is not possible: then nothing is left of it.
+    fn restart(&mut self, node: &NodeFile, device: Option<&str>, has_volume: bool) {
+        if !node.tuning.takes_parameters() {
+            return;
         }
-        let wanted = tuning::parameters();
-        if kernel::restarted_after(&self.running).is_some() {
+        // What is wrong with a plan is said where it is applied.
+        let Ok(plan) = tuning::plan(node, device) else {
+            return;
+        };
+        if plan.parameters.iter().next().is_none() {
+            return;
+        }
+        let next = Before {
+            started_ms: started_ms(),
+            device: plan.device,
+            had_volume: has_volume,
+        };
+        let wanted = plan.parameters;
+        let parameters = next.parameters(&self.running, &wanted);
+        self.step("kexec", || {
+            let failed = kernel::load(&parameters, &wanted).and_then(|()| {
+                eprintln!("jitterlab boot: the kernel is started again, with {wanted}");
+                volume::unmount_all()?;
+                kernel::start()
+            });
+            kernel::unload();
+            failed
+        });
+    }
+
+    /// Tunes the node; gives what is missing for good.
+    fn tune(&mut self, node: &NodeFile, device: Option<&str>) -> Tuned {
+        let tuned = self.step("tuning", || tuning::apply(node, device));
+        let tuned = tuned.unwrap_or_default();
+        if self.before.is_some() && !tuned.waiting.is_empty() {
             self.problem(
                 "kexec",
-                format!("the kernel was started again with {wanted}, and does not have what it takes all the same; it is not tried twice"),
+                format!(
+                    "the kernel was started again, and does not have {} all the same; it is not tried twice",
+                    tuned.parameters
+                ),
             );
-            return applied.waiting;
         }
-        let next = kernel::parameters(&self.running, &wanted, monotonic_ns());
-        self.step("kexec", || {
-            kernel::load(&next, &wanted)?;
-            eprintln!("jitterlab boot: the kernel is started again, with {wanted}");
-            if let Some(volume) = volume {
-                volume.unmount()?;
-            }
-            kernel::start()
-        });
-        applied.waiting
+        tuned
     }
+}
+
+/// When the kernel started, in milliseconds of the wall clock.
+fn started_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = now.map_or(0, |now| now.as_millis() as u64);
+    now_ms.saturating_sub(monotonic_ns() / 1_000_000)
 }
 
 /// Time since the kernel's start.

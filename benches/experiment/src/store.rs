@@ -218,6 +218,16 @@ fn whole_lines(text: &str) -> &str {
     &text[..text.rfind('\n').map_or(0, |end| end + 1)]
 }
 
+/// Syncs the entry of a directory in the one that it is in: without it, a cut of the power takes away what is in it.
+fn sync_entry(path: &Path) -> Result<(), StoreError> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let synced = File::open(parent).and_then(|parent| parent.sync_all());
+    synced.map_err(system("sync", parent))
+}
+
 /// A result folder, to be filled; nobody else fills it meanwhile.
 #[derive(Debug)]
 pub struct Recorder {
@@ -230,12 +240,14 @@ impl Recorder {
     /// that it was read from.
     ///
     /// # Errors
-    /// The system refuses. What was made of it by then is left: it resumes.
+    /// The system refuses. What was made of it by then is left: it resumes as soon as it holds its experiment.
     pub fn create(path: &Path, text: &str) -> Result<Self, StoreError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(system("make directory", parent))?;
+            sync_entry(parent)?;
         }
         fs::create_dir(path).map_err(system("make directory", path))?;
+        sync_entry(path)?;
         let frozen = path.join(EXPERIMENT);
         write_atomically(&frozen, text.as_bytes()).map_err(system("write", &frozen))?;
         Recorder::resume(path)

@@ -113,7 +113,8 @@ told() {
     local file
     for file in "$logs"/boot*/node*.log; do
         echo "# $file: $(wc -l <"$file") lines"
-        tr -d '\r' <"$file" | sed -n 's/^\[[ 0-9.]*\] jitterlab\[[0-9]*\]: /# /p'
+        tr -d '\r' <"$file" | sed -n -e 's/^\[[ 0-9.]*\] jitterlab\[[0-9]*\]: /# /p' \
+            -e '/^[a-z0-9-]*: Linux /,/root@/{/root@/d;s/^/# /p}'
     done
 }
 

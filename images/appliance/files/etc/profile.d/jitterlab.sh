@@ -1,0 +1,2 @@
+# Whoever comes to a terminal, or by ssh, sees how the boot went.
+jitterlab boot report
