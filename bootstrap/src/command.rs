@@ -39,6 +39,16 @@ pub enum Error {
     Said(String),
 }
 
+impl Error {
+    /// What a program said, where its command line is nothing to a reader; else all of it.
+    pub fn why(self) -> String {
+        match self {
+            Error::Failed { said, .. } => said,
+            other => other.to_string(),
+        }
+    }
+}
+
 /// Runs a program to its end; gives what it printed.
 ///
 /// # Errors

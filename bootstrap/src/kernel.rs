@@ -4,10 +4,12 @@ use std::convert::Infallible;
 use std::fs;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jitterlab_node_tuning::boot::{Parameter, Parameters};
 
 use crate::command::{self, Error, of_file};
+use crate::start::monotonic_ns;
 
 /// Says that this kernel was started by another one, so that it does not start a third; its value is when that one
 /// started, in milliseconds of the wall clock. What stands behind it is what tuning takes.
@@ -16,6 +18,10 @@ const RESTARTED: &str = "jitterlab.restarted";
 const DEVICE: &str = "jitterlab.device";
 /// Says that the kernel before this one had the volume.
 const VOLUME: &str = "jitterlab.volume";
+/// `no` keeps the kernel that the boot loader has started.
+const ALLOWED: &str = "jitterlab.kexec";
+/// After how many seconds a kernel that panics is started again.
+const PANIC: (&str, &str) = ("panic", "30");
 /// The root's image, as the initrd has left it: a device.
 const IMAGE: &str = "/run/jitterlab/image";
 /// What that is called in an initrd.
@@ -51,6 +57,17 @@ impl Before {
         })
     }
 
+    /// How long that kernel ran, in nanoseconds; nothing where its clock was another one.
+    pub fn ran_ns(&self) -> u64 {
+        const HOUR_MS: u64 = 3_600_000;
+        let ran_ms = started_ms().saturating_sub(self.started_ms);
+        if ran_ms < HOUR_MS {
+            ran_ms * 1_000_000
+        } else {
+            0
+        }
+    }
+
     /// The parameters to start again with: those of the running kernel, and what tuning takes in the place of their like.
     pub fn parameters(&self, running: &Parameters, wanted: &Parameters) -> Parameters {
         let mut parameters = running.clone();
@@ -64,12 +81,29 @@ impl Before {
         if self.had_volume {
             parameters.set(Parameter::flag(VOLUME));
         }
+        // Nobody may be there to see it.
+        if running.last(PANIC.0).is_none() {
+            parameters.set(Parameter::new(PANIC.0, PANIC.1));
+        }
         parameters.set(Parameter::new(RESTARTED, self.started_ms.to_string()));
         for parameter in wanted.iter() {
             parameters.set(parameter.clone());
         }
         parameters
     }
+}
+
+/// When the running kernel started, in milliseconds of the wall clock.
+pub fn started_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ms = now.map_or(0, |now| now.as_millis() as u64);
+    now_ms.saturating_sub(monotonic_ns() / 1_000_000)
+}
+
+/// Whether the kernel may be started again: nobody has said `jitterlab.kexec=no`.
+pub fn is_allowed(running: &Parameters) -> bool {
+    let said = running.last(ALLOWED);
+    said.is_none_or(|parameter| parameter.value.as_deref() != Some("no"))
 }
 
 /// What tuning took of the kernel before this one.
@@ -97,10 +131,7 @@ pub fn load(parameters: &Parameters, wanted: &Parameters) -> Result<(), Error> {
     // It is in the kernel now, or of no use.
     let _ = fs::remove_file(whole);
     loaded.map_err(|error| {
-        let why = match error {
-            Error::Failed { said, .. } => said,
-            other => other.to_string(),
-        };
+        let why = error.why();
         Error::Said(format!(
             "the kernel cannot be started again with what tuning takes: {why}; where these parameters are given by the boot \
              loader, it need not be: {wanted}"
@@ -224,9 +255,12 @@ mod tests {
         let next = before.parameters(&running, &wanted);
         assert_eq!(
             next.to_string(),
-            "quiet console=ttyS0 jitterlab.device=eth1 jitterlab.volume jitterlab.restarted=4321 isolcpus=2-3 nosmt"
+            "quiet console=ttyS0 jitterlab.device=eth1 jitterlab.volume panic=30 jitterlab.restarted=4321 isolcpus=2-3 nosmt"
         );
         assert_eq!(Before::of(&next), Some(before));
+        let typed = Before::of(&Parameters::parse("jitterlab.restarted")).unwrap();
+        assert_eq!(typed.ran_ns(), 0);
         assert_eq!(added(&next), "isolcpus=2-3 nosmt");
+        assert!(is_allowed(&next) && !is_allowed(&Parameters::parse("jitterlab.kexec=no")));
     }
 }

@@ -129,19 +129,18 @@ fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
         address,
     ];
     loop {
-        match command::run("curl", options) {
+        let error = match command::run("curl", options) {
             Ok(text) => return Ok(text),
-            Err(Error::Failed { status, .. })
-                if status.code() != ANSWERED && Instant::now() < end =>
-            {
-                thread::sleep(PAUSE);
-            }
-            Err(error) => {
-                return Err(Error::Said(format!(
-                    "{error}; see that the server answers and the node has an address (ip address)"
-                )));
-            }
+            Err(error) => error,
+        };
+        let answered = matches!(&error, Error::Failed { status, .. } if status.code() == ANSWERED);
+        if answered || Instant::now() >= end {
+            return Err(Error::Said(format!(
+                "{}; see that the server answers and the node has an address (ip address)",
+                error.why()
+            )));
         }
+        thread::sleep(PAUSE);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The boot, step by step.
 
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use jitterlab_node_tuning::boot::Parameters;
 use nix::time::{ClockId, clock_gettime};
@@ -95,9 +95,7 @@ struct Boot {
 impl Boot {
     fn new(running: Parameters) -> Self {
         let before = Before::of(&running);
-        let before_ns = before.as_ref().map_or(0, |before| {
-            started_ms().saturating_sub(before.started_ms) * 1_000_000
-        });
+        let before_ns = before.as_ref().map_or(0, Before::ran_ns);
         let first = before.as_ref().map(|_| Phase {
             name: "first kernel, until this one started (to a second)".into(),
             ns: before_ns,
@@ -166,7 +164,7 @@ impl Boot {
     /// Starts the kernel again where tuning takes parameters that this one does not have. Comes back where it takes none, or
     /// that is not possible: then nothing is left of it.
     fn restart(&mut self, node: &NodeFile, device: Option<&str>, has_volume: bool) {
-        if !node.tuning.takes_parameters() {
+        if !node.tuning.takes_parameters() || !kernel::is_allowed(&self.running) {
             return;
         }
         // What is wrong with a plan is said where it is applied.
@@ -177,7 +175,7 @@ impl Boot {
             return;
         }
         let next = Before {
-            started_ms: started_ms(),
+            started_ms: kernel::started_ms(),
             device: plan.device,
             had_volume: has_volume,
         };
@@ -211,15 +209,8 @@ impl Boot {
     }
 }
 
-/// When the kernel started, in milliseconds of the wall clock.
-fn started_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_ms = now.map_or(0, |now| now.as_millis() as u64);
-    now_ms.saturating_sub(monotonic_ns() / 1_000_000)
-}
-
 /// Time since the kernel's start.
-fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
     now.map_or(0, |now| now.as_nanos() as u64)
 }
