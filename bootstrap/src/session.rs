@@ -90,7 +90,7 @@ pub fn run_experiment() -> Result<(), Error> {
         command::run("systemctl", arguments)?;
     } else if task.power_off {
         eprintln!(
-            "jitterlab boot: the node stays on: what there is of results is in its memory alone, in {}",
+            "jitterlab boot: the node stays on: {} is not kept or sent as it should be",
             task.results.display()
         );
     }
