@@ -67,13 +67,13 @@ compare() { # compare WHAT PROGRAM LEAST MOST: what is in the files ours and the
         "$(middle <ratios | awk -v least="$3" -v most="$4" '{ print ($1 >= least && $1 <= most) }')" 1
 }
 
-write() { ours one_way_median_ns 1000 --case rtt --operation write --size 64 --iterations 1000 --warmup-iterations 100; }
-send() { ours one_way_median_ns 1000 --case rtt --operation send --size 64 --iterations 1000 --warmup-iterations 100; }
-stream() { ours bytes_per_second 1e6 --case bandwidth --size 64KiB --window 128 --iterations 1000 --warmup-iterations 128; }
-write_lat() { theirs ib_write_lat 5 "$mhz" 64 -n 1000 -I 64 -C; }
-send_lat() { theirs ib_send_lat 5 "$mhz" 64 -n 1000 -I 64 -C; }
+write() { ours one_way_median_ns 1000 --case rtt --operation write --size 64 --iterations 10000 --warmup-iterations 100; }
+send() { ours one_way_median_ns 1000 --case rtt --operation send --size 64 --iterations 10000 --warmup-iterations 100; }
+stream() { ours bytes_per_second 1e6 --case bandwidth --size 64KiB --window 128 --iterations 2000 --warmup-iterations 128; }
+write_lat() { theirs ib_write_lat 5 "$mhz" 64 -n 10000 -I 64 -C; }
+send_lat() { theirs ib_send_lat 5 "$mhz" 64 -n 10000 -I 64 -C; }
 # It counts in 1,048,576 bytes.
-write_bw() { theirs ib_write_bw 4 0.95367431640625 65536 -n 1000; }
+write_bw() { theirs ib_write_bw 4 0.95367431640625 65536 -n 2000; }
 
 pairs write write_lat
 echo "# (a reading of the clock takes us $(field clock_read_ns) ns, and one is in each RTT; perftest reads the TSC)"
