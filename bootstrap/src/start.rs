@@ -28,13 +28,9 @@ pub fn start() -> BootReport {
     let mut volume = volume.flatten();
     let (node, node_file) = boot.node_file(&mut volume, access);
     boot.step("RDMA modules", rdma::load);
-    let mut device = node.device.clone();
-    if device.is_none() {
-        device = boot
-            .before
-            .as_ref()
-            .and_then(|before| before.device.clone());
-    }
+    let told = boot.before.as_ref();
+    let told = told.and_then(|before| before.device.clone());
+    let device = node.device.clone().or(told);
     if device.is_none() {
         boot.step("links", network::bring_links_up);
     }

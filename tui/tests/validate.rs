@@ -189,6 +189,12 @@ fn leaves_the_good_alone(seed: u64) -> bool {
     true
 }
 
+fn cut_cable(cluster: &Cluster, host: usize) {
+    let name = cluster.namespace(host);
+    let cut = ["-n", &name, "link", "set", "veth0", "down"];
+    assert!(Command::new("ip").args(cut).status().unwrap().success());
+}
+
 #[test]
 fn hosts_are_not_blamed_for_those_that_they_had_to_be_measured_with() {
     if !is_root() {
@@ -199,9 +205,7 @@ fn hosts_are_not_blamed_for_those_that_they_had_to_be_measured_with() {
     cluster.write(5, &format!("{COARSE}repetitions: 1\nseed: {seed}\n"));
     // Their workers are there, their cables are not.
     for host in 3..=5 {
-        let name = cluster.namespace(host);
-        let cut = ["-n", &name, "link", "set", "veth0", "down"];
-        assert!(Command::new("ip").args(cut).status().unwrap().success());
+        cut_cable(&cluster, host);
     }
     let (output, found) = cluster.validated("udp");
     assert_eq!(output.status.code(), Some(1), "{found:#}");
@@ -211,9 +215,7 @@ fn hosts_are_not_blamed_for_those_that_they_had_to_be_measured_with() {
 
     // Nor does anybody remain whom nobody could measure.
     for host in 1..=2 {
-        let name = cluster.namespace(host);
-        let cut = ["-n", &name, "link", "set", "veth0", "down"];
-        assert!(Command::new("ip").args(cut).status().unwrap().success());
+        cut_cable(&cluster, host);
     }
     let (output, found) = cluster.validated("udp --hostfile o.hosts");
     assert_eq!(output.status.code(), Some(3), "{found:#}");

@@ -1,7 +1,9 @@
 //! Writing files that matter: after a crash at any moment a reader finds the old content or the
 //! new one, whole.
 
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Replaces `path` by `bytes`: temporary file in the same directory, fsync, rename, fsync of the
@@ -10,6 +12,19 @@ use std::path::Path;
 /// # Errors
 /// The first error of the system; `path` is then as it was.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // The mode asked for; the kernel takes the umask off it.
+    replace(path, bytes, 0o666)
+}
+
+/// The same for what only its owner may read, from its first moment on.
+///
+/// # Errors
+/// As those of [`write_atomically`].
+pub fn write_privately(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, 0o600)
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -18,18 +33,12 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let opened = std::fs::File::open(directory)?;
     let mut file = tempfile::Builder::new()
         .prefix(".jitterlab-")
-        .permissions(new_file_permissions())
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(directory)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     opened.sync_all()
-}
-
-/// The mode asked for; the kernel takes the umask off it.
-fn new_file_permissions() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::Permissions::from_mode(0o666)
 }
 
 #[cfg(test)]
@@ -44,6 +53,17 @@ mod tests {
         write_atomically(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_private_is_its_owners_also_where_it_was_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        write_atomically(&path, b"one").unwrap();
+        write_privately(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
