@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jitterlab_injector::durable;
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, pause, setsid};
 
@@ -48,7 +49,10 @@ pub fn hold(microseconds: i32) -> Result<Infallible, Error> {
     let mut stdout = io::stdout();
     // Who started it is gone: nobody would know of it.
     if let Err(error) = stdout.write_all(READY).and_then(|()| stdout.flush()) {
-        let _ = fs::remove_file(HOLDER);
+        // Another one may hold by now.
+        if fs::read_to_string(holder).is_ok_and(|found| found == line) {
+            let _ = fs::remove_file(holder);
+        }
         return Err(failed(error));
     }
     loop {
@@ -112,8 +116,11 @@ fn start(system: &System, microseconds: &str) -> Result<(), Error> {
 /// Ends a holder and waits until it has gone.
 fn end(system: &System, process: i32, started: u64) -> Result<(), Error> {
     const PATIENCE: Duration = Duration::from_secs(5);
-    kill(Pid::from_raw(process), Signal::SIGTERM)
-        .map_err(|errno| Error::write(DEVICE, errno.into()))?;
+    match kill(Pid::from_raw(process), Signal::SIGTERM) {
+        // It has ended by itself: who started it was killed.
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(errno) => return Err(Error::write(DEVICE, errno.into())),
+    }
     let since = Instant::now();
     while tasks::lives(system, process, started) {
         if since.elapsed() > PATIENCE {

@@ -12,7 +12,11 @@ const SEARCH_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// Runs a program that changes something and gives what it printed. It dies with this process: what
 /// is put back after a kill must not be changed by it later.
 fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
-    let whole = [&["--pdeathsig", "KILL", "--", program], arguments].concat();
+    /// A process that was killed before `setpriv` had begun sends no signal any more.
+    const IF_IT_LIVES: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
+    let own = std::process::id().to_string();
+    let bound = ["--pdeathsig", "KILL", "--", "sh", "-c", IF_IT_LIVES, &own];
+    let whole = [&bound[..], &[program], arguments].concat();
     let (output, success) = ask("setpriv", &whole)?;
     match success {
         true => Ok(output),

@@ -100,8 +100,9 @@ impl Work<'_> {
             self.reverted.left.push(left(&change, found, None));
             return false;
         }
-        // Of a boot loader's file the configuration may not have been made yet.
-        let is_made = !matches!(place, Place::BootFile { .. });
+        // Of a boot loader's file the configuration may not have been made yet, and what was asked of init may still be
+        // on its way.
+        let is_made = !matches!(place, Place::BootFile { .. } | Place::Service { .. });
         if self.system.same(place, &found, &change.old) && is_made {
             return true;
         }
