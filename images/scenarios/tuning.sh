@@ -30,7 +30,7 @@ has() { # has WHAT TEXT WORD
 
 # Everything that tuning may touch, read without jitterlab.
 look() {
-    local file irq thread flags
+    local file irq thread group flags own
     for file in /proc/cmdline /sys/devices/system/cpu/{isolated,nohz_full,online,smt/control} \
         /sys/devices/virtual/workqueue/cpumask /proc/irq/default_smp_affinity \
         /proc/sys/kernel/{sched_rt_runtime_us,timer_migration,watchdog_cpumask,nmi_watchdog,soft_watchdog,numa_balancing} \
@@ -49,12 +49,14 @@ look() {
     ethtool -c "$adapter" 2>&1
     ethtool -a "$adapter" 2>&1
     echo "irqbalance $(systemctl is-active irqbalance)"
-    # Workers come and go, and threads that nobody can move follow what they work for.
+    # Workers come and go, threads that nobody can move follow what they work for, and who looks is no part of it.
+    # In a stat the process group is the third behind the name, and flags are the seventh.
+    read -r _ _ own _ < <(sed 's/.*) //' /proc/$$/stat)
     for thread in /proc/[0-9]*/task/[0-9]*; do
-        flags=$(sed 's/.*) //' "$thread/stat" | cut -d ' ' -f 7)
-        ((flags & 0x04000000)) && continue
+        read -r _ _ group _ _ _ flags _ < <(sed 's/.*) //' "$thread/stat")
+        [ "$group" = "$own" ] || ((flags & 0x04000000)) && continue
         echo "$(cat "$thread/comm") $(sed -n 's/^Cpus_allowed_list:\t//p' "$thread/status")"
-    done 2>/dev/null | grep -vE '^ *$|^(kworker|irq/|cat|cut|sed|sort|run-script|bash|ethtool|systemctl|jitterlab|sleep|udevd|\(udev-worker\))' | sort -u
+    done 2>/dev/null | grep -vE '^ *$|^(kworker|irq/|udevd|\(udev-worker\))' | sort -u
 }
 
 same() { # same WHAT [BEFORE]: as it was looked at before
@@ -121,7 +123,7 @@ case $BOOT in
     tune revert >/dev/null
     is "revert, reversible" $? 0
     is "a program that was started meanwhile" "$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/$!/status)" 0-3
-    kill $!
+    kill $! && wait $! 2>/dev/null
     same "what was reversible is reverted"
 
     # What takes things that the guest is given for it: swap, an RDMA device, more send queues than processors.
