@@ -41,3 +41,9 @@ fn programs_are_left_alone() {
         lab.run(name, &[]);
     }
 }
+
+#[test]
+fn nothing_is_lost_where_nothing_more_can_wait() {
+    let ended = deferred(400_000_000).run("full", &[]);
+    assert_eq!(ended.sum("send_errors"), 0);
+}

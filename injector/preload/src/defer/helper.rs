@@ -187,9 +187,10 @@ fn wait_and_retry(held: &mut Held, entry: NonNull<Entry>, place: usize, injectio
     let (order, due) = unsafe { (entry.as_ref().order, entry.as_ref().due) };
     // Never its own time, by which those that were not tried yet are told from it.
     let when = (now + clock.ns_to_ticks(pause)).max(due + 1);
-    held.queue.push(Item {
+    let pushed = held.queue.push(Item {
         when,
         order,
         thing: entry,
     });
+    debug_assert!(pushed, "a place is kept for what is taken out");
 }

@@ -177,11 +177,12 @@ impl Deferred {
                 work,
             });
         }
-        self.queue.push(Item {
+        let pushed = self.queue.push(Item {
             when: due,
             order: self.orders,
             thing: entry,
         });
+        debug_assert!(pushed, "`take` saw that there is room");
         PENDING.fetch_add(1, Ordering::Relaxed);
         if due < EARLIEST.load(Ordering::Relaxed) {
             EARLIEST.store(due, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! When what is due: a heap of things to do, first by time, then by the order in which they came.
 
-/// How many things can wait at a time.
+/// How many places there are. One is kept for the thing that was taken out and has to come back: the
+/// one helper takes one at a time.
 pub(super) const CAPACITY: usize = 1 << 14;
 
 /// A binary heap of fixed size, the earliest on top.
@@ -28,8 +29,9 @@ impl<T: Copy> Queue<T> {
         }
     }
 
+    /// Whether something new has to wait until there is room.
     pub(super) fn is_full(&self) -> bool {
-        self.length == CAPACITY
+        self.length + 1 >= CAPACITY
     }
 
     /// The earliest.
@@ -44,11 +46,13 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Adds one; whoever does that has asked whether there is room.
-    pub(super) fn push(&mut self, item: Item<T>) {
+    /// Adds one; whether there was a place. There is, for something new after a look at
+    /// [`Queue::is_full`], and for what was taken out.
+    #[must_use]
+    pub(super) fn push(&mut self, item: Item<T>) -> bool {
         let mut at = self.length;
         let Some(place) = self.items.get_mut(at) else {
-            return;
+            return false;
         };
         *place = Some(item);
         self.length += 1;
@@ -56,6 +60,7 @@ impl<T: Copy> Queue<T> {
             self.items.swap(at, (at - 1) / 2);
             at = (at - 1) / 2;
         }
+        true
     }
 
     /// Takes the earliest.
