@@ -151,19 +151,24 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Process>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-extern "C" fn before_fork() {
+pub(crate) extern "C" fn before_fork() {
     state::before_fork();
     defer::before_fork();
 }
 
-extern "C" fn in_parent() {
+pub(crate) extern "C" fn in_parent() {
     defer::after_fork_in_parent();
+}
+
+/// What a child made by `_Fork`, maybe in a signal handler, can do: it counts in its parent's page.
+pub(crate) fn in_bare_child() {
+    defer::after_fork_in_child();
+    state::after_fork_in_child();
 }
 
 extern "C" fn in_child() {
     let errno = crate::real::errno();
-    defer::after_fork_in_child();
-    state::after_fork_in_child();
+    in_bare_child();
     // Another thread of the parent could only have held the lock while it ended the process; then
     // this child has no page of its own and counts in its parent's.
     if let (Ok(mut guard), Some(parent)) = (PROCESS.try_lock(), state::injection())
@@ -186,11 +191,13 @@ pub(crate) extern "C" fn clean_up() {
     let (Ok(mut guard), Some(injection)) = (PROCESS.try_lock(), state::injection()) else {
         return;
     };
-    // A child made by vfork or clone is not the process that this belongs to.
+    // A child made by vfork, clone or `_Fork` is not the process that this belongs to; the last may
+    // have deferred something.
     let Some(process) = guard
         .as_mut()
         .filter(|process| process.pid == std::process::id())
     else {
+        defer::settle_all();
         return;
     };
     state::stop();

@@ -28,4 +28,4 @@ macro_rules! ends {
     )*};
 }
 
-ends!(_exit, _Exit);
+ends!(_exit, _Exit, quick_exit);

@@ -1,12 +1,13 @@
 //! Threads: each gets a stream of delays that depends on who started it, not on who sends first.
+//! And children of the kind that the C library does not tell us of.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::real::Real;
-use crate::state;
+use crate::real::{Real, set_errno};
+use crate::{lifecycle, state};
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 type PthreadCreate = unsafe extern "C" fn(
@@ -87,4 +88,24 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
         unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(1)) };
     }
     start(argument)
+}
+
+/// A fork without the functions that are to be called at forks.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _Fork() -> c_int {
+    // SAFETY: the prototype is that of the C library.
+    static REAL: Real<unsafe extern "C" fn() -> c_int> = unsafe { Real::new(c"_Fork") };
+    let Some(real) = REAL.get() else {
+        set_errno(libc::ENOSYS);
+        return -1;
+    };
+    lifecycle::before_fork();
+    // SAFETY: as the caller asked.
+    let child = unsafe { real() };
+    if child == 0 {
+        lifecycle::in_bare_child();
+    } else {
+        lifecycle::in_parent();
+    }
+    child
 }
