@@ -24,10 +24,38 @@ pub enum Passage {
     /// Perform it: there is nothing to wait for, or it has been waited for.
     Now,
     /// Hand it to the helper thread.
-    Defer {
-        /// When it is due, a reading of [`Injection::clock`].
-        due: u64,
-    },
+    Defer(Delay),
+}
+
+/// A delay that is drawn and not over yet: [`Injection::is_over`] counts it. A send that is
+/// refused in between has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delay {
+    /// When the program asked for the send, a reading of [`Injection::clock`].
+    pub start: u64,
+    /// When it is due.
+    pub due: u64,
+    /// `None` where there is nothing to count, or no more.
+    asked_ns: Option<u32>,
+}
+
+impl Delay {
+    /// For what goes `now`.
+    pub fn none(now: u64) -> Self {
+        Delay {
+            start: now,
+            due: now,
+            asked_ns: None,
+        }
+    }
+
+    /// For what else the same call sends: it is due at the same time, and not counted again.
+    pub fn same(self) -> Self {
+        Delay {
+            asked_ns: None,
+            ..self
+        }
+    }
 }
 
 /// What a thread keeps of its own: where it is in its stream of delays.
@@ -134,11 +162,11 @@ impl Injection {
         let Some(delay) = self.page.delay(generation, index) else {
             return self.before_send_anew(stream, hook);
         };
-        slot.call(hook);
-        slot.asked(delay);
         if delay == 0 {
+            slot.undelayed(hook);
             return Passage::Now;
         }
+        slot.call(hook);
         self.pass(slot, stream, delay)
     }
 
@@ -159,7 +187,6 @@ impl Injection {
             let index = stream.generator.next_index(settings.generator);
             if let Some(delay) = self.page.delay(stream.generation.get(), index) {
                 slot.call(hook);
-                slot.asked(delay);
                 return self.pass(slot, stream, delay);
             }
         }
@@ -169,12 +196,22 @@ impl Injection {
     fn pass(&self, slot: Slot, stream: &Stream, delay: u32) -> Passage {
         let settings = stream.settings.get();
         match (settings.unit, settings.mode) {
-            _ if delay == 0 => {}
-            (DelayUnit::Spins, _) => count_to(delay),
-            (DelayUnit::Nanoseconds, Mode::Spin) => self.spin(slot, delay),
+            _ if delay == 0 => slot.asked(delay),
+            (DelayUnit::Spins, _) => {
+                slot.asked(delay);
+                count_to(delay);
+            }
+            (DelayUnit::Nanoseconds, Mode::Spin) => {
+                slot.asked(delay);
+                self.spin(slot, delay);
+            }
             (DelayUnit::Nanoseconds, Mode::Defer) => {
-                let due = self.clock.now() + self.clock.ns_to_ticks(u64::from(delay));
-                return Passage::Defer { due };
+                let start = self.clock.now();
+                return Passage::Defer(Delay {
+                    start,
+                    due: start + self.clock.ns_to_ticks(u64::from(delay)),
+                    asked_ns: Some(delay),
+                });
             }
         }
         Passage::Now
@@ -191,11 +228,24 @@ impl Injection {
         slot.achieved(achieved, achieved.saturating_sub(ticks));
     }
 
-    /// Called by the helper thread right after it performed a send that the program asked for at
-    /// `start` and that was due at `due`, both readings of the clock.
-    pub fn after_deferred_send(&self, slot: Slot, start: u64, due: u64) {
-        let now = self.clock.now();
-        slot.achieved(now.saturating_sub(start), now.saturating_sub(due));
+    /// Counts a delay that is over now, if it was not counted before: asked and achieved together.
+    pub fn is_over(&self, slot: Slot, delay: &mut Delay) {
+        if let Some(asked_ns) = delay.asked_ns.take() {
+            let now = self.clock.now();
+            slot.asked(asked_ns);
+            slot.achieved(
+                now.saturating_sub(delay.start),
+                now.saturating_sub(delay.due),
+            );
+        }
+    }
+
+    /// Waits a delay out in the thread that drew it.
+    pub fn wait_out(&self, stream: &Stream, mut delay: Delay) {
+        self.clock.wait_until(delay.due);
+        if let Some(slot) = stream.slot.get() {
+            self.is_over(slot, &mut delay);
+        }
     }
 
     /// A slot of counters for a thread that sends on behalf of others.

@@ -29,7 +29,7 @@ fn table(entry: impl Fn(usize) -> u32) -> TableSource {
     }
 }
 
-/// Deferred, so that delays can be looked at without being waited for.
+/// Deferred, so that what is drawn can be looked at.
 const DEFERRED: Settings = Settings {
     enabled: true,
     mode: Mode::Defer,
@@ -44,7 +44,9 @@ fn create(directory: &Path, settings: Settings, table: &TableSource) -> Created 
 fn draw(injection: &Injection, stream: &Stream) -> u32 {
     let asked = || injection.page().totals().asked_ns;
     let before = asked();
-    injection.before_send(stream, Hook::Send);
+    if let Passage::Defer(delay) = injection.before_send(stream, Hook::Send) {
+        injection.wait_out(stream, delay);
+    }
     (asked() - before) as u32
 }
 

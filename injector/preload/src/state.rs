@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::{Injection, Passage, Stream};
+use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
 
 /// Null until the library has come up, and for good if it stays off.
 static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
@@ -70,6 +70,11 @@ pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
 #[inline(always)]
 pub(crate) fn is_undelayed(injection: &Injection, hook: Hook) -> bool {
     fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
+}
+
+/// Waits out the delay of a send that the program performs itself.
+pub(crate) fn wait_out(injection: &Injection, delay: Delay) {
+    with_stream(|stream| injection.wait_out(stream, delay));
 }
 
 /// The stream of the calling thread.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Lab;
+use common::{Ended, Lab};
 use jitterlab_injector::control::Hook;
 use jitterlab_injector::environment;
 
@@ -16,7 +16,30 @@ fn every_call_is_deferred_and_arrives() {
     assert_eq!(ended.sum("delays"), 300);
     assert_eq!(ended.calls(Hook::SendMMsg), 50);
     assert_eq!(ended.sum("send_errors"), 0);
-    assert!(ended.sum("achieved_ns") >= ended.sum("asked_ns"));
+    assert_eq!(ended.sum("asked_ns"), 300 * 30_000);
+    expect_each_delay_counted_once(&ended);
+}
+
+/// What is achieved is what is asked, and at most as much more for each delay as for the worst.
+fn expect_each_delay_counted_once(ended: &Ended) {
+    let [delays, asked, achieved, late] =
+        ["delays", "asked_ns", "achieved_ns", "late_max_ns"].map(|name| ended.sum(name));
+    assert!(achieved >= asked, "{:?}", ended.reports);
+    // Ticks of the clock are no whole nanoseconds.
+    assert!(
+        achieved <= asked + delays * (late + 1),
+        "{:?}",
+        ended.reports
+    );
+}
+
+#[test]
+fn a_delay_is_counted_for_each_call_that_is_performed_and_no_other() {
+    let ended = deferred(5_000_000).run("counted", &[]);
+    let calls: u64 = ended.stdout().trim().parse().unwrap();
+    assert_eq!(ended.sum("delays"), calls);
+    assert_eq!(ended.sum("asked_ns"), calls * 5_000_000);
+    expect_each_delay_counted_once(&ended);
 }
 
 #[test]
@@ -46,4 +69,11 @@ fn programs_are_left_alone() {
 fn nothing_is_lost_where_nothing_more_can_wait() {
     let ended = deferred(400_000_000).run("full", &[]);
     assert_eq!(ended.sum("send_errors"), 0);
+}
+
+#[test]
+fn what_is_not_deferred_keeps_its_place() {
+    let lab = deferred(20_000_000);
+    let file = lab.path("file");
+    lab.run("around", &[file.to_str().unwrap()]);
 }

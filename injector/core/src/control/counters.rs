@@ -147,7 +147,7 @@ pub(super) fn claim(slots: &'static [Counters; THREAD_SLOTS], tid: u32) -> Slot 
 pub struct Totals {
     /// Calls by hook, in the order of [`Hook::ALL`].
     pub calls: [u64; Hook::ALL.len()],
-    /// Delays drawn.
+    /// Delays that are over.
     pub delays: u64,
     /// Their sum as asked, in nanoseconds (in spins for a table of spin counts).
     pub asked_ns: u64,

@@ -5,14 +5,18 @@
 //! words that they are called with, and copy what a pointer leads to. When it is time the helper
 //! calls the real functions with the same words. A builder function's fields (`wr_id`, `wr_flags`)
 //! and the functions themselves are in the one structure that the program uses too, so the helper
-//! and a program that is building keep out of each other's way.
+//! and a program that is building keep out of each other's way. A session that is recorded holds the
+//! provider's lock like one that is not: it begins with the real `wr_start`, and ends with the real
+//! `wr_abort`.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::{DEFERRED, Outcome, Work, memory, release, wait_for_progress};
+use jitterlab_injector::delay::{Delay, Injection};
+
+use super::{DEFERRED, Outcome, PATIENCE_NS, Work, release, settle};
 use crate::abi::{self, DataBuffer, Sge, builder};
 use crate::state;
 
@@ -47,15 +51,16 @@ struct Builder {
     qp: AtomicPtr<c_void>,
     /// Somebody builds, or the helper posts.
     taken: AtomicBool,
+    /// The program builds by functions that are not in the structure, too: nothing is recorded.
+    exempt: AtomicBool,
     inner: UnsafeCell<Inner>,
 }
 
 struct Inner {
     originals: [*mut c_void; PLACES],
     start: Option<Start>,
-    times: (u64, u64),
+    delay: Option<Delay>,
     record: Vec<u64>,
-    refused: bool,
 }
 
 // SAFETY: `inner` is used by whoever has `taken` the builder.
@@ -66,12 +71,12 @@ static ALL: [Builder; BUILDERS] = [const {
     Builder {
         qp: AtomicPtr::new(std::ptr::null_mut()),
         taken: AtomicBool::new(false),
+        exempt: AtomicBool::new(false),
         inner: UnsafeCell::new(Inner {
             originals: [std::ptr::null_mut(); PLACES],
             start: None,
-            times: (0, 0),
+            delay: None,
             record: Vec::new(),
-            refused: false,
         }),
     }
 }; BUILDERS];
@@ -123,33 +128,48 @@ unsafe fn places(qp: *mut c_void) -> impl Iterator<Item = *mut *mut c_void> {
         .map(move |at| unsafe { qp.byte_add(at).cast() })
 }
 
+/// From now on the program builds on this queue pair by functions that are not in the structure,
+/// too, and that know of no recording: its posts are never deferred.
+pub(crate) fn exempt(qp: *mut c_void, exempt: bool) {
+    if let Some(builder) = builder_of(qp) {
+        builder.exempt.store(exempt, Ordering::Relaxed);
+    }
+}
+
+fn key_of(qp: *mut c_void) -> u64 {
+    qp.expose_provenance() as u64
+}
+
 /// The program begins to build; `real` is the provider's `wr_start`. Gives whether its requests
-/// are recorded, to be posted at `due`; with `None`, only if they have to wait for what is
+/// are recorded, to be posted after `asked`; with `None`, only if they have to wait for what is
 /// deferred on the queue pair already. If not, the caller starts for itself.
 ///
 /// # Safety
 /// `qp` is a `struct ibv_qp_ex` that the program starts to build on.
-pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<u64>) -> bool {
-    let (Some(injection), Some(builder)) = (state::injection(), builder_of(qp)) else {
-        if let (Some(injection), Some(due)) = (state::injection(), asked) {
-            injection.clock().wait_until(due);
+pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<Delay>) -> bool {
+    let Some(injection) = state::injection() else {
+        return false;
+    };
+    let Some(builder) = builder_of(qp).filter(|builder| !builder.exempt.load(Ordering::Relaxed))
+    else {
+        settle(|lane| lane.key == key_of(qp), PATIENCE_NS);
+        if let Some(delay) = asked {
+            state::wait_out(injection, delay);
         }
         return false;
     };
-    let now = injection.clock().now();
-    if asked.is_none() && !DEFERRED.lock().is_pending(qp.expose_provenance() as u64) {
+    if asked.is_none() && !DEFERRED.lock().is_pending(key_of(qp)) {
         return false;
     }
-    while builder.taken.swap(true, Ordering::Acquire) {
-        std::thread::yield_now();
-    }
-    // SAFETY: the builder is taken, and with it the structure.
+    builder.take();
+    // SAFETY: the builder is taken, and with the provider's lock, which `wr_start` takes, the
+    // structure: another thread that builds without being recorded has that lock.
     unsafe {
+        real(qp);
         let inner = &mut *builder.inner.get();
         inner.start = Some(real);
-        inner.times = (now, asked.unwrap_or(now));
+        inner.delay = Some(asked.unwrap_or_else(|| Delay::none(injection.clock().now())));
         inner.record.clear();
-        inner.refused = false;
         for ((place, original), recorder) in places(qp).zip(&mut inner.originals).zip(RECORDERS) {
             *original = place.read();
             // What the provider does not offer stays away.
@@ -163,14 +183,16 @@ pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<u64>) -> 
 
 /// # Safety
 /// The calling thread has taken the builder, to build on `qp`.
-unsafe fn finish(builder: &Builder, qp: *mut c_void) {
-    // SAFETY: by the contract of this function.
+unsafe fn restore(builder: &Builder, qp: *mut c_void) {
+    // SAFETY: by the contract of this function; the last of the originals is `wr_abort`.
     unsafe {
-        for (place, original) in places(qp).zip((*builder.inner.get()).originals) {
+        let originals = (*builder.inner.get()).originals;
+        for (place, original) in places(qp).zip(originals) {
             place.write(original);
         }
+        // The provider has nothing of what was recorded, and gives its lock back.
+        std::mem::transmute::<*mut c_void, Start>(originals[PLACES - 1])(qp);
     }
-    builder.taken.store(false, Ordering::Release);
 }
 
 /// Stands in the place of the `FUNCTION`-th builder function.
@@ -230,10 +252,6 @@ impl Inner {
     /// The parts are memory that can be read.
     unsafe fn copy(&mut self, call: &mut Call, word: usize, parts: &[(*const u8, usize)]) {
         let bytes: usize = parts.iter().map(|part| part.1).sum();
-        if bytes > memory::LARGEST {
-            self.refused = true;
-            return;
-        }
         call.copied_at = word;
         call.length = bytes.div_ceil(8);
         let at = self.record.len();
@@ -251,85 +269,112 @@ impl Inner {
 
 /// Stands in the place of `wr_complete`.
 unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
-    let Some(builder) = builder_of(qp) else {
+    let (Some(injection), Some(builder)) = (state::injection(), builder_of(qp)) else {
         return libc::EINVAL;
     };
     // SAFETY: as for `record`.
     let inner = unsafe { &mut *builder.inner.get() };
-    let outcome = defer(inner, builder, qp);
-    // SAFETY: this thread has the builder, and is through with it.
-    unsafe { finish(builder, qp) };
+    // SAFETY: this thread has the builder.
+    unsafe { restore(builder, qp) };
+    let (Some(start), Some(delay)) = (inner.start, inner.delay) else {
+        return libc::EINVAL;
+    };
+    let built = Built {
+        builder,
+        qp,
+        start,
+        record: NonNull::from(inner.record.as_mut_slice()).cast(),
+        words: inner.record.len(),
+    };
+    if let Some(outcome) = defer(built, delay, injection) {
+        builder.release();
+        return outcome;
+    }
+    // By itself, after what is pending: the helper needs the builder for that.
+    let _record = std::mem::take(&mut inner.record);
+    builder.release();
+    if !settle(|lane| lane.key == key_of(qp), 0) {
+        return libc::ENOMEM;
+    }
+    state::wait_out(injection, delay);
+    builder.take();
+    // SAFETY: the builder is taken, and the record is kept until the end.
+    let outcome = unsafe { built.replay() };
+    builder.release();
     outcome
 }
 
-fn defer(inner: &Inner, builder: &'static Builder, qp: *mut c_void) -> c_int {
-    let key = qp.expose_provenance() as u64;
-    let bytes = inner.record.len() * 8;
-    let (Some(injection), Some(start), false) = (state::injection(), inner.start, inner.refused)
-    else {
-        return libc::ENOMEM;
-    };
-    if bytes > memory::LARGEST / 2 {
-        return libc::ENOMEM;
-    }
+/// Defers what was recorded. `None` if there is no room for it, or no lane.
+fn defer(built: Built, delay: Delay, injection: &'static Injection) -> Option<c_int> {
+    let key = key_of(built.qp);
     let mut held = DEFERRED.lock();
     if let Some(error) = held.take_error(key) {
-        return error;
+        return Some(error);
     }
-    if bytes == 0 {
-        return 0;
+    if built.words == 0 {
+        return Some(0);
     }
-    loop {
-        let Some(place) = held.lanes.find_or_make(key) else {
-            return libc::ENOMEM;
-        };
-        if let Some((entry, copy, block)) = held.take(bytes) {
-            let copy = copy.cast::<u64>();
-            let work = Work::Built(Built {
-                builder,
-                qp,
-                start,
-                record: copy,
-                words: inner.record.len(),
-            });
-            // SAFETY: the copy has room for the record, and the entry was taken for this.
-            unsafe {
-                let from = inner.record.as_ptr();
-                std::ptr::copy_nonoverlapping(from, copy.as_ptr(), inner.record.len());
-                held.put((entry, block), place, inner.times, work);
-            }
-            release(held, injection);
-            return 0;
-        }
-        let Some(lane) = held.lanes.get(place) else {
-            return libc::ENOMEM;
-        };
-        if lane.pending == 0 || lane.stuck_since.is_some() {
-            return libc::ENOMEM;
-        }
-        // The helper posts only while nobody builds on the queue pair, but others go on.
-        (held, _) = wait_for_progress(held, Some(1_000_000));
+    let place = held.lanes.find_or_make(key)?;
+    let (entry, copy, block) = held.take(built.words * 8)?;
+    let record = copy.cast::<u64>();
+    // SAFETY: the copy has room for the record, and the entry was taken for this.
+    unsafe {
+        std::ptr::copy_nonoverlapping(built.record.as_ptr(), record.as_ptr(), built.words);
+        let work = Work::Built(Built { record, ..built });
+        held.put((entry, block), place, delay, work);
     }
+    release(held, injection);
+    Some(0)
 }
 
 /// Stands in the place of `wr_abort`.
 unsafe extern "C" fn abort(qp: *mut c_void) {
     if let Some(builder) = builder_of(qp) {
         // SAFETY: as for `complete`.
-        unsafe { finish(builder, qp) };
+        unsafe { restore(builder, qp) };
+        builder.release();
+    }
+}
+
+impl Builder {
+    fn try_take(&self) -> bool {
+        !self.taken.swap(true, Ordering::Acquire)
+    }
+
+    fn take(&self) {
+        while !self.try_take() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn release(&self) {
+        self.taken.store(false, Ordering::Release);
     }
 }
 
 impl Built {
-    /// Builds on the real queue pair what was recorded, and posts it.
+    /// Posts what was recorded, unless somebody builds on the queue pair.
     pub(super) fn perform(&mut self) -> Outcome {
-        if self.builder.taken.swap(true, Ordering::Acquire) {
+        if !self.builder.try_take() {
             return Outcome::Later;
         }
-        // SAFETY: the builder is taken, so the structure has the provider's functions and nobody
-        // builds on it; the record is what `record` wrote, and the words are those with which the
-        // program called.
-        let outcome = unsafe {
+        // SAFETY: the builder is taken; the record is in the entry's copy.
+        let outcome = unsafe { self.replay() };
+        self.builder.release();
+        match outcome {
+            0 => Outcome::Done,
+            error => Outcome::Failed(error),
+        }
+    }
+
+    /// Builds on the real queue pair what was recorded, and posts it.
+    ///
+    /// # Safety
+    /// The calling thread has taken the builder, and the record is still there.
+    unsafe fn replay(&self) -> c_int {
+        // SAFETY: the builder is taken, so the structure has the provider's functions; the record
+        // is what `record` wrote, and the words are those with which the program called.
+        unsafe {
             (self.start)(self.qp);
             let mut at = 0;
             while at + CALL_WORDS <= self.words {
@@ -348,11 +393,6 @@ impl Built {
             }
             let complete = self.qp.byte_add(abi::WR_COMPLETE_AT).cast::<Complete>();
             complete.read()(self.qp)
-        };
-        self.builder.taken.store(false, Ordering::Release);
-        match outcome {
-            0 => Outcome::Done,
-            error => Outcome::Failed(error),
         }
     }
 }

@@ -9,8 +9,9 @@ use jitterlab_injector::delay::Injection;
 
 use super::lock::HeldSignals;
 use super::margin::Margin;
+use super::message;
 use super::queue::Item;
-use super::{CALLS, DEFERRED, EARLIEST, Entry, Held, Outcome, Work};
+use super::{CALLS, DEFERRED, EARLIEST, Entry, HELPER, Held, Outcome, Work};
 use crate::real::Real;
 
 static MARGIN: Margin = Margin::new();
@@ -110,7 +111,7 @@ fn run(injection: &'static Injection, idle_ns: u64) {
         }
     }
     EARLIEST.store(u64::MAX, Ordering::Relaxed);
-    held.helper = 0;
+    HELPER.store(0, Ordering::Relaxed);
     drop(held);
     slot.release();
 }
@@ -120,7 +121,7 @@ fn perform(mut held: Held, item: Item<NonNull<Entry>>, injection: &Injection, sl
     let clock = injection.clock();
     let mut entry = item.thing;
     // SAFETY: an entry in the queue is initialised; the helper alone performs.
-    let (place, retried) = unsafe { (entry.as_ref().lane, entry.as_ref().due != item.when) };
+    let (place, retried) = unsafe { (entry.as_ref().lane, entry.as_ref().delay.due != item.when) };
     if let Some(lane) = held.lanes.get(place)
         && lane.stuck_since.is_some()
         && !retried
@@ -129,28 +130,28 @@ fn perform(mut held: Held, item: Item<NonNull<Entry>>, injection: &Injection, sl
         return held;
     }
     loop {
-        let Some(fd) = held.lanes.get(place).map(|lane| lane.fd) else {
+        let Some(lane) = held.lanes.get(place) else {
             return held;
         };
+        let (fd, given_up) = (lane.fd, lane.given_up);
         drop(held);
         // SAFETY: the entry is initialised, and nobody but the helper looks at it.
         let at = unsafe { entry.as_mut() };
+        injection.is_over(slot, &mut at.delay);
         let outcome = match &mut at.work {
+            _ if given_up => Outcome::Failed(libc::ECANCELED),
             Work::Message(message) => message.perform(fd),
+            Work::Shutdown => message::shut_down(fd),
             Work::Post(post) => post.perform(),
             Work::Built(built) => built.perform(),
         };
-        let (start, due) = (at.start, at.due);
         let error = match outcome {
             Outcome::Later => {
                 held = DEFERRED.lock();
                 wait_and_retry(&mut held, entry, place, injection);
                 return held;
             }
-            Outcome::Done => {
-                injection.after_deferred_send(slot, start, due);
-                None
-            }
+            Outcome::Done => None,
             Outcome::Failed(error) => {
                 slot.send_error();
                 Some(error)
@@ -184,7 +185,7 @@ fn wait_and_retry(held: &mut Held, entry: NonNull<Entry>, place: usize, injectio
     let stuck = clock.ticks_to_ns(now.saturating_sub(since));
     let pause = stuck.clamp(RETRY_NS, RETRY_MOST_NS);
     // SAFETY: the entry is initialised, and the lock is held.
-    let (order, due) = unsafe { (entry.as_ref().order, entry.as_ref().due) };
+    let (order, due) = unsafe { (entry.as_ref().order, entry.as_ref().delay.due) };
     // Never its own time, by which those that were not tried yet are told from it.
     let when = (now + clock.ns_to_ticks(pause)).max(due + 1);
     let pushed = held.queue.push(Item {

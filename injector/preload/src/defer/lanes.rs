@@ -25,6 +25,8 @@ pub(super) struct Lane {
     /// Since when the first one could not be performed; the others then wait behind it.
     pub(super) stuck_since: Option<u64>,
     pub(super) waiting: Option<(NonNull<Entry>, NonNull<Entry>)>,
+    /// What they are for ends: none of them is tried again.
+    pub(super) given_up: bool,
 }
 
 /// All lanes.
@@ -40,6 +42,7 @@ impl Lane {
         error: None,
         stuck_since: None,
         waiting: None,
+        given_up: false,
     };
 
     /// Nothing is pending any more: what was kept for that is given up; an error is kept.

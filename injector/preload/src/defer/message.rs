@@ -1,13 +1,14 @@
 //! Messages on sockets.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
 
-use jitterlab_injector::delay::Injection;
+use jitterlab_injector::delay::{Delay, Injection};
 
 use super::{
-    DEFERRED, Deferred, Held, LANE_BYTES, Outcome, PATIENCE_NS, Work, busy, release, settle,
-    wait_for_progress,
+    DEFERRED, Deferred, HELPER, Held, LANE_BYTES, Outcome, PATIENCE_NS, Work, busy, give_up,
+    release, settle, wait_for_progress,
 };
 use crate::real::{errno, set_errno};
 use crate::state;
@@ -44,6 +45,8 @@ pub(crate) enum Verdict {
     Failed(c_int),
     /// Performs the send itself: its time has come, and what came before it is through.
     Directly,
+    /// Performs it, and learns that the descriptor is no socket any more.
+    NoSocket,
 }
 
 /// Flags with which a message can be sent later as well as now.
@@ -55,6 +58,8 @@ const PIECE: usize = 64 << 10;
 const EXTRAS: usize = 4 << 10;
 /// A descriptor of our own is a high one: programs expect the low ones to be theirs.
 const OWN_FROM: c_int = 200;
+/// Longer than any program runs.
+const EVER_NS: u64 = u64::MAX >> 8;
 
 impl Outgoing<'_> {
     fn length(&self) -> usize {
@@ -73,24 +78,25 @@ impl Outgoing<'_> {
     }
 }
 
-/// Defers a message on `fd`, due when `asked`; with `None`, only if it has to wait for what is
+/// Defers a message on `fd` by a delay; with `None`, only if it has to wait for what is
 /// deferred there already. `stream` says that it is a socket of TCP.
-pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<u64>) -> Verdict {
+pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<Delay>) -> Verdict {
     let Some(injection) = state::injection() else {
         return Verdict::Directly;
     };
     let clock = injection.clock();
-    let start = clock.now();
-    let due = asked.unwrap_or(start);
+    let mut delay = asked.unwrap_or_else(|| Delay::none(clock.now()));
     let before = errno();
     let Some(key) = key_of(fd) else {
         set_errno(before);
-        clock.wait_until(due);
-        return Verdict::Directly;
+        return Verdict::NoSocket;
     };
     if message.is_special(stream) {
-        settle(|lane| lane.key == key, PATIENCE_NS);
-        clock.wait_until(due);
+        if !goes_next(fd, key, message.flags) {
+            return Verdict::Failed(libc::EAGAIN);
+        }
+        set_errno(before);
+        state::wait_out(injection, delay);
         return Verdict::Directly;
     }
     let length = message.length();
@@ -116,9 +122,10 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<u6
         } else {
             length
         };
-        match held.copy(key, fd, message, sent..sent + piece, stream, (start, due)) {
+        match held.copy(key, fd, message, sent..sent + piece, stream, delay) {
             Copied::Yes => {
                 sent += piece;
+                delay = delay.same();
                 if sent == length {
                     break Verdict::Sent(length as isize);
                 }
@@ -126,13 +133,13 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<u6
             Copied::Never if sent == 0 => {
                 drop(held);
                 settle(|lane| lane.key == key, PATIENCE_NS);
-                clock.wait_until(due);
+                state::wait_out(injection, delay);
                 set_errno(before);
                 return Verdict::Directly;
             }
             Copied::Never => break Verdict::Sent(sent as isize),
             Copied::NotNow => {
-                let (again, error) = wait_for_room(held, fd, message.flags, injection, start);
+                let (again, error) = wait_for_room(held, fd, message.flags, injection, delay.start);
                 held = again;
                 match error {
                     None => {}
@@ -172,7 +179,7 @@ fn wait_for_room(
     if limit.is_some_and(|limit| passed >= limit) {
         return (held, Some(libc::EAGAIN));
     }
-    if held.helper == 0 {
+    if HELPER.load(Ordering::Relaxed) == 0 {
         release(held, injection);
         return (DEFERRED.lock(), None);
     }
@@ -239,7 +246,7 @@ impl Deferred {
         message: &Outgoing,
         range: std::ops::Range<usize>,
         stream: bool,
-        times: (u64, u64),
+        delay: Delay,
     ) -> Copied {
         let Some(place) = self.lanes.find_or_make(key) else {
             return Copied::Never;
@@ -258,14 +265,11 @@ impl Deferred {
             return Copied::NotNow;
         }
         if lane.fd < 0 {
-            // SAFETY: asks for a second descriptor of what `fd` is, past our own hook.
-            let own =
-                unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, OWN_FROM) };
-            if own < 0 {
+            let Some(own) = duplicate(fd) else {
                 lane.rest();
                 return Copied::Never;
-            }
-            lane.fd = own as c_int;
+            };
+            lane.fd = own;
         }
         let Some((entry, copy, bytes)) = self.take(copied) else {
             let Some(lane) = self.lanes.get(place) else {
@@ -300,7 +304,7 @@ impl Deferred {
             stream,
         });
         // SAFETY: the entry was taken for this, and the message is all in the copy.
-        unsafe { self.put((entry, bytes), place, times, work) };
+        unsafe { self.put((entry, bytes), place, delay, work) };
         Copied::Yes
     }
 }
@@ -383,11 +387,76 @@ impl Message {
     }
 }
 
-/// Sockets have a number of their own, whatever descriptors they have.
+/// A descriptor of our own of the socket at `fd`; where the program may have few, a lower one.
+fn duplicate(fd: c_int) -> Option<c_int> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the system fills `limit`.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    let from = (limit.rlim_cur / 2).min(OWN_FROM as libc::rlim_t);
+    // SAFETY: asks for a second descriptor of what `fd` is, past our own hook.
+    let own = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, from) };
+    (own >= 0).then_some(own as c_int)
+}
+
+/// Sockets have a number of their own, whatever descriptors they have. `None` for what is none.
 fn key_of(fd: c_int) -> Option<u64> {
     let mut about = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the system fills `about` if it says so.
-    unsafe { (libc::fstat(fd, about.as_mut_ptr()) == 0).then(|| about.assume_init().st_ino) }
+    let about = unsafe { (libc::fstat(fd, about.as_mut_ptr()) == 0).then(|| about.assume_init()) }?;
+    (about.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(about.st_ino)
+}
+
+/// Waits for what is deferred on the socket `key` as a send on `fd` waits for room; whether that
+/// is through.
+fn goes_next(fd: c_int, key: u64, flags: c_int) -> bool {
+    let patience_ns = match patience_of(fd, flags) {
+        Patience::None => 0,
+        Patience::Ns(ns) => ns,
+        Patience::Endless => EVER_NS,
+    };
+    settle(|lane| lane.key == key, patience_ns)
+}
+
+/// Says that no more is sent on a socket. Nobody is there any more to be told of an error.
+pub(super) fn shut_down(fd: c_int) -> Outcome {
+    // SAFETY: straight to the kernel, past our own hook.
+    unsafe { libc::syscall(libc::SYS_shutdown, fd, libc::SHUT_WR) };
+    Outcome::Done
+}
+
+/// Shuts the socket at `fd` down for sending after what is deferred there, as one thing more that
+/// is. `false` if there is nothing, or no room.
+#[cold]
+pub(crate) fn shut_down_later(fd: c_int) -> bool {
+    let before = errno();
+    let deferred = key_of(fd)
+        .zip(state::injection())
+        .and_then(|(key, injection)| {
+            let mut held = DEFERRED.lock();
+            let place = held.lanes.find(key)?;
+            held.lanes.get(place).filter(|lane| lane.pending > 0)?;
+            let (entry, _, bytes) = held.take(0)?;
+            let now = Delay::none(injection.clock().now());
+            // SAFETY: the entry was taken for this, and needs no copy.
+            unsafe { held.put((entry, bytes), place, now, Work::Shutdown) };
+            release(held, injection);
+            Some(())
+        });
+    set_errno(before);
+    deferred.is_some()
+}
+
+/// Something is about to be sent on `fd` by a function that does not defer: what is deferred there
+/// goes first. If the socket takes nothing now, gives `false` and sets errno as such a send does.
+#[cold]
+pub(crate) fn before_direct(fd: c_int) -> bool {
+    let before = errno();
+    let next = key_of(fd).is_none_or(|key| goes_next(fd, key, 0));
+    set_errno(if next { before } else { libc::EAGAIN });
+    next
 }
 
 /// The socket at `fd` is about to change: to be closed, or shut down, or connected to somebody
@@ -405,5 +474,34 @@ pub(crate) fn before_change(fd: c_int, patience_ns: u64) {
 /// must leave alone.
 #[cold]
 pub(crate) fn is_own(fd: c_int) -> bool {
-    fd >= OWN_FROM && DEFERRED.lock().lanes.all().any(|lane| lane.fd == fd)
+    fd >= 0 && DEFERRED.lock().lanes.all().any(|lane| lane.fd == fd)
+}
+
+/// A program puts something else in the place of one of our own descriptors: what is to be sent
+/// there must not go to that.
+#[cold]
+pub(crate) fn make_way(fd: c_int) {
+    settle(|lane| lane.fd == fd, PATIENCE_NS);
+    give_up(|lane| lane.fd == fd);
+}
+
+/// Calls `close` with the parts of a range of descriptors that are not our own, first and last.
+#[cold]
+pub(crate) fn around_own(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, c_uint)) {
+    settle(|_| true, 0);
+    let held = DEFERRED.lock();
+    let mut first = Some(first);
+    while let Some(from) = first.filter(|&from| from <= last) {
+        let own = held
+            .lanes
+            .all()
+            .filter_map(|lane| c_uint::try_from(lane.fd).ok());
+        let next = own.filter(|own| (from..=last).contains(own)).min();
+        match next {
+            Some(own) if own > from => close(from, own - 1),
+            Some(_) => {}
+            None => close(from, last),
+        }
+        first = next.and_then(|own| own.checked_add(1));
+    }
 }

@@ -23,7 +23,7 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use jitterlab_injector::delay::Injection;
+use jitterlab_injector::delay::{Delay, Injection};
 
 use crate::state;
 use lanes::{Lane, Lanes};
@@ -41,6 +41,8 @@ pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
 enum Work {
     /// A message on a socket.
     Message(message::Message),
+    /// The end of what is sent on a socket.
+    Shutdown,
     /// Posts on a queue pair.
     Post(post::Post),
     /// Posts on a queue pair, by the extended calls.
@@ -63,9 +65,8 @@ struct Entry {
     next: Option<NonNull<Entry>>,
     lane: usize,
     order: u64,
-    /// When the program asked for it, and when it is due, in ticks.
-    start: u64,
-    due: u64,
+    /// Until its first attempt is made.
+    delay: Delay,
     /// Of the block.
     bytes: usize,
     work: Work,
@@ -77,8 +78,6 @@ struct Deferred {
     lanes: Lanes,
     memory: Memory,
     orders: u64,
-    /// The process that has a helper thread: this one, or 0. (A child by `vfork` sees its parent's.)
-    helper: u32,
     /// The signals that a thread which forks held back before.
     forking: Option<libc::sigset_t>,
 }
@@ -92,10 +91,12 @@ static DEFERRED: Lock<Deferred> = Lock::new(Deferred {
     lanes: Lanes::new(),
     memory: Memory::new(),
     orders: 0,
-    helper: 0,
     forking: None,
 });
 
+/// The process that has a helper thread: this one, or 0. (A child by `vfork` sees its parent's.)
+/// Changed by whoever has the lock.
+static HELPER: AtomicU32 = AtomicU32::new(0);
 /// How many entries wait or are being performed.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 /// Counts what was performed; those who wait for that sleep here.
@@ -154,14 +155,14 @@ impl Deferred {
         &mut self,
         (entry, bytes): (NonNull<Entry>, usize),
         lane: usize,
-        (start, due): (u64, u64),
+        mut delay: Delay,
         work: Work,
     ) {
         let Some(lane_of) = self.lanes.get(lane) else {
             return;
         };
-        let due = due.max(lane_of.last_due);
-        lane_of.last_due = due;
+        let due = delay.due.max(lane_of.last_due);
+        (lane_of.last_due, delay.due) = (due, due);
         lane_of.pending += 1;
         lane_of.bytes += bytes;
         self.orders += 1;
@@ -171,8 +172,7 @@ impl Deferred {
                 next: None,
                 lane,
                 order: self.orders,
-                start,
-                due,
+                delay,
                 bytes,
                 work,
             });
@@ -226,10 +226,10 @@ fn wait_for_progress(held: Held, ns: Option<u64>) -> (Held, bool) {
 }
 
 /// Lets the lock go and sees to it that there is a helper.
-fn release(mut held: Held, injection: &'static Injection) {
-    let start = held.helper == 0 && busy();
+fn release(held: Held, injection: &'static Injection) {
+    let start = HELPER.load(Ordering::Relaxed) == 0 && busy();
     if start {
-        held.helper = std::process::id();
+        HELPER.store(std::process::id(), Ordering::Relaxed);
     }
     drop(held);
     if start {
@@ -237,23 +237,49 @@ fn release(mut held: Held, injection: &'static Injection) {
     }
 }
 
+/// Whether this process has a helper.
+fn has_helper() -> bool {
+    HELPER.load(Ordering::Relaxed) == std::process::id()
+}
+
 /// Waits until nothing is pending in the lanes that `chosen` is true for. A lane that could not
-/// go on for `patience_ns` is left as it is.
-fn settle(chosen: impl Fn(&Lane) -> bool, patience_ns: u64) {
-    let Some(injection) = state::injection().filter(|_| busy()) else {
-        return;
+/// go on for `patience_ns` is left as it is. Gives whether there was none.
+fn settle(chosen: impl Fn(&Lane) -> bool, patience_ns: u64) -> bool {
+    let Some(injection) = state::injection().filter(|_| busy() && has_helper()) else {
+        return true;
     };
     let clock = injection.clock();
     let patience = clock.ns_to_ticks(patience_ns);
     let mut held = DEFERRED.lock();
-    while held.helper == std::process::id()
+    let waits = |lane: &Lane| lane.pending > 0 && chosen(lane);
+    while has_helper()
         && held.lanes.all().any(|lane| {
             let stuck = lane
                 .stuck_since
                 .is_some_and(|since| clock.now().saturating_sub(since) >= patience);
-            lane.pending > 0 && chosen(lane) && !stuck
+            waits(lane) && !stuck
         })
     {
+        (held, _) = wait_for_progress(held, Some(5_000_000));
+    }
+    !held.lanes.all().any(waits)
+}
+
+/// Gives up what is pending in the lanes that `chosen` is true for, and waits until the helper has
+/// done with it.
+fn give_up(chosen: impl Fn(&Lane) -> bool) {
+    let mut held = DEFERRED.lock();
+    loop {
+        let mut left = false;
+        for lane in held.lanes.all_mut() {
+            if lane.pending > 0 && chosen(lane) {
+                lane.given_up = true;
+                left = true;
+            }
+        }
+        if !left || !has_helper() {
+            return;
+        }
         (held, _) = wait_for_progress(held, Some(5_000_000));
     }
 }
@@ -298,7 +324,7 @@ pub(crate) fn after_fork_in_child() {
         lane.error = None;
         lane.rest();
     }
-    held.helper = 0;
+    HELPER.store(0, Ordering::Relaxed);
     PENDING.store(0, Ordering::Relaxed);
     WAITING.store(0, Ordering::Relaxed);
     EARLIEST.store(u64::MAX, Ordering::Relaxed);

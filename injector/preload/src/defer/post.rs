@@ -3,8 +3,11 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use jitterlab_injector::delay::Delay;
+
 use super::{
-    DEFERRED, LANE_BYTES, Outcome, PATIENCE_NS, Work, memory, release, settle, wait_for_progress,
+    DEFERRED, LANE_BYTES, Outcome, PATIENCE_NS, Work, give_up, memory, release, settle,
+    wait_for_progress,
 };
 use crate::abi::{OPCODE_TSO, SEND_INLINE, SendRequest, Sge};
 use crate::state;
@@ -75,7 +78,7 @@ unsafe fn parts_of(request: &SendRequest) -> &[Sge] {
     }
 }
 
-/// Defers a post, due at `due`; with `None`, only if it has to wait for what is deferred on the
+/// Defers a post by a delay; with `None`, only if it has to wait for what is deferred on the
 /// queue pair already. Gives what the program is told, or `None` for a post that is to be
 /// performed here and now.
 ///
@@ -86,16 +89,15 @@ pub(crate) unsafe fn post(
     qp: *mut c_void,
     wr: *mut SendRequest,
     bad_wr: *mut *mut SendRequest,
-    asked: Option<u64>,
+    asked: Option<Delay>,
 ) -> Option<c_int> {
     let injection = state::injection()?;
-    let start = injection.clock().now();
-    let due = asked.unwrap_or(start);
+    let delay = asked.unwrap_or_else(|| Delay::none(injection.clock().now()));
     let key = qp.expose_provenance() as u64;
     // SAFETY: by the contract of this function.
     let Some(size) = (unsafe { Size::of(wr) }) else {
         settle(|lane| lane.key == key, PATIENCE_NS);
-        injection.clock().wait_until(due);
+        state::wait_out(injection, delay);
         return None;
     };
     let refuse = |error| {
@@ -111,7 +113,11 @@ pub(crate) unsafe fn post(
         return refuse(error);
     }
     loop {
-        let place = held.lanes.find_or_make(key)?;
+        let Some(place) = held.lanes.find_or_make(key) else {
+            drop(held);
+            state::wait_out(injection, delay);
+            return None;
+        };
         let lane = held.lanes.get(place)?;
         let full = lane.pending > 0 && lane.bytes + size.bytes() > LANE_BYTES;
         let (stuck, pending) = (lane.stuck_since.is_some(), lane.pending);
@@ -121,7 +127,7 @@ pub(crate) unsafe fn post(
             let first = unsafe { copy_chain(wr, &size, copy) };
             let work = Work::Post(Post { real, qp, first });
             // SAFETY: the entry was taken for this; the chain is all in the copy.
-            unsafe { held.put((entry, bytes), place, (start, due), work) };
+            unsafe { held.put((entry, bytes), place, delay, work) };
             release(held, injection);
             return Some(0);
         }
@@ -182,7 +188,7 @@ impl Post {
     pub(super) fn perform(&mut self) -> Outcome {
         let mut bad = self.first;
         // SAFETY: the provider's own function, with a queue pair that the program has not
-        // destroyed (it would wait for us) and a chain of our own.
+        // destroyed (`before_destroy` waits for us) and a chain of our own.
         match unsafe { (self.real)(self.qp, self.first, &raw mut bad) } {
             0 => Outcome::Done,
             libc::ENOMEM if !bad.is_null() => {
@@ -194,8 +200,17 @@ impl Post {
     }
 }
 
-/// The queue pair is about to be destroyed or stopped: what is deferred on it goes first.
-pub(crate) fn before_end(qp: *mut c_void) {
+/// The queue pair is about to be stopped: what is deferred on it goes first.
+pub(crate) fn before_stop(qp: *mut c_void) {
     let key = qp.expose_provenance() as u64;
     settle(|lane| lane.key == key, PATIENCE_NS);
+}
+
+/// The queue pair is about to be destroyed: after this nothing is posted on it any more. What the
+/// provider did not take is given up, and its error is not for a later one at the same address.
+pub(crate) fn before_destroy(qp: *mut c_void) {
+    before_stop(qp);
+    let key = qp.expose_provenance() as u64;
+    give_up(|lane| lane.key == key);
+    DEFERRED.lock().take_error(key);
 }

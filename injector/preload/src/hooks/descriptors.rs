@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::defer;
@@ -53,7 +53,11 @@ fn ask(fd: c_int) -> u8 {
     let before = errno();
     set_errno(0);
     let kind = match (option(fd, libc::SO_DOMAIN), option(fd, libc::SO_TYPE)) {
-        (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_STREAM)) => TCP,
+        (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_STREAM))
+            if option(fd, libc::SO_PROTOCOL) != Some(libc::IPPROTO_SCTP) =>
+        {
+            TCP
+        }
         (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_DGRAM)) => UDP,
         _ => OTHER,
     };
@@ -82,7 +86,7 @@ fn option(fd: c_int, name: c_int) -> Option<c_int> {
     (outcome == 0).then_some(value)
 }
 
-fn forget(fd: c_int) {
+pub(super) fn forget(fd: c_int) {
     if let Some(kind) = KINDS.get(fd as usize) {
         kind.store(UNKNOWN, Ordering::Relaxed);
     }
@@ -138,7 +142,7 @@ around! {
     dup2(old: c_int, new: c_int) -> c_int;
     before {
         if defer::busy() && !may_close(new) {
-            defer::settle_all();
+            defer::message::make_way(new);
         }
     }
     after |fd| { forget(fd) }
@@ -146,7 +150,7 @@ around! {
     dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     before {
         if defer::busy() && !may_close(new) {
-            defer::settle_all();
+            defer::message::make_way(new);
         }
     }
     after |fd| { forget(fd) }
@@ -181,30 +185,111 @@ around! {
 
     close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int;
     before {
-        defer::settle_all();
-        forget_all(first, last)
+        forget_all(first, last);
+        if defer::busy() && first <= last {
+            let mut outcome = 0;
+            defer::message::around_own(first, last, |first, last| {
+                outcome = close_all(first, last, flags).min(outcome);
+            });
+            return outcome;
+        }
     }
     after |outcome| {}
 
     fclose(stream: *mut libc::FILE) -> c_int;
-    before {
-        if !stream.is_null() {
-            // SAFETY: the caller's own stream, still open.
-            let fd = unsafe { libc::fileno(stream) };
-            if defer::busy() {
-                defer::message::before_change(fd, 0);
-            }
-            forget(fd);
-        }
-    }
-    after |outcome| {}
+    before { before_closing(stream) } after |outcome| {}
 
     // Functions after which a message would go elsewhere, or nowhere.
     connect(fd: c_int, address: *const c_void, length: c_uint) -> c_int;
     before { before_change(fd) } after |outcome| {}
 
     shutdown(fd: c_int, how: c_int) -> c_int;
-    before { before_change(fd) } after |outcome| {}
+    before {
+        if defer::busy() && how != libc::SHUT_RD {
+            if defer::message::shut_down_later(fd) {
+                return if how == libc::SHUT_WR { 0 } else { shut_for_reading(fd) };
+            }
+            before_change(fd);
+        }
+    }
+    after |outcome| {}
+
+    // Functions that send, and are not delayed.
+    sendfile(to: c_int, from: c_int, offset: *mut c_void, count: usize) -> isize;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+
+    sendfile64(to: c_int, from: c_int, offset: *mut c_void, count: usize) -> isize;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+
+    splice(from: c_int, from_at: *mut c_void, to: c_int, to_at: *mut c_void, count: usize, flags: c_uint) -> isize;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+
+    pwritev2(to: c_int, vector: *const c_void, count: c_int, offset: i64, flags: c_int) -> isize;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+
+    pwritev64v2(to: c_int, vector: *const c_void, count: c_int, offset: i64, flags: c_int) -> isize;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+
+    vdprintf(to: c_int, format: *const c_void, arguments: *mut c_void) -> c_int;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+
+    __vdprintf_chk(to: c_int, flag: c_int, format: *const c_void, arguments: *mut c_void) -> c_int;
+    before { if !goes_next(to) { return -1; } } after |outcome| {}
+}
+
+/// The other half of a `shutdown` for both.
+fn shut_for_reading(fd: c_int) -> c_int {
+    // SAFETY: a part of what the program asks for, past our own hook.
+    unsafe { libc::syscall(libc::SYS_shutdown, fd, libc::SHUT_RD) as c_int }
+}
+
+/// Something that is not deferred is about to be sent on `fd`: whether it may, or errno says why not.
+pub(super) fn goes_next(fd: c_int) -> bool {
+    !defer::busy() || defer::message::before_direct(fd)
+}
+
+macro_rules! reopens {
+    ($($name:ident),*) => {$(
+        /// Closes what a stream had, within the C library, and takes another file, often by the
+        /// same number.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            path: *const c_char,
+            mode: *const c_char,
+            stream: *mut libc::FILE,
+        ) -> *mut libc::FILE {
+            type Function =
+                unsafe extern "C" fn(*const c_char, *const c_char, *mut libc::FILE) -> *mut libc::FILE;
+            // SAFETY: the prototype is that of the C library.
+            static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
+            before_closing(stream);
+            match REAL.get() {
+                // SAFETY: called with the caller's own arguments.
+                Some(real) => unsafe { real(path, mode, stream) },
+                None => std::ptr::null_mut(),
+            }
+        }
+    )*};
+}
+
+reopens!(freopen, freopen64);
+
+/// The C library is about to close what `stream` has.
+fn before_closing(stream: *mut libc::FILE) {
+    if !stream.is_null() {
+        // SAFETY: the caller's own stream, still open.
+        let fd = unsafe { libc::fileno(stream) };
+        if defer::busy() {
+            defer::message::before_change(fd, 0);
+        }
+        forget(fd);
+    }
+}
+
+/// `close_range`, past our own hook.
+fn close_all(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: a part of what the program asks to be closed.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
 }
 
 /// Waits for what is deferred on `fd`; a socket that takes nothing is left to the helper, which has
@@ -234,9 +319,13 @@ fn forget_duplicate(command: c_int, outcome: c_int) {
 unsafe extern "C" fn closefrom(first: c_int) {
     // SAFETY: the prototype is that of the C library.
     static REAL: Real<unsafe extern "C" fn(c_int)> = unsafe { Real::new(c"closefrom") };
-    defer::settle_all();
-    forget_all(first.max(0) as c_uint, c_uint::MAX);
-    if let Some(real) = REAL.get() {
+    let from = first.max(0) as c_uint;
+    forget_all(from, c_uint::MAX);
+    if defer::busy() {
+        defer::message::around_own(from, c_uint::MAX, |first, last| {
+            close_all(first, last, 0);
+        });
+    } else if let Some(real) = REAL.get() {
         // SAFETY: called with the caller's own argument.
         unsafe { real(first) };
     }

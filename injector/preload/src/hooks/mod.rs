@@ -17,6 +17,7 @@ mod descriptors;
 mod dlsym;
 mod ending;
 mod exec;
+mod print;
 mod socket;
 mod threads;
 mod verbs;

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::delay::Passage;
 
-use super::descriptors::{is_internet, is_known_internet, is_stream};
+use super::descriptors::{forget, is_internet, is_known_internet, is_stream};
 use crate::defer;
 use crate::defer::message::{Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
@@ -44,19 +44,23 @@ const NOTHING: Extra = (std::ptr::null(), 0);
 /// Defers a send on `fd`: gives what the program is told, or `None` for a send that is to be
 /// performed here and now.
 fn later(fd: c_int, passage: Passage, message: &Outgoing) -> Option<isize> {
-    let due = match passage {
-        Passage::Defer { due } => Some(due),
+    let delay = match passage {
+        Passage::Defer(delay) => Some(delay),
         // Not delayed, but what is deferred on the same socket goes first.
         Passage::Now if is_internet(fd) => None,
         Passage::Now => return None,
     };
-    match defer::message::send(fd, is_stream(fd), message, due) {
+    match defer::message::send(fd, is_stream(fd), message, delay) {
         Verdict::Sent(length) => Some(length),
         Verdict::Failed(error) => {
             set_errno(error);
             Some(-1)
         }
         Verdict::Directly => None,
+        Verdict::NoSocket => {
+            forget(fd);
+            None
+        }
     }
 }
 
@@ -90,6 +94,10 @@ unsafe fn many_later(
     flags: c_int,
 ) -> Option<isize> {
     for done in 0..count as usize {
+        let passage = match passage {
+            Passage::Defer(delay) if done > 0 => Passage::Defer(delay.same()),
+            passage => passage,
+        };
         // SAFETY: the caller's word that there are `count` messages, which may be written to.
         let outcome = unsafe {
             let message = messages.add(done);

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::{Injection, Passage};
+use jitterlab_injector::delay::{Delay, Injection, Passage};
 
 use crate::abi::{POST_SEND_AT, QP_STATE, STATE_RTS, SendRequest, WR_START_AT};
 use crate::defer;
@@ -79,10 +79,10 @@ extern "C" fn post_later(
     unsafe { real(qp, wr, bad_wr) }
 }
 
-/// When a send is due; `None` if it has no delay, and only waits for those before it.
-fn due(passage: Passage) -> Option<u64> {
+/// The delay of a send; `None` if it has none, and only waits for those before it.
+fn delay_of(passage: Passage) -> Option<Delay> {
     match passage {
-        Passage::Defer { due } => Some(due),
+        Passage::Defer(delay) => Some(delay),
         Passage::Now => None,
     }
 }
@@ -98,7 +98,7 @@ fn post_deferred(
 ) -> c_int {
     // SAFETY: the arguments are those of the caller of the hook.
     unsafe {
-        match defer::post::post(real, qp, wr, bad_wr, due(passage)) {
+        match defer::post::post(real, qp, wr, bad_wr, delay_of(passage)) {
             Some(outcome) => outcome,
             None => real(qp, wr, bad_wr),
         }
@@ -136,7 +136,7 @@ extern "C" fn start_later(qp: *mut c_void, injection: &Injection, real: WrStart)
 fn start_deferred(qp: *mut c_void, passage: Passage, real: WrStart) {
     // SAFETY: the argument is that of the caller of the hook.
     unsafe {
-        if !defer::build::start(real, qp, due(passage)) {
+        if !defer::build::start(real, qp, delay_of(passage)) {
             real(qp);
         }
     }
@@ -250,13 +250,26 @@ unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut c_void) -> *mut c_void {
     }
 }
 
+/// What it gives leads to functions that build on the same queue pair, by pointers that are not
+/// replaced.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mlx5dv_qp_ex_from_ibv_qp_ex(qp: *mut c_void) -> *mut c_void {
+    // SAFETY: the prototype, in words, is that of libmlx5.
+    static REAL: Real<Open> = unsafe { Real::of(LIBMLX5, c"mlx5dv_qp_ex_from_ibv_qp_ex") };
+    defer::build::exempt(qp, true);
+    match REAL.get() {
+        // SAFETY: called with the caller's own argument.
+        Some(real) => unsafe { real(qp) },
+        None => std::ptr::null_mut(),
+    }
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_destroy_qp(qp: *mut c_void) -> c_int {
     // SAFETY: the prototype, in words, is that of libibverbs.
     static REAL: Real<Destroy> = unsafe { Real::of(LIBIBVERBS, c"ibv_destroy_qp") };
-    if defer::busy() {
-        defer::post::before_end(qp);
-    }
+    defer::post::before_destroy(qp);
+    defer::build::exempt(qp, false);
     match REAL.get() {
         // SAFETY: called with the caller's own argument.
         Some(real) => unsafe { real(qp) },
@@ -270,7 +283,7 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut c_void, attr: *mut u32, mask: c_int)
     static REAL: Real<Modify> = unsafe { Real::of(LIBIBVERBS, c"ibv_modify_qp") };
     // SAFETY: the caller's own argument.
     if defer::busy() && mask & QP_STATE != 0 && unsafe { *attr } != STATE_RTS {
-        defer::post::before_end(qp);
+        defer::post::before_stop(qp);
     }
     match REAL.get() {
         // SAFETY: called with the caller's own arguments.
@@ -281,12 +294,13 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut c_void, attr: *mut u32, mask: c_int)
 
 /// Our hook of the function `name`, for programs that look it up.
 pub(super) fn hook_of(name: &CStr) -> Option<*const c_void> {
-    // The functions have to be there to be hooked: a program that looks one up to see whether it
-    // exists is told the truth.
+    // The functions have to be there to be hooked: a program that looks one up in a library to see
+    // whether it exists is told the truth. (One that looks everywhere, by RTLD_DEFAULT, finds ours.)
     let hook = match name.to_bytes() {
         b"ibv_open_device" => ibv_open_device as Open as *const c_void,
         b"ibv_import_device" => ibv_import_device as Import as *const c_void,
         b"mlx5dv_open_device" => mlx5dv_open_device as OpenMlx5 as *const c_void,
+        b"mlx5dv_qp_ex_from_ibv_qp_ex" => mlx5dv_qp_ex_from_ibv_qp_ex as Open as *const c_void,
         b"ibv_destroy_qp" => ibv_destroy_qp as Destroy as *const c_void,
         b"ibv_modify_qp" => ibv_modify_qp as Modify as *const c_void,
         b"ibv_qp_to_qp_ex" => ibv_qp_to_qp_ex as Open as *const c_void,
