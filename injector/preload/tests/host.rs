@@ -116,6 +116,61 @@ fn everything_can_be_closed_and_rights_be_given_up() {
     );
 }
 
+/// A program runs, and is injected into, where there is no room for its control page.
+fn runs_without_room(lab: &Lab, mut command: Command, reason: &str) {
+    let program = lab.build("who", &[]);
+    command.env("PROGRAM", program);
+    let ended = lab.end(command);
+    assert!(
+        ended.output.status.success(),
+        "{}\n{}",
+        ended.output.status,
+        ended.stderr()
+    );
+    assert_eq!(ended.calls(Hook::Send), 1);
+    let page = lab.path("control").join(ended.report()["pid"].to_string());
+    assert_eq!(
+        ended.stderr(),
+        format!(
+            "jitterlab: injecting, but the program cannot be observed or changed: cannot reserve \
+             room for control page {}: {reason}\n",
+            page.display()
+        )
+    );
+}
+
+#[test]
+fn a_full_dev_shm_does_not_end_the_program() {
+    let lab = Lab::constant(100);
+    std::fs::create_dir(lab.path("control")).unwrap();
+    // A file system that is full after four memory pages; it goes with the namespace.
+    let mut command = lab.command_without("unshare");
+    command.arg("--mount").args(["sh", "-c"]).arg(
+        "mount -t tmpfs -o size=16k,mode=700 none \"$JITTERLAB_CONTROL_DIR\" || exit 100
+         LD_PRELOAD=\"$LIBRARY\" exec \"$PROGRAM\"",
+    );
+    command.env("LIBRARY", common::library());
+    let mut probe = Command::new("unshare");
+    let probe = probe.args(["--mount", "true"]).output().unwrap();
+    if !probe.status.success() {
+        eprintln!("left out: needs a mount namespace");
+        return;
+    }
+    runs_without_room(&lab, command, "No space left on device (os error 28)");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_does_not_end_the_program() {
+    let lab = Lab::constant(100);
+    let mut command = lab.command_without("sh");
+    command
+        .arg("-c")
+        .arg("ulimit -f 16 && LD_PRELOAD=\"$LIBRARY\" exec \"$PROGRAM\"")
+        .env("LIBRARY", common::library());
+    runs_without_room(&lab, command, "File too large (os error 27)");
+    assert!(lab.pages_left().is_empty());
+}
+
 #[test]
 fn a_send_that_fails_says_what_it_always_said() {
     let lab = Lab::constant(100);

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use nix::fcntl::{Flock, FlockArg};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, posix_fallocate};
 use nix::sys::mman::{MapFlags, ProtFlags};
+use nix::sys::resource::{Resource, getrlimit};
 use thiserror::Error;
 
 use super::{Identity, MAGIC, Page, Settings, TableSource};
@@ -91,9 +93,10 @@ impl Page {
             .mode(0o600)
             .open(&path)
             .map_err(system("create"))?;
-        file.set_len(size_of::<Page>() as u64)
-            .map_err(system("size"))?;
-        let mapping = map(Some(&file)).map_err(system("map"))?;
+        let mapping = reserve(&file)
+            .map_err(system("reserve room for"))
+            .and_then(|()| map(Some(&file)).map_err(system("map")))
+            .inspect_err(|_| _ = std::fs::remove_file(&path))?;
         let page = initialise(mapping, identity, settings, table);
         Ok(Created { page, path })
     }
@@ -248,6 +251,23 @@ pub fn start_time(pid: u32) -> Option<u64> {
         .nth(22 - 3)?
         .parse()
         .ok()
+}
+
+/// Gives `file` the size of a page, and the memory for it: memory that is not there, as on a full
+/// /dev/shm, would otherwise be missed when the page is first written to, which is SIGBUS.
+fn reserve(file: &std::fs::File) -> io::Result<()> {
+    const SIZE: nix::libc::off_t = size_of::<Page>() as nix::libc::off_t;
+    // A file larger than that is not an error but a signal, SIGXFSZ, which ends the program.
+    let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    if largest < size_of::<Page>() as u64 {
+        return Err(Errno::EFBIG.into());
+    }
+    loop {
+        match posix_fallocate(file, 0, SIZE) {
+            Err(Errno::EINTR) => {}
+            reserved => return Ok(reserved?),
+        }
+    }
 }
 
 /// Maps a page: of `file`, or private to this process.
