@@ -321,6 +321,11 @@ impl Stream {
         seed::child(self.lineage.get(), index)
     }
 
+    /// The lineage of the program that the process becomes by an `exec` in the calling thread.
+    pub fn successor(&self) -> u64 {
+        seed::successor(self.lineage.get())
+    }
+
     /// Makes this the stream of a newly started thread or process.
     pub fn set_lineage(&self, lineage: u64) {
         self.lineage.set(lineage);

@@ -18,5 +18,10 @@ pub const RANK: &str = "JITTERLAB_RANK";
 pub const CONTROL_DIR: &str = "JITTERLAB_CONTROL_DIR";
 /// A file that gets a line of JSON with the counters when the process ends.
 pub const REPORT: &str = "JITTERLAB_REPORT";
+/// Who started the program, and as which of its children: 16 hexadecimal digits, written by the
+/// library in their place when the program starts another.
+pub const LINEAGE: &str = "JITTERLAB_LINEAGE";
+/// Its value for a program that nobody under injection has started.
+pub const NO_LINEAGE: &str = "0000000000000000";
 /// Set by the library itself when it has said why it is off, so that children need not.
 pub const SILENT: &str = "JITTERLAB_SILENT";

@@ -56,10 +56,17 @@ pub fn stream(seed: u64, rank: u64, lineage: u64) -> u64 {
 
 /// The lineage of the `index`-th thread or child process started by one whose lineage is `parent`.
 ///
-/// The main thread of a program has lineage 0. What a thread is called then depends only on who
-/// started it and in which order, not on which thread was first to send.
+/// The main thread of the first program has lineage 0. What a thread is called then depends only
+/// on who started it and in which order, not on which thread was first to send.
 pub fn child(parent: u64, index: u64) -> u64 {
     combine(parent, index.wrapping_add(1))
+}
+
+/// The lineage of the program that a process of this lineage becomes by `exec`: another, for else
+/// it would draw the same delays once more.
+pub fn successor(lineage: u64) -> u64 {
+    // What no child has.
+    child(lineage, u64::MAX)
 }
 
 /// Not symmetric, so that what was mixed in at one place cannot cancel what was at another.
@@ -117,6 +124,7 @@ mod tests {
                     assert!(seen.insert(stream(seed, rank, child(0, index))));
                 }
                 assert!(seen.insert(stream(seed, rank, 0)));
+                assert!(seen.insert(stream(seed, rank, successor(0))));
             }
         }
     }

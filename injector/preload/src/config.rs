@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
-    CONTROL_DIR, GENERATOR, HOOKS, MODE, RANK, REPORT, SEED, TABLE, UNIT,
+    CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, SEED, TABLE, UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::seed;
@@ -33,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) hooks: u32,
     /// The rank of the process, 0 where nobody says.
     pub(crate) rank: u64,
+    /// The lineage of the first thread.
+    pub(crate) lineage: u64,
     /// Where the page is made, if not where it belongs.
     pub(crate) control_dir: Option<PathBuf>,
     /// Where the counters are reported.
@@ -66,6 +68,7 @@ impl Config {
             table: TableSource::of(&table, &table_path),
             hooks: families(&std::env::var(HOOKS).unwrap_or_default())?,
             rank: rank(),
+            lineage: lineage()?,
             control_dir: std::env::var_os(CONTROL_DIR).map(PathBuf::from),
             report: std::env::var_os(REPORT).and_then(|path| CString::new(path.into_vec()).ok()),
         })
@@ -99,6 +102,11 @@ fn families(list: &str) -> Result<u32, String> {
             .map(|family| set | family.bit())
             .map_err(|error| format!("{HOOKS}: {error}"))
     })
+}
+
+fn lineage() -> Result<u64, String> {
+    let text = std::env::var(LINEAGE).unwrap_or(NO_LINEAGE.into());
+    u64::from_str_radix(&text, 16).map_err(|error| format!("{LINEAGE}: {error}"))
 }
 
 fn rank() -> u64 {

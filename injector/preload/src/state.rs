@@ -1,10 +1,11 @@
 //! What the hooks need at every call: the injection of the process and the stream of the thread.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
+use jitterlab_injector::seed;
 
 /// Null until the library has come up, and for good if it stays off.
 static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
@@ -12,6 +13,9 @@ static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
 /// The same for each family of hooks, null where the family is off: one load says both.
 static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; HookFamily::ALL.len()];
+
+/// The process that the injection was installed in last.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     // Constant and without a destructor: an access is one call of the dynamic linker's fast path,
@@ -25,6 +29,7 @@ thread_local! {
 /// Puts the injection of this process in place. What was there before is kept in memory: another
 /// thread may be in the middle of using it.
 pub(crate) fn install(injection: Injection, families: u32) {
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
     let new = Box::into_raw(Box::new(injection));
     INJECTION.store(new, Ordering::Release);
     for (family, place) in HookFamily::ALL.iter().zip(&BY_FAMILY) {
@@ -174,6 +179,21 @@ pub(crate) fn stop() {
 /// Names the child that the calling thread is about to fork.
 pub(crate) fn before_fork() {
     FORKED.set(with_stream(Stream::next_child));
+}
+
+/// The lineage of the program that the calling process is about to become.
+pub(crate) fn successor() -> u64 {
+    if PROCESS.load(Ordering::Relaxed) == std::process::id() {
+        with_stream(Stream::successor)
+    } else {
+        // A child by vfork: the stream that it sees is its parent's.
+        seed::successor(FORKED.get())
+    }
+}
+
+/// The lineage of a program that the calling thread is about to start as a child.
+pub(crate) fn next_program() -> u64 {
+    seed::successor(with_stream(Stream::next_child))
 }
 
 /// Starts the stream of a forked child.

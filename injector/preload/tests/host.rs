@@ -99,6 +99,44 @@ fn a_program_may_become_another() {
     assert!(lab.pages_left().is_empty());
 }
 
+/// The programs of a tree of processes, each of which sends a few times.
+fn programs_sums(lab: &Lab, mut command: Command) -> Vec<u64> {
+    command.env(environment::LINEAGE, environment::NO_LINEAGE);
+    let ended = lab.end(command);
+    ended.expect_done("programs");
+    let sum = |report: &serde_json::Value| report["asked_ns"].as_u64().unwrap();
+    let mut sums: Vec<u64> = ended.reports.iter().map(sum).collect();
+    sums.retain(|&sum| sum > 0);
+    sums.sort_unstable();
+    sums
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn programs_that_are_started_have_streams_of_their_own_and_the_same_ones_again() {
+    let lab = Lab::with_table(|index| index + 1);
+    let program = lab.build("exec", &[]);
+    let shell = |shell: &str| {
+        // Forked in the background, started by the shell's own way, and what it becomes.
+        let line = "\"$0\" last & \"$0\" last & wait; \"$0\" last; (\"$0\" last); exec \"$0\" last";
+        let mut command = lab.command(shell);
+        command.args(["-c", line]).arg(&program);
+        command
+    };
+    // By posix_spawn, vfork and exec.
+    let itself = || lab.command(&program);
+    let commands: [(&dyn Fn() -> Command, usize); 3] =
+        [(&itself, 4), (&|| shell("bash"), 5), (&|| shell("dash"), 5)];
+    for (command, programs) in commands {
+        let once = programs_sums(&lab, command());
+        assert_eq!(once.len(), programs, "{once:?}");
+        assert_eq!(programs_sums(&lab, command()), once);
+        let mut different = once.clone();
+        different.dedup();
+        assert_eq!(different, once);
+    }
+}
+
 #[test]
 fn everything_can_be_closed_and_rights_be_given_up() {
     let lab = Lab::constant(100);

@@ -83,6 +83,7 @@ impl Run {
             .env(environment::MODE, self.mode.name())
             .env(environment::GENERATOR, self.generator.name())
             .env(environment::UNIT, self.unit.name())
+            .env(environment::LINEAGE, environment::NO_LINEAGE)
             .env_remove(environment::SILENT)
             .env("LD_PRELOAD", preload(&library));
         if let Some(report) = &self.report {
