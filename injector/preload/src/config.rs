@@ -14,9 +14,8 @@ use jitterlab_injector::seed;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
 
-/// Where launchers put the rank: ours, Open MPI, PMIx, PMI (MPICH), Slurm.
-const RANKS: [&str; 5] = [
-    RANK,
+/// Where launchers put the rank: Open MPI, PMIx, PMI (MPICH), Slurm.
+const RANKS: [&str; 4] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
     "PMI_RANK",
@@ -67,7 +66,7 @@ impl Config {
             },
             table: TableSource::of(&table, &table_path),
             hooks: families(&std::env::var(HOOKS).unwrap_or_default())?,
-            rank: rank(),
+            rank: optional(RANK)?.unwrap_or_else(launchers_rank),
             lineage: lineage()?,
             control_dir: std::env::var_os(CONTROL_DIR).map(PathBuf::from),
             report: std::env::var_os(REPORT).and_then(|path| CString::new(path.into_vec()).ok()),
@@ -109,7 +108,7 @@ fn lineage() -> Result<u64, String> {
     u64::from_str_radix(&text, 16).map_err(|error| format!("{LINEAGE}: {error}"))
 }
 
-fn rank() -> u64 {
+fn launchers_rank() -> u64 {
     RANKS
         .iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok())

@@ -363,6 +363,7 @@ fn without_a_table_or_a_seed_the_program_runs_alone_and_one_line_says_so() {
         (environment::HOOKS, "socket,pigeon"),
         (environment::GENERATOR, "dice"),
         (environment::UNIT, "furlongs"),
+        (environment::RANK, "abc"),
         (environment::TABLE, ""),
     ] {
         let stderr = run(&Lab::constant(100).set(variable, value));
