@@ -213,6 +213,18 @@ fn what_is_wrong_is_said_before_anything_starts_or_changes() {
             "inject run --table 50us.dist --seed s.seed --hook pigeon -- true",
             "pigeon",
         ),
+        (
+            "inject run --table /dev/null --seed s.seed -- true",
+            "/dev/null is not a regular file",
+        ),
+        (
+            "inject run --table 50us.dist --seed s.seed --report none/r.json -- true",
+            "cannot write the report none/r.json",
+        ),
+        (
+            "inject run --table 50us.dist --seed s.seed --report . -- true",
+            "cannot write the report .",
+        ),
         ("inject run --table 50us.dist --seed s.seed", "PROGRAM"),
         ("inject set --pid 1 --off", "no program with pid 1"),
         ("inject set --off", "--pid"),
@@ -234,6 +246,29 @@ fn what_is_wrong_is_said_before_anything_starts_or_changes() {
     running.send(1);
     assert_eq!(running.status(&lab)["asked_mean_ns"], 50_000.0);
     running.end();
+}
+
+/// The program would read what is left of it: nothing.
+#[test]
+fn a_seed_that_can_be_read_once_is_refused() {
+    let lab = lab();
+    let mut command = lab.command("inject run --table 50us.dist --seed /dev/stdin -- echo ran");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(b"1\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    assert_eq!(
+        text(&output.stderr),
+        "jitterlab: /dev/stdin is not a regular file; every process of the program reads it \
+         again, so write it to a file first\n"
+    );
 }
 
 /// A port that nobody listens on.

@@ -11,8 +11,10 @@ use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::seed;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
+use nix::unistd::AccessFlags;
 
 use super::doctor::elf;
+use crate::files;
 use crate::outcome::{Exit, Failure};
 
 /// Options of `inject run`.
@@ -61,6 +63,7 @@ impl Run {
 
     /// Becomes the program.
     pub fn start(self) -> Result<Exit, Failure> {
+        let (table_file, seed_file) = (lasting(&self.table)?, lasting(&self.seed)?);
         let table = DistributionTable::load(&self.table, self.unit).map_err(Failure::input)?;
         seed::load(&self.seed).map_err(Failure::input)?;
         if table.unit() == DelayUnit::Spins && self.mode == Mode::Defer {
@@ -68,6 +71,7 @@ impl Run {
                 "a table of spins has no time to defer by; use --mode spin",
             ));
         }
+        let report = self.report.as_deref().map(report_file).transpose()?;
         let library = library()?;
         let families: Vec<&str> = self.hook.iter().map(|family| family.name()).collect();
         let (program, arguments) = self
@@ -77,8 +81,8 @@ impl Run {
         let mut command = process::Command::new(program);
         command
             .args(arguments)
-            .env(environment::TABLE, absolute(&self.table)?)
-            .env(environment::SEED, absolute(&self.seed)?)
+            .env(environment::TABLE, table_file)
+            .env(environment::SEED, seed_file)
             .env(environment::HOOKS, families.join(","))
             .env(environment::MODE, self.mode.name())
             .env(environment::GENERATOR, self.generator.name())
@@ -86,8 +90,8 @@ impl Run {
             .env(environment::LINEAGE, environment::NO_LINEAGE)
             .env_remove(environment::SILENT)
             .env("LD_PRELOAD", preload(&library));
-        if let Some(report) = &self.report {
-            command.env(environment::REPORT, absolute(report)?);
+        if let Some(report) = report {
+            command.env(environment::REPORT, report);
         }
         // Replaces this process: whoever started `jitterlab inject run` waits for the program.
         let error = command.exec();
@@ -98,9 +102,41 @@ impl Run {
     }
 }
 
-/// The program may change its folder before the library reads the file.
+/// The program may change its folder before the library opens the file.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(Failure::run)
+}
+
+/// Where the library finds a file that is read here first: again in every process, so it cannot be
+/// a pipe, nor named by a descriptor that not every process has.
+fn lasting(path: &Path) -> Result<PathBuf, Failure> {
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(Failure::input(format!(
+            "{} is not a regular file; every process of the program reads it again, so write it \
+             to a file first",
+            path.display()
+        )));
+    }
+    path.canonicalize().or_else(|_| absolute(path))
+}
+
+/// Where the library leaves its report; it has nobody to tell if it cannot.
+fn report_file(path: &Path) -> Result<PathBuf, Failure> {
+    files::check_place("the report ", path)?;
+    let path = absolute(path)?;
+    // What is there is appended to; what is not there is made in its folder.
+    let written = match path.parent() {
+        Some(folder) if !path.exists() => folder,
+        _ => &path,
+    };
+    nix::unistd::access(written, AccessFlags::W_OK).map_err(|errno| {
+        let reason = errno.desc();
+        Failure::input(format!(
+            "cannot write the report {}: {reason}",
+            path.display()
+        ))
+    })?;
+    Ok(path)
 }
 
 /// The library goes before what is preloaded already: the hooks of a mock device, say, stand for
