@@ -7,6 +7,7 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -215,6 +216,42 @@ fn set_user_id_programs_are_named() {
         (status, kinds(&report["bypasses"])),
         (1, vec!["privileged"])
     );
+}
+
+#[test]
+fn file_capabilities_are_named_before_the_program_runs() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("left out: only root can give a file capabilities");
+        return;
+    }
+    let lab = Lab::new();
+    std::fs::set_permissions(lab.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    lab.done("dist make --shape constant --mean 0ns -o t.dist");
+    lab.write("seed", "1\n");
+    let capable = lab.path("capable");
+    std::fs::copy(programs().join("sends"), &capable).unwrap();
+    // Revision 2: CAP_NET_RAW (bit 13) is permitted, not effective by itself (capability.h).
+    let words = [0x0200_0000, 1 << 13, 0, 0, 0_u32];
+    let value: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let none = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(&capable, "security.capability", &value, none).is_err() {
+        eprintln!("left out: files have no capabilities here");
+        return;
+    }
+    let stderr = |user: u32| {
+        let mut command = lab.command("inject run --table t.dist --seed seed -- ./capable hooked");
+        // Where another user cannot get at the program that is tested, there is nothing to see.
+        let output = command.uid(user).gid(user).output().ok()?;
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        Some(text(&output.stderr))
+    };
+    if let Some(stderr) = stderr(65_534) {
+        assert_eq!(
+            stderr,
+            "jitterlab: nothing is injected into ./capable: it runs with capabilities of its own\n"
+        );
+    }
+    assert_eq!(stderr(0).unwrap(), "", "root gets no rights from a file");
 }
 
 /// `inject run` says beforehand what a program's file says.

@@ -161,8 +161,15 @@ pub fn obstacle(path: &Path) -> Option<&'static str> {
         Linkage::Static => Some("it is statically linked"),
         Linkage::Foreign => Some("it is not a 64-bit program of this machine"),
         _ if other_user || other_group => Some("it runs with the rights of another user or group"),
+        _ if has_capabilities(path) => Some("it runs with capabilities of its own"),
         _ => None,
     }
+}
+
+/// Whether a program gets capabilities from its file; root has them all without.
+fn has_capabilities(path: &Path) -> bool {
+    // An empty buffer asks for the length.
+    !getuid().is_root() && rustix::fs::getxattr(path, "security.capability", &mut [0_u8; 0]).is_ok()
 }
 
 /// The file that the system would run for a command.
