@@ -36,6 +36,19 @@ pub fn print(
     }
 }
 
+/// What others have named, on a terminal of ours: whatever would act on the terminal, or make a
+/// line of its own, is escaped.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\'' => shown.push(character),
+            _ => shown.extend(character.escape_debug()),
+        }
+    }
+    shown
+}
+
 /// Columns as wide as their widest cell; nothing at the end of a line.
 pub fn aligned(rows: &[impl AsRef<[String]>]) -> String {
     let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);

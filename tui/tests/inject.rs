@@ -42,7 +42,10 @@ struct Running {
 
 impl Running {
     fn start(lab: &Lab, options: &str) -> Self {
-        let mut command = lab.command(&format!("{RUN} {options} -- ./on_request"));
+        Running::of(lab.command(&format!("{RUN} {options} -- ./on_request")))
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -80,6 +83,11 @@ impl Running {
 
     fn set(&self, lab: &Lab, options: &str) {
         lab.done(&format!("inject set --pid {} {options}", self.child.id()));
+    }
+
+    /// What people see of it.
+    fn shown(&self, lab: &Lab) -> String {
+        lab.done(&format!("inject status --pid {}", self.child.id()))
     }
 
     /// Ends it; its own exit status.
@@ -134,7 +142,7 @@ fn a_running_program_is_observed_and_changed() {
     );
     assert_eq!(status["send_errors"], 0);
 
-    let people = lab.done(&format!("inject status --pid {}", running.child.id()));
+    let people = running.shown(&lab);
     assert!(
         people.contains("./on_request: on, spin on socket, seed 7"),
         "{people}"
@@ -269,6 +277,41 @@ fn a_seed_that_can_be_read_once_is_refused() {
         "jitterlab: /dev/stdin is not a regular file; every process of the program reads it \
          again, so write it to a file first\n"
     );
+}
+
+#[test]
+fn spins_are_not_shown_as_time() {
+    let lab = lab();
+    lab.write("spins.dist", "1 2 3 4 5 6 7 8\n".repeat(512));
+    let mut running = Running::of(lab.command(
+        "inject run --table spins.dist --unit spins --seed s.seed --generator lcg -- ./on_request",
+    ));
+    running.send(1);
+    let status = running.status(&lab);
+    assert_eq!(status["unit"], "spins");
+    assert!(status["asked_mean_spins"].as_f64().unwrap() >= 1.0);
+    assert_eq!(status.get("achieved_mean_ns"), None);
+    let shown = running.shown(&lab);
+    let means = shown.lines().last().unwrap();
+    assert!(means.starts_with("  1 delays, mean asked "), "{shown}");
+    assert!(means.ends_with(".0 spins"), "{shown}");
+    running.end();
+}
+
+#[test]
+fn a_program_cannot_make_lines_of_its_own_by_its_name() {
+    let lab = lab();
+    let mut command = lab.command(&format!("{RUN} --"));
+    let name = r"$'ev\e[31mil\n99 fake: on'";
+    command.args(["bash", "-c", &format!("exec -a {name} ./on_request")]);
+    let running = Running::of(command);
+    let shown = running.shown(&lab);
+    assert!(
+        shown.contains(r" ev\u{1b}[31mil\n99 fake: on: on, spin"),
+        "{shown}"
+    );
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    running.end();
 }
 
 /// A port that nobody listens on.

@@ -16,6 +16,7 @@ use nix::unistd::AccessFlags;
 use super::doctor::elf;
 use crate::files;
 use crate::outcome::{Exit, Failure};
+use crate::output::printable;
 
 /// Options of `inject run`.
 #[derive(clap::Args)]
@@ -55,7 +56,7 @@ impl Run {
         if let Some(path) = program
             && let Some(why) = elf::obstacle(&path)
         {
-            let path = path.display();
+            let path = printable(&path.to_string_lossy());
             eprintln!("jitterlab: nothing is injected into {path}: {why}");
         }
         self.start()

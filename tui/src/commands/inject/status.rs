@@ -1,14 +1,16 @@
 //! `inject status`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jitterlab_injector::control::{Attached, Hook, HookFamily, Settings};
+use jitterlab_injector::units::DelayUnit;
 use jitterlab_stats::summary;
 use serde::Serialize;
 
 use super::pages;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::output::{self, Format, printable};
 
 /// Options of `inject status`.
 #[derive(clap::Args)]
@@ -18,6 +20,19 @@ pub struct Status {
     pid: Option<u32>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+/// What was drawn of the table, on average, and what came of it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Means {
+    Nanoseconds {
+        asked_mean_ns: f64,
+        achieved_mean_ns: f64,
+        late_max_ns: u64,
+    },
+    /// The paper's loop has no clock in it, so there is no time to tell.
+    Spins { asked_mean_spins: f64 },
 }
 
 /// One program; times in nanoseconds.
@@ -33,9 +48,8 @@ struct Program {
     table_mean: f64,
     calls: BTreeMap<&'static str, u64>,
     delays: u64,
-    asked_mean_ns: f64,
-    achieved_mean_ns: f64,
-    late_max_ns: u64,
+    #[serde(flatten)]
+    means: Means,
     send_errors: u64,
 }
 
@@ -86,9 +100,16 @@ impl Program {
                 .filter(|&(_, calls)| calls > 0)
                 .collect(),
             delays: totals.delays,
-            asked_mean_ns: mean(totals.asked_ns),
-            achieved_mean_ns: mean(totals.achieved_ns),
-            late_max_ns: totals.late_max_ns,
+            means: match settings.unit {
+                DelayUnit::Nanoseconds => Means::Nanoseconds {
+                    asked_mean_ns: mean(totals.asked_ns),
+                    achieved_mean_ns: mean(totals.achieved_ns),
+                    late_max_ns: totals.late_max_ns,
+                },
+                DelayUnit::Spins => Means::Spins {
+                    asked_mean_spins: mean(totals.asked_ns),
+                },
+            },
             send_errors: totals.send_errors,
         }
     }
@@ -100,24 +121,40 @@ impl Program {
             .map(|(hook, calls)| format!("{hook} {calls}"))
             .collect();
         format!(
-            "{} {}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {:.3} us, \
-             achieved {:.3} us, worst late by {:.3} us\n",
+            "{} {}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {}\n",
             self.pid,
-            self.program,
+            printable(&self.program),
             if self.settings.enabled { "on" } else { "off" },
             self.settings.mode.name(),
             self.hooks.join(", "),
             self.settings.seed,
-            self.table,
+            printable(&self.table),
             if calls.is_empty() {
                 "none yet".into()
             } else {
                 calls.join(", ")
             },
             self.delays,
-            self.asked_mean_ns / 1e3,
-            self.achieved_mean_ns / 1e3,
-            self.late_max_ns as f64 / 1e3,
+            self.means,
         )
+    }
+}
+
+impl fmt::Display for Means {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Means::Nanoseconds {
+                asked_mean_ns,
+                achieved_mean_ns,
+                late_max_ns,
+            } => write!(
+                f,
+                "{:.3} us, achieved {:.3} us, worst late by {:.3} us",
+                asked_mean_ns / 1e3,
+                achieved_mean_ns / 1e3,
+                *late_max_ns as f64 / 1e3
+            ),
+            Means::Spins { asked_mean_spins } => write!(f, "{asked_mean_spins:.1} spins"),
+        }
     }
 }

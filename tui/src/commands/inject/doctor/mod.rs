@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::run;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::output::{self, Format, printable};
 use elf::Executable;
 use trace::Ending;
 use verdict::{Finding, Verdict};
@@ -91,7 +91,7 @@ impl Report {
     fn text(&self) -> String {
         let mut text = format!(
             "{} ran once, without delays, and ended with {}\n\n",
-            self.program.display(),
+            printable(&self.program.to_string_lossy()),
             self.ended
         );
         if !self.verdict.rows.is_empty() {
@@ -120,8 +120,8 @@ impl Report {
         }
         text.push_str(&format!("\n{title}:\n"));
         for finding in findings {
-            let program = finding.program.display();
-            text.push_str(&format!("- {program}: {}\n", finding.text));
+            let program = printable(&finding.program.to_string_lossy());
+            text.push_str(&format!("- {program}: {}\n", printable(&finding.text)));
         }
     }
 }
