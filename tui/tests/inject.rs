@@ -4,12 +4,15 @@ mod common;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use common::{Lab, build_library, text};
+use jitterlab_injector::control;
+use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::geteuid;
 use serde_json::Value;
 
 /// A folder with tables of constant delays, a seed, and a program that sends when it is told to.
@@ -83,6 +86,11 @@ impl Running {
 
     fn set(&self, lab: &Lab, options: &str) {
         lab.done(&format!("inject set --pid {} {options}", self.child.id()));
+    }
+
+    /// Its control page.
+    fn page(&self) -> PathBuf {
+        control::directory(geteuid().as_raw()).join(self.child.id().to_string())
     }
 
     /// What people see of it.
@@ -311,6 +319,43 @@ fn a_program_cannot_make_lines_of_its_own_by_its_name() {
         "{shown}"
     );
     assert_eq!(shown.lines().count(), 3, "{shown}");
+    running.end();
+}
+
+#[test]
+fn a_locked_page_can_be_looked_at_and_who_locks_it_is_named() {
+    let lab = lab();
+    let running = Running::start(&lab, "");
+    let file = std::fs::File::open(running.page()).unwrap();
+    let lock = Flock::lock(file, FlockArg::LockExclusive).unwrap();
+    assert_eq!(running.status(&lab)["delays"], 0);
+    let set = format!("inject set --pid {} --off", running.child.id());
+    let output = lab.run(&set);
+    assert_eq!(output.status.code(), Some(3));
+    let expected = format!(
+        "jitterlab: control page {} cannot be changed: process {} keeps it locked; end that or \
+         wait for it\n",
+        running.page().display(),
+        std::process::id()
+    );
+    assert_eq!(text(&output.stderr), expected);
+    assert_eq!(running.status(&lab)["enabled"], true);
+    drop(lock);
+    lab.done(&set);
+    running.end();
+}
+
+#[test]
+fn a_page_whose_maker_died_while_it_made_it_is_removed() {
+    let lab = lab();
+    let running = Running::start(&lab, "");
+    // No process has so high a number.
+    let unfinished = running.page().with_file_name("4194305");
+    let size = std::fs::metadata(running.page()).unwrap().len();
+    std::fs::write(&unfinished, vec![0; size as usize]).unwrap();
+    lab.done("inject status");
+    assert!(!unfinished.exists());
+    assert!(running.page().exists());
     running.end();
 }
 

@@ -96,11 +96,17 @@ fn setting_a_seed_starts_streams_over_and_a_new_table_does_not() {
     let injection = Injection::new(created.page, Clock::global(), 0);
     let stream = Stream::new();
     let start: Vec<_> = (0..100).map(|_| draw(&injection, &stream)).collect();
-    attach(&created).change(|_, source| *source = table(|i| i as u32 + 10_001));
+    attach(&created)
+        .lock()
+        .unwrap()
+        .change(|_, source| *source = table(|i| i as u32 + 10_001));
     let moved: Vec<_> = (0..100).map(|_| draw(&injection, &stream)).collect();
     let unmoved = draws(&injection, 0, 200);
     assert_eq!(moved, unmoved[100..], "the stream went on where it was");
-    attach(&created).change(|settings, _| settings.seedings += 1);
+    attach(&created)
+        .lock()
+        .unwrap()
+        .change(|settings, _| settings.seedings += 1);
     let again: Vec<_> = (0..100)
         .map(|_| draw(&injection, &stream) - 10_000)
         .collect();
@@ -114,10 +120,16 @@ fn switching_off_and_on_takes_effect_at_the_next_send() {
     let injection = Injection::new(created.page, Clock::global(), 0);
     let stream = Stream::new();
     assert_eq!(draw(&injection, &stream), 5);
-    attach(&created).change(|settings, _| settings.enabled = false);
+    attach(&created)
+        .lock()
+        .unwrap()
+        .change(|settings, _| settings.enabled = false);
     assert!(!injection.is_enabled());
     assert_eq!(draw(&injection, &stream), 0);
-    attach(&created).change(|settings, _| settings.enabled = true);
+    attach(&created)
+        .lock()
+        .unwrap()
+        .change(|settings, _| settings.enabled = true);
     assert_eq!(draw(&injection, &stream), 5);
 }
 
@@ -131,7 +143,10 @@ fn a_reader_never_sees_half_a_table() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for value in 2..2_000 {
-                attach(&created).change(|_, source| *source = table(|_| value));
+                attach(&created)
+                    .lock()
+                    .unwrap()
+                    .change(|_, source| *source = table(|_| value));
             }
             stop.store(true, Ordering::Release);
         });
@@ -238,11 +253,14 @@ fn what_takes_a_new_look_is_not_taken_for_undelayed() {
     assert!(!undelayed(), "a stream without settings");
     injection.before_send(&stream, Hook::Send);
     assert!(undelayed());
-    attach(&created).change(|_, table| table.entries.fill(3));
+    attach(&created)
+        .lock()
+        .unwrap()
+        .change(|_, table| table.entries.fill(3));
     assert!(!undelayed(), "new settings");
     assert_eq!(draw(&injection, &stream), 3);
     assert!(!undelayed(), "a delay");
-    attach(&created).change(|settings, table| {
+    attach(&created).lock().unwrap().change(|settings, table| {
         settings.enabled = false;
         table.entries.fill(0);
     });

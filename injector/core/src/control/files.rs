@@ -6,11 +6,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, posix_fallocate};
 use nix::sys::mman::{MapFlags, ProtFlags};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::stat::{major, minor};
 use thiserror::Error;
 
 use super::{Identity, MAGIC, Page, Settings, TableSource};
@@ -42,7 +44,21 @@ pub enum ControlError {
         /// The file.
         path: PathBuf,
     },
+    /// Somebody else has locked it.
+    #[error(
+        "control page {path} cannot be changed: {holder} keeps it locked; end that or wait for it",
+        path = path.display()
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// Who has, as far as the system tells.
+        holder: String,
+    },
 }
+
+/// How long a page's lock is waited for. A change takes microseconds.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where the pages of user `uid` are.
 pub fn directory(uid: u32) -> PathBuf {
@@ -131,14 +147,21 @@ fn initialise(
     page
 }
 
-/// A page of any process, attached to look at it and to change it.
+/// A page of any process, attached to look at it and, once it is locked, to change it.
 pub struct Attached {
     mapping: NonNull<Page>,
-    /// Keeps other writers away: two would fill the same copy of the settings.
-    lock: Flock<std::fs::File>,
+    file: std::fs::File,
+    path: PathBuf,
 }
 
-/// Attaches the page in the file at `path`. Waits while somebody else is attached to change it.
+/// A page that nobody else changes: two writers would fill the same copy of the settings.
+pub struct Locked<'a> {
+    page: &'a Page,
+    /// Held for as long as this lives.
+    _lock: Flock<std::fs::File>,
+}
+
+/// Attaches the page in the file at `path`. To look at it needs no lock.
 ///
 /// # Errors
 /// The file cannot be opened, is not a control page, or cannot be mapped.
@@ -156,8 +179,6 @@ pub fn attach(path: &Path) -> Result<Attached, ControlError> {
         .custom_flags(nix::libc::O_NOFOLLOW)
         .open(path)
         .map_err(system("open"))?;
-    let file = Flock::lock(file, FlockArg::LockExclusive)
-        .map_err(|(_, errno)| system("lock")(errno.into()))?;
     let metadata = file.metadata().map_err(system("look at"))?;
     if !metadata.is_file() || metadata.len() != size_of::<Page>() as u64 {
         return Err(ControlError::NotAPage { path: path.into() });
@@ -165,7 +186,8 @@ pub fn attach(path: &Path) -> Result<Attached, ControlError> {
     let mapping = map(Some(&file)).map_err(system("map"))?;
     let attached = Attached {
         mapping,
-        lock: file,
+        file,
+        path: path.into(),
     };
     if attached.magic.load(Ordering::Acquire) == MAGIC {
         Ok(attached)
@@ -175,9 +197,51 @@ pub fn attach(path: &Path) -> Result<Attached, ControlError> {
 }
 
 impl Attached {
-    /// Changes settings and table of the running program, all at once.
-    pub fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
-        Page::change(self, change);
+    /// Locks the page, to change it.
+    ///
+    /// # Errors
+    /// Somebody else holds the lock and keeps it: a change takes far less than the second that it is waited for.
+    pub fn lock(&self) -> Result<Locked<'_>, ControlError> {
+        let system = |source| ControlError::System {
+            action: "lock",
+            path: self.path.clone(),
+            source,
+        };
+        let mut file = self.file.try_clone().map_err(system)?;
+        let given_up = Instant::now() + PATIENCE;
+        loop {
+            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => {
+                    return Ok(Locked {
+                        page: self,
+                        _lock: lock,
+                    });
+                }
+                Err((file, Errno::EWOULDBLOCK)) if Instant::now() < given_up => file,
+                Err((_, Errno::EWOULDBLOCK)) => {
+                    return Err(ControlError::Busy {
+                        path: self.path.clone(),
+                        holder: self.holder().unwrap_or("another process".into()),
+                    });
+                }
+                Err((_, errno)) => return Err(system(errno.into())),
+            };
+            std::thread::sleep(PATIENCE / 100);
+        }
+    }
+
+    /// Who holds the lock, as far as the system tells.
+    fn holder(&self) -> Option<String> {
+        let metadata = self.file.metadata().ok()?;
+        let (device, inode) = (metadata.dev(), metadata.ino());
+        let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+        // 1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
+        let locks = std::fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| {
+            let mut words = line.split_ascii_whitespace().skip(4);
+            let pid = words.next()?;
+            (words.next()? == file).then(|| format!("process {pid}"))
+        })
     }
 
     /// Whether the program that made the page still runs: its process may have gone on as another
@@ -190,7 +254,7 @@ impl Attached {
     /// Whether process `pid` has the page in its memory; taken as yes where nobody may look.
     fn is_mapped_by(&self, pid: u32) -> bool {
         let (Ok(file), Ok(maps)) = (
-            self.lock.metadata(),
+            self.file.metadata(),
             std::fs::read_to_string(format!("/proc/{pid}/maps")),
         ) else {
             return true;
@@ -199,6 +263,13 @@ impl Attached {
         let inode = file.ino().to_string();
         maps.lines()
             .any(|line| line.split_ascii_whitespace().nth(4) == Some(inode.as_str()))
+    }
+}
+
+impl Locked<'_> {
+    /// Changes settings and table of the running program, all at once.
+    pub fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
+        self.page.change(change);
     }
 }
 

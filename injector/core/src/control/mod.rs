@@ -2,7 +2,8 @@
 //! changed.
 //!
 //! The program creates it ([`Page::create`]) as `/dev/shm/jitterlab-<uid>/<pid>`, readable by
-//! its user alone, and reads its settings and table from it; others attach ([`Attached`]).
+//! its user alone, and reads its settings and table from it; others attach ([`Attached`]), and lock it to change it
+//! ([`Locked`]).
 
 #![allow(unsafe_code)]
 
@@ -17,7 +18,7 @@ mod settings;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
-pub use files::{Attached, ControlError, Created, attach, directory, list, start_time};
+pub use files::{Attached, ControlError, Created, Locked, attach, directory, list, start_time};
 pub use settings::{Mode, Settings, TableSource};
 
 use crate::clock::Clock;
@@ -210,8 +211,9 @@ impl Page {
         settings::decode(&words)
     }
 
-    /// Changes what `change` changes of the settings and table, all at once. `Attached` and
-    /// `Created` call this while they hold the page's lock.
+    /// Changes what `change` changes of the settings and table, all at once. Writers exclude each
+    /// other: the page's maker changes it before anybody can attach it, others while they hold
+    /// its lock.
     fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
         let (mut settings, mut table) = self.settings();
         change(&mut settings, &mut table);

@@ -70,13 +70,15 @@ impl Driver {
             .join("control")
             .join(self.child.id().to_string());
         let page = control::attach(&page).unwrap();
-        page.change(|settings: &mut Settings, table| {
-            settings.enabled = delay.is_some();
-            if let Some((delay, unit)) = delay {
-                settings.unit = unit;
-                table.entries.fill(delay);
-            }
-        });
+        page.lock()
+            .unwrap()
+            .change(|settings: &mut Settings, table| {
+                settings.enabled = delay.is_some();
+                if let Some((delay, unit)) = delay {
+                    settings.unit = unit;
+                    table.entries.fill(delay);
+                }
+            });
     }
 }
 

@@ -31,13 +31,18 @@ pub fn running() -> Result<Vec<Attached>, Failure> {
     let mut pages = Vec::new();
     for directory in directories() {
         for (pid, path) in control::list(&directory).map_err(Failure::run)? {
-            // A page may go away, or still be on its way, while we look.
-            let Ok(page) = control::attach(&path) else {
-                continue;
+            let left = match control::attach(&path) {
+                Ok(page) if page.identity().pid != pid => false,
+                Ok(page) if page.is_alive() => {
+                    pages.push(page);
+                    false
+                }
+                Ok(_) => true,
+                // A page may go away, or still be on its way, while we look; without its maker
+                // it stays on its way.
+                Err(_) => control::start_time(pid).is_none(),
             };
-            if page.is_alive() && page.identity().pid == pid {
-                pages.push(page);
-            } else if page.identity().pid == pid {
+            if left {
                 let _ = std::fs::remove_file(&path);
             }
         }

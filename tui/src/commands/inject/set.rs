@@ -55,12 +55,13 @@ impl Set {
             .map(|path| seed::load(path).map_err(Failure::input))
             .transpose()?;
         let page = pages::of(self.pid)?;
+        let locked = page.lock().map_err(Failure::run)?;
         let (now, _) = page.settings();
         let unit = table.as_ref().map_or(now.unit, |(_, unit)| *unit);
         if unit == DelayUnit::Spins && self.mode.unwrap_or(now.mode) == Mode::Defer {
             return Err(Failure::input("a table of spins has no time to defer by"));
         }
-        page.change(|settings, source| {
+        locked.change(|settings, source| {
             if let Some((table, unit)) = table {
                 *source = table;
                 settings.unit = unit;
