@@ -16,10 +16,10 @@ macro_rules! on_cache_lines {
 mod descriptors;
 mod dlsym;
 mod ending;
-mod exec;
-mod print;
+mod lineage;
 mod socket;
 mod threads;
+mod variadic;
 mod verbs;
 
 pub(crate) use threads::prepare_keys;

@@ -1,7 +1,8 @@
-//! `dprintf`, which is not delayed: what is deferred goes first.
+//! Functions that take any number of arguments: those by which programs become others or
+//! start them, and `dprintf`.
 //!
-//! It takes any number of arguments, so it is caught by a few instructions that leave the arguments
-//! as they are and jump to the real one. They are x86-64's: on other machines it is not caught.
+//! All are caught by a few instructions that leave the arguments as they are and jump to the real
+//! one. They are x86-64's: on other machines these functions are not caught.
 
 #![allow(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod x86_64 {
     use std::ffi::{c_int, c_void};
 
     use crate::hooks::descriptors::goes_next;
+    use crate::hooks::lineage::{Environment, becomes, own, splits, starts};
     use crate::real::{Real, c_name};
 
     /// Stands in for a function that is nowhere to be found.
@@ -23,17 +25,29 @@ mod x86_64 {
         -1
     }
 
-    macro_rules! prints {
-        ($($name:ident),*) => {$(
+    /// The registers that hold a call's arguments, as they are saved below.
+    #[repr(C)]
+    struct Saved {
+        _rax: usize,
+        r9: Environment,
+        _r8: usize,
+        rcx: Environment,
+        rdx: Environment,
+        _rsi: usize,
+        rdi: usize,
+    }
+
+    macro_rules! with_any_arguments {
+        ($($name:ident |$saved:ident| $may:expr;)*) => {$(
             /// Takes any arguments, and hands them on.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C" fn $name() -> c_int {
-                extern "C" fn before(fd: c_int) -> *const c_void {
+                extern "C" fn before($saved: &Saved) -> *const c_void {
                     type Function = unsafe extern "C" fn() -> c_int;
                     // SAFETY: the type is used for nothing but the address.
                     static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
-                    if goes_next(fd) {
+                    if $may {
                         REAL.get().map_or(missing as *const c_void, |real| real as *const c_void)
                     } else {
                         refused as *const c_void
@@ -49,6 +63,7 @@ mod x86_64 {
                     "push r8",
                     "push r9",
                     "push rax",
+                    "mov rdi, rsp",
                     "sub rsp, 128",
                     "movaps [rsp], xmm0",
                     "movaps [rsp + 16], xmm1",
@@ -83,5 +98,23 @@ mod x86_64 {
         )*};
     }
 
-    prints!(dprintf, __dprintf_chk);
+    with_any_arguments! {
+        execv |_saved| becomes(own());
+        execvp |_saved| becomes(own());
+        execl |_saved| becomes(own());
+        execlp |_saved| becomes(own());
+        // Its environment comes after any number of arguments: the lineage stays what it was.
+        execle |_saved| becomes(std::ptr::null());
+        execve |saved| becomes(saved.rdx);
+        execvpe |saved| becomes(saved.rdx);
+        fexecve |saved| becomes(saved.rdx);
+        execveat |saved| becomes(saved.rcx);
+        posix_spawn |saved| starts(saved.r9);
+        posix_spawnp |saved| starts(saved.r9);
+        system |_saved| starts(own());
+        popen |_saved| starts(own());
+        vfork |_saved| splits();
+        dprintf |saved| goes_next(saved.rdi as c_int);
+        __dprintf_chk |saved| goes_next(saved.rdi as c_int);
+    }
 }
