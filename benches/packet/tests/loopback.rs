@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_packet::cases::hot_spot;
 use jitterlab_packet::cases::rtt::{Length, Rtt};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
 use jitterlab_packet::{Error, server};
@@ -152,6 +153,67 @@ fn a_server_that_falls_silent_ends_the_run() {
             "{error:?}"
         );
     }
+}
+
+/// Answers every message but the 13th: then it says `words` until the next message comes, however many that
+/// takes; but not for ever.
+fn babbler(server: SocketAddr, words: &'static [u8]) -> SocketAddr {
+    const MOST: u64 = 1_000_000;
+    let near = UdpSocket::bind(LOCAL).unwrap();
+    let far = UdpSocket::bind(LOCAL).unwrap();
+    far.connect(server).unwrap();
+    let address = near.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let (mut number, mut said) = (0, 0);
+        let (_, mut client) = near.peek_from(&mut buffer).unwrap();
+        loop {
+            let length = match near.recv_from(&mut buffer) {
+                Ok((length, from)) => {
+                    client = from;
+                    length
+                }
+                Err(_) if said < MOST => {
+                    said += 1;
+                    let _ = near.send_to(words, client);
+                    continue;
+                }
+                Err(_) => return,
+            };
+            if !buffer.starts_with(b"jlplan") {
+                number += 1;
+                near.set_nonblocking(number == 13).unwrap();
+                if number != 13 {
+                    near.send_to(&buffer[..length], client).unwrap();
+                }
+            } else if length > 8 {
+                // First words; the last ones are shorter.
+                far.send(&buffer[..length]).unwrap();
+                let length = far.recv(&mut buffer).unwrap();
+                near.send_to(&buffer[..length], client).unwrap();
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn what_is_no_answer_does_not_make_the_wait_longer() {
+    let patience = Nanos(300_000_000);
+    for wait in [Wait::Block, Wait::Poll] {
+        let mut case = case(Transport::Udp, wait, 8, 20);
+        case.timeout = patience;
+        // The answer to the first message, and something of another length.
+        for words in [&[1, 0, 0, 0, 0, 0, 0, 0][..], b"what?"] {
+            let outcome = case.run(babbler(serve(Transport::Udp), words)).unwrap();
+            assert!(outcome.lost >= 1, "{outcome:?}");
+        }
+    }
+    let mut case = case(Transport::Udp, Wait::Block, 8, 20);
+    case.timeout = patience;
+    let slave = babbler(serve(Transport::Udp), &[1, 0, 0, 0, 0, 0, 0, 0]);
+    let report = hot_spot::by_slaves(&case, &[slave]).unwrap();
+    assert!(report.points[0].lost >= 1, "{report:?}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The case over a network that exists only here: what becomes of each message is written down
-//! beforehand, and time is what `receive` says it is.
+//! beforehand, and a timeout is over when `receive` says so. It is too long to pass by itself, but where a
+//! test waits for it.
 
 use std::collections::VecDeque;
 use std::io;
 
+use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::Error;
 use jitterlab_packet::cases::rtt::{Length, Outcome, Report, Rtt};
@@ -21,9 +23,18 @@ enum Fate {
     Twice,
     /// The answer comes after two timeouts.
     Slow,
+    /// The answer comes after `SHORT`, and nothing says before that the time is over.
+    Overdue,
+    /// Instead of the answer others come, as long as it is waited for.
+    Babble,
     /// The connection breaks.
     Broken,
 }
+
+const LONG: Nanos = Nanos(1_000_000_000_000);
+const SHORT: Nanos = Nanos(1_000_000);
+/// More answers than can be looked at in `SHORT`.
+const BABBLE: u64 = 10_000_000;
 
 /// Answers by fate; answers everything when it has no fates left.
 struct Network {
@@ -33,12 +44,16 @@ struct Network {
     under_way: VecDeque<u64>,
     late: Option<u64>,
     timeouts: usize,
+    overdue: bool,
+    /// So many answers to no message.
+    babble: u64,
     broken: bool,
 }
 
 impl Connection for Network {
     fn send(&mut self, number: u64) -> io::Result<()> {
         self.under_way.extend(self.late.take());
+        self.babble = 0;
         match self.fates.pop_front().unwrap_or(Fate::Answered) {
             Fate::Answered => self.under_way.push_back(number),
             Fate::Lost => {}
@@ -48,6 +63,11 @@ impl Connection for Network {
                 self.timeouts = 2;
                 self.under_way.push_back(number);
             }
+            Fate::Overdue => {
+                self.overdue = true;
+                self.under_way.push_back(number);
+            }
+            Fate::Babble => self.babble = BABBLE,
             Fate::Broken => self.broken = true,
         }
         Ok(())
@@ -61,6 +81,15 @@ impl Connection for Network {
             self.timeouts -= 1;
             return Ok(None);
         }
+        if std::mem::take(&mut self.overdue) {
+            let clock = Clock::global();
+            clock.wait_until(clock.now() + clock.ns_to_ticks(SHORT.0));
+        }
+        if self.babble > 0 {
+            self.babble -= 1;
+            self.broken = self.babble == 0;
+            return Ok(Some(0));
+        }
         let carried = u64::MAX >> (64 - 8 * self.size.min(8));
         Ok(self.under_way.pop_front().map(|number| number & carried))
     }
@@ -73,7 +102,7 @@ fn case(transport: Transport, messages: usize) -> Rtt {
         wait: Wait::Block,
         warmup: Length::Messages(0),
         length: Length::Messages(messages as u64),
-        timeout: Nanos(1_000_000),
+        timeout: LONG,
     }
 }
 
@@ -88,6 +117,8 @@ fn network_of(size: u64, fates: &[Fate]) -> Box<Network> {
         under_way: VecDeque::new(),
         late: None,
         timeouts: 0,
+        overdue: false,
+        babble: 0,
         broken: false,
     })
 }
@@ -151,7 +182,7 @@ fn a_peer_that_falls_silent_ends_the_run() {
                 error,
                 Error::Silence {
                     answered: 7,
-                    time: Nanos(20_000_000)
+                    time: Nanos(20_000_000_000_000)
                 }
             ),
             "{error:?}"
@@ -161,6 +192,38 @@ fn a_peer_that_falls_silent_ends_the_run() {
     fates.insert(17, Fate::Answered);
     let outcome = run(Transport::Udp, &fates).unwrap();
     assert_eq!((outcome.samples.len(), outcome.lost), (8, 20));
+}
+
+#[test]
+fn what_comes_after_the_timeout_is_no_sample() {
+    let mut fates = [Fate::Answered; 60];
+    fates[30] = Fate::Overdue;
+    let mut case = case(Transport::Udp, fates.len());
+    case.timeout = SHORT;
+    let outcome = case.run_on(network(&fates)).unwrap();
+    // Where this machine stands still, others are late as well.
+    assert!(outcome.samples.iter().all(|&ns| ns <= SHORT.0));
+    assert!(outcome.reordered >= 1 && outcome.lost == 0, "{outcome:?}");
+    assert_eq!(outcome.samples.len() as u64 + outcome.reordered, 60);
+    // Over a reliable link it is one.
+    case.link = Link::Tcp;
+    let outcome = case.run_on(network(&fates)).unwrap();
+    assert_eq!((outcome.samples.len(), outcome.reordered), (60, 0));
+}
+
+#[test]
+fn other_answers_do_not_make_the_wait_longer() {
+    let mut fates = [Fate::Answered; 60];
+    fates[30] = Fate::Babble;
+    let mut case = case(Transport::Udp, fates.len());
+    case.timeout = SHORT;
+    let outcome = case.run_on(network(&fates)).unwrap();
+    assert_eq!(outcome.lost, 1, "{outcome:?}");
+    assert_eq!(outcome.samples.len() as u64 + outcome.reordered, 59);
+
+    fates[30..].fill(Fate::Babble);
+    let error = case.run_on(network(&fates)).unwrap_err();
+    assert!(matches!(error, Error::Silence { .. }), "{error:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! every slave, and waits for a message from each. A sample is the time of an iteration.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::units::Nanos;
@@ -187,6 +188,7 @@ impl<'a> Master<'a> {
     /// The answer of a slave to the last message; whether it came.
     fn wait_for(&mut self, slave: usize) -> Result<bool, Error> {
         let is_reliable = self.options.link.is_reliable();
+        let mut since = None;
         loop {
             match self.slaves[slave].receive() {
                 // Where nothing is lost the next one is the one.
@@ -194,22 +196,26 @@ impl<'a> Master<'a> {
                     self.silent = 0;
                     return Ok(true);
                 }
-                // A late one.
-                Ok(Some(_)) => {}
-                Ok(None) => {
-                    self.silent += 1;
-                    if self.silent >= SILENCE {
-                        return Err(Error::Silence {
-                            time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
-                            answered: self.iteration - 1,
-                        });
-                    }
-                    if !is_reliable {
-                        self.lost += 1;
-                        return Ok(false);
+                // A late one, which does not make the wait longer.
+                Ok(Some(_)) => {
+                    let waited = since.get_or_insert_with(Instant::now).elapsed();
+                    if waited <= self.options.timeout.as_duration() {
+                        continue;
                     }
                 }
+                Ok(None) => {}
                 Err(source) => return Err(self.gone(source)),
+            }
+            self.silent += 1;
+            if self.silent >= SILENCE {
+                return Err(Error::Silence {
+                    time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
+                    answered: self.iteration - 1,
+                });
+            }
+            if !is_reliable {
+                self.lost += 1;
+                return Ok(false);
             }
         }
     }

@@ -46,7 +46,7 @@ pub struct Outcome {
     pub samples: Vec<u64>,
     /// Messages without an answer.
     pub lost: u64,
-    /// Answers that came after the next message had been sent.
+    /// Answers that came after the timeout.
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,
@@ -137,6 +137,8 @@ pub(super) struct Pinger<'a> {
     connection: Box<dyn Connection>,
     options: &'a Rtt,
     pub clock: &'static Clock,
+    /// What an answer may take, in ticks: over a reliable link as long as it likes.
+    limit: u64,
     /// The part of a number that a message carries.
     carried: u64,
     sequence: u64,
@@ -156,10 +158,16 @@ pub(super) struct Pinger<'a> {
 impl<'a> Pinger<'a> {
     pub fn new(connection: Box<dyn Connection>, options: &'a Rtt, in_step: bool) -> Self {
         let bytes = options.size.0.clamp(1, 8) as u32;
+        let clock = Clock::global();
+        let limit = match options.link.is_reliable() {
+            true => u64::MAX,
+            false => clock.ns_to_ticks(options.timeout.0),
+        };
         Pinger {
             connection,
             options,
-            clock: Clock::global(),
+            clock,
+            limit,
             carried: u64::MAX >> (64 - 8 * bytes),
             sequence: 0,
             answered: 0,
@@ -208,7 +216,7 @@ impl<'a> Pinger<'a> {
     fn ping(&mut self) -> Result<Option<(u64, u64)>, Error> {
         let begin = self.clock.now();
         self.send()?;
-        let end = self.answer()?;
+        let end = self.answer(begin)?;
         Ok(end.map(|end| (begin, end)))
     }
 
@@ -222,7 +230,7 @@ impl<'a> Pinger<'a> {
         while look - sent < self.clock.ns_to_ticks(pause.0) {
             look = self.clock.now();
         }
-        let end = self.answer()?;
+        let end = self.answer(look)?;
         Ok(end.map(|end| [sent - begin, end - look]))
     }
 
@@ -239,9 +247,9 @@ impl<'a> Pinger<'a> {
             .map_err(|source| self.gone(source))
     }
 
-    /// When the answer to the last message was there.
+    /// When the answer to the last message was there, which is waited for since then.
     #[inline]
-    fn answer(&mut self) -> Result<Option<u64>, Error> {
+    fn answer(&mut self, since: u64) -> Result<Option<u64>, Error> {
         loop {
             let arrived = match self.early.take() {
                 Some(number) => Ok(Some(number)),
@@ -250,6 +258,11 @@ impl<'a> Pinger<'a> {
             match arrived {
                 Ok(Some(number)) if (number ^ self.sequence) & self.carried == 0 => {
                     let end = self.clock.now();
+                    if end - since > self.limit {
+                        self.lose();
+                        self.stray(number);
+                        return self.was_silent();
+                    }
                     self.answered += 1;
                     self.silent = 0;
                     let is_sample = !std::mem::take(&mut self.is_out_of_step);
@@ -260,16 +273,21 @@ impl<'a> Pinger<'a> {
                     self.lose();
                     return Ok(None);
                 }
-                Ok(Some(number)) => self.stray(number),
-                Ok(None) => {
-                    self.was_silent()?;
-                    if !self.options.link.is_reliable() {
-                        self.lose();
-                        return Ok(None);
+                Ok(Some(number)) => {
+                    self.stray(number);
+                    if self.clock.now() - since <= self.limit {
+                        continue;
                     }
                 }
+                Ok(None) if self.options.link.is_reliable() => {
+                    self.was_silent()?;
+                    continue;
+                }
+                Ok(None) => {}
                 Err(source) => return Err(self.gone(source)),
             }
+            self.lose();
+            return self.was_silent();
         }
     }
 
@@ -288,7 +306,7 @@ impl<'a> Pinger<'a> {
         }
     }
 
-    /// An answer to another message than the last.
+    /// An answer to a message that is not waited for any more.
     #[cold]
     fn stray(&mut self, number: u64) {
         if let Some(index) = self.missing.iter().position(|&missing| missing == number) {
@@ -302,10 +320,10 @@ impl<'a> Pinger<'a> {
 
     /// No answer in time.
     #[cold]
-    fn was_silent(&mut self) -> Result<(), Error> {
+    fn was_silent(&mut self) -> Result<Option<u64>, Error> {
         self.silent += 1;
         if self.silent < SILENCE {
-            return Ok(());
+            return Ok(None);
         }
         Err(Error::Silence {
             time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
@@ -338,7 +356,7 @@ pub struct Point {
     pub size: u64,
     /// Messages without an answer.
     pub lost: u64,
-    /// Answers that came after the next message had been sent.
+    /// Answers that came after the timeout.
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,

@@ -311,8 +311,8 @@ fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls `attempt`, again if a signal came between, until it does something else than finding
-/// nothing there; `None` after `timeout`, which the system measures where the call blocks.
+/// Calls `attempt`, again if a signal or nothing of ours came between, until it does something else than
+/// finding nothing there; `None` after `timeout`, which the system measures where the call blocks.
 /// Between two attempts where it does not, the processor pauses `pauses` times.
 fn wait_for<T>(
     wait: Wait,
@@ -326,7 +326,8 @@ fn wait_for<T>(
     loop {
         for _ in 0..ATTEMPTS {
             match attempt() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Where it blocks, its time begins anew.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => break,
                 Err(error) if is_nothing_yet(&error) => {
                     if wait == Wait::Block {
                         return Ok(None);

@@ -213,18 +213,18 @@ impl Connection for Udp {
     fn receive(&mut self) -> io::Result<Option<u64>> {
         let size = self.incoming.size;
         let buffer = self.incoming.of(self.next);
-        loop {
-            match wait_for(self.wait, 0, self.timeout, || self.line.receive(buffer))? {
+        let came = wait_for(self.wait, 0, self.timeout, || {
+            let length = self.line.receive(buffer)?;
+            if length != size || buffer.starts_with(HELLO) {
                 // A late answer to the first words, or nothing of ours.
-                Some(length) if length != size || buffer.starts_with(HELLO) => {}
-                Some(_) => {
-                    let number = first_word(buffer);
-                    self.next = number.wrapping_add(1);
-                    return Ok(Some(number));
-                }
-                None => return Ok(None),
+                return Err(io::ErrorKind::Interrupted.into());
             }
+            Ok(first_word(buffer))
+        })?;
+        if let Some(number) = came {
+            self.next = number.wrapping_add(1);
         }
+        Ok(came)
     }
 }
 
