@@ -40,13 +40,15 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// No answer came for long.
-    #[error("the peer has been silent for {time}, after {answered} answers")]
+    /// No answer came in time for long.
+    #[error("{} for {time}, after {answered} answers{}", silence(*late), remedy(*late))]
     Silence {
         /// For how long.
         time: Nanos,
         /// Messages that had been answered, those of the warm-up included.
         answered: u64,
+        /// Answers that came meanwhile, after their time.
+        late: u64,
     },
     /// The size cannot be sent over this transport.
     #[error("{transport} carries messages of {least} to {most} bytes in this case, not {size}")]
@@ -109,6 +111,22 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+/// What a peer did of which no answer came in time.
+fn silence(late: u64) -> &'static str {
+    match late {
+        0 => "the peer has been silent",
+        _ => "no answer has come in time",
+    }
+}
+
+/// What is to be done about it.
+fn remedy(late: u64) -> String {
+    match late {
+        0 => String::new(),
+        _ => format!("; {late} came late: a longer --timeout makes samples of them"),
+    }
 }
 
 impl Error {

@@ -86,9 +86,12 @@ fn nobody_there_is_said() {
     }
 }
 
-/// Passes datagrams on between one client and a server, but those that `lose` picks by their
-/// number, the client's first words not counted. It ends when `lose` gives `None`.
-fn relay(server: SocketAddr, lose: impl Fn(u64) -> Option<bool> + Send + 'static) -> SocketAddr {
+/// Stands between one client and a server: to a message it gives the answers to those that `answers` names
+/// by their numbers. Who names none has it lost on its way. It ends when `answers` gives `None`.
+fn relay(
+    server: SocketAddr,
+    answers: impl Fn(u64) -> Option<Vec<u64>> + Send + 'static,
+) -> SocketAddr {
     let near = UdpSocket::bind(LOCAL).unwrap();
     let far = UdpSocket::bind(LOCAL).unwrap();
     far.connect(server).unwrap();
@@ -98,20 +101,66 @@ fn relay(server: SocketAddr, lose: impl Fn(u64) -> Option<bool> + Send + 'static
         let mut number = 0;
         loop {
             let (length, client) = near.recv_from(&mut buffer).unwrap();
-            if !buffer.starts_with(b"jlplan") {
+            let mut numbers = Vec::new();
+            let is_message = !buffer.starts_with(b"jlplan");
+            if is_message {
                 number += 1;
-                match lose(number) {
+                match answers(number) {
                     None => return,
-                    Some(true) => continue,
-                    Some(false) => {}
+                    Some(none) if none.is_empty() => continue,
+                    Some(named) => numbers = named,
                 }
             }
             far.send(&buffer[..length]).unwrap();
             let length = far.recv(&mut buffer).unwrap();
-            near.send_to(&buffer[..length], client).unwrap();
+            if !is_message {
+                near.send_to(&buffer[..length], client).unwrap();
+            }
+            for number in numbers {
+                buffer[..8].copy_from_slice(&number.to_le_bytes());
+                near.send_to(&buffer[..length], client).unwrap();
+            }
         }
     });
     address
+}
+
+/// The answer to the message itself, if it is not to be lost.
+fn unless(is_lost: bool, number: u64) -> Vec<u64> {
+    (!is_lost).then_some(number).into_iter().collect()
+}
+
+#[test]
+fn answers_that_are_all_late_are_not_called_silence() {
+    for wait in [Wait::Block, Wait::Poll] {
+        // Each comes with the message after the next.
+        let address = relay(serve(Transport::Udp), |number| {
+            Some(
+                number
+                    .checked_sub(2)
+                    .into_iter()
+                    .filter(|&n| n > 0)
+                    .collect(),
+            )
+        });
+        let mut case = case(Transport::Udp, wait, 64, 1_000);
+        case.warmup = Length::Messages(0);
+        case.timeout = Nanos(10_000_000);
+        let error = case.run(address).unwrap_err();
+        let Error::Silence {
+            answered: 0, late, ..
+        } = error
+        else {
+            panic!("{error:?}");
+        };
+        // The last of them may be on its way.
+        assert!((1..=18).contains(&late), "{late}");
+        let said = format!(
+            "no answer has come in time for 200ms, after 0 answers; {late} came late: \
+             a longer --timeout makes samples of them"
+        );
+        assert_eq!(error.to_string(), said);
+    }
 }
 
 #[test]
@@ -120,7 +169,7 @@ fn lost_datagrams_are_counted_and_waited_for_no_longer_than_asked() {
         let server = serve(Transport::Udp);
         // The two messages of the warm-up are numbers 1 and 2.
         let address = relay(server, |number| {
-            Some(number > 2 && number.is_multiple_of(10))
+            Some(unless(number > 2 && number.is_multiple_of(10), number))
         });
         let mut case = case(Transport::Udp, wait, 64, 50);
         case.timeout = Nanos(100_000_000);
@@ -138,7 +187,7 @@ fn lost_datagrams_are_counted_and_waited_for_no_longer_than_asked() {
 fn a_server_that_falls_silent_ends_the_run() {
     for wait in [Wait::Block, Wait::Poll] {
         let server = serve(Transport::Udp);
-        let address = relay(server, |number| Some(number > 12));
+        let address = relay(server, |number| Some(unless(number > 12, number)));
         let mut case = case(Transport::Udp, wait, 64, 1_000);
         case.timeout = Nanos(5_000_000);
         let error = case.run(address).unwrap_err();
@@ -220,7 +269,7 @@ fn what_is_no_answer_does_not_make_the_wait_longer() {
 fn a_server_whose_port_closes_ends_the_run() {
     for wait in [Wait::Block, Wait::Poll] {
         let server = serve(Transport::Udp);
-        let address = relay(server, |number| (number <= 12).then_some(false));
+        let address = relay(server, |number| (number <= 12).then_some(vec![number]));
         let error = case(Transport::Udp, wait, 64, 1_000)
             .run(address)
             .unwrap_err();

@@ -182,6 +182,7 @@ fn a_peer_that_falls_silent_ends_the_run() {
                 error,
                 Error::Silence {
                     answered: 7,
+                    late: 0,
                     time: Nanos(20_000_000_000_000)
                 }
             ),

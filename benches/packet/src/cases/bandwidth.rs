@@ -9,7 +9,8 @@ use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
-use super::rtt::{Length, SILENCE, summary, touched_memory};
+use super::rtt::{Length, summary, touched_memory};
+use super::silence;
 use super::{Setting, each_size};
 use crate::Error;
 use crate::pace::{Pace, Patience};
@@ -190,10 +191,11 @@ impl Pump<'_> {
     /// Asks the other end how far it is, and gives it up in the end.
     #[cold]
     fn ask(&mut self, patience: &Patience) -> Result<(), Error> {
-        if patience.asked >= SILENCE {
+        if patience.asked >= silence::TIMES {
             return Err(Error::Silence {
-                time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
+                time: Nanos(self.options.timeout.0.saturating_mul(silence::TIMES)),
                 answered: self.progress.finished,
+                late: 0,
             });
         }
         self.stream.ask().map_err(gone(&self.progress))

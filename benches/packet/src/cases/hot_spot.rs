@@ -9,13 +9,13 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::Nanos;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
 use super::Setting;
 use super::bidirectional::ahead;
-use super::rtt::{Length, Rtt, SILENCE, summary, touched_memory};
+use super::rtt::{Length, Rtt, summary, touched_memory};
+use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Path, Plan, Role};
 
@@ -101,7 +101,7 @@ struct Master<'a> {
     slaves: Vec<Box<dyn Connection>>,
     iteration: u64,
     lost: u64,
-    silent: u64,
+    silence: Silence,
 }
 
 impl<'a> Master<'a> {
@@ -117,7 +117,7 @@ impl<'a> Master<'a> {
             slaves: (0..).zip(slaves).map(connect).collect::<Result<_, _>>()?,
             iteration: 0,
             lost: 0,
-            silent: 0,
+            silence: Silence::default(),
         })
     }
 
@@ -193,11 +193,12 @@ impl<'a> Master<'a> {
             match self.slaves[slave].receive() {
                 // Where nothing is lost the next one is the one.
                 Ok(Some(number)) if is_reliable || number == self.iteration => {
-                    self.silent = 0;
+                    self.silence.end();
                     return Ok(true);
                 }
                 // A late one, which does not make the wait longer.
                 Ok(Some(_)) => {
+                    self.silence.late();
                     let waited = since.get_or_insert_with(Instant::now).elapsed();
                     if waited <= self.options.timeout.as_duration() {
                         continue;
@@ -206,13 +207,8 @@ impl<'a> Master<'a> {
                 Ok(None) => {}
                 Err(source) => return Err(self.gone(source)),
             }
-            self.silent += 1;
-            if self.silent >= SILENCE {
-                return Err(Error::Silence {
-                    time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
-                    answered: self.iteration - 1,
-                });
-            }
+            self.silence
+                .timed_out(self.options.timeout, self.iteration - 1)?;
             if !is_reliable {
                 self.lost += 1;
                 return Ok(false);

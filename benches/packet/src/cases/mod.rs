@@ -8,6 +8,7 @@ pub mod hot_spot;
 pub mod latency;
 pub mod overhead;
 pub mod rtt;
+mod silence;
 
 use std::fmt;
 use std::str::FromStr;

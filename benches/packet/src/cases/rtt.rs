@@ -9,6 +9,7 @@ use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
 use super::Setting;
+use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Link, Path, Plan, Role, Wait};
 
@@ -58,8 +59,6 @@ pub struct Outcome {
     pub path: Option<Path>,
 }
 
-/// After as many times the timeout in a row without an answer, nobody is there any more.
-pub(super) const SILENCE: u64 = 20;
 /// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
 const MOST_SAMPLES: u64 = 1 << 27;
 
@@ -143,7 +142,7 @@ pub(super) struct Pinger<'a> {
     carried: u64,
     sequence: u64,
     answered: u64,
-    silent: u64,
+    silence: Silence,
     counts: Counts,
     /// Sequence numbers that have been given up.
     missing: Vec<u64>,
@@ -171,7 +170,7 @@ impl<'a> Pinger<'a> {
             carried: u64::MAX >> (64 - 8 * bytes),
             sequence: 0,
             answered: 0,
-            silent: 0,
+            silence: Silence::default(),
             counts: Counts::default(),
             missing: Vec::new(),
             in_step,
@@ -264,7 +263,7 @@ impl<'a> Pinger<'a> {
                         return self.was_silent();
                     }
                     self.answered += 1;
-                    self.silent = 0;
+                    self.silence.end();
                     let is_sample = !std::mem::take(&mut self.is_out_of_step);
                     return Ok(is_sample.then_some(end));
                 }
@@ -312,6 +311,7 @@ impl<'a> Pinger<'a> {
         if let Some(index) = self.missing.iter().position(|&missing| missing == number) {
             self.missing.swap_remove(index);
             self.counts.reordered += 1;
+            self.silence.late();
             self.counts.lost = self.counts.lost.saturating_sub(1);
         } else {
             self.counts.duplicates += 1;
@@ -321,14 +321,9 @@ impl<'a> Pinger<'a> {
     /// No answer in time.
     #[cold]
     fn was_silent(&mut self) -> Result<Option<u64>, Error> {
-        self.silent += 1;
-        if self.silent < SILENCE {
-            return Ok(None);
-        }
-        Err(Error::Silence {
-            time: Nanos(self.options.timeout.0.saturating_mul(SILENCE)),
-            answered: self.answered,
-        })
+        self.silence
+            .timed_out(self.options.timeout, self.answered)?;
+        Ok(None)
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Run {
     #[arg(long)]
     warmup_iterations: Option<u64>,
     /// A message without an answer after this time is lost (over tcp, and verbs with rc, it is
-    /// waited for); after 20 times this time without any answer the run ends
+    /// waited for); after 20 such times in a row without an answer the run ends
     #[arg(long, default_value = "100ms", value_parser = span)]
     timeout: Nanos,
     /// block: sleep until an answer comes; poll: hold the CPU and ask [default: block; verbs: poll]
