@@ -164,6 +164,26 @@ fn answers_that_are_all_late_are_not_called_silence() {
 }
 
 #[test]
+fn late_answers_to_the_warm_up_cancel_no_loss() {
+    // The answer to 5 comes before that to 40. The one to 20 never comes.
+    let address = relay(serve(Transport::Udp), |number| {
+        Some(match number {
+            5 | 20 => vec![],
+            40 => vec![5, 40],
+            _ => vec![number],
+        })
+    });
+    let mut case = case(Transport::Udp, Wait::Block, 64, 40);
+    case.warmup = Length::Messages(10);
+    case.timeout = Nanos(200_000_000);
+    let outcome = case.run(address).unwrap();
+    // Where this machine stands still, others are late as well, or lost at the end.
+    assert!(outcome.lost >= 1, "{outcome:?}");
+    let accounted = outcome.samples.len() as u64 + outcome.lost + outcome.reordered;
+    assert_eq!((accounted, outcome.duplicates), (40, 0), "{outcome:?}");
+}
+
+#[test]
 fn lost_datagrams_are_counted_and_waited_for_no_longer_than_asked() {
     for wait in [Wait::Block, Wait::Poll] {
         let server = serve(Transport::Udp);

@@ -95,7 +95,7 @@ impl Rtt {
         let mut ticks = touched_memory(self.length);
         // No pause after the warm-up: caches and CPUs would cool down in it.
         let discarded = pinger.run(self.warmup, &mut Vec::new())?;
-        pinger.counts = Counts::default();
+        pinger.forget();
         pinger.run(self.length, &mut ticks)?;
         if ticks.is_empty() {
             return Err(Error::NoSamples);
@@ -144,7 +144,9 @@ pub(super) struct Pinger<'a> {
     answered: u64,
     silence: Silence,
     counts: Counts,
-    /// Sequence numbers that have been given up.
+    /// Sequence numbers up to this one are not counted.
+    forgotten: u64,
+    /// Of the others, those that have been given up.
     missing: Vec<u64>,
     /// Whether both ends send at once.
     in_step: bool,
@@ -172,6 +174,7 @@ impl<'a> Pinger<'a> {
             answered: 0,
             silence: Silence::default(),
             counts: Counts::default(),
+            forgotten: 0,
             missing: Vec::new(),
             in_step,
             is_out_of_step: in_step,
@@ -290,6 +293,13 @@ impl<'a> Pinger<'a> {
         }
     }
 
+    /// From now on messages are counted, and those before no longer, whatever may come of them.
+    fn forget(&mut self) {
+        self.counts = Counts::default();
+        self.missing.clear();
+        self.forgotten = self.sequence;
+    }
+
     /// The last message has no answer.
     #[cold]
     fn lose(&mut self) {
@@ -308,6 +318,9 @@ impl<'a> Pinger<'a> {
     /// An answer to a message that is not waited for any more.
     #[cold]
     fn stray(&mut self, number: u64) {
+        if number <= self.forgotten {
+            return;
+        }
         if let Some(index) = self.missing.iter().position(|&missing| missing == number) {
             self.missing.swap_remove(index);
             self.counts.reordered += 1;
