@@ -212,6 +212,43 @@ fn what_is_missing_is_said_and_the_rest_is_there() {
 }
 
 #[test]
+fn moments_that_differ_by_rounding_alone_are_not_correlated_with() {
+    let only = |wanted: fn(u8, Member) -> bool| -> Vec<Level> {
+        synthetic::levels()
+            .filter(|level| {
+                matches!(*level, Level::Injected { percent, shape } if !wanted(percent, shape))
+            })
+            .collect()
+    };
+    let worlds = [
+        (
+            only(|percent, _| percent == 20),
+            "one mean",
+            "a second load",
+        ),
+        (
+            only(|_, shape| shape == Member::Uniform),
+            "one standard deviation",
+            "a second shape",
+        ),
+    ];
+    for (without, same, add) in worlds {
+        let (_directory, analysed) = analysed(&World {
+            samples: 20,
+            without,
+            ..World::default()
+        });
+        assert!(analysed.analysis.correlations.is_empty(), "{same}");
+        assert!(analysed.analysis.summary.correlations.is_empty(), "{same}");
+        let gaps = &analysed.analysis.summary.gaps;
+        let gap = gaps.iter().find(|gap| gap.contains(same)).unwrap();
+        assert!(gap.contains("redis") && gap.contains(add), "{gap}");
+        let page = analysed.write_report().unwrap();
+        assert!(!page.with_file_name("correlations.svg").exists(), "{same}");
+    }
+}
+
+#[test]
 fn failed_runs_are_listed_with_their_reason() {
     let failing = vec!["packet-rtt-udp.load-60.r2".to_string()];
     let (_directory, analysed) = analysed(&World {

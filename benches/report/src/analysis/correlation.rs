@@ -31,11 +31,21 @@ pub struct Correlation {
     pub steiger_holm_p: Option<f64>,
 }
 
-impl Correlation {
-    /// Over all runs of an application with injected delays; `None` where there are fewer than
-    /// three, or nothing varies.
-    fn of(application: &str, groups: &[Group]) -> Option<Self> {
-        let (mut runtimes, mut means, mut stds) = (Vec::new(), Vec::new(), Vec::new());
+/// Means or standard deviations of tables that differ by no more are the same: a delay of a table is
+/// a whole number of nanoseconds, and what differs by less is left from rounding.
+const RESOLUTION_NS: f64 = 1.0;
+
+/// The runs of an application with injected delays, each with the moments of its delays.
+#[derive(Default)]
+struct Runs {
+    runtimes: Vec<f64>,
+    means: Vec<f64>,
+    stds: Vec<f64>,
+}
+
+impl Runs {
+    fn of(application: &str, groups: &[Group]) -> Self {
+        let mut runs = Runs::default();
         for group in groups
             .iter()
             .filter(|group| group.application == application)
@@ -44,14 +54,35 @@ impl Correlation {
                 continue;
             };
             for &runtime in &group.runtimes {
-                runtimes.push(runtime);
-                means.push(mean);
-                stds.push(std);
+                runs.runtimes.push(runtime);
+                runs.means.push(mean);
+                runs.stds.push(std);
             }
         }
-        let mean = pearson(&means, &runtimes, CONFIDENCE).ok()?;
-        let std = pearson(&stds, &runtimes, CONFIDENCE).ok()?;
-        let between = pearson(&means, &stds, CONFIDENCE).ok()?.r.estimate;
+        runs
+    }
+}
+
+/// Whether there are two of them that were meant to differ.
+fn differ(moments: &[f64]) -> bool {
+    let least = moments.iter().copied().fold(f64::INFINITY, f64::min);
+    moments.iter().any(|moment| moment - least > RESOLUTION_NS)
+}
+
+impl Correlation {
+    /// Over all runs of an application with injected delays; `None` where there are fewer than
+    /// three, or runtime, mean or standard deviation are the same in all of them.
+    fn of(application: &str, groups: &[Group]) -> Option<Self> {
+        let runs = Runs::of(application, groups);
+        if !differ(&runs.means) || !differ(&runs.stds) {
+            return None;
+        }
+        let mean = pearson(&runs.means, &runs.runtimes, CONFIDENCE).ok()?;
+        let std = pearson(&runs.stds, &runs.runtimes, CONFIDENCE).ok()?;
+        let between = pearson(&runs.means, &runs.stds, CONFIDENCE)
+            .ok()?
+            .r
+            .estimate;
         let (r_mean, r_std) = (mean.r.estimate, std.r.estimate);
         Some(Correlation {
             application: application.into(),
@@ -220,6 +251,39 @@ impl Row for Correlation {
             ),
         ]
     }
+}
+
+/// Which applications cannot be asked the question because their delays do not differ in what it is
+/// about, and what the experiment has to add.
+pub fn gaps(groups: &[Group]) -> Vec<String> {
+    let alike = |moments: fn(&Runs) -> &[f64], moment: &str, add: &str| {
+        let alike: Vec<String> = names(groups)
+            .into_iter()
+            .filter(|name| {
+                let runs = Runs::of(name, groups);
+                !runs.runtimes.is_empty() && !differ(moments(&runs))
+            })
+            .map(String::from)
+            .collect();
+        (!alike.is_empty()).then(|| {
+            format!(
+                "All delays injected into {} have one {moment}, so “Variation or mean?” has no \
+                 answer there: it takes {add}.",
+                words::list(&alike)
+            )
+        })
+    };
+    let of_means = alike(
+        |runs| &runs.means,
+        "mean",
+        "a second load in `percent` of `levels: injected`",
+    );
+    let of_stds = alike(
+        |runs| &runs.stds,
+        "standard deviation",
+        "a second shape in `shapes` of `levels: injected`",
+    );
+    of_means.into_iter().chain(of_stds).collect()
 }
 
 /// Whether the paper's claim holds here, a sentence an application.

@@ -5,7 +5,7 @@ use jitterlab_experiment::record::{Outcome, RunRecord};
 use serde::Serialize;
 
 use super::condition::Link;
-use super::{Analysis, subject};
+use super::{Analysis, correlation, subject};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -100,6 +100,7 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
         gaps.extend(gaps_over(analysis, link));
     }
     gaps.extend(gaps_of_applications(analysis));
+    gaps.extend(correlation::gaps(&analysis.groups));
     let single = analysis.latency.iter().filter(|row| row.runs < 2).count()
         + analysis.runtimes.iter().filter(|row| row.runs < 2).count();
     if single > 0 {

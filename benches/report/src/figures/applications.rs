@@ -6,7 +6,7 @@ use jitterlab_stats::{correlation, summary};
 
 use super::{n_of, range, series};
 use crate::analysis::Analysis;
-use crate::analysis::applications::{Group, Runtime, names};
+use crate::analysis::applications::{Group, Runtime};
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Point, Series};
 
 /// The order of the shapes in figures, and their look.
@@ -14,19 +14,18 @@ fn shapes() -> impl Iterator<Item = (usize, Member)> {
     Member::ALL.into_iter().enumerate()
 }
 
-/// Runtime against mean and standard deviation of the delays, a row an application.
+/// Runtime against mean and standard deviation of the delays, a row an application that was asked
+/// which of the two it goes with.
 pub fn scatters(analysis: &Analysis) -> Option<Figure> {
     let mut panels = Vec::new();
     let mut counts = Vec::new();
-    for name in names(&analysis.groups) {
+    for row in &analysis.correlations {
+        let name = &row.application;
         let groups: Vec<&Group> = analysis
             .groups
             .iter()
-            .filter(|group| group.application == name && group.injected.is_some())
+            .filter(|group| group.application == *name && group.injected.is_some())
             .collect();
-        if groups.is_empty() {
-            continue;
-        }
         counts.push(groups.iter().map(|group| group.runtimes.len()).sum());
         panels.push(scatter(
             name,

@@ -64,6 +64,8 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
         ("Words for sizes", words::LIMITS.into()),
         ("Correlations", "Pearson's r over all runs with injected delays, each run paired with mean \
             and standard deviation of the table that was injected; intervals by Fisher's transform. \
+            There are none where all tables have the same mean, or the same standard deviation, to \
+            within 1 ns, a table's resolution. \
             r of mean and r of standard deviation share the runtimes, so they are compared with \
             Steiger's test (1980, equation 14); the paper's Fisher z, which takes them for \
             independent, stands beside it.".into()),
