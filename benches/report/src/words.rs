@@ -7,9 +7,12 @@ pub const ALPHA: f64 = 0.05;
 /// The limits, as the report states them.
 pub const LIMITS: &str = "An effect is called negligible below a rank-biserial correlation of 0.1, \
     small below 0.3, medium below 0.5, and large from there on (Cohen 1988, section 3.2). An \
-    emulation is called close if the effect is negligible and the Wasserstein-1 distance is at most \
-    10 % of the background's mean RTT, fair if the effect is at most small and the distance at \
-    most 25 %, and poor otherwise.";
+    emulation is called close if the effect is negligible, the Wasserstein-1 distance is at most \
+    10 % of the background's mean RTT, and neither standard deviation is more than 1.25 times the \
+    other; fair if the effect is at most small, the distance at most 25 % and that factor at most \
+    1.5; and poor otherwise. Of distributions with heavy tails, standard deviations of tens of \
+    thousands of samples differ by a tenth or two by chance alone, and those of neighbours among \
+    the five shapes by a quarter or more.";
 
 /// A number with four significant digits, without an exponent where people do without.
 pub fn short(value: f64) -> String {
@@ -65,11 +68,16 @@ pub fn effect(rank_biserial: f64) -> &'static str {
     }
 }
 
-/// How good an emulation is, after [`LIMITS`]; `distance` in proportion to the background's mean.
-pub fn emulation(rank_biserial: f64, distance: f64) -> &'static str {
-    match (rank_biserial.abs(), distance) {
-        (r, d) if r < 0.1 && d <= 0.10 => "close",
-        (r, d) if r < 0.3 && d <= 0.25 => "fair",
+/// How good an emulation is, after [`LIMITS`]; `distance` in proportion to the background's mean,
+/// and the standard deviation to the background's.
+pub fn emulation(rank_biserial: f64, distance: f64, std_ratio: f64) -> &'static str {
+    match (
+        rank_biserial.abs(),
+        distance,
+        std_ratio.max(1.0 / std_ratio),
+    ) {
+        (r, d, f) if r < 0.1 && d <= 0.10 && f <= 1.25 => "close",
+        (r, d, f) if r < 0.3 && d <= 0.25 && f <= 1.5 => "fair",
         _ => "poor",
     }
 }
@@ -167,15 +175,22 @@ mod tests {
         ] {
             assert_eq!(effect(r), word, "{r}");
         }
-        for (r, d, word) in [
-            (0.05, 0.10, "close"),
-            (0.05, 0.101, "fair"),
-            (0.1, 0.05, "fair"),
-            (-0.2999, 0.25, "fair"),
-            (0.05, 0.26, "poor"),
-            (0.3, 0.0, "poor"),
+        for (r, d, std, word) in [
+            (0.05, 0.10, 1.0, "close"),
+            (0.05, 0.10, 0.8, "close"),
+            (0.05, 0.10, 1.25, "close"),
+            (0.05, 0.101, 1.0, "fair"),
+            (0.1, 0.05, 1.0, "fair"),
+            (-0.2999, 0.25, 1.0, "fair"),
+            (0.05, 0.10, 1.26, "fair"),
+            (0.05, 0.10, 0.79, "fair"),
+            (0.05, 0.26, 1.0, "poor"),
+            (0.3, 0.0, 1.0, "poor"),
+            (0.05, 0.10, 1.58, "poor"),
+            (0.05, 0.10, 0.0, "poor"),
+            (0.05, 0.10, f64::NAN, "poor"),
         ] {
-            assert_eq!(emulation(r, d), word, "{r} {d}");
+            assert_eq!(emulation(r, d, std), word, "{r} {d} {std}");
         }
         for (ratio, word) in [
             (1.0004, "no different"),

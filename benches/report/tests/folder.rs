@@ -87,6 +87,33 @@ fn known_means_and_effects_are_found() {
 }
 
 #[test]
+fn an_emulation_with_another_variation_than_the_load_is_called_poor_and_it_is_said() {
+    let (_directory, analysed) = analysed(&World {
+        tail: true,
+        application: false,
+        ..World::default()
+    });
+    let fitted: Vec<_> = analysed
+        .analysis
+        .emulation
+        .iter()
+        .filter(|row| row.shape == Member::Lognormal && row.link.transport == Transport::Udp)
+        .collect();
+    assert_eq!(fitted.len(), 2);
+    let sentence = &analysed.analysis.summary.emulation[0];
+    for row in fitted {
+        // By ranks and distance it would do.
+        assert!(row.rank_biserial.abs() < 0.1, "{row:?}");
+        assert!(row.wasserstein_share < 0.25, "{row:?}");
+        let ratio = row.injected_std_ns.value / row.background_std_ns.value;
+        assert!(ratio > 1.5, "{row:?}");
+        assert_eq!(row.verdict, "poor", "{row:?}");
+        let said = format!("{:.0} % at {} %", 100.0 * ratio, row.percent);
+        assert!(sentence.contains(&said), "{sentence}");
+    }
+}
+
+#[test]
 fn a_world_without_an_effect_of_variation_is_not_given_one() {
     let (_directory, analysed) = analysed(&World {
         by_std: 0.0,

@@ -54,7 +54,10 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             "Two-sample Kolmogorov-Smirnov and Mann-Whitney tests, the latter with ties and Holm's \
              correction over all comparisons; rank-biserial correlation (Kerby 2014) as the size of \
              the effect; Hodges-Lehmann shift with the interval of the Mann-Whitney test; \
-             Wasserstein-1 distance. Of conditions with more than {} samples, so many evenly \
+             Wasserstein-1 distance. The standard deviations compared are those measured, with \
+             injection and under load, over alike many round trips: of a heavy tail a sample shows \
+             the less the smaller it is, so the deviation of a table or of a fitted distribution \
+             would not be comparable with a sample's. Of conditions with more than {} samples, so many evenly \
              spaced order statistics are compared. These tests take samples as independent, which \
              round trips that follow each other are not: their p values and the shift's interval \
              are too small, and the ratio of means with its interval over runs is the comparison \

@@ -52,6 +52,8 @@ pub struct World {
     pub failing: Vec<String>,
     /// The levels that are left out.
     pub without: Vec<Level>,
+    /// Whether a hundredth of the injected delays are much longer than any under load.
+    pub tail: bool,
 }
 
 impl Default for World {
@@ -64,6 +66,7 @@ impl Default for World {
             application: true,
             failing: Vec::new(),
             without: Vec::new(),
+            tail: false,
         }
     }
 }
@@ -110,7 +113,7 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
     for block in 1..=world.repetitions {
         for transport in Transport::SOCKETS {
             for level in levels() {
-                let samples = round_trips(&mut network, world.samples, transport, level, &fits);
+                let samples = round_trips(&mut network, world, transport, level, &fits);
                 let record = packet(block, transport, level, &fits);
                 keep(&mut recorder, world, record, Some(&samples));
             }
@@ -148,20 +151,25 @@ fn member(level: Level, fits: &[Fit]) -> Option<&FittedMember> {
 
 fn round_trips(
     network: &mut Network,
-    n: usize,
+    world: &World,
     transport: Transport,
     level: Level,
     fits: &[Fit],
 ) -> Vec<u64> {
-    (0..n)
-        .map(|_| {
+    (0..world.samples)
+        .map(|i| {
             let added = match level {
                 Level::None => 0.0,
                 Level::Load { percent } => network.excess(percent),
                 Level::Injected { .. } => {
                     let share = network.random.random::<f64>();
                     let distribution = member(level, fits).unwrap().distribution;
-                    distribution.quantile(share).clamp(0.0, 1e6)
+                    let longer = if world.tail && i % 100 == 0 {
+                        100e3
+                    } else {
+                        0.0
+                    };
+                    distribution.quantile(share).clamp(0.0, 1e6) + longer
                 }
             };
             (network.base(transport) + added) as u64
