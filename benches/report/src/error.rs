@@ -43,6 +43,14 @@ pub enum Error {
         /// Why not.
         source: csv::Error,
     },
+    /// A file that an earlier report has left cannot be removed.
+    #[error("cannot remove {path}, which is of an earlier report", path = path.display())]
+    Remove {
+        /// The file, or the directory of the report.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// A file of the report cannot be written.
     #[error("cannot write {path}", path = path.display())]
     Write {

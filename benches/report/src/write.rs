@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jitterlab_injector::durable::write_atomically;
 
 use crate::Error;
-use crate::figures::Figures;
+use crate::figures::{self, Figures};
 use crate::folder::Analysed;
 use crate::page;
 use crate::table::Table;
@@ -14,21 +14,24 @@ use crate::table::Table;
 const DIRECTORY: &str = "report";
 
 impl Analysed {
-    /// Writes `report/*.csv`; gives their paths.
+    /// Writes `report/*.csv`, and removes those of an earlier report that this one has not; gives
+    /// the paths of what was written.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file cannot be written or removed.
     pub fn write_tables(&self) -> Result<Vec<PathBuf>, Error> {
         let directory = self.directory()?;
         let tables = self.analysis.tables();
-        write_all(&directory, csv_files(&tables)?)
+        let written = write_all(&directory, csv_files(&tables)?)?;
+        self.remove_others(&directory, &written, |_| false)?;
+        Ok(written)
     }
 
-    /// Writes the tables, `report/*.svg`, and, as the last, `report/index.html`; gives the path of
-    /// that.
+    /// Writes the tables, `report/*.svg`, and, as the last, `report/index.html`, and removes the
+    /// tables and figures of an earlier report that this one has not; gives the path of the page.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file cannot be written or removed.
     pub fn write_report(&self) -> Result<PathBuf, Error> {
         let directory = self.directory()?;
         let tables = self.analysis.tables();
@@ -39,7 +42,8 @@ impl Analysed {
         }
         let page = page::page(self, &figures, &tables);
         files.push(("index.html".into(), page.into_bytes()));
-        write_all(&directory, files)?;
+        let written = write_all(&directory, files)?;
+        self.remove_others(&directory, &written, figures::is_name)?;
         Ok(directory.join("index.html"))
     }
 
@@ -51,6 +55,37 @@ impl Analysed {
         })?;
         Ok(directory)
     }
+
+    /// Removes what is named as a table is, or as `is_ours` knows, and was not written now. Whatever
+    /// else somebody keeps there stays.
+    fn remove_others(
+        &self,
+        directory: &Path,
+        written: &[PathBuf],
+        is_ours: fn(&str) -> bool,
+    ) -> Result<(), Error> {
+        let every = self.analysis.every_table();
+        let tables: Vec<String> = every.iter().map(csv_name).collect();
+        let failed = |path: &Path, source| Error::Remove {
+            path: path.into(),
+            source,
+        };
+        for entry in std::fs::read_dir(directory).map_err(|source| failed(directory, source))? {
+            let entry = entry.map_err(|source| failed(directory, source))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_of_a_report = name
+                .to_str()
+                .is_some_and(|name| tables.iter().any(|table| table == name) || is_ours(name));
+            if is_of_a_report && !written.contains(&path) {
+                std::fs::remove_file(&path).map_err(|source| failed(&path, source))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn csv_name(table: &Table) -> String {
+    format!("{}.csv", table.id)
 }
 
 fn csv_files(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>, Error> {
@@ -61,7 +96,7 @@ fn csv_files(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>, Error> {
                 id: table.id,
                 source,
             })?;
-            Ok((format!("{}.csv", table.id), bytes))
+            Ok((csv_name(table), bytes))
         })
         .collect()
 }

@@ -292,6 +292,55 @@ fn failed_runs_are_listed_with_their_reason() {
 }
 
 #[test]
+fn nothing_of_an_earlier_report_is_left() {
+    let (_before, earlier) = analysed(&World {
+        samples: 50,
+        failing: vec!["packet-rtt-udp.load-60.r2".into()],
+        ..World::default()
+    });
+    let mine = ["mine.csv", "fits-mine.svg", "notes.txt"];
+    let leave = |analysed: &Analysed, ending: &str| {
+        let report = analysed.folder.path().join("report");
+        std::fs::create_dir_all(&report).unwrap();
+        for (name, content) in files(earlier.write_report().unwrap().parent().unwrap()) {
+            if name.ends_with(ending) {
+                std::fs::write(report.join(name), content).unwrap();
+            }
+        }
+        for name in mine {
+            std::fs::write(report.join(name), name).unwrap();
+        }
+        report
+    };
+    let fewer = World {
+        samples: 50,
+        application: false,
+        without: synthetic::levels()
+            .filter(|level| *level != Level::None)
+            .collect(),
+        ..World::default()
+    };
+    type Make = fn(&Analysed);
+    let made: [(Make, &str); 2] = [
+        (|analysed| drop(analysed.write_report().unwrap()), ""),
+        (|analysed| drop(analysed.write_tables().unwrap()), ".csv"),
+    ];
+    for (make, ending) in made {
+        let (_directory, clean) = analysed(&fewer);
+        make(&clean);
+        let mut expected = files(&clean.folder.path().join("report"));
+        assert!(expected.contains_key("latency.csv") && !expected.contains_key("failures.csv"));
+        expected.extend(mine.map(|name| (name.into(), name.into())));
+        let (_directory, analysed) = analysed(&fewer);
+        let report = leave(&analysed, ending);
+        assert!(files(&report).len() > expected.len());
+        make(&analysed);
+        let left = files(&report);
+        assert!(left == expected, "{:?}", left.keys());
+    }
+}
+
+#[test]
 fn every_column_stands_in_the_book() {
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.md");
     let book = std::fs::read_to_string(book).unwrap();

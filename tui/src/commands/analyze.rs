@@ -31,7 +31,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 /// not run.
 pub fn failure(error: Error) -> Failure {
     match error {
-        Error::Write { .. } | Error::Csv { .. } => Failure::run(error),
+        Error::Write { .. } | Error::Remove { .. } | Error::Csv { .. } => Failure::run(error),
         _ => Failure::input(error),
     }
 }

@@ -240,7 +240,14 @@ impl Analysis {
 
     /// Every table that is not empty.
     pub fn tables(&self) -> Vec<Table> {
-        [
+        let mut tables = self.every_table();
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    /// Every table that a report can have, of which those without a row are not written.
+    pub fn every_table(&self) -> Vec<Table> {
+        vec![
             Table::of(&self.latency),
             Table::of(&self.fits),
             Table::of(&self.tables),
@@ -252,9 +259,6 @@ impl Analysis {
             Table::of(&self.normality),
             Table::of(&self.failures),
         ]
-        .into_iter()
-        .filter(|table| !table.rows.is_empty())
-        .collect()
     }
 }
 

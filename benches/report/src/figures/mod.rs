@@ -5,9 +5,25 @@ mod emulation;
 mod excess;
 mod load;
 
+use jitterlab_experiment::record::Transport;
+
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::svg::{Figure, Mark, Point, Series, Style};
+
+/// The figures of all links or applications.
+const OF_ALL: [&str; 4] = ["load", "quantiles", "slowdowns", "correlations"];
+/// The figures of one link, whose id follows.
+const OF_LINK: [&str; 3] = ["fits-", "emulation-", "shapes-"];
+
+/// Whether a file has the name of a figure that a report can have.
+pub fn is_name(file: &str) -> bool {
+    file.strip_suffix(".svg").is_some_and(|id| {
+        let over = |transport: &Transport| id.ends_with(&format!("-{}", transport.name()));
+        OF_ALL.contains(&id)
+            || OF_LINK.iter().any(|kind| id.starts_with(kind)) && Transport::ALL.iter().any(over)
+    })
+}
 
 /// Every figure that there is something to show in, by the part of the report that it belongs to.
 pub struct Figures {
