@@ -292,6 +292,38 @@ fn failed_runs_are_listed_with_their_reason() {
 }
 
 #[test]
+fn messages_without_a_round_trip_are_counted_and_said_where_they_are_many() {
+    let latency_and_gap = |samples: usize| {
+        let (_directory, analysed) = analysed(&World {
+            samples,
+            application: false,
+            without: synthetic::levels()
+                .filter(|level| *level != Level::None)
+                .collect(),
+            ..World::default()
+        });
+        let gaps = analysed.analysis.summary.gaps.clone();
+        let gap = gaps.into_iter().find(|gap| gap.contains("too late"));
+        let page = analysed.write_report().unwrap();
+        (rows(page.parent().unwrap(), "latency"), gap)
+    };
+    // In each of three runs over UDP one message is lost and two are late.
+    let (latency, gap) = latency_and_gap(1_000);
+    for row in &latency {
+        let of_udp = row["transport"] == "udp";
+        assert_eq!(row["lost"], if of_udp { "3" } else { "0" }, "{row:?}");
+        assert_eq!(row["reordered"], if of_udp { "6" } else { "0" }, "{row:?}");
+    }
+    let gap = gap.unwrap();
+    let says = [
+        "In 1 condition more than 0.1 %",
+        "RTT over UDP, no load: 3 lost and 6 late beside 3,000 round trips",
+    ];
+    assert!(says.iter().all(|part| gap.contains(part)), "{gap}");
+    assert_eq!(latency_and_gap(3_000).1, None);
+}
+
+#[test]
 fn nothing_of_an_earlier_report_is_left() {
     let (_before, earlier) = analysed(&World {
         samples: 50,

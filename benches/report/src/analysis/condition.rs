@@ -91,6 +91,8 @@ pub struct Condition {
     pub means: Vec<f64>,
     /// Messages without an answer.
     pub lost: u64,
+    /// Messages whose answer came too late to be a sample: the next message had been sent.
+    pub reordered: u64,
     /// The load that was really produced, in percent, as the mean over the runs.
     pub produced: Option<f64>,
     segments: Vec<Vec<Moments>>,
@@ -135,7 +137,8 @@ impl Condition {
             summary: Summary::of_sorted(&sorted),
             sorted,
             means,
-            lost: runs.iter().filter_map(|run| lost(run)).sum(),
+            lost: sum(runs, "lost"),
+            reordered: sum(runs, "reordered"),
             produced: mean_of(runs.iter().filter_map(|run| produced(run))),
             segments,
         }))
@@ -199,8 +202,11 @@ pub fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {
     (n > 0).then(|| sum / f64::from(n))
 }
 
-fn lost(run: &RunRecord) -> Option<u64> {
-    run.packet.as_ref()?.get("lost")?.as_u64()
+/// A count of the ping-pong, over all runs.
+fn sum(runs: &[&RunRecord], count: &str) -> u64 {
+    runs.iter()
+        .filter_map(|run| run.packet.as_ref()?.get(count)?.as_u64())
+        .sum()
 }
 
 fn produced(run: &RunRecord) -> Option<f64> {

@@ -5,6 +5,7 @@ use jitterlab_experiment::record::{Outcome, RunRecord};
 use serde::Serialize;
 
 use super::condition::Link;
+use super::latency::Latency;
 use super::{Analysis, correlation, subject};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
@@ -80,6 +81,11 @@ impl Row for Failure {
 /// report points at it.
 const LOAD_TOLERANCE: f64 = 5.0;
 
+/// How large a share of the messages may be lost or late before the report points at it. They took
+/// longer than was waited for, and the highest percentile that the report gives is the 99.9th: where
+/// more is missing, it is not known.
+const MISSING_TOLERANCE: f64 = 0.001;
+
 /// What is missing or limited, and what follows for the reader.
 pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
     let mut gaps = Vec::new();
@@ -111,6 +117,7 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
         ));
     }
     gaps.extend(loads(analysis));
+    gaps.extend(missing(analysis));
     if done
         .iter()
         .any(|run| run.level.kind() == LevelKind::Injected)
@@ -207,6 +214,30 @@ fn loads(analysis: &Analysis) -> Option<String> {
             words::list(&off)
         )
     })
+}
+
+/// Round trips that took too long to be there.
+fn missing(analysis: &Analysis) -> Option<String> {
+    let rows: Vec<&Latency> = analysis
+        .latency
+        .iter()
+        .filter(|row| row.missing_share() > MISSING_TOLERANCE)
+        .collect();
+    let worst = rows
+        .iter()
+        .max_by(|a, b| a.missing_share().total_cmp(&b.missing_share()))?;
+    Some(format!(
+        "In {} more than {} of the messages were lost or answered too late, most in {}, {}: {} lost \
+         and {} late beside {} round trips. They took longer than was waited for, if they came at all, \
+         and are no samples: mean, standard deviation and high percentiles are too low there.",
+        words::counted(rows.len(), "condition"),
+        words::percent_of(MISSING_TOLERANCE),
+        worst.link,
+        worst.level,
+        words::count(worst.lost),
+        words::count(worst.reordered),
+        words::count(worst.n as u64),
+    ))
 }
 
 fn plural(n: usize, one: &str, many: &str) -> String {

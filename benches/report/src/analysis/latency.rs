@@ -39,6 +39,8 @@ pub struct Latency {
     pub produced_percent: Option<f64>,
     /// Messages without an answer.
     pub lost: u64,
+    /// Messages whose answer came too late to be a sample.
+    pub reordered: u64,
 }
 
 impl Latency {
@@ -59,7 +61,14 @@ impl Latency {
             skew: summary.skew,
             produced_percent: condition.produced,
             lost: condition.lost,
+            reordered: condition.reordered,
         }
+    }
+
+    /// The share of the messages that gave no round trip.
+    pub fn missing_share(&self) -> f64 {
+        let missing = (self.lost + self.reordered) as f64;
+        missing / (missing + self.n as f64)
     }
 }
 
@@ -145,6 +154,12 @@ impl Row for Latency {
                 "Lost",
                 "messages without an answer",
                 |row: &Latency| Value::Count(row.lost),
+            ),
+            column(
+                "reordered",
+                "Late",
+                "messages whose answer came after the next had been sent, and is no sample",
+                |row: &Latency| Value::Count(row.reordered),
             ),
         ]);
         columns

@@ -276,7 +276,10 @@ fn packet(block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRe
     RunRecord {
         case: "rtt".into(),
         transport: Some(transport),
-        packet: Some(json!({ "case": "rtt", "lost": u64::from(transport == Transport::Udp) })),
+        packet: Some(match transport {
+            Transport::Udp => json!({ "case": "rtt", "lost": 1, "reordered": 2 }),
+            _ => json!({ "case": "rtt", "lost": 0, "reordered": 0 }),
+        }),
         load,
         ..record(block, SuiteKind::Packet, &subject, level, fits)
     }
