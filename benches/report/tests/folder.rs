@@ -84,6 +84,10 @@ fn known_means_and_effects_are_found() {
         }
     }
     assert!(analysis.failures.is_empty());
+    // How late the latest delay was is known, and why it was is not.
+    let words = &analysis.summary.injector[0];
+    assert!(words.contains("4.321 µs late (redis, "), "{words}");
+    assert!(words.ends_with("why was not measured."), "{words}");
 }
 
 #[test]

@@ -127,7 +127,7 @@ pub fn in_words(rows: &[Accuracy]) -> Vec<String> {
     };
     vec![format!(
         "The mean achieved delay was off by {} ns at most ({}, {}: {} µs asked, {} µs achieved). \
-         The latest of {} delays came {} µs late, which is what the system took the CPU away for.",
+         The latest of {} delays came {} µs late ({}, {}); why was not measured.",
         words::short(worst.error_ns().abs()),
         worst.subject,
         worst.level,
@@ -135,5 +135,7 @@ pub fn in_words(rows: &[Accuracy]) -> Vec<String> {
         words::short(worst.achieved_mean_ns / 1e3),
         words::count(rows.iter().map(|row| row.delayed).sum()),
         words::short(latest.error_max_ns as f64 / 1e3),
+        latest.subject,
+        latest.level,
     )]
 }

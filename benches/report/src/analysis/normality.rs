@@ -95,7 +95,7 @@ impl Row for Normality {
 
 /// What the tests say of round trips and of runtimes.
 pub fn in_words(rows: &[Normality]) -> Vec<String> {
-    let sentence = |of_samples: bool, what: &str, consequence: &str| {
+    let sentence = |of_samples: bool, what: &str, consequence: fn(usize) -> &'static str| {
         let tested: Vec<&Normality> = rows
             .iter()
             .filter(|row| row.of_samples == of_samples)
@@ -104,22 +104,51 @@ pub fn in_words(rows: &[Normality]) -> Vec<String> {
         (!tested.is_empty()).then(|| {
             format!(
                 "The Lilliefors test rejects a normal distribution of the {what} in {rejected} of \
-                 {} (alpha {}); {consequence}",
+                 {} (alpha {}); {}",
                 words::counted(tested.len(), "case"),
-                words::ALPHA
+                words::ALPHA,
+                consequence(rejected)
             )
         })
     };
     let trips = sentence(
         true,
         "round trips",
-        "they are compared by ranks and by distances of distribution functions, which assume none.",
+        |_| "they are compared by ranks and by distances of distribution functions, which assume none.",
     );
     let runtimes = sentence(
         false,
         "runtimes about the mean of their level",
-        "they are compared by Student's t as in the paper, which a normal distribution justifies; \
-         with few runs the test would miss all but gross deviations from it.",
+        |rejected| match rejected {
+            0 => {
+                "they are compared by Student's t as in the paper, which assumes one. That it was \
+                 not rejected does not show it: with few runs the test misses all but gross \
+                 deviations."
+            }
+            _ => {
+                "they are compared by Student's t as in the paper, which assumes one: where it is \
+                 rejected, intervals and p values of runtimes are approximate."
+            }
+        },
     );
     trips.into_iter().chain(runtimes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_runtimes_follows_from_the_test() {
+        let of = |runtimes: [f64; 10]| {
+            let row = Normality::of("runtime of a program".into(), false, &runtimes).unwrap();
+            in_words(&[row]).remove(0)
+        };
+        let like_normal = of([-1.5, -1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0, 1.5]);
+        assert!(like_normal.contains("in 0 of 1 case"), "{like_normal}");
+        assert!(like_normal.contains("does not show it"), "{like_normal}");
+        let with_outlier = of([0.0, 0.1, 0.2, 0.1, 0.0, 0.1, 0.2, 0.1, 0.1, 9.0]);
+        assert!(with_outlier.contains("in 1 of 1 case"), "{with_outlier}");
+        assert!(with_outlier.contains("are approximate"), "{with_outlier}");
+    }
 }
