@@ -8,7 +8,7 @@ use jitterlab_injector::durable::write_atomically;
 use parquet::basic::Encoding;
 use parquet::data_type::Int64Type;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -110,19 +110,18 @@ fn read_parquet(path: &Path) -> Result<Vec<f64>, SamplesError> {
         path: path.into(),
         source,
     };
-    let file = File::open(path).map_err(|source| SamplesError::System {
+    let system = |source| SamplesError::System {
         action: "read",
         path: path.into(),
         source,
-    })?;
+    };
+    let file = File::open(path).map_err(system)?;
+    let length = file.metadata().map_err(system)?.len();
     let reader = SerializedFileReader::new(file).map_err(broken)?;
     let mut samples = Vec::new();
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(broken)?;
-        let rows = group.metadata().num_rows() as usize;
-        if group.num_columns() != 1 {
-            return Err(broken(ParquetError::General("more than one column".into())));
-        }
+    for (i, group) in reader.metadata().row_groups().iter().enumerate() {
+        let rows = rows(group, length).map_err(broken)?;
+        let group = reader.get_row_group(i).map_err(broken)?;
         let parquet::column::reader::ColumnReader::Int64ColumnReader(mut column) =
             group.get_column_reader(0).map_err(broken)?
         else {
@@ -130,7 +129,8 @@ fn read_parquet(path: &Path) -> Result<Vec<f64>, SamplesError> {
                 "the column is not INT64".into(),
             )));
         };
-        let mut values: Vec<i64> = Vec::with_capacity(rows);
+        // Not as large as the file says that it has to be: what says so may be damaged.
+        let mut values: Vec<i64> = Vec::new();
         while values.len() < rows {
             let before = values.len();
             column
@@ -140,9 +140,34 @@ fn read_parquet(path: &Path) -> Result<Vec<f64>, SamplesError> {
                 return Err(broken(ParquetError::EOF("the column ends early".into())));
             }
         }
+        if let Some(ns) = values.iter().find(|&&ns| ns < 0) {
+            let negative = format!("{ns} ns is less than no time");
+            return Err(broken(ParquetError::General(negative)));
+        }
         samples.extend(values.iter().map(|&ns| ns as f64));
     }
     Ok(samples)
+}
+
+/// How many samples there are in a group of a file of this length. The reader panics where the
+/// footer of a damaged file says that they begin or end outside of it.
+fn rows(group: &RowGroupMetaData, length: u64) -> Result<usize, ParquetError> {
+    let [column] = group.columns() else {
+        return Err(ParquetError::General("there is not one column".into()));
+    };
+    let start = column
+        .dictionary_page_offset()
+        .unwrap_or(column.data_page_offset());
+    let end = u64::try_from(start)
+        .ok()
+        .zip(u64::try_from(column.compressed_size()).ok())
+        .and_then(|(start, size)| start.checked_add(size));
+    match (end, usize::try_from(group.num_rows())) {
+        (Some(end), Ok(rows)) if end <= length => Ok(rows),
+        _ => Err(ParquetError::General(
+            "the column lies outside of the file".into(),
+        )),
+    }
 }
 
 /// Writes samples (nanoseconds), all or nothing: as Parquet with the `notes` as its key-value
@@ -221,6 +246,45 @@ mod tests {
             let read: Vec<u64> = read(&path).unwrap().into_iter().map(|x| x as u64).collect();
             prop_assert_eq!(read, samples);
         }
+    }
+
+    #[test]
+    fn a_damaged_footer_is_an_error_whichever_bit_of_it_is_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.parquet");
+        let whole = to_parquet(&[5, 7, 6], &[("meaning", "RTT".into())]).unwrap();
+        let mut refused = 0;
+        for bit in 0..whole.len() * 8 {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, damaged).unwrap();
+            // Of some bits nobody can tell: those of a name, of a sample.
+            match read(&path) {
+                Ok(samples) => assert!(samples.iter().all(|&ns| ns >= 0.0)),
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > whole.len());
+    }
+
+    #[test]
+    fn negative_samples_are_refused_in_parquet_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.parquet");
+        let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+        let file = File::create(&path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let typed = column.typed::<Int64Type>();
+        typed.write_batch(&[1, -2], None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let SamplesError::Parquet { source, .. } = read(&path).unwrap_err() else {
+            panic!("another error");
+        };
+        assert!(source.to_string().contains("-2 ns"), "{source}");
     }
 
     #[test]
