@@ -40,6 +40,13 @@ fn a_line_that_was_cut_off_is_done_again() {
     let output = resume(&lab);
     assert!(output.status.success());
     assert_whole(&lab);
+    // In the middle of a character.
+    let mut bytes = fs::read(&runs).unwrap();
+    bytes.extend(b"{\"reason\":\"caf\xc3");
+    fs::write(&runs, bytes).unwrap();
+    let output = resume(&lab);
+    assert!(output.status.success());
+    assert_whole(&lab);
 }
 
 #[test]

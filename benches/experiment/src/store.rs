@@ -114,15 +114,15 @@ impl ResultFolder {
         }
         let (experiment, _) = Experiment::load(&frozen)?;
         let runs = path.join(RUNS);
-        let text = match fs::read_to_string(&runs) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let bytes = match fs::read(&runs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             other => other.map_err(system("read", &runs))?,
         };
-        let attempts = whole_lines(&text)
-            .lines()
+        let attempts = whole_lines(&bytes)
+            .split_inclusive(|&byte| byte == b'\n')
             .enumerate()
             .map(|(i, line)| {
-                serde_json::from_str(line).map_err(|source| StoreError::Broken {
+                serde_json::from_slice(line).map_err(|source| StoreError::Broken {
                     path: runs.clone(),
                     line: i + 1,
                     source,
@@ -213,9 +213,10 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     })
 }
 
-/// The part of a text that ends with a line's end: the rest was cut off.
-fn whole_lines(text: &str) -> &str {
-    &text[..text.rfind('\n').map_or(0, |end| end + 1)]
+/// The part that ends with a line's end: the rest was cut off, perhaps in the middle of a character.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| byte == b'\n');
+    &bytes[..end.map_or(0, |end| end + 1)]
 }
 
 /// Syncs the entry of a directory in the one that it is in: without it, a cut of the power takes away what is in it.
@@ -278,8 +279,8 @@ impl Recorder {
                 errno => system("lock", &file)(errno.into()),
             },
         )?;
-        let text = fs::read_to_string(&file).map_err(system("read", &file))?;
-        let whole = whole_lines(&text).len() as u64;
+        let bytes = fs::read(&file).map_err(system("read", &file))?;
+        let whole = whole_lines(&bytes).len() as u64;
         runs.set_len(whole)
             .and_then(|()| runs.seek(SeekFrom::End(0)))
             .map_err(system("repair", &file))?;
