@@ -1,5 +1,6 @@
 //! Files that a person names.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use jitterlab_injector::durable::write_atomically;
@@ -31,13 +32,17 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// space behind it, or nothing.
 ///
 /// # Errors
-/// There is no such folder, or it is a folder itself.
+/// There is no such folder, or it is there and nothing that results are written to.
 pub fn check_place(what: &str, path: &Path) -> Result<(), Failure> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    if folder.is_dir() && !path.is_dir() {
+    let fits = match path.metadata().map(|found| found.file_type()) {
+        Ok(kind) => kind.is_file() || kind.is_char_device() || kind.is_fifo(),
+        Err(_) => folder.is_dir(),
+    };
+    if fits {
         return Ok(());
     }
     Err(Failure::input(format!(

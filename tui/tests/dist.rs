@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::os::unix::fs::FileTypeExt;
+
 use common::{Lab, lognormal, rounded, text};
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -73,6 +75,49 @@ fn show_draws_a_table() {
         (&shown["unit"], &shown["origin"]),
         (&"ns".into(), &"".into())
     );
+}
+
+#[test]
+fn what_is_no_file_is_written_to_and_stays() {
+    let lab = lab();
+    let make = |output: &str| {
+        format!("dist make --shape lognormal --mean 10us --std 20us --seed 7 -o {output}")
+    };
+    let table = lab.read("t.dist");
+    assert_eq!(lab.done(&make("/dev/stdout")), table);
+
+    // What a shell does for `>>`.
+    lab.write("all", "before\n");
+    let all = std::fs::OpenOptions::new()
+        .append(true)
+        .open(lab.path("all"));
+    let status = lab
+        .command(&make("/dev/stdout"))
+        .stdout(all.unwrap())
+        .status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    assert_eq!(lab.read("all"), format!("before\n{table}"));
+
+    let fifo = lab.path("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let read = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || std::fs::read_to_string(fifo).unwrap()
+    });
+    lab.done(&make("fifo"));
+    assert_eq!(read.join().unwrap(), table);
+    assert!(
+        std::fs::symlink_metadata(&fifo)
+            .unwrap()
+            .file_type()
+            .is_fifo()
+    );
+
+    lab.write("old", "old");
+    std::os::unix::fs::symlink("old", lab.path("link")).unwrap();
+    lab.done(&make("link"));
+    assert_eq!(lab.read("old"), table);
+    assert!(lab.path("link").is_symlink());
 }
 
 #[test]

@@ -1,22 +1,58 @@
 //! Writing files that matter: after a crash at any moment a reader finds the old content or the
 //! new one, whole.
 
-use std::fs::Permissions;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
-/// Replaces `path` by `bytes`: temporary file in the same directory, fsync, rename, fsync of the
-/// directory. The file gets the permissions that a newly created file has (0666 less the umask).
+/// Replaces `path`, or the file that it is a symbolic link to, by `bytes`: temporary file in the
+/// same directory, fsync, rename, fsync of the directory. The file gets the permissions that a newly
+/// created file has (0666 less the umask). What is no file of a directory (a device, a FIFO,
+/// `/dev/stdout`) cannot be replaced: the bytes are written to it.
 ///
 /// # Errors
-/// The first error of the system; `path` is then as it was.
+/// The first error of the system; a file is then as it was. A block device is refused.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The mode asked for; the kernel takes the umask off it.
-    replace(path, bytes, 0o666)
+    match replaceable(path)? {
+        // The mode asked for; the kernel takes the umask off it.
+        Some(file) => replace(&file, bytes, 0o666),
+        None => OpenOptions::new().append(true).open(path)?.write_all(bytes),
+    }
 }
 
-/// The same for what only its owner may read, from its first moment on.
+/// The file that `path` leads to; none where it leads to something else that can be written.
+fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::metadata(path).map(|found| found.file_type()) {
+        Ok(kind) if kind.is_block_device() => {
+            return Err(io::Error::other("it is a block device"));
+        }
+        Ok(kind) if kind.is_char_device() || kind.is_fifo() || kind.is_socket() => return Ok(None),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // It ends: a circle is an error above.
+    let mut file = path.to_path_buf();
+    while let Ok(target) = fs::read_link(&file) {
+        let directory = directory_of(&file).canonicalize()?;
+        if directory.starts_with("/proc") {
+            // A file that a process has open, and perhaps no name of it.
+            return Ok(None);
+        }
+        file = directory.join(target);
+    }
+    Ok(Some(file))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The same as [`write_atomically`] for what only its owner may read, from its first moment on. A
+/// symbolic link, too, is replaced.
 ///
 /// # Errors
 /// As those of [`write_atomically`].
@@ -25,12 +61,9 @@ pub fn write_privately(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = directory_of(path);
     // First of all: where there is no directory, the error should not name a temporary file.
-    let opened = std::fs::File::open(directory)?;
+    let opened = fs::File::open(directory)?;
     let mut file = tempfile::Builder::new()
         .prefix(".jitterlab-")
         .permissions(Permissions::from_mode(mode))
@@ -53,6 +86,24 @@ mod tests {
         write_atomically(&path, b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn links_stay_and_lead_to_the_new_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, new, there] =
+            ["file", "link", "new", "there"].map(|name| directory.path().join(name));
+        write_atomically(&file, b"one").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_atomically(&link, b"two").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"two");
+        // One that leads to nothing makes what it leads to.
+        std::os::unix::fs::symlink(&there, &new).unwrap();
+        write_atomically(&new, b"three").unwrap();
+        assert_eq!(std::fs::read(&there).unwrap(), b"three");
+        std::os::unix::fs::symlink("circle", directory.path().join("circle")).unwrap();
+        assert!(write_atomically(&directory.path().join("circle"), b"").is_err());
     }
 
     #[test]
