@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::experiments::{
     SMALL, assert_whole, folder, is_running, kill, lab, lines, resume, started, until,
@@ -148,7 +148,7 @@ fn what_a_program_leaves_in_the_background_is_no_part_of_the_next_run() {
 #[test]
 fn whoever_stops_an_experiment_is_told_how_to_go_on() {
     let lab = lab(SMALL);
-    let mut command = lab.command("run e.yaml");
+    let mut command = lab.mortal("run e.yaml");
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     // The line that says how many runs there are comes before the first of them.
@@ -167,6 +167,29 @@ fn whoever_stops_an_experiment_is_told_how_to_go_on() {
     assert!(said.contains(&told), "{said:?}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(resume(&lab).status.success());
+    assert_whole(&lab);
+}
+
+#[test]
+fn a_signal_that_is_ignored_does_not_stop_an_experiment() {
+    let lab = lab(SMALL);
+    let mut command = Command::new("env");
+    command
+        .args(["--ignore-signal=HUP", env!("CARGO_BIN_EXE_jitterlab")])
+        .args(["run", "e.yaml"])
+        .current_dir(lab.path(""))
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(
+        lines
+            .by_ref()
+            .any(|line| line.unwrap().contains(" runs; about "))
+    );
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
+    let said: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{said:?}");
     assert_whole(&lab);
 }
 

@@ -317,7 +317,7 @@ fn ctrl_c_ends_every_worker() {
         "h.yaml",
         LOCAL.replacen("duration: 10ms", "duration: 30s", 1),
     );
-    let mut command = lab.command("validate h.yaml --transport udp --hostfile o.hosts");
+    let mut command = lab.mortal("validate h.yaml --transport udp --hostfile o.hosts");
     let marker = lab.path("").display().to_string();
     let mut child = command
         .env("JITTERLAB_TEST", &marker)

@@ -5,16 +5,14 @@ mod progress;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::store::{Recorder, StoreError};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
+use crate::stopped::when_stopped;
 use progress::Progress;
 
 /// Options of `jitterlab run`.
@@ -107,17 +105,12 @@ fn folder_name(experiment: &str) -> String {
 
 /// Stopping is always safe: what is recorded is whole. The workers end by themselves.
 fn say_how_to_resume_when_stopped(folder: &Path) -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::run)?;
     let folder = folder.display().to_string();
-    thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            // The terminal may be what is gone.
-            let _ = writeln!(
-                std::io::stderr(),
-                "\nstopped; to go on: jitterlab run --resume {folder}"
-            );
-            std::process::exit(128 + signal);
-        }
-    });
-    Ok(())
+    when_stopped(move || {
+        // The terminal may be what is gone.
+        let _ = writeln!(
+            std::io::stderr(),
+            "\nstopped; to go on: jitterlab run --resume {folder}"
+        );
+    })
 }

@@ -5,18 +5,16 @@ mod text;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::thread;
 
 use jitterlab_experiment::spec::Cluster;
 use jitterlab_experiment::validate::{self, Event, Failure as Failed, Lost, Validation};
 use jitterlab_node_tuning::validation::hostfile;
 use jitterlab_packet::transport::Transport;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::stopped::when_stopped;
 
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
@@ -45,7 +43,10 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
         files::check_place("the remaining hosts ", path)?;
     }
-    end_when_stopped()?;
+    // What was started ends with this process.
+    when_stopped(|| {
+        let _ = writeln!(std::io::stderr(), "\nstopped; nothing was written");
+    })?;
     let own = std::env::current_exe().map_err(Failure::run)?;
     let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let mut watch = |event: Event| show(terminal, &event);
@@ -74,18 +75,6 @@ impl Command {
         }
         Ok(())
     }
-}
-
-/// What was started ends with this process.
-fn end_when_stopped() -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::run)?;
-    thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
-            let _ = writeln!(std::io::stderr(), "\nstopped; nothing was written");
-            std::process::exit(128 + signal);
-        }
-    });
-    Ok(())
 }
 
 /// Progress, on stderr; a terminal that has gone stops nothing.
