@@ -1,6 +1,7 @@
 //! How a command ends: what it returns, what the person is told, and the exit status.
 
 use std::error::Error;
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -34,21 +35,32 @@ impl Failure {
     }
 }
 
+/// With its chain of causes.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Failure::Input(error) | Failure::Run(error)) = self;
+        write!(f, "{error}")?;
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
 /// Prints the failure, if there is one, with its chain of causes on stderr; gives the exit status.
 pub fn report(result: Result<Exit, Failure>) -> ExitCode {
-    let (error, status) = match result {
+    let failure = match result {
         Ok(Exit::Done) => return ExitCode::SUCCESS,
         Ok(Exit::Finding) => return ExitCode::from(1),
-        Err(Failure::Input(error)) => (error, 2),
-        Err(Failure::Run(error)) => (error, 3),
+        Err(failure) => failure,
     };
-    let mut message = format!("jitterlab: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
     // Nobody is left to tell when stderr is closed; the exit status still speaks.
-    let _ = writeln!(std::io::stderr(), "{message}");
+    let _ = writeln!(std::io::stderr(), "jitterlab: {failure}");
+    let status = match failure {
+        Failure::Input(_) => 2,
+        Failure::Run(_) => 3,
+    };
     ExitCode::from(status)
 }

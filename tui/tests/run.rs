@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use common::experiments::{SMALL, folder, lab, lines, planned, resume};
 use common::{Lab, text};
@@ -18,6 +20,7 @@ fn an_experiment_goes_from_its_file_to_a_report() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(events[0]["event"], "begins");
+    assert!(text(&output.stdout).contains("\"seconds_left\":0.0"));
     let last = events.last().unwrap();
     assert_eq!(
         (&last["event"], &last["failed"]),
@@ -195,7 +198,30 @@ fn a_cpu_that_is_not_there_ends_the_experiment_before_it_begins() {
         said.contains("host here cannot start programs on CPU 9999: "),
         "{said}"
     );
+    // Who reads the events is told, too.
+    let event: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!(event["event"], "ends");
+    assert!(lab.path(event["results"].as_str().unwrap()).is_dir());
+    let error = event["error"].as_str().unwrap();
+    assert_eq!(said, format!("jitterlab: {error}\n"));
     assert_eq!(lines(&folder(&lab).join("runs.jsonl")).len(), 0);
+}
+
+#[test]
+fn a_result_folder_may_have_any_name() {
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        "name: named\nseed: 1\nrepetitions: 1\nhosts: { here: { at: local } }\n\
+         suites:\n  application:\n    - { name: a, client: { on: here, command: [\"true\"] } }\n",
+    );
+    let mut command = lab.command("run e.yaml --headless --results");
+    let output = command.arg(OsStr::from_bytes(b"caf\xe9")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let begins = text(&output.stdout);
+    let begins: Value = serde_json::from_str(begins.lines().next().unwrap()).unwrap();
+    let results = begins["results"].as_str().unwrap();
+    assert!(results.starts_with("caf\u{fffd}/named-"), "{results}");
 }
 
 #[test]

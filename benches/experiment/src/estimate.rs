@@ -46,6 +46,7 @@ impl Estimate {
                 None => run.work.least_seconds() + STARTING,
             }
         };
-        runs.iter().map(of_run).sum()
+        // The sum of nothing is -0.
+        0.0 + runs.iter().map(of_run).sum::<f64>()
     }
 }

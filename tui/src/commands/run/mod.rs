@@ -40,6 +40,26 @@ pub struct Command {
 
 /// Runs it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
+    let mut progress = if command.headless {
+        Progress::Headless
+    } else {
+        let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        Progress::people(terminal)
+    };
+    let mut folder = None;
+    let result = experiment(command, &mut progress, &mut folder);
+    if let Err(failure) = &result {
+        progress.fail(folder.as_deref(), failure);
+    }
+    result
+}
+
+/// Does what the command says; `made` is the result folder as soon as there is one.
+fn experiment(
+    command: Command,
+    progress: &mut Progress,
+    made: &mut Option<PathBuf>,
+) -> Result<Exit, Failure> {
     let given = match &command.experiment {
         Some(path) => Some(Experiment::load(path).map_err(Failure::input)?),
         None => None,
@@ -55,21 +75,15 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         }
         (None, None) => return Err(Failure::input("no experiment file is given")),
     };
-    let folder = recorder.folder().path().to_path_buf();
-    say_how_to_resume_when_stopped(&folder)?;
-    let mut progress = if command.headless {
-        Progress::Headless
-    } else {
-        let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Progress::people(terminal)
-    };
+    let folder = made.insert(recorder.folder().path().to_path_buf());
+    say_how_to_resume_when_stopped(folder)?;
     let own = std::env::current_exe().map_err(Failure::run)?;
-    let mut watch = |event: Event| progress.show(&folder, &event);
+    let mut watch = |event: Event| progress.show(folder, &event);
     let tally = conduct(&mut recorder, own, &mut watch).map_err(|error| match error {
         ConductError::Store(error) => input_or_run(error),
         other => Failure::run(other),
     })?;
-    progress.end(&folder, tally);
+    progress.end(folder, tally);
     match tally {
         Tally { failed: 0, .. } => Ok(Exit::Done),
         _ => Ok(Exit::Finding),

@@ -1,5 +1,6 @@
 //! What is shown while an experiment runs.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
@@ -7,6 +8,8 @@ use jitterlab_experiment::conduct::{Event, Tally};
 use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_stats::summary::quantile;
 use serde_json::json;
+
+use crate::outcome::Failure;
 
 /// A line on stderr. A reader that has gone away, or a terminal, does not stop an experiment.
 macro_rules! say {
@@ -40,11 +43,21 @@ impl Progress {
         }
     }
 
+    /// Shows an end before the end; people are told by the program's edge. There is no folder if
+    /// none was made.
+    pub fn fail(&mut self, folder: Option<&Path>, failure: &Failure) {
+        if let Progress::Headless = self {
+            line(&json!({
+                "event": "ends", "results": folder.map(name), "error": failure.to_string(),
+            }));
+        }
+    }
+
     /// Shows the end.
     pub fn end(&mut self, folder: &Path, tally: Tally) {
         match self {
             Progress::Headless => line(&json!({
-                "event": "ends", "results": folder, "done": tally.done, "failed": tally.failed,
+                "event": "ends", "results": name(folder), "done": tally.done, "failed": tally.failed,
             })),
             Progress::People { .. } => {
                 let failed = match tally.failed {
@@ -63,6 +76,11 @@ fn line(value: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{value}");
 }
 
+/// A folder's name in JSON, which is UTF-8.
+fn name(folder: &Path) -> Cow<'_, str> {
+    folder.to_string_lossy()
+}
+
 fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
     match event {
         Event::Begins {
@@ -71,7 +89,7 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
             environment,
             seconds_left,
         } => json!({
-            "event": "begins", "results": folder, "runs": runs, "finished": finished,
+            "event": "begins", "results": name(folder), "runs": runs, "finished": finished,
             "bandwidth": environment.bandwidth, "seconds_left": seconds_left,
         }),
         Event::RunBegins { run } => json!({"event": "run_begins", "run": run}),
