@@ -3,10 +3,11 @@
 mod plan;
 mod progress;
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
+use jitterlab_experiment::samples::SamplesError;
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::store::{Recorder, StoreError};
 
@@ -104,9 +105,22 @@ fn resume(folder: &Path, given: Option<Experiment>) -> Result<Recorder, Failure>
 
 /// A folder that is no good was named by a person; a system that refuses was not.
 fn input_or_run(error: StoreError) -> Failure {
-    match error {
-        StoreError::System { action, .. } if action.starts_with("write") => Failure::run(error),
-        other => Failure::input(other),
+    use ErrorKind::{AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    let refused = match &error {
+        StoreError::System {
+            action: "write", ..
+        } => true,
+        StoreError::System { source, .. }
+        | StoreError::Samples(SamplesError::System { source, .. }) => !matches!(
+            source.kind(),
+            AlreadyExists | IsADirectory | NotADirectory | NotFound | PermissionDenied
+        ),
+        _ => false,
+    };
+    if refused {
+        Failure::run(error)
+    } else {
+        Failure::input(error)
     }
 }
 
@@ -127,4 +141,33 @@ fn say_how_to_resume_when_stopped(folder: &Path) -> Result<(), Failure> {
             "\nstopped; to go on: jitterlab run --resume {folder}"
         );
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn what_the_system_refuses_is_no_wrong_input() {
+        let refuses = |action, errno| StoreError::System {
+            action,
+            path: "r".into(),
+            source: io::Error::from_raw_os_error(errno),
+        };
+        use nix::libc::{EIO, ENOENT, ENOLCK, ENOSPC};
+        for (action, errno) in [
+            ("sync", EIO),
+            ("lock", ENOLCK),
+            ("read", EIO),
+            ("make directory", ENOSPC),
+            // The folder is removed while it is filled.
+            ("write", ENOENT),
+        ] {
+            let failure = input_or_run(refuses(action, errno));
+            assert!(matches!(failure, Failure::Run(_)), "{failure}");
+        }
+        let failure = input_or_run(refuses("read result folder", ENOENT));
+        assert!(matches!(failure, Failure::Input(_)), "{failure}");
+    }
 }
