@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use jitterlab_experiment::spec::{Checked, SpecError, Step, parse, unique, wrong};
+use jitterlab_experiment::spec::{Checked, SpecError, Step, parse, wrong};
 use serde::Deserialize;
 
 /// A node, as its file describes it. What the file does not say is as [`NodeFile::default`] has it.
@@ -15,7 +15,6 @@ pub struct NodeFile {
     /// Its name [jitterlab, and the end of the first interface's hardware address].
     pub hostname: Option<String>,
     /// Addresses by interface [every Ethernet interface asks for one by DHCP].
-    #[serde(deserialize_with = "unique")]
     pub addresses: BTreeMap<String, Address>,
     /// Who may log in as root over SSH: lines of `authorized_keys`. Nobody, and no SSH server, where there is none.
     pub ssh_keys: Vec<String>,

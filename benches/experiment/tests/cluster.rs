@@ -88,7 +88,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (5, 11),
         "one of the `hosts` already",
     ),
-    ("  node02:", "  node01:", (2, 3), "stands there twice"),
+    ("  node02:", "  node01:", (3, 3), "stands there twice"),
 ];
 
 #[test]

@@ -34,7 +34,7 @@ fn experiment(
          levels:\n  load: [{}]\n{injected}\
          suites:\n\
          \x20 packet:\n\
-         \x20   - {{ case: rtt, transports: [udp, tcp], from: a, to: a, size: 64, warmup: 1ms, duration: 5ms, wait: block }}\n\
+         \x20   - {{ case: rtt, transports: [udp, tcp], from: a, to: a, size: 64B, warmup: 1ms, duration: 5ms, wait: block }}\n\
          \x20 application:\n\
          \x20   - {{ name: app, client: {{ on: a, command: [\"true\"] }}, levels: [none, injected] }}\n",
         loads.join(", ")

@@ -67,6 +67,18 @@ fn the_shipped_experiments_are_good() {
 const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
     ("seed: 1", "sed: 1", (2, 1), "did you mean `seed`?"),
     ("seed: 1\n", "", (1, 1), "missing field `seed`"),
+    (
+        "seed: 1",
+        "seed: 1\nname: b",
+        (3, 1),
+        "`name` stands there twice",
+    ),
+    (
+        "cpu: 0",
+        "cpu: 0, cpu: 1",
+        (5, 32),
+        "`cpu` stands there twice",
+    ),
     ("seed: 1", "seed: -1", (2, 7), "integer"),
     ("seed: 1", "seed: [", (2, 7), "expected u64"),
     ("name: small", "name: ../up", (1, 7), "a name has"),
@@ -84,7 +96,12 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (5, 35),
         "hosts on this machine",
     ),
-    ("  server: {", "  client: {", (5, 3), "twice"),
+    (
+        "  server: {",
+        "  client: {",
+        (6, 3),
+        "`client` stands there twice",
+    ),
     (
         "from: client, to",
         "from: clint, to",
@@ -179,6 +196,18 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
     ),
     ("case: rtt", "case: rttt", (16, 13), "unknown variant"),
     ("size: 64B", "size: 4B", (20, 13), "has 8 to 65507 bytes"),
+    (
+        "size: 64B",
+        "size: 64",
+        (20, 13),
+        "`64` is not a size: a number and one of B",
+    ),
+    (
+        "size: 64B",
+        "size: '64'",
+        (20, 13),
+        "`64` is not a size: a number and one of B",
+    ),
     (
         "duration: 250ms",
         "duration: 250",

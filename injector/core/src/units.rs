@@ -82,7 +82,7 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A size in bytes. Reads `64`, `64B`, `64KiB`, `1MiB`, `2GiB`.
+/// A size in bytes. Reads `64`, `64B`, `64KiB`, `1MiB`, `2GiB`; in files only with the unit.
 ///
 /// ```
 /// use jitterlab_injector::units::Bytes;
@@ -93,12 +93,24 @@ impl fmt::Display for Nanos {
 pub struct Bytes(pub u64);
 
 const SIZE: &str = "a size: a number of bytes, or a number and one of B, KiB, MiB, GiB";
+const SIZE_WITH_UNIT: &str = "a size: a number and one of B, KiB, MiB, GiB, as in `64KiB`";
 const SIZE_UNITS: [(&str, f64); 4] = [
     ("GiB", (1u64 << 30) as f64),
     ("MiB", (1u64 << 20) as f64),
     ("KiB", 1024.0),
     ("B", 1.0),
 ];
+
+impl Bytes {
+    fn with_unit(text: &str) -> Result<Self, UnitError> {
+        parse_scaled(text, &SIZE_UNITS, None)
+            .map(Bytes)
+            .ok_or_else(|| UnitError {
+                text: text.into(),
+                expected: SIZE_WITH_UNIT,
+            })
+    }
+}
 
 impl FromStr for Bytes {
     type Err = UnitError;
@@ -223,7 +235,7 @@ fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<
 }
 
 macro_rules! serde_as_text {
-    ($($type:ty),*) => {$(
+    ($($type:ty => $read:path),*) => {$(
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -232,19 +244,19 @@ macro_rules! serde_as_text {
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(TextVisitor(std::marker::PhantomData))
+                deserializer.deserialize_any(TextVisitor($read))
             }
         }
     )*};
 }
 
-serde_as_text!(Nanos, Bytes, Percent);
+serde_as_text!(Nanos => Nanos::from_str, Bytes => Bytes::with_unit, Percent => Percent::from_str);
 
 /// Reads a quantity from a string, or from a bare number where the quantity allows one: YAML
-/// gives `size: 64` as a number.
-struct TextVisitor<T>(std::marker::PhantomData<T>);
+/// gives `minimum_effect: 5` as a number.
+struct TextVisitor<T>(fn(&str) -> Result<T, UnitError>);
 
-impl<T: FromStr<Err = UnitError>> serde::de::Visitor<'_> for TextVisitor<T> {
+impl<T> serde::de::Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -252,7 +264,7 @@ impl<T: FromStr<Err = UnitError>> serde::de::Visitor<'_> for TextVisitor<T> {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        self.0(text).map_err(E::custom)
     }
 
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::check::{Checked, check_host, check_time, link_problem, wrong};
 use super::locate::Step::Key;
-use super::read::{SpecError, parse, text_of, unique};
+use super::read::{SpecError, parse, text_of};
 use super::{Host, Place};
 
 /// A cluster, as its hosts file describes it.
@@ -17,10 +17,9 @@ use super::{Host, Place};
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// The hosts by the names that mpirun and Slurm know them by.
-    #[serde(deserialize_with = "unique")]
     pub hosts: BTreeMap<String, Host>,
     /// Hosts that replace those that do not fit, taken in the order of their names.
-    #[serde(default, deserialize_with = "unique")]
+    #[serde(default)]
     pub spares: BTreeMap<String, Host>,
     /// Processes that a host takes, for the hostfile of mpirun.
     #[serde(default = "one")]

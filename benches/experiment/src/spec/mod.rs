@@ -20,7 +20,7 @@ pub use check::{Checked, Wrong, characterised, wrong};
 pub use cluster::Cluster;
 pub use locate::Step;
 pub use place::Place;
-pub use read::{SpecError, parse, unique};
+pub use read::{SpecError, parse};
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -36,7 +36,6 @@ pub struct Experiment {
     #[serde(default = "default_retries")]
     pub retries: u32,
     /// The hosts by name.
-    #[serde(deserialize_with = "read::unique")]
     pub hosts: BTreeMap<String, Host>,
     /// How background load is made; needed where a level of load is.
     pub load: Option<Load>,

@@ -1,17 +1,13 @@
 //! From text to an experiment, or to an error that says where and what to write instead.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::Experiment;
 use super::check::{self, Wrong};
-use super::locate::locate;
+use super::locate::{doubled, locate};
 
 /// An experiment file, or a hosts file, that cannot be used.
 #[derive(Debug, Error)]
@@ -80,6 +76,9 @@ pub fn parse<T: DeserializeOwned>(
         column,
         problem,
     };
+    if let Some((key, place)) = doubled(text) {
+        return Err(content(place, format!("`{key}` stands there twice")));
+    }
     let value: T = serde_yaml::from_str(text).map_err(|error| {
         let place = error.location().map(|at| (at.line(), at.column()));
         content(place.unwrap_or((1, 1)), explained(&error.to_string()))
@@ -115,34 +114,4 @@ pub fn suggestion<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Stri
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| format!("; did you mean `{name}`?"))
         .unwrap_or_default()
-}
-
-/// A map in which no key stands twice.
-pub fn unique<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    struct Unique<T>(PhantomData<T>);
-
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Unique<T> {
-        type Value = BTreeMap<String, T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-            f.write_str("names, each with what it stands for")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-            let mut map = BTreeMap::new();
-            while let Some(name) = entries.next_key::<String>()? {
-                if map.contains_key(&name) {
-                    return Err(A::Error::custom(format!("`{name}` stands there twice")));
-                }
-                map.insert(name, entries.next_value()?);
-            }
-            Ok(map)
-        }
-    }
-
-    deserializer.deserialize_map(Unique(PhantomData))
 }
