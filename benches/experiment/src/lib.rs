@@ -13,6 +13,7 @@ pub mod level;
 mod link;
 mod perform;
 pub mod record;
+mod runtime;
 pub mod samples;
 pub mod schedule;
 pub mod spec;

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::transport::Transport;
-use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,8 +13,9 @@ use crate::hosts::Hosts;
 use crate::level::{Level, Member};
 use crate::link;
 use crate::record::{Application, Injection};
+use crate::runtime::runtime;
 use crate::schedule::{Run, Work};
-use crate::spec::{ApplicationCase, Experiment, Load, PacketCase, PacketCaseKind, Runtime};
+use crate::spec::{ApplicationCase, Experiment, Load, PacketCase, PacketCaseKind};
 
 /// What a run yields.
 #[derive(Debug, Default)]
@@ -291,28 +291,6 @@ fn json(ended: &Ended) -> Result<Value, String> {
     })
 }
 
-/// The run time of an application in seconds.
-fn runtime(how: Option<&Runtime>, ended: &Ended) -> Result<f64, String> {
-    let Some(Runtime { pattern, unit }) = how else {
-        return Ok(ended.seconds);
-    };
-    let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
-    // Programs that show their progress return the carriage, and print the figure last.
-    let number = regex.captures_iter(&ended.stdout).last().and_then(|found| {
-        let number = found.get(1)?.as_str().replace(',', "");
-        number.parse::<f64>().ok()
-    });
-    let seconds = unit.seconds(number.ok_or_else(|| {
-        let said = crate::agent::last_line(&ended.stdout, &ended.stderr);
-        format!("its output has no number where the pattern `{pattern}` looks for one{said}")
-    })?);
-    if seconds.is_finite() && seconds > 0.0 {
-        Ok(seconds)
-    } else {
-        Err("its output gives a run time that is not above 0".into())
-    }
-}
-
 /// A line of what the library reports: one for each process of the program.
 #[derive(Deserialize)]
 struct ProcessReport {
@@ -351,36 +329,6 @@ fn injection(report: &str) -> Result<Injection, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::RuntimeUnit;
-
-    fn ended(stdout: &str) -> Ended {
-        Ended {
-            status: Some(0),
-            signal: None,
-            timed_out: false,
-            seconds: 2.5,
-            stdout: stdout.into(),
-            stderr: String::new(),
-        }
-    }
-
-    #[test]
-    fn the_last_number_of_a_pattern_is_the_runtime() {
-        let how = |pattern: &str, unit| {
-            Some(Runtime {
-                pattern: pattern.into(),
-                unit,
-            })
-        };
-        let rate = how("GET: ([0-9.,]+) requests", RuntimeUnit::PerSecond);
-        let printed = "GET: 10 requests\rGET: 1,250.0 requests per second\n";
-        assert_eq!(runtime(rate.as_ref(), &ended(printed)), Ok(1.0 / 1250.0));
-        assert_eq!(runtime(None, &ended("")), Ok(2.5));
-        let time = how("time=([0-9.]+)", RuntimeUnit::Ms);
-        assert_eq!(runtime(time.as_ref(), &ended("time=12")), Ok(0.012));
-        assert!(runtime(time.as_ref(), &ended("no time")).is_err());
-        assert!(runtime(time.as_ref(), &ended("time=0")).is_err());
-    }
 
     #[test]
     fn reports_of_processes_are_added() {
