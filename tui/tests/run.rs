@@ -89,6 +89,29 @@ fn an_experiment_goes_from_its_file_to_a_report() {
 }
 
 #[test]
+fn a_program_is_started_alike_at_every_level_that_it_is_compared_at() {
+    let lab = lab(SMALL);
+    let file = lab.path("tables").display().to_string();
+    let started = |rest: &str| {
+        format!("[sh, -c, 'head -n 1 \"$JITTERLAB_TABLE\" >> {file}; exec \"$@\"', sh, {rest}")
+    };
+    let experiment = SMALL.replace("[redis-benchmark", &started("redis-benchmark"));
+    let alone = "    - { name: alone, client: { on: client, command: [sh, -c, 'test -z \"$LD_PRELOAD\"'] }, levels: [none, load] }\n";
+    lab.write("e.yaml", experiment + alone);
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let tables = lab.read("tables");
+    let undelayed = tables
+        .lines()
+        .filter(|line| line.contains("constant(value=0)"));
+    assert_eq!(
+        (undelayed.count(), tables.lines().count()),
+        (2, 6),
+        "{tables}"
+    );
+}
+
+#[test]
 fn a_run_that_fails_is_recorded_tried_again_and_left() {
     let lab = lab(r#"
 name: failing

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use jitterlab_injector::shape;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::transport::Transport;
+use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::protocol::{Ended, Program, Ready};
 use crate::hosts::Hosts;
-use crate::level::{Level, Member};
+use crate::level::{Level, LevelKind, Member};
 use crate::link;
 use crate::record::{Application, Injection};
 use crate::runtime::runtime;
@@ -61,7 +63,10 @@ impl<'a> Bench<'a> {
     /// Why it failed, for people. What was started for it may still run.
     pub fn perform(&mut self, run: &Run<'a>) -> Result<Measured, String> {
         match run.level {
-            Level::None => self.work(run.work, Vec::new()),
+            Level::None => {
+                let prefix = self.undelayed(run)?;
+                self.work(run.work, prefix)
+            }
             Level::Load { percent } => self.under_load(run, percent),
             Level::Injected { percent, shape } => self.injected(run, percent, shape),
         }
@@ -174,7 +179,8 @@ impl<'a> Bench<'a> {
         // What is measured before the load begins would count as measured under it.
         let begins = Ready::Line("^sending$".into());
         let (sender, _) = worker.start_program(program, begins)?;
-        let mut measured = self.work(run.work, Vec::new())?;
+        let prefix = self.undelayed(run)?;
+        let mut measured = self.work(run.work, prefix)?;
         // What it has produced is told when it is stopped.
         let produced = self.hosts.worker(&load.from)?.stop(sender)?;
         let produced = json(&produced).map_err(|said| format!("the background load: {said}"))?;
@@ -218,25 +224,50 @@ impl<'a> Bench<'a> {
                  little to fit a distribution to"
             )
         })?;
-        let on = match run.work {
-            Work::Packet(case, _) => &case.from,
-            Work::Application(case) => &case.client.on,
-        };
-        let injected = self.experiment.levels.injected.as_ref();
-        let mode = injected.map(|injected| injected.mode).unwrap_or_default();
-        let worker = self.hosts.worker(on)?;
-        worker.put(TABLE, table.as_bytes())?;
-        worker.put(SEED, format!("{}\n", run.seed).as_bytes())?;
-        let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
-            .chain(words(&["--seed", SEED, "--mode", mode.name()]))
-            .chain(words(&["--report", REPORT, "--"]));
-        let mut measured = self.work(run.work, prefix.collect())?;
+        let table = table.clone();
+        let prefix = self.under_library(run, &table, REPORT)?;
+        let mut measured = self.work(run.work, prefix)?;
+        let on = run.work.measures_on();
         let report = self.hosts.worker(on)?.take(REPORT).map_err(|_| {
             "nothing was injected: no process of the program loaded the library; \
              `jitterlab inject doctor` says why"
         })?;
         measured.injection = Some(injection(&String::from_utf8_lossy(&report))?);
         Ok(measured)
+    }
+
+    /// What stands before a command into which nothing is injected. The run time of a program holds
+    /// its start, and starting under the library takes milliseconds. So where a program is compared
+    /// with itself under delays, it has the library at every level, with delays of 0.
+    fn undelayed(&mut self, run: &Run<'a>) -> Result<Vec<String>, String> {
+        let is_compared = match run.work {
+            Work::Packet(..) => false,
+            Work::Application(case) => case.levels.contains(&LevelKind::Injected),
+        };
+        if !is_compared || self.experiment.levels.injected.is_none() {
+            return Ok(Vec::new());
+        }
+        let none = shape::table(&Distribution::Constant { value: 0.0 }, run.seed).table;
+        self.under_library(run, &none.to_text(), "/dev/null")
+    }
+
+    /// What stands before a command that is to run with the library and a table of delays; the files
+    /// that this takes are put where the command will run.
+    fn under_library(
+        &mut self,
+        run: &Run<'a>,
+        table: &str,
+        report: &str,
+    ) -> Result<Vec<String>, String> {
+        let injected = self.experiment.levels.injected.as_ref();
+        let mode = injected.map(|injected| injected.mode).unwrap_or_default();
+        let worker = self.hosts.worker(run.work.measures_on())?;
+        worker.put(TABLE, table.as_bytes())?;
+        worker.put(SEED, format!("{}\n", run.seed).as_bytes())?;
+        let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
+            .chain(words(&["--seed", SEED, "--mode", mode.name()]))
+            .chain(words(&["--report", report, "--"]));
+        Ok(prefix.collect())
     }
 }
 

@@ -36,7 +36,7 @@ pub enum Work<'a> {
     Application(&'a ApplicationCase),
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
     /// The suite.
     pub fn suite(&self) -> SuiteKind {
         match self {
@@ -58,6 +58,14 @@ impl Work<'_> {
         match self {
             Work::Packet(_, transport) => Some(*transport),
             Work::Application(_) => None,
+        }
+    }
+
+    /// The host that measures; delays are injected into what runs there.
+    pub fn measures_on(&self) -> &'a str {
+        match self {
+            Work::Packet(case, _) => &case.from,
+            Work::Application(case) => &case.client.on,
         }
     }
 
