@@ -7,7 +7,10 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use common::experiments::{is_running, until};
 use common::{Lab, build_library, text};
+use jitterlab_experiment::agent::protocol::{self, Program, Request};
+use jitterlab_injector::units::Nanos;
 use serde_json::Value;
 
 /// A command that has to succeed.
@@ -184,4 +187,52 @@ fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
         "jitterlab agent: the other end does not speak jitterlab's protocol\n"
     );
     assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_worker_that_hears_nothing_any_more_ends_with_what_it_has_started() {
+    let marker = format!("{}", 2_900_000 + std::process::id());
+    let lab = Lab::new();
+    let mut worker = lab.command("agent");
+    let mut worker = worker
+        .env("TMPDIR", lab.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let program = Program {
+        command: vec!["sleep".into(), marker.clone()],
+        cpu: None,
+    };
+    let timeout = Nanos(600_000_000_000);
+    let run = Request::Run { program, timeout };
+    // It stays open: the controller has not ended, its link has.
+    let mut stdin = worker.stdin.take().unwrap();
+    protocol::write(&mut stdin, &run, &[]).unwrap();
+    until(|| is_running(&marker));
+    let output = worker.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(
+        text(&output.stderr),
+        "jitterlab agent: nothing was heard of the controller for 15 s\n"
+    );
+    assert!(!is_running(&marker));
+    assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0);
+    drop(stdin);
+}
+
+#[test]
+fn workers_stay_while_nobody_has_anything_to_ask() {
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        "name: quiet\nseed: 1\nrepetitions: 1\nretries: 0\n\
+         hosts: { a: { at: local }, b: { at: local } }\n\
+         suites:\n  application:\n    - name: long\n      \
+         server: { on: b, command: [sh, -c, \"echo up; exec sleep 600\"], ready: up }\n      \
+         client: { on: a, command: [sleep, \"16\"] }\n",
+    );
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
 }

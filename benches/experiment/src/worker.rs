@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use jitterlab_injector::units::Nanos;
 use serde::Deserialize;
 
 use crate::agent::last_line;
-use crate::agent::protocol::{self, Ended, Program, Ready, Reply, Request, VERSION};
+use crate::agent::protocol::{self, Ended, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
 use crate::environment::Node;
 use crate::spec::{Host, Place};
 
@@ -43,7 +43,7 @@ struct Link {
     /// How it was started.
     command: String,
     child: Child,
-    stdin: Option<BufWriter<ChildStdin>>,
+    requests: Option<Sender<(Request, Vec<u8>)>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
     patience: Duration,
     lost: bool,
@@ -79,7 +79,7 @@ impl Worker {
             host: name.into(),
             command: shown(&command),
             child,
-            stdin: Some(BufWriter::new(stdin)),
+            requests: Some(requests(stdin)),
             replies: replies(stdout),
             patience: PATIENCE,
             lost: false,
@@ -211,10 +211,10 @@ impl Link {
     }
 
     fn answer(&mut self, request: &Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
-        let Some(stdin) = self.stdin.as_mut().filter(|_| !self.lost) else {
+        let Some(requests) = self.requests.as_ref().filter(|_| !self.lost) else {
             return Err(format!("the worker of host {} was ended", self.host));
         };
-        if protocol::write(stdin, request, payload).is_err() {
+        if requests.send((request.clone(), payload.to_vec())).is_err() {
             return Err(self.gone());
         }
         match self.replies.recv_timeout(patience(request, self.patience)) {
@@ -239,7 +239,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        drop(self.stdin.take());
+        drop(self.requests.take());
         let deadline = Instant::now() + if self.lost { ENDING_OF_LOST } else { ENDING };
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             thread::sleep(Duration::from_millis(1));
@@ -253,7 +253,7 @@ impl Drop for Link {
 /// How long an answer may take.
 fn patience(request: &Request, patience: Duration) -> Duration {
     match request {
-        Request::Hello | Request::FreePort { .. } => patience,
+        Request::Hello | Request::Heartbeat | Request::FreePort { .. } => patience,
         Request::Put { .. } | Request::Take { .. } => FILE_PATIENCE,
         // Starting may end in stopping, which is given the same time again.
         Request::Run { timeout, .. } | Request::Start { timeout, .. } => {
@@ -261,6 +261,26 @@ fn patience(request: &Request, patience: Duration) -> Duration {
         }
         Request::Stop { timeout, .. } => timeout.as_duration() + patience,
     }
+}
+
+/// Passes requests on to a worker, and between them the controller's heartbeat. The worker's stdin closes when
+/// nobody can ask any more.
+fn requests(stdin: ChildStdin) -> Sender<(Request, Vec<u8>)> {
+    let (sender, requests) = channel();
+    thread::spawn(move || {
+        let mut stdin = BufWriter::new(stdin);
+        loop {
+            let (request, payload) = match requests.recv_timeout(HEARTBEAT) {
+                Ok(asked) => asked,
+                Err(RecvTimeoutError::Timeout) => (Request::Heartbeat, Vec::new()),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if protocol::write(&mut stdin, &request, &payload).is_err() {
+                break;
+            }
+        }
+    });
+    sender
 }
 
 /// What a worker answers, until it ends or says something else.

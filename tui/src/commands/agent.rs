@@ -1,5 +1,7 @@
 //! `jitterlab agent`.
 
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process;
 
@@ -25,6 +27,9 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         let error = process::Command::new(program).args(arguments).exec();
         return Err(Failure::run(format!("cannot start `{program}`: {error}")));
     }
-    agent::serve(std::io::stdin(), std::io::stdout()).map_err(Failure::run)?;
+    // Not Stdin, which reads ahead: what it holds back would seem not to have been said yet.
+    let input = std::io::stdin().as_fd().try_clone_to_owned();
+    let input = File::from(input.map_err(Failure::run)?);
+    agent::serve(input, std::io::stdout()).map_err(Failure::run)?;
     Ok(Exit::Done)
 }

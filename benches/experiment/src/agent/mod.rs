@@ -1,5 +1,6 @@
 //! The worker: it runs programs on its host for an experiment, asked on stdin, answering on
-//! stdout. It listens nowhere, and nothing that it started outlives it.
+//! stdout. It listens nowhere, and nothing that it started outlives it. It outlives its controller by
+//! no more than [`protocol::SILENCE`].
 
 mod orphans;
 mod process;
@@ -9,13 +10,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 pub use process::last_line;
 use process::{Groups, Process};
-use protocol::{Program, Ready, Reply, Request, VERSION};
+use protocol::{Program, Ready, Reply, Request, SILENCE, VERSION};
 use tempfile::TempDir;
 
 use crate::environment::Node;
@@ -27,12 +30,28 @@ struct Agent {
     started: u32,
 }
 
-/// Works until `input` ends, or `output` is closed. Then whatever still runs is killed, the worker's directory is removed,
+/// What comes from the controller. A link can die without a word, and nobody is there then to end the worker.
+struct Heard<R>(R);
+
+impl<R: Read + AsFd> Read for Heard<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let patience = PollTimeout::try_from(SILENCE).map_err(io::Error::other)?;
+        match poll(
+            &mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)],
+            patience,
+        )? {
+            0 => Err(ErrorKind::TimedOut.into()),
+            _ => self.0.read(buffer),
+        }
+    }
+}
+
+/// Works until `input` ends or is silent for [`SILENCE`], or `output` is closed. `input` keeps nothing back in a buffer. Then whatever still runs is killed, the worker's directory is removed,
 /// and the process ends.
 ///
 /// # Errors
 /// There is no place for temporary files, or the system is too old.
-pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::Result<()> {
+pub fn serve(input: impl Read + AsFd + Send + 'static, mut output: impl Write) -> io::Result<()> {
     orphans::adopt()?;
     let mut agent = Agent {
         directory: tempfile::Builder::new()
@@ -46,9 +65,10 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::R
     let (sender, requests) = channel();
     let (groups, directory) = (agent.groups.clone(), agent.directory.path().to_path_buf());
     thread::spawn(move || {
-        let mut input = input;
+        let mut input = Heard(input);
         let status = loop {
             match protocol::read::<Request>(&mut input) {
+                Ok(Some((Request::Heartbeat, _))) => {}
                 Ok(Some(request)) => {
                     if sender.send(request).is_err() {
                         break 0;
@@ -57,6 +77,14 @@ pub fn serve(input: impl Read + Send + 'static, mut output: impl Write) -> io::R
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
                     let _ = writeln!(io::stderr(), "jitterlab agent: {error}");
                     break 2;
+                }
+                Err(error) if error.kind() == ErrorKind::TimedOut => {
+                    let _ = writeln!(
+                        io::stderr(),
+                        "jitterlab agent: nothing was heard of the controller for {} s",
+                        SILENCE.as_secs()
+                    );
+                    break 3;
                 }
                 // The controller has ended, whether in the middle of something or not.
                 Ok(None) | Err(_) => break 0,
@@ -94,6 +122,7 @@ impl Agent {
                 version: VERSION,
                 node: Box::new(Node::here()),
             },
+            Request::Heartbeat => Reply::Done,
             Request::Put { name } => {
                 let path = self.file(&name)?;
                 fs::write(&path, payload)

@@ -1,10 +1,12 @@
-//! What a controller and its workers say to each other: a request, then its reply, each a frame.
+//! What a controller and its workers say to each other: a request, then its reply, each a frame. Between
+//! requests the controller's heartbeat tells that the link is alive.
 //!
 //! A frame is two lengths in bytes (32 bits, least byte first), a header of JSON of the first
 //! length, and a payload of the second: the content of a file, or nothing.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use jitterlab_injector::units::Nanos;
 use serde::de::DeserializeOwned;
@@ -13,7 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Node;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// A controller says something to each of its workers at least this often.
+pub const HEARTBEAT: Duration = Duration::from_secs(3);
+/// A worker that has heard nothing for this long has no controller any more.
+pub const SILENCE: Duration = Duration::from_secs(15);
 const MAX_HEADER: u32 = 64 << 20;
 const MAX_PAYLOAD: u32 = 1 << 30;
 
@@ -23,6 +29,8 @@ const MAX_PAYLOAD: u32 = 1 << 30;
 pub enum Request {
     /// Who is there?
     Hello,
+    /// The controller is still there. There is no reply.
+    Heartbeat,
     /// Keep the payload as a file of this name in the worker's directory.
     Put {
         /// A name without directories.
