@@ -124,7 +124,6 @@ suites:
     - { name: good, client: { on: here, command: [sh, -c, "exit 0"] } }
     - { name: bad, client: { on: here, command: [sh, -c, "echo the reason >&2; exit 9"] } }
     - { name: slow, client: { on: here, command: [sleep, "600"] }, timeout: 50ms }
-    - { name: missing, client: { on: here, command: [no-such-program] } }
     - { name: silent, client: { on: here, command: ["true"] }, runtime: { pattern: "t=([0-9]+)", unit: s } }
     - { name: flood, client: { on: here, command: ["yes"] }, timeout: 50ms }
     - { name: mute, client: { on: here, command: [sh, -c, "exec >&- 2>&-; exec sleep 600"] }, timeout: 50ms }
@@ -150,7 +149,6 @@ suites:
         ("slow", "sleep did not end within 50ms"),
         ("flood", "yes did not end within 50ms"),
         ("mute", "sh did not end within 50ms"),
-        ("missing", "no-such-program"),
         ("silent", "no number where the pattern"),
         ("dead", "false ended before it was ready"),
         (
@@ -173,6 +171,60 @@ suites:
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout).lines().count(), 1);
     assert_eq!(lines(&folder.join("runs.jsonl")).len(), records.len());
+}
+
+#[test]
+fn a_program_that_is_missing_is_looked_for_again_when_the_experiment_is_resumed() {
+    let lab = Lab::new();
+    let program = lab.path("later").display().to_string();
+    lab.write(
+        "e.yaml",
+        format!(
+            "name: missing\nseed: 1\nrepetitions: 1\nretries: 2\nhosts: {{ here: {{ at: local }} }}\n\
+             suites:\n  application:\n    - {{ name: a, client: {{ on: here, command: [{program}] }} }}\n\
+             \x20   - name: b\n      server: {{ on: here, command: [no-such-server] }}\n      \
+             client: {{ on: here, command: [\"true\"] }}\n"
+        ),
+    );
+    assert_eq!(lab.run("run e.yaml --headless").status.code(), Some(1));
+    let records = || lines(&folder(&lab).join("runs.jsonl"));
+    let of = |case: &str| -> Vec<Value> {
+        let all = records().into_iter();
+        all.filter(|r| r["case"] == case).collect()
+    };
+    assert_eq!(records().len(), 2);
+    let reason = format!("host here has no program {program}");
+    assert_eq!(of("a")[0]["reason"], reason.as_str());
+    let reason = "host here has no program no-such-server";
+    assert_eq!(of("b")[0]["reason"], reason);
+    let made = std::process::Command::new("ln")
+        .args(["-s", "/bin/true", &program])
+        .status();
+    assert!(made.unwrap().success());
+    assert_eq!(resume(&lab).status.code(), Some(1));
+    assert_eq!((of("a").len(), of("b").len()), (2, 2));
+    assert_eq!(of("a")[1]["outcome"], "done");
+}
+
+#[test]
+fn answers_are_waited_for_as_long_as_a_packet_case_says() {
+    // Nothing answers within a nanosecond. That is so either for twenty messages in a row, and the run fails, or
+    // for most.
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        "name: hasty\nseed: 1\nrepetitions: 1\nretries: 0\nhosts: { here: { at: local } }\n\
+         suites:\n  packet:\n    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 0s, \
+         duration: 5ms, wait: poll, timeout: 1ns }\n",
+    );
+    lab.run("run e.yaml --headless");
+    let [record] = &lines(&folder(&lab).join("runs.jsonl"))[..] else {
+        panic!("more than one run")
+    };
+    assert!(
+        record["outcome"] == "failed" || record["packet"]["lost"].as_u64() > Some(0),
+        "{record}"
+    );
 }
 
 #[test]
@@ -293,9 +345,12 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
         if injected {
             let reason = record["reason"].as_str().unwrap();
             assert!(
-                reason.contains("too little to fit a distribution to"),
+                reason.starts_with("there is no table: nothing can be fitted to load 20 %: ")
+                    || reason.contains("there is no table: no run of rtt over tcp at level"),
                 "{reason}"
             );
+            // Another attempt would change nothing.
+            assert_eq!(record["attempt"], 1);
         }
     }
 }

@@ -14,10 +14,10 @@ use crate::estimate::Estimate;
 use crate::fit::{self, Fit, FittedMember};
 use crate::hosts::Hosts;
 use crate::level::Level;
-use crate::perform::{Bench, Measured};
+use crate::perform::{Bench, Failed, Measured};
 use crate::record::{Outcome, Phase, RunRecord, SuiteKind};
 use crate::schedule::{Run, schedule};
-use crate::spec::{Experiment, characterised};
+use crate::spec::{Experiment, InjectedLevels, characterised};
 use crate::store::{Recorder, StoreError};
 
 /// An experiment that cannot begin, or go on.
@@ -128,15 +128,17 @@ pub fn conduct(
             let fits = prepare_tables(&mut bench, recorder)?;
             watch(Event::Fitted { fits: &fits });
         }
-        while !finished(recorder, run) {
+        let mut is_over = false;
+        while !is_over {
             watch(Event::RunBegins { run: &run.id() });
-            let (record, samples) = attempt(&mut bench, recorder, run)?;
-            estimate.learn(&record);
-            recorder.record(record.clone())?;
+            let attempt = attempt(&mut bench, recorder, run)?;
+            estimate.learn(&attempt.record);
+            recorder.record(attempt.record.clone())?;
+            is_over = attempt.is_hopeless || finished(recorder, run);
             watch(Event::RunEnded {
-                record: &record,
-                samples: &samples,
-                finished: runs.len() - left.len() - usize::from(!finished(recorder, run)),
+                record: &attempt.record,
+                samples: &attempt.samples,
+                finished: runs.len() - left.len() - usize::from(!is_over),
                 seconds_left: estimate.seconds(&left),
             });
         }
@@ -196,24 +198,34 @@ fn now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 
-/// One attempt at a run: what is to be recorded of it, and its samples, which are stored.
+/// One attempt at a run.
+struct Attempt {
+    /// What is to be recorded of it.
+    record: RunRecord,
+    /// In nanoseconds; they are stored.
+    samples: Vec<f64>,
+    /// It failed, and would again.
+    is_hopeless: bool,
+}
+
 fn attempt<'a>(
     bench: &mut Bench<'a>,
     recorder: &Recorder,
     run: &Run<'a>,
-) -> Result<(RunRecord, Vec<f64>), StoreError> {
+) -> Result<Attempt, StoreError> {
     let id = run.id();
     let started = now();
     let clock = Instant::now();
     let outcome = bench.perform(run);
-    if outcome.is_err() {
+    if matches!(outcome, Err(Failed::Once(_))) {
         // Whatever it has left running goes with its workers.
         bench.hosts.end();
     }
     let seconds = clock.elapsed().as_secs_f64();
+    let is_hopeless = matches!(outcome, Err(Failed::Always(_)));
     let (reason, measured) = match outcome {
         Ok(measured) => (None, measured),
-        Err(reason) => (Some(reason), Measured::default()),
+        Err(Failed::Once(reason) | Failed::Always(reason)) => (Some(reason), Measured::default()),
     };
     let samples = measured.samples.as_deref();
     let samples = samples
@@ -254,32 +266,54 @@ fn attempt<'a>(
         }
         other => other?,
     };
-    Ok((record, samples))
+    Ok(Attempt {
+        record,
+        samples,
+        is_hopeless,
+    })
 }
 
-/// Makes the tables, or takes those that were made before the experiment was stopped.
+/// Takes the tables that were made before the experiment was stopped, and makes those that are missing.
 fn prepare_tables(bench: &mut Bench, recorder: &Recorder) -> Result<Vec<Fit>, ConductError> {
-    let mut fits = recorder.folder().fits()?;
-    if fits.is_empty() {
-        fits = make_tables(bench.experiment, recorder)?;
-    }
-    for fit in &fits {
-        for member in &fit.members {
-            let text = recorder.folder().table(member)?;
-            bench.tables.insert((fit.percent, member.shape), text);
+    let Some(injected) = bench.experiment.levels.injected.as_ref() else {
+        return Ok(Vec::new());
+    };
+    let before = recorder.folder().fits()?;
+    let mut fits = Vec::new();
+    for &percent in &injected.percent {
+        let made = before.iter().find(|fit| fit.percent == percent).cloned();
+        let fit = match made {
+            Some(fit) => Ok(fit),
+            None => make_tables(bench.experiment, injected, recorder, percent)?,
+        };
+        for &shape in &injected.shapes {
+            let members = |fit: &Fit| fit.members.iter().find(|m| m.shape == shape).cloned();
+            let table = match &fit {
+                Err(reason) => Err(reason.clone()),
+                Ok(fit) => match members(fit) {
+                    Some(member) => Ok(recorder.folder().table(&member)?),
+                    None => continue,
+                },
+            };
+            bench.tables.insert((percent, shape), table);
         }
+        fits.extend(fit);
+    }
+    if fits.len() != before.len() {
+        recorder.store_fits(&fits)?;
     }
     Ok(fits)
 }
 
-fn make_tables(experiment: &Experiment, recorder: &Recorder) -> Result<Vec<Fit>, StoreError> {
-    let Some((injected, (_, case))) = experiment
-        .levels
-        .injected
-        .as_ref()
-        .zip(characterised(experiment))
-    else {
-        return Ok(Vec::new());
+/// Makes the tables for a load, and stores them; or says why there can be none.
+fn make_tables(
+    experiment: &Experiment,
+    injected: &InjectedLevels,
+    recorder: &Recorder,
+    percent: u8,
+) -> Result<Result<Fit, String>, StoreError> {
+    let Some((_, case)) = characterised(experiment) else {
+        return Ok(Err("no packet case measures what is imitated".into()));
     };
     let samples_at = |level: Level| -> Result<Vec<f64>, StoreError> {
         let mut all = Vec::new();
@@ -292,47 +326,47 @@ fn make_tables(experiment: &Experiment, recorder: &Recorder) -> Result<Vec<Fit>,
                 all.extend(recorder.folder().samples(record)?);
             }
         }
+        all.sort_unstable_by(f64::total_cmp);
         Ok(all)
     };
-    let mut fits = Vec::new();
-    let mut baseline = samples_at(Level::None)?;
-    baseline.sort_unstable_by(f64::total_cmp);
-    if baseline.is_empty() {
-        return Ok(fits);
+    let under = Level::Load { percent };
+    let (baseline, under_load) = (samples_at(Level::None)?, samples_at(under)?);
+    for (level, samples) in [(Level::None, &baseline), (under, &under_load)] {
+        if samples.is_empty() {
+            let (case, over, level) = (case.name(), injected.transport, level.id());
+            return Ok(Err(format!(
+                "no run of {case} over {over} at level {level} was measured"
+            )));
+        }
     }
     let median = summary::quantile(&baseline, 0.5);
-    for &percent in &injected.percent {
-        let excess = fit::excess(&samples_at(Level::Load { percent })?, median);
-        // What cannot be fitted has no tables, and the runs that need them fail and say so.
-        let table_seed = seed::stream(experiment.seed, 0, u64::from(percent));
-        let (Ok((mean, std)), Ok(fitted)) = (
-            fit::injectable_moments(&excess),
-            fit::tables(&excess, &injected.shapes, table_seed),
-        ) else {
-            continue;
-        };
-        let members = fitted.iter().map(|fitted| {
-            let name = format!("{}-{percent}-{}", injected.transport, fitted.shape.name());
-            Ok(FittedMember {
-                shape: fitted.shape,
-                distribution: fitted.distribution,
-                mean_ns: fitted.table.mean(),
-                std_ns: fitted.table.std(),
-                table: recorder.store_table(&name, &fitted.table.to_text())?,
-            })
-        });
-        fits.push(Fit {
-            transport: injected.transport,
-            percent,
-            n: excess.len() as u64,
-            baseline_median_ns: median,
-            excess_mean_ns: mean,
-            excess_std_ns: std,
-            members: members.collect::<Result<_, StoreError>>()?,
-        });
-    }
-    recorder.store_fits(&fits)?;
-    Ok(fits)
+    let excess = fit::excess(&under_load, median);
+    let table_seed = seed::stream(experiment.seed, 0, u64::from(percent));
+    let moments = fit::injectable_moments(&excess);
+    let fitted = fit::tables(&excess, &injected.shapes, table_seed);
+    let ((mean, std), fitted) = match moments.and_then(|moments| Ok((moments, fitted?))) {
+        Ok(fitted) => fitted,
+        Err(error) => return Ok(Err(format!("nothing can be fitted to {under}: {error}"))),
+    };
+    let members = fitted.iter().map(|fitted| {
+        let name = format!("{}-{percent}-{}", injected.transport, fitted.shape.name());
+        Ok(FittedMember {
+            shape: fitted.shape,
+            distribution: fitted.distribution,
+            mean_ns: fitted.table.mean(),
+            std_ns: fitted.table.std(),
+            table: recorder.store_table(&name, &fitted.table.to_text())?,
+        })
+    });
+    Ok(Ok(Fit {
+        transport: injected.transport,
+        percent,
+        n: excess.len() as u64,
+        baseline_median_ns: median,
+        excess_mean_ns: mean,
+        excess_std_ns: std,
+        members: members.collect::<Result<_, StoreError>>()?,
+    }))
 }
 
 /// How long a schedule takes, in seconds, as far as its file tells.

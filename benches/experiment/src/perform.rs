@@ -41,8 +41,29 @@ pub struct Bench<'a> {
     pub hosts: Hosts<'a>,
     /// One-way bandwidth in bytes a second; none without loads.
     pub bandwidth: Option<f64>,
-    /// The text of each table that can be injected.
-    pub tables: BTreeMap<(u8, Member), String>,
+    /// The text of each table that is to be injected, or why there is none.
+    pub tables: BTreeMap<(u8, Member), Result<String, String>>,
+}
+
+/// Why a run failed, for people.
+#[derive(Debug, PartialEq)]
+pub enum Failed {
+    /// It may go well the next time. What was started for it may still run.
+    Once(String),
+    /// It would fail again. Nothing of it runs any more.
+    Always(String),
+}
+
+impl From<String> for Failed {
+    fn from(reason: String) -> Self {
+        Failed::Once(reason)
+    }
+}
+
+impl From<&str> for Failed {
+    fn from(reason: &str) -> Self {
+        reason.to_string().into()
+    }
 }
 
 /// Names of files in a worker's directory.
@@ -60,19 +81,40 @@ impl<'a> Bench<'a> {
     /// Does a run.
     ///
     /// # Errors
-    /// Why it failed, for people. What was started for it may still run.
-    pub fn perform(&mut self, run: &Run<'a>) -> Result<Measured, String> {
-        match run.level {
+    /// Why it failed.
+    pub fn perform(&mut self, run: &Run<'a>) -> Result<Measured, Failed> {
+        self.look_for_programs(run.work)?;
+        let measured = match run.level {
             Level::None => {
                 let prefix = self.undelayed(run)?;
-                self.work(run.work, prefix)
+                self.work(run.work, prefix)?
             }
-            Level::Load { percent } => self.under_load(run, percent),
-            Level::Injected { percent, shape } => self.injected(run, percent, shape),
-        }
+            Level::Load { percent } => self.under_load(run, percent)?,
+            Level::Injected { percent, shape } => self.injected(run, percent, shape)?,
+        };
+        is_whole(&measured, run.work)?;
+        Ok(measured)
     }
 
-    fn work(&mut self, work: Work<'a>, prefix: Vec<String>) -> Result<Measured, String> {
+    /// A program that is not there will not be there at the next attempt.
+    fn look_for_programs(&mut self, work: Work<'a>) -> Result<(), Failed> {
+        let Work::Application(case) = work else {
+            return Ok(());
+        };
+        let server = case.server.iter();
+        let places = server.map(|server| (&server.on, &server.command));
+        for (on, command) in places.chain([(&case.client.on, &case.client.command)]) {
+            if let Some(program) = command.first()
+                && !self.hosts.worker(on)?.has_program(program)?
+            {
+                let reason = format!("host {on} has no program {program}");
+                return Err(Failed::Always(reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, work: Work<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
         match work {
             Work::Packet(case, transport) => self.packet(case, transport, prefix),
             Work::Application(case) => self.application(case, prefix),
@@ -84,7 +126,7 @@ impl<'a> Bench<'a> {
         case: &'a PacketCase,
         transport: Transport,
         prefix: Vec<String>,
-    ) -> Result<Measured, String> {
+    ) -> Result<Measured, Failed> {
         let PacketCaseKind::Rtt = case.case;
         let (from, to) = (self.hosts.host(&case.from)?, self.hosts.host(&case.to)?);
         let address = to.address().ok_or("the server has no address")?;
@@ -100,10 +142,16 @@ impl<'a> Bench<'a> {
             .chain(words(&["--size", &case.size.to_string()]))
             .chain(words(&["--warmup", &case.warmup.to_string()]))
             .chain(words(&["--duration", &case.duration.to_string()]))
-            .chain(words(&["--samples", SAMPLES]));
+            .chain(words(&["--samples", SAMPLES]))
+            .chain(
+                case.timeout
+                    .iter()
+                    .flat_map(|timeout| words(&["--timeout", &timeout.to_string()])),
+            );
         let mut program = own(run, from.cpu);
         program.command.splice(0..0, prefix);
-        let time = Nanos(case.warmup.0 + case.duration.0 + SLACK.0);
+        let timeout = case.timeout.map_or(0, |timeout| timeout.0);
+        let time = Nanos(case.warmup.0 + case.duration.0 + timeout + SLACK.0);
         let worker = self.hosts.worker(&case.from)?;
         let ended = worker.run(program, time)?;
         let samples = worker.take(SAMPLES)?;
@@ -119,7 +167,7 @@ impl<'a> Bench<'a> {
         &mut self,
         case: &'a ApplicationCase,
         prefix: Vec<String>,
-    ) -> Result<Measured, String> {
+    ) -> Result<Measured, Failed> {
         let mut server = None;
         let mut place = None;
         if let Some(wanted) = &case.server {
@@ -163,7 +211,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A run while background load is on the network.
-    fn under_load(&mut self, run: &Run<'a>, percent: u8) -> Result<Measured, String> {
+    fn under_load(&mut self, run: &Run<'a>, percent: u8) -> Result<Measured, Failed> {
         let experiment = self.experiment;
         let load = experiment.load.as_ref().ok_or("no load is described")?;
         let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
@@ -184,12 +232,6 @@ impl<'a> Bench<'a> {
         // What it has produced is told when it is stopped.
         let produced = self.hosts.worker(&load.from)?.stop(sender)?;
         let produced = json(&produced).map_err(|said| format!("the background load: {said}"))?;
-        let seconds = produced["seconds"].as_f64().unwrap_or(0.0);
-        if seconds < run.work.least_seconds() && matches!(run.work, Work::Packet(..)) {
-            return Err(format!(
-                "the background load was there for {seconds} s only"
-            ));
-        }
         self.hosts.worker(&load.to)?.stop(sink)?;
         measured.load = Some(produced);
         Ok(measured)
@@ -217,14 +259,14 @@ impl<'a> Bench<'a> {
     }
 
     /// A run with delays injected into the program that measures.
-    fn injected(&mut self, run: &Run<'a>, percent: u8, shape: Member) -> Result<Measured, String> {
-        let table = self.tables.get(&(percent, shape)).ok_or_else(|| {
-            format!(
-                "there is no table: what was measured without load and at load {percent} % is too \
-                 little to fit a distribution to"
-            )
-        })?;
-        let table = table.clone();
+    fn injected(&mut self, run: &Run<'a>, percent: u8, shape: Member) -> Result<Measured, Failed> {
+        let table = match self.tables.get(&(percent, shape)) {
+            Some(Ok(table)) => table.clone(),
+            Some(Err(reason)) => {
+                return Err(Failed::Always(format!("there is no table: {reason}")));
+            }
+            None => return Err(Failed::Always("there is no table".into())),
+        };
         let prefix = self.under_library(run, &table, REPORT)?;
         let mut measured = self.work(run.work, prefix)?;
         let on = run.work.measures_on();
@@ -268,6 +310,28 @@ impl<'a> Bench<'a> {
             .chain(words(&["--seed", SEED, "--mode", mode.name()]))
             .chain(words(&["--report", report, "--"]));
         Ok(prefix.collect())
+    }
+}
+
+/// Whether a run was as long as it was to be, and under load for as long.
+fn is_whole(measured: &Measured, work: Work) -> Result<(), Failed> {
+    let Some(packet) = &measured.packet else {
+        return Ok(());
+    };
+    if packet["memory_full"] == true {
+        let n = packet["rtt_ns"]["n"].as_u64().unwrap_or(0);
+        return Err(Failed::Always(format!(
+            "there was no memory for more than {n} samples before its time was over; give it a \
+             shorter `duration`"
+        )));
+    }
+    let least = work.least_seconds();
+    let load = measured.load.as_ref();
+    match load.map(|load| load["seconds"].as_f64().unwrap_or(0.0)) {
+        Some(seconds) if seconds < least => {
+            Err(format!("the background load was there for {seconds} s only").into())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -360,6 +424,7 @@ fn injection(report: &str) -> Result<Injection, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn reports_of_processes_are_added() {
@@ -376,6 +441,29 @@ mod tests {
         );
         assert_eq!(injection.error_max_ns, 10);
         assert!(super::injection("").is_err());
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_says_why() {
+        let text = "{ case: rtt, transports: [udp], from: a, to: b, size: 64B, warmup: 0s, duration: 10s, wait: poll }";
+        let case: PacketCase = serde_yaml::from_str(text).unwrap();
+        let work = Work::Packet(&case, Transport::Udp);
+        let measured = |memory_full: bool, load: Option<f64>| Measured {
+            packet: Some(json!({ "memory_full": memory_full, "rtt_ns": { "n": 7 } })),
+            load: load.map(|seconds| json!({ "seconds": seconds })),
+            ..Measured::default()
+        };
+        assert_eq!(is_whole(&measured(false, None), work), Ok(()));
+        assert_eq!(is_whole(&measured(false, Some(10.5)), work), Ok(()));
+        let short = is_whole(&measured(false, Some(4.0)), work);
+        assert!(matches!(short, Err(Failed::Once(reason)) if reason.contains("for 4 s only")));
+        // The load was there for as long as the run: it is not what was missing.
+        for load in [None, Some(4.0)] {
+            let full = is_whole(&measured(true, load), work);
+            assert!(
+                matches!(full, Err(Failed::Always(reason)) if reason.contains("than 7 samples"))
+            );
+        }
     }
 
     #[test]

@@ -141,6 +141,15 @@ impl Worker {
         }
     }
 
+    /// Whether a program can be started there.
+    pub fn has_program(&mut self, program: &str) -> Result<bool, String> {
+        let program = program.to_string();
+        match self.link.ask(&Request::Find { program }, &[])? {
+            (Reply::Found(is_there), _) => Ok(is_there),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
     /// Runs a program; anything but exit status 0 in time is an error.
     pub fn run(&mut self, program: Program, timeout: Nanos) -> Result<Ended, String> {
         let name = program.command.first().cloned().unwrap_or_default();
@@ -253,7 +262,9 @@ impl Drop for Link {
 /// How long an answer may take.
 fn patience(request: &Request, patience: Duration) -> Duration {
     match request {
-        Request::Hello | Request::Heartbeat | Request::FreePort { .. } => patience,
+        Request::Hello | Request::Heartbeat | Request::Find { .. } | Request::FreePort { .. } => {
+            patience
+        }
         Request::Put { .. } | Request::Take { .. } => FILE_PATIENCE,
         // Starting may end in stopping, which is given the same time again.
         Request::Run { timeout, .. } | Request::Start { timeout, .. } => {

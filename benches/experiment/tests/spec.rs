@@ -49,6 +49,10 @@ fn a_good_file_is_read() {
         "127.0.0.1"
     );
     assert_eq!(experiment.suites.packet[0].duration.0, 250_000_000);
+    assert_eq!(experiment.suites.packet[0].timeout, None);
+    let patient = GOOD.replace("wait: block", "wait: block\n      timeout: 2s");
+    let timeout = parse(&patient).unwrap().suites.packet[0].timeout;
+    assert_eq!(timeout.unwrap().0, 2_000_000_000);
     assert_eq!(experiment.suites.application[0].timeout.0, 60_000_000_000);
 }
 
@@ -269,6 +273,12 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "0.0.0.0",
         (6, 35),
         "no address that a host is reached by",
+    ),
+    (
+        "wait: block",
+        "wait: block\n      timeout: 0s",
+        (24, 16),
+        "a timeout is above 0",
     ),
     (
         "unit: per_second }",

@@ -142,6 +142,9 @@ impl Agent {
                     .map_err(|error| format!("cannot listen on {address}: {error}"))?;
                 Reply::Port { port: port.port() }
             }
+            Request::Find { program } => {
+                Reply::Found(process::is_there(&program, self.directory.path()))
+            }
             Request::Run { program, timeout } => {
                 let process = self.start(&program, &Ready::Now)?;
                 let ended = process.end(timeout.as_duration());

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access};
 use regex::Regex;
 
 use super::protocol::{Ended, Program, Ready};
@@ -284,6 +284,18 @@ fn search_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/sbin:/usr/bin:/sbin:/bin".into());
     let places = beside.into_iter().chain(std::env::split_paths(&path));
     std::env::join_paths(places).unwrap_or(path)
+}
+
+/// Whether a program is where one that is started in `directory` is looked for.
+pub fn is_there(program: &str, directory: &Path) -> bool {
+    let can_start = |place: &Path| {
+        let path = directory.join(place).join(program);
+        path.is_file() && access(&path, AccessFlags::X_OK).is_ok()
+    };
+    match program.contains('/') {
+        true => can_start(Path::new("")),
+        false => std::env::split_paths(&search_path()).any(|place| can_start(&place)),
+    }
 }
 
 /// Reads a stream to its end, whoever cares: a program must not stop because nobody reads what it

@@ -46,6 +46,11 @@ pub enum Request {
         /// The address that it is free on.
         address: std::net::IpAddr,
     },
+    /// Is there such a program?
+    Find {
+        /// As the first word of a command.
+        program: String,
+    },
     /// Run a program to its end.
     Run {
         /// The program.
@@ -111,6 +116,8 @@ pub enum Reply {
         /// The port.
         port: u16,
     },
+    /// To [`Request::Find`].
+    Found(bool),
     /// To [`Request::Run`] and [`Request::Stop`].
     Ended(Ended),
     /// To [`Request::Start`].

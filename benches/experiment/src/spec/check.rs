@@ -322,6 +322,9 @@ fn check_packet<'a>(
     for (key, time) in [("warmup", case.warmup), ("duration", case.duration)] {
         check_time(time, &inside(key))?;
     }
+    if let Some(timeout) = case.timeout {
+        check_timeout(timeout, &inside("timeout"))?;
+    }
     check_kinds(experiment, &case.levels, at)
 }
 
@@ -361,11 +364,15 @@ fn check_application<'a>(
         check_pattern(&runtime.pattern, 1, &inside("runtime", "pattern"))?;
     }
     let timeout = [at[0], at[1], at[2], Key("timeout")];
-    if case.timeout.0 == 0 {
-        return wrong(&timeout, "a timeout is above 0");
-    }
-    check_time(case.timeout, &timeout)?;
+    check_timeout(case.timeout, &timeout)?;
     check_kinds(experiment, &case.levels, at)
+}
+
+fn check_timeout<'a>(timeout: Nanos, at: &[Step<'a>]) -> Checked<'a> {
+    if timeout.0 == 0 {
+        return wrong(at, "a timeout is above 0");
+    }
+    check_time(timeout, at)
 }
 
 /// Background load lasts for a day at most, and a run with its warm-up has to end before.

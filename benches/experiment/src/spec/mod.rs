@@ -144,6 +144,8 @@ pub struct PacketCase {
     pub duration: Nanos,
     /// How answers are waited for.
     pub wait: Wait,
+    /// A message without an answer after this time is lost [default: as `jitterlab packet run` has it].
+    pub timeout: Option<Nanos>,
     /// The kinds of level that it is measured at.
     #[serde(default = "every_level")]
     pub levels: Vec<LevelKind>,
