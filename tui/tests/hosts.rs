@@ -140,6 +140,7 @@ fn a_host_that_is_not_there_ends_the_experiment_before_it_begins() {
     assert_eq!(output.status.code(), Some(3));
     let said = text(&output.stderr);
     assert!(said.contains("the worker of host b is gone"), "{said}");
+    assert!(!lab.path("results").exists());
 }
 
 #[test]

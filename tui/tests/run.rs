@@ -266,20 +266,15 @@ fn a_cpu_that_is_not_there_ends_the_experiment_before_it_begins() {
         "name: pinned\nseed: 1\nrepetitions: 1\nhosts: { here: { at: local, cpu: 9999 } }\n\
          suites:\n  application:\n    - { name: a, client: { on: here, command: [\"true\"] } }\n",
     );
-    let output = lab.run("run e.yaml --headless");
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(
-        said.contains("host here cannot start programs on CPU 9999: "),
-        "{said}"
-    );
+    let problem = "host here cannot start programs on CPU 9999: true ended with exit status 2: jitterlab: cannot \
+                   stay on CPU 9999, which this machine has not or does not allow; give it another `cpu`, or none";
+    lab.refuses("run e.yaml", problem);
     // Who reads the events is told, too.
+    let output = lab.run("run e.yaml --headless");
     let event: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
     assert_eq!(event["event"], "ends");
-    assert!(lab.path(event["results"].as_str().unwrap()).is_dir());
-    let error = event["error"].as_str().unwrap();
-    assert_eq!(said, format!("jitterlab: {error}\n"));
-    assert_eq!(lines(&folder(&lab).join("runs.jsonl")).len(), 0);
+    assert_eq!(event["error"], problem);
+    assert!(event["results"].is_null());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use jitterlab_injector::seed;
@@ -19,13 +18,14 @@ use crate::record::{Outcome, Phase, RunRecord, SuiteKind};
 use crate::schedule::{Run, schedule};
 use crate::spec::{Experiment, InjectedLevels, characterised};
 use crate::store::{Recorder, StoreError};
+pub use crate::worker::Unfit;
 
 /// An experiment that cannot begin, or go on.
 #[derive(Debug, Error)]
 pub enum ConductError {
     /// A host does not serve.
-    #[error("{0}")]
-    Host(String),
+    #[error(transparent)]
+    Host(#[from] Unfit),
     /// The bandwidth cannot be measured.
     #[error("cannot measure the bandwidth that loads are shares of: {0}")]
     Bandwidth(String),
@@ -80,19 +80,18 @@ pub struct Tally {
     pub failed: usize,
 }
 
-/// Does what remains of an experiment. `own` is the program that runs this: its workers are started
-/// from it.
+/// Does what remains of an experiment, on its hosts.
 ///
 /// # Errors
 /// A host cannot be reached at the beginning, or results cannot be kept. A run that fails is no
 /// error: it is recorded, tried again, and then left.
 pub fn conduct(
     recorder: &mut Recorder,
-    own: PathBuf,
+    hosts: Hosts,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Tally, ConductError> {
-    let experiment = recorder.folder().experiment().clone();
-    let runs = schedule(&experiment);
+    let experiment = hosts.experiment();
+    let runs = schedule(experiment);
     let attempts = experiment.retries + 1;
     let finished = |recorder: &Recorder, run: &Run| {
         let (tried, done) = recorder.tried(&run.id());
@@ -104,8 +103,8 @@ pub fn conduct(
         return Ok(tally(recorder, &runs));
     }
     let mut bench = Bench {
-        experiment: &experiment,
-        hosts: Hosts::new(&experiment, own),
+        experiment,
+        hosts,
         bandwidth: None,
         tables: BTreeMap::new(),
     };
@@ -159,12 +158,7 @@ fn tally(recorder: &Recorder, runs: &[Run]) -> Tally {
 /// experiment was stopped stays as it was.
 fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, ConductError> {
     let experiment = bench.experiment;
-    let mut hosts = BTreeMap::new();
-    for (name, host) in &experiment.hosts {
-        let worker = bench.hosts.worker(name).map_err(ConductError::Host)?;
-        worker.try_cpu(host.cpu).map_err(ConductError::Host)?;
-        hosts.insert(name.clone(), worker.node().clone());
-    }
+    let hosts = bench.hosts.survey()?;
     match recorder.folder().environment() {
         Ok(environment) => {
             bench.bandwidth = environment.bandwidth;

@@ -8,7 +8,7 @@ pub mod conduct;
 pub mod environment;
 mod estimate;
 pub mod fit;
-mod hosts;
+pub mod hosts;
 pub mod level;
 mod link;
 mod perform;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use jitterlab_injector::units::Nanos;
 use serde::Deserialize;
+use thiserror::Error;
 
 use crate::agent::last_line;
 use crate::agent::protocol::{self, Ended, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
@@ -34,6 +35,17 @@ const ENDING_OF_LOST: Duration = Duration::from_secs(1);
 pub struct Worker {
     link: Link,
     node: Node,
+}
+
+/// A host that nothing can be measured on, for people.
+#[derive(Debug, Error)]
+pub enum Unfit {
+    /// It is not there, or starts no programs.
+    #[error("{0}")]
+    Host(String),
+    /// It has not the CPU that its description names.
+    #[error("{0}")]
+    Cpu(String),
 }
 
 /// The way to a worker; the worker ends with it.
@@ -160,14 +172,22 @@ impl Worker {
     }
 
     /// Finds out whether programs can be started there, on a CPU if one is named.
-    pub fn try_cpu(&mut self, cpu: Option<usize>) -> Result<(), String> {
-        let command = vec!["true".to_string()];
-        let Err(reason) = self.run(Program { command, cpu }, PROMPT) else {
+    pub fn try_cpu(&mut self, cpu: Option<usize>) -> Result<(), Unfit> {
+        let mut start = |cpu| {
+            let command = vec!["true".to_string()];
+            self.run(Program { command, cpu }, PROMPT)
+        };
+        let Err(reason) = start(cpu) else {
             return Ok(());
         };
-        let on = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let is_cpu = cpu.filter(|_| start(None).is_ok());
         let host = &self.link.host;
-        Err(format!("host {host} cannot start programs{on}: {reason}"))
+        Err(match is_cpu {
+            Some(cpu) => Unfit::Cpu(format!(
+                "host {host} cannot start programs on CPU {cpu}: {reason}; give it another `cpu`, or none"
+            )),
+            None => Unfit::Host(format!("host {host} cannot start programs: {reason}")),
+        })
     }
 
     /// Starts a program; gives what [`Worker::stop`] takes.

@@ -98,7 +98,9 @@ impl<'a> Stations<'a> {
         let host = self.cluster.host(name).ok_or("it is not in the file")?;
         let mut worker = Worker::start(name, host, &self.own)?;
         worker.set_patience(PATIENCE);
-        worker.try_cpu(host.cpu)?;
+        worker
+            .try_cpu(host.cpu)
+            .map_err(|unfit| unfit.to_string())?;
         let (server, listening) = self.start_server(name, &mut worker)?;
         Ok(Station {
             worker: Mutex::new(worker),

@@ -6,7 +6,8 @@ mod progress;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
+use jitterlab_experiment::conduct::{ConductError, Event, Tally, Unfit, conduct};
+use jitterlab_experiment::hosts::Hosts;
 use jitterlab_experiment::samples::SamplesError;
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::store::{Recorder, StoreError};
@@ -68,26 +69,40 @@ fn experiment(
     if let (true, Some((experiment, _))) = (command.dry_run, &given) {
         return plan::print(experiment, command.format);
     }
-    let mut recorder = match (&command.resume, given) {
-        (Some(folder), given) => resume(folder, given.map(|(experiment, _)| experiment))?,
-        (None, Some((experiment, text))) => {
+    let own = std::env::current_exe().map_err(Failure::run)?;
+    let (experiment, mut recorder, mut hosts);
+    match (&command.resume, given) {
+        (Some(folder), given) => {
+            recorder = resume(folder, given.map(|(experiment, _)| experiment))?;
+            experiment = recorder.folder().experiment().clone();
+            hosts = Hosts::new(&experiment, own);
+        }
+        (None, Some((given, text))) => {
+            experiment = given;
+            hosts = Hosts::new(&experiment, own);
+            // Before there is a folder, so that what cannot begin leaves none.
+            hosts.survey().map_err(|unfit| failure(unfit.into()))?;
             let folder = command.results.join(folder_name(&experiment.name));
-            Recorder::create(&folder, &text).map_err(input_or_run)?
+            recorder = Recorder::create(&folder, &text).map_err(input_or_run)?;
         }
         (None, None) => return Err(Failure::input("no experiment file is given")),
-    };
+    }
     let folder = made.insert(recorder.folder().path().to_path_buf());
     say_how_to_resume_when_stopped(folder)?;
-    let own = std::env::current_exe().map_err(Failure::run)?;
     let mut watch = |event: Event| progress.show(folder, &event);
-    let tally = conduct(&mut recorder, own, &mut watch).map_err(|error| match error {
-        ConductError::Store(error) => input_or_run(error),
-        other => Failure::run(other),
-    })?;
+    let tally = conduct(&mut recorder, hosts, &mut watch).map_err(failure)?;
     progress.end(folder, tally);
     match tally {
         Tally { failed: 0, .. } => Ok(Exit::Done),
         _ => Ok(Exit::Finding),
+    }
+}
+
+fn failure(error: ConductError) -> Failure {
+    match error {
+        ConductError::Store(error) => input_or_run(error),
+        ConductError::Host(Unfit::Cpu(_)) => Failure::input(error),
+        other => Failure::run(other),
     }
 }
 
