@@ -12,6 +12,7 @@ use common::experiments::{
     SMALL, assert_whole, folder, is_running, kill, lab, lines, resume, started, until,
 };
 use common::{Lab, text};
+use serde_json::Value;
 
 #[test]
 fn an_experiment_that_is_killed_twenty_times_ends_with_every_run_once() {
@@ -68,6 +69,38 @@ fn an_environment_that_is_broken_or_gone_is_not_measured_anew_under_old_runs() {
     let said = text(&output.stderr);
     assert!(said.contains("cannot read"), "{said}");
     assert!(!path.exists());
+}
+
+#[test]
+fn an_experiment_that_goes_on_elsewhere_says_so_and_keeps_both_environments() {
+    let lab = lab(SMALL);
+    kill(started(&lab, "run e.yaml --headless", 4));
+    let path = folder(&lab).join("environment.json");
+    let read = || -> Value { serde_json::from_slice(&fs::read(&path).unwrap()).unwrap() };
+    let mut environment = read();
+    environment["hosts"]["client"]["kernel"] = "2.4.0".into();
+    fs::write(&path, environment.to_string()).unwrap();
+    let output = resume(&lab);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let begins: Value = serde_json::from_str(text(&output.stdout).lines().next().unwrap()).unwrap();
+    let kernel = read()["hosts"]["server"]["kernel"].clone();
+    let change = format!(
+        "host client: kernel was `2.4.0` and is `{}`",
+        kernel.as_str().unwrap()
+    );
+    assert!(
+        begins["changed"]
+            .as_array()
+            .unwrap()
+            .contains(&change.as_str().into()),
+        "{begins}"
+    );
+    let environment = read();
+    assert_eq!(environment["hosts"]["client"]["kernel"], "2.4.0");
+    let resumed = environment["resumed"].as_array().unwrap();
+    assert_eq!(resumed.len(), 1);
+    assert_eq!(resumed[0]["hosts"]["client"]["kernel"], kernel);
+    assert_eq!(resumed[0]["changed"], begins["changed"]);
 }
 
 #[test]

@@ -160,8 +160,10 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
     let experiment = bench.experiment;
     let hosts = bench.hosts.survey()?;
     match recorder.folder().environment() {
-        Ok(environment) => {
+        Ok(mut environment) => {
             bench.bandwidth = environment.bandwidth;
+            environment.resume(env!("CARGO_PKG_VERSION"), now(), hosts);
+            recorder.store_environment(&environment)?;
             return Ok(environment);
         }
         Err(StoreError::System { source, .. })
@@ -183,6 +185,7 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
         started: now(),
         bandwidth: bench.bandwidth,
         hosts,
+        resumed: Vec::new(),
     };
     recorder.store_environment(&environment)?;
     Ok(environment)

@@ -21,6 +21,53 @@ pub struct Environment {
     pub bandwidth: Option<f64>,
     /// The hosts by the names that the experiment gives them.
     pub hosts: BTreeMap<String, Node>,
+    /// Each time that it went on after it was stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<Resumption>,
+}
+
+/// What an experiment went on with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumption {
+    /// The version of `jitterlab run`.
+    pub jitterlab: String,
+    /// When, UTC (RFC 3339).
+    pub started: String,
+    /// The hosts as they stood then.
+    pub hosts: BTreeMap<String, Node>,
+    /// What was no longer as in the beginning, for people.
+    pub changed: Vec<String>,
+}
+
+impl Environment {
+    /// Notes that the experiment goes on, and what has changed meanwhile.
+    pub fn resume(&mut self, jitterlab: &str, started: String, hosts: BTreeMap<String, Node>) {
+        let mut changed = Vec::new();
+        let mut compare = |what: String, before: &str, now: &str| {
+            if before != now {
+                changed.push(format!("{what} was `{before}` and is `{now}`"));
+            }
+        };
+        compare("jitterlab".into(), &self.jitterlab, jitterlab);
+        for (name, node) in &self.hosts {
+            let now = hosts.get(name).map(Node::facts).unwrap_or_default();
+            for (fact, before) in node.facts() {
+                let now = now.get(&fact).map_or("none", String::as_str);
+                compare(format!("host {name}: {fact}"), &before, now);
+            }
+        }
+        self.resumed.push(Resumption {
+            jitterlab: jitterlab.into(),
+            started,
+            hosts,
+            changed,
+        });
+    }
+
+    /// What is no longer as in the beginning, since the experiment went on last.
+    pub fn changed(&self) -> &[String] {
+        self.resumed.last().map_or(&[], |last| &last.changed)
+    }
 }
 
 /// A machine as it stands, as its worker sees it.
@@ -175,6 +222,41 @@ impl Tuning {
     }
 }
 
+impl Node {
+    /// What of it should stay as it is as long as one measures, by name. Not what is measured of the clock,
+    /// which varies, and not how much memory there is.
+    fn facts(&self) -> BTreeMap<String, String> {
+        let named = |name: &str, value: &dyn ToString| (name.to_string(), value.to_string());
+        let mut facts = BTreeMap::from([
+            named("jitterlab", &self.jitterlab),
+            named("name", &self.hostname),
+            named("kernel", &self.kernel),
+            named("system", &self.system),
+            named("processor", &self.cpu),
+            named("CPUs", &self.cpus),
+            named("clock", &format!("{:?}", self.clock).to_lowercase()),
+        ]);
+        facts.extend(self.settings.clone());
+        facts.extend(self.interfaces.iter().map(|interface| {
+            let driver = interface.driver.as_deref().unwrap_or("none");
+            let speed = interface.speed.unwrap_or(0);
+            let is = format!("mtu {}, {speed} Mbit/s, driver {driver}", interface.mtu);
+            (format!("interface {}", interface.name), is)
+        }));
+        if let Some(tuning) = &self.tuning {
+            facts.extend([
+                named("tuned", &tuning.applied),
+                named("measuring CPUs", &tuning.measuring),
+            ]);
+            let settings = tuning.settings.iter();
+            facts.extend(
+                settings.map(|(name, state)| (format!("tuning {name}"), state.name().into())),
+            );
+        }
+        facts
+    }
+}
+
 /// The value of a shell assignment.
 fn assigned(text: &str, key: &str) -> String {
     text.lines()
@@ -206,4 +288,51 @@ fn interfaces() -> Vec<Interface> {
         .collect();
     interfaces.sort_by(|a, b| a.name.cmp(&b.name));
     interfaces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_changed_is_told_when_an_experiment_goes_on_and_no_more() {
+        let node: Node = serde_json::from_str(
+            r#"{ "jitterlab": "0.1.0", "hostname": "lab-1", "kernel": "6.1.0", "system": "Debian 12",
+            "cpu": "A CPU", "cpus": 2, "virtual_machine": true, "memory": 8000000000, "clock": "tsc",
+            "clock_read_ns": 14.5, "clock_resolution_ns": 0.5,
+            "interfaces": [{ "name": "lo", "mtu": 65536, "speed": null, "driver": null }],
+            "settings": { "frequency governor": "performance", "swappiness": "60" } }"#,
+        )
+        .unwrap();
+        let mut environment = Environment {
+            jitterlab: "0.1.0".into(),
+            started: "then".into(),
+            bandwidth: None,
+            hosts: BTreeMap::from([("a".to_string(), node.clone())]),
+            resumed: Vec::new(),
+        };
+        assert!(environment.changed().is_empty());
+        let mut other = node.clone();
+        other.clock_read_ns = 15.0;
+        other.memory -= 4096;
+        let hosts = |node| BTreeMap::from([("a".to_string(), node)]);
+        environment.resume("0.1.0", "later".into(), hosts(other.clone()));
+        assert!(environment.changed().is_empty());
+        other.kernel = "6.12.0".into();
+        other.settings.remove("swappiness");
+        environment.resume("0.2.0", "later still".into(), hosts(other));
+        assert_eq!(
+            environment.changed(),
+            [
+                "jitterlab was `0.1.0` and is `0.2.0`",
+                "host a: kernel was `6.1.0` and is `6.12.0`",
+                "host a: swappiness was `60` and is `none`"
+            ]
+        );
+        let json = serde_json::to_string(&environment).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Environment>(&json).unwrap(),
+            environment
+        );
+    }
 }

@@ -311,5 +311,6 @@ fn environment() -> Environment {
             ("server".to_string(), node),
         ]
         .into(),
+        resumed: Vec::new(),
     }
 }

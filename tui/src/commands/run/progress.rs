@@ -91,6 +91,7 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
         } => json!({
             "event": "begins", "results": name(folder), "runs": runs, "finished": finished,
             "bandwidth": environment.bandwidth, "seconds_left": seconds_left,
+            "changed": environment.changed(),
         }),
         Event::RunBegins { run } => json!({"event": "run_begins", "run": run}),
         Event::RunEnded {
@@ -132,6 +133,9 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
                     },
                     node.kernel.split(' ').next().unwrap_or_default()
                 );
+            }
+            for change in environment.changed() {
+                say!("not as in the beginning: {change}");
             }
             if let Some(bandwidth) = environment.bandwidth {
                 say!("one-way bandwidth: {:.1} MB/s", bandwidth / 1e6);
