@@ -53,12 +53,7 @@ impl Bootstrap {
         statistic: impl Fn(&[f64]) -> f64,
     ) -> Result<Interval, Error> {
         let replicates = self.replicates(samples, &statistic)?;
-        let tail = (1.0 - self.confidence) / 2.0;
-        Ok(Interval {
-            estimate: statistic(samples),
-            low: quantile(&replicates, tail),
-            high: quantile(&replicates, 1.0 - tail),
-        })
+        Ok(self.percentiles(statistic(samples), &replicates))
     }
 
     /// The bias-corrected and accelerated interval of a statistic of one sample. It computes the
@@ -111,23 +106,23 @@ impl Bootstrap {
     ) -> Result<Interval, Error> {
         check(a, "a bootstrap interval", 1)?;
         check(b, "a bootstrap interval", 1)?;
-        check_level("confidence", self.confidence)?;
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let (mut from_a, mut from_b) = (a.to_vec(), b.to_vec());
-        let replicates: Vec<f64> = (0..self.resamples)
-            .map(|_| {
-                resample(a, &mut from_a, &mut random);
-                resample(b, &mut from_b, &mut random);
-                statistic(&from_a, &from_b)
-            })
-            .collect();
-        let replicates = sorted(&replicates)?;
+        let replicates = self.repeated(|random| {
+            resample(a, &mut from_a, random);
+            resample(b, &mut from_b, random);
+            statistic(&from_a, &from_b)
+        })?;
+        Ok(self.percentiles(statistic(a, b), &replicates))
+    }
+
+    /// The interval between the percentiles of replicates in ascending order.
+    fn percentiles(&self, estimate: f64, replicates: &[f64]) -> Interval {
         let tail = (1.0 - self.confidence) / 2.0;
-        Ok(Interval {
-            estimate: statistic(a, b),
-            low: quantile(&replicates, tail),
-            high: quantile(&replicates, 1.0 - tail),
-        })
+        Interval {
+            estimate,
+            low: quantile(replicates, tail),
+            high: quantile(replicates, 1.0 - tail),
+        }
     }
 
     /// The statistic of every resample, in ascending order.
@@ -137,6 +132,18 @@ impl Bootstrap {
         statistic: &impl Fn(&[f64]) -> f64,
     ) -> Result<Vec<f64>, Error> {
         check(samples, "a bootstrap interval", 1)?;
+        let mut drawn = samples.to_vec();
+        self.repeated(|random| {
+            resample(samples, &mut drawn, random);
+            statistic(&drawn)
+        })
+    }
+
+    /// What `replicate` gives for each resample, in ascending order.
+    fn repeated(
+        &self,
+        mut replicate: impl FnMut(&mut Xoshiro256PlusPlus) -> f64,
+    ) -> Result<Vec<f64>, Error> {
         check_level("confidence", self.confidence)?;
         if self.resamples == 0 {
             return Err(Error::Parameter {
@@ -146,12 +153,8 @@ impl Bootstrap {
             });
         }
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
-        let mut drawn = samples.to_vec();
         let replicates: Vec<f64> = (0..self.resamples)
-            .map(|_| {
-                resample(samples, &mut drawn, &mut random);
-                statistic(&drawn)
-            })
+            .map(|_| replicate(&mut random))
             .collect();
         sorted(&replicates)
     }

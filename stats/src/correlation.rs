@@ -27,14 +27,21 @@ pub fn pearson(x: &[f64], y: &[f64], confidence: f64) -> Result<Pearson, Error> 
     let r = coefficient(x, y)?;
     let n = x.len();
     let half_width = phi_inverse(f64::midpoint(1.0, confidence)) / (n as f64 - 3.0).sqrt();
+    let end = |by: f64| {
+        if n > 3 {
+            (r.atanh() + by).tanh()
+        } else {
+            by.signum()
+        }
+    };
     let freedom = n as f64 - 2.0;
     let t = r * (freedom / (1.0 - r * r).max(0.0)).sqrt();
     Ok(Pearson {
         n,
         r: Interval {
             estimate: r,
-            low: (r.atanh() - half_width).tanh(),
-            high: (r.atanh() + half_width).tanh(),
+            low: end(-half_width),
+            high: end(half_width),
         },
         p: if r.abs() >= 1.0 {
             0.0
@@ -142,5 +149,18 @@ fn check_coefficients(coefficients: &[f64]) -> Result<(), Error> {
             expected: "between -1 and 1",
         }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_pairs_say_nothing_of_how_far_r_may_be_off() {
+        for y in [[1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 3.0, 2.0]] {
+            let r = pearson(&[1.0, 2.0, 3.0], &y, 0.95).unwrap().r;
+            assert_eq!((r.low, r.high), (-1.0, 1.0), "{y:?}");
+        }
     }
 }

@@ -27,6 +27,19 @@ pub enum Error {
         /// What was to be computed.
         statistic: &'static str,
     },
+    /// So many samples equal the least that what lies below it cannot be told.
+    #[error(
+        "{statistic} is not defined for these samples: {tied} of {n} equal the least; \
+         measure them with a finer clock"
+    )]
+    Ties {
+        /// What was to be computed.
+        statistic: &'static str,
+        /// How many equal the least.
+        tied: usize,
+        /// How many there are.
+        n: usize,
+    },
     /// Two lists of which each element belongs to one of the other differ in length.
     #[error("the lists hold {left} and {right} values; each value needs its partner")]
     Unpaired {

@@ -69,7 +69,8 @@ pub fn uniform(samples: &[f64]) -> Result<Fit, Error> {
 /// the least of n normal deviates is expected.
 ///
 /// # Errors
-/// There are fewer than three samples, they are all equal, or one is not finite.
+/// There are fewer than three samples, they are all equal, one is not finite, their range is not
+/// from 1e-290 to 1e300, or so many equal the least that neither estimate is there.
 pub fn lognormal(samples: &[f64]) -> Result<Fit, Error> {
     check(samples, "a lognormal fit", 3)?;
     let sorted = sorted(samples)?;
@@ -79,14 +80,26 @@ pub fn lognormal(samples: &[f64]) -> Result<Fit, Error> {
             statistic: "a lognormal fit",
         });
     }
-    let profile = Profile { samples: &sorted };
-    // The bracket is looked for in a thinned sample: the profile is smooth, its evaluation is not
-    // cheap.
-    let thinned = thin(&sorted);
-    let rough = Profile { samples: &thinned };
-    let gap = match rough.bracket() {
-        Some(bracket) => profile.climb(bracket),
-        None => profile.modified_estimate(),
+    if !RANGES.contains(&(max - min)) {
+        return Err(Error::Parameter {
+            name: "the range of the samples",
+            value: max - min,
+            expected: "from 1e-290 to 1e300 for a lognormal fit",
+        });
+    }
+    let profile = Profile {
+        min,
+        samples: &sorted,
+    };
+    // The top is looked for in a thinned sample, because an evaluation is not cheap; where it is, all
+    // samples say.
+    let rough = Profile {
+        min,
+        samples: &thin(&sorted),
+    };
+    let gap = match rough.top().and_then(|step| profile.uphill(step)) {
+        Some(step) => profile.climb(step),
+        None => profile.modified_estimate()?,
     };
     let (mu, shape) = profile.moments_of_logarithm(gap);
     let distribution = Distribution::LogNormal {
@@ -106,7 +119,7 @@ pub fn ranking(samples: &[f64]) -> Result<Vec<Fit>, Error> {
     for fit in [uniform(samples), lognormal(samples)] {
         match fit {
             Ok(fit) => fits.push(fit),
-            Err(Error::NoVariation { .. } | Error::TooFew { .. }) => {}
+            Err(Error::NoVariation { .. } | Error::TooFew { .. } | Error::Ties { .. }) => {}
             Err(error) => return Err(error),
         }
     }
@@ -114,22 +127,25 @@ pub fn ranking(samples: &[f64]) -> Result<Vec<Fit>, Error> {
     Ok(fits)
 }
 
+/// Between these no gap under- or overflows.
+const RANGES: std::ops::RangeInclusive<f64> = 1e-290..=1e300;
 /// Samples in the thinned sample.
 const THINNED: usize = 10_000;
 
-/// Evenly spaced order statistics, the least always among them.
+/// Order statistics in the middle of equal shares: none of them weighs more than it should, as the
+/// least would, on which the likelihood hangs.
 fn thin(sorted: &[f64]) -> Vec<f64> {
-    if sorted.len() <= THINNED {
-        return sorted.to_vec();
-    }
-    (0..THINNED)
-        .map(|i| sorted[i * (sorted.len() - 1) / (THINNED - 1)])
+    let n = sorted.len().min(THINNED);
+    (0..n)
+        .map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * n)])
         .collect()
 }
 
 /// The likelihood as a function of the *gap*, the distance of the location below the least
 /// sample, the other two parameters being at their best.
 struct Profile<'a> {
+    /// The least sample.
+    min: f64,
     /// In ascending order.
     samples: &'a [f64],
 }
@@ -141,7 +157,7 @@ impl Profile<'_> {
     /// Mean and standard deviation (divisor n) of ln(x − location).
     fn moments_of_logarithm(&self, gap: f64) -> (f64, f64) {
         let n = self.samples.len() as f64;
-        let min = self.samples[0];
+        let min = self.min;
         // One pass, shifted by a typical value so that squares do not cancel.
         let shift = (quantile(self.samples, 0.5) - min + gap).ln();
         let (mut sum, mut squares) = (0.0, 0.0);
@@ -163,23 +179,35 @@ impl Profile<'_> {
     /// From well below the resolution of the samples to where the lognormal is a normal.
     fn gap(&self, step: usize) -> f64 {
         let spread = (quantile(self.samples, 0.75) - quantile(self.samples, 0.25))
-            .max((self.samples[self.samples.len() - 1] - self.samples[0]) * 1e-6);
+            .max((self.samples[self.samples.len() - 1] - self.min) * 1e-6);
         spread * 10f64.powf(-6.0 + 9.0 * step as f64 / (STEPS - 1) as f64)
     }
 
-    /// Three gaps of which the middle one has the greatest value: the highest local maximum.
-    fn bracket(&self) -> Option<[f64; 3]> {
+    /// The step with the highest local maximum.
+    fn top(&self) -> Option<usize> {
         let values: Vec<f64> = (0..STEPS).map(|step| self.value(self.gap(step))).collect();
         (1..STEPS - 1)
             .filter(|&i| values[i] > values[i - 1] && values[i] >= values[i + 1])
             .max_by(|&a, &b| values[a].total_cmp(&values[b]))
-            .map(|i| [self.gap(i - 1), self.gap(i), self.gap(i + 1)])
     }
 
-    /// Golden-section search for the maximum in a bracket, over the logarithm of the gap.
-    fn climb(&self, [low, _, high]: [f64; 3]) -> f64 {
+    /// The local maximum that is reached from `step` by going up; `None` if that leads to either end.
+    fn uphill(&self, mut step: usize) -> Option<usize> {
+        let value = |step| self.value(self.gap(step));
+        while (1..STEPS - 1).contains(&step) {
+            let (below, here, above) = (value(step - 1), value(step), value(step + 1));
+            if below <= here && above <= here {
+                return Some(step);
+            }
+            step = if below > above { step - 1 } else { step + 1 };
+        }
+        None
+    }
+
+    /// Golden-section search for the maximum within a step of `step`, over the logarithm of the gap.
+    fn climb(&self, step: usize) -> f64 {
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        let (mut a, mut b) = (low.ln(), high.ln());
+        let (mut a, mut b) = (self.gap(step - 1).ln(), self.gap(step + 1).ln());
         let value = |t: f64| self.value(t.exp());
         let (mut c, mut d) = (b - GOLDEN * (b - a), a + GOLDEN * (b - a));
         let (mut at_c, mut at_d) = (value(c), value(d));
@@ -198,14 +226,28 @@ impl Profile<'_> {
         f64::midpoint(a, b).exp()
     }
 
-    /// The gap for which ln(gap) = μ + σ Φ⁻¹(1 / (n + 1)), by bisection.
-    fn modified_estimate(&self) -> f64 {
+    /// The gap for which ln(gap) = μ + σ Φ⁻¹(1 / (n + 1)), by bisection. Where samples lean the other
+    /// way there is none, and the widest gap makes the lognormal a normal; where too many equal the
+    /// least, there is none either, and nothing to take instead.
+    fn modified_estimate(&self) -> Result<f64, Error> {
         let expected = phi_inverse(1.0 / (self.samples.len() as f64 + 1.0));
         let excess = |gap: f64| {
             let (mean, std) = self.moments_of_logarithm(gap);
             gap.ln() - mean - std * expected
         };
-        let (mut low, mut high) = (self.gap(0).ln(), self.gap(STEPS - 1).ln());
+        // Ties raise it again towards the least gaps: what counts is its last change of sign.
+        let top = STEPS - 1;
+        let Some(step) = (0..STEPS).rfind(|&step| excess(self.gap(step)) < 0.0) else {
+            if self.value(self.gap(top)) > self.value(self.gap(top - 1)) {
+                return Ok(self.gap(top));
+            }
+            return Err(Error::Ties {
+                statistic: "a lognormal fit",
+                tied: self.samples.partition_point(|&x| x <= self.min),
+                n: self.samples.len(),
+            });
+        };
+        let (mut low, mut high) = (self.gap(step).ln(), self.gap(top.min(step + 1)).ln());
         while high - low > 1e-9 {
             let middle = f64::midpoint(low, high);
             if excess(middle.exp()) < 0.0 {
@@ -214,6 +256,6 @@ impl Profile<'_> {
                 high = middle;
             }
         }
-        f64::midpoint(low, high).exp()
+        Ok(f64::midpoint(low, high).exp())
     }
 }

@@ -2,19 +2,32 @@
 
 use crate::bootstrap::Interval;
 use crate::error::{Error, check, check_level};
+use crate::mann_whitney;
 use crate::sort::sorted;
-use crate::special::phi_inverse;
+use crate::special::{phi, phi_inverse};
+
+/// By how much one sample is larger, in the unit of the samples.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Shift {
+    /// The estimate and the ends of its interval.
+    #[serde(flatten)]
+    pub interval: Interval,
+    /// The confidence that the interval has: at least what was asked for, except where samples are so few
+    /// that no interval does. It then reaches from the least difference to the greatest.
+    pub confidence: f64,
+}
 
 /// The median of all differences between a member of `a` and one of `b`, with the interval that
 /// belongs to the Mann-Whitney test (Hodges and Lehmann 1963; Lehmann 1975, section 2.3), in the
-/// unit of the samples. Positive if `a` is larger.
+/// unit of the samples. Positive if `a` is larger. Where the test is exact, so is the interval: of
+/// samples enough for it, it excludes 0 where p is below 1 − confidence, and nowhere else.
 ///
 /// The n m differences are never formed: they are a matrix with sorted rows and columns, in which
 /// the number of elements below a value is counted in O(n + m).
 ///
 /// # Errors
 /// A sample is empty or holds something not finite, or the confidence is not between 0 and 1.
-pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Result<Interval, Error> {
+pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Result<Shift, Error> {
     check(a, "the Hodges-Lehmann shift", 1)?;
     check(b, "the Hodges-Lehmann shift", 1)?;
     check_level("confidence", confidence)?;
@@ -22,23 +35,41 @@ pub fn shift(a: &[f64], b: &[f64], confidence: f64) -> Result<Interval, Error> {
 }
 
 /// The same for samples in ascending order, neither of them empty.
-pub fn shift_sorted(a: &[f64], b: &[f64], confidence: f64) -> Interval {
+pub fn shift_sorted(a: &[f64], b: &[f64], confidence: f64) -> Shift {
     let differences = Differences { a, b };
     let pairs = differences.len();
-    let (n, m) = (a.len() as f64, b.len() as f64);
-    let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
-    let z = phi_inverse(f64::midpoint(1.0, confidence));
-    let outside = ((n * m / 2.0 - z * deviation).floor().max(0.0)) as u64;
     let middle = differences.select((pairs - 1) / 2);
     let estimate = if pairs.is_multiple_of(2) {
         f64::midpoint(middle, differences.select(pairs / 2))
     } else {
         middle
     };
-    Interval {
-        estimate,
-        low: differences.select(outside.min(pairs - 1)),
-        high: differences.select(pairs - 1 - outside.min(pairs - 1)),
+    let (outside, confidence) = limit(a, b, confidence);
+    Shift {
+        interval: Interval {
+            estimate,
+            low: differences.select(outside),
+            high: differences.select(pairs - 1 - outside),
+        },
+        confidence,
+    }
+}
+
+/// How many differences lie outside the interval at either end, and the confidence that it then has.
+fn limit(a: &[f64], b: &[f64], confidence: f64) -> (u64, f64) {
+    if let Some((u, below)) = mann_whitney::exact_limit(a, b, 1.0 - confidence) {
+        return (u - 1, 1.0 - 2.0 * below);
+    }
+    // The least U that the normal approximation with its correction for continuity does not reject.
+    let (n, m) = (a.len() as f64, b.len() as f64);
+    let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
+    let z = phi_inverse(f64::midpoint(1.0, confidence));
+    let centre = n * m / 2.0 - 0.5;
+    let u = (centre - z * deviation).ceil();
+    if u >= 1.0 {
+        (u as u64 - 1, confidence)
+    } else {
+        (0, 1.0 - 2.0 * phi(-centre / deviation))
     }
 }
 

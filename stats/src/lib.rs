@@ -19,6 +19,7 @@ mod sort;
 mod special;
 pub mod summary;
 pub mod wasserstein;
+pub mod welch;
 
 pub use error::Error;
 pub use sort::sorted;

@@ -41,7 +41,7 @@ pub fn test_sorted(a: &[f64], b: &[f64]) -> MannWhitney {
     let (n, m) = (a.len() as f64, b.len() as f64);
     let Ranking { u, ties, tied } = rank(a, b);
     let pairs = n * m;
-    let exact = !tied && a.len().min(b.len()) <= EXACT_UP_TO && a.len().max(b.len()) <= 1_000;
+    let exact = !tied && is_small(a, b);
     let p = if exact {
         exact_p(a.len(), b.len(), u)
     } else {
@@ -54,6 +54,29 @@ pub fn test_sorted(a: &[f64], b: &[f64]) -> MannWhitney {
         superiority: u / pairs,
         rank_biserial: 2.0 * u / pairs - 1.0,
     }
+}
+
+fn is_small(a: &[f64], b: &[f64]) -> bool {
+    a.len().min(b.len()) <= EXACT_UP_TO && a.len().max(b.len()) <= 1_000
+}
+
+/// The least U from 1 on that the test does not reject at the two-sided level `alpha`, and the share of
+/// all orders in which U is less; `None` where the test is not exact. For samples in ascending order.
+pub(crate) fn exact_limit(a: &[f64], b: &[f64], alpha: f64) -> Option<(u64, f64)> {
+    if !is_small(a, b) || rank(a, b).tied {
+        return None;
+    }
+    let shares = shares(a.len(), b.len());
+    // Of rounding in either: a p that is alpha is not below it.
+    let alpha = alpha * (1.0 - 1e-12);
+    let mut below = shares[0];
+    for (u, share) in (1..).zip(&shares[1..]) {
+        if 2.0 * (below + share) >= alpha {
+            return Some((u, below));
+        }
+        below += share;
+    }
+    None
 }
 
 struct Ranking {
@@ -104,12 +127,17 @@ fn normal_p(n: f64, m: f64, u: f64, ties: f64) -> f64 {
     (2.0 * phi(-distance / variance.sqrt())).min(1.0)
 }
 
-/// From the number of arrangements with each U, by the recursion on which sample the largest
-/// value belongs to: N(n, m, u) = N(n − 1, m, u − m) + N(n, m − 1, u).
+/// Both tails of the distribution of U.
 fn exact_p(n: usize, m: usize, u: f64) -> f64 {
+    let far = u.max((n * m) as f64 - u) as usize;
+    (2.0 * shares(n, m)[far..].iter().sum::<f64>()).min(1.0)
+}
+
+/// The share of all orders with U = 0, 1, … n m, from the number of arrangements with each U, by the
+/// recursion on which sample the largest value belongs to: N(n, m, u) = N(n − 1, m, u − m) + N(n, m − 1, u).
+fn shares(n: usize, m: usize) -> Vec<f64> {
     // By symmetry the count is the same for exchanged samples: the inner list is kept short.
     let (n, m) = (n.min(m), n.max(m));
-    let far = u.max((n * m) as f64 - u) as usize;
     // shares[k][v]: the share of arrangements of k against the current number with U = v.
     let mut shares = vec![vec![0.0; n * m + 1]; n + 1];
     for row in &mut shares {
@@ -127,5 +155,5 @@ fn exact_p(n: usize, m: usize, u: f64) -> f64 {
             shares[k] = next;
         }
     }
-    (2.0 * shares[n][far..].iter().sum::<f64>()).min(1.0)
+    shares.swap_remove(n)
 }

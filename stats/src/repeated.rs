@@ -3,11 +3,10 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::bootstrap::{Bootstrap, Interval};
 use crate::error::{Error, check, check_level};
-use crate::special::two_sided_t;
+use crate::special::{t_quantile, two_sided_t};
 use crate::summary;
 
 /// Number, mean and sum of squared deviations of some samples; two of them can be merged.
@@ -218,11 +217,6 @@ pub fn ratio(first: &[f64], second: &[f64], confidence: f64) -> Result<Ratio, Er
         },
         p: two_sided_t(logarithm / variance.sqrt(), freedom),
     })
-}
-
-/// The quantile of Student's t at `p`, strictly between 0 and 1, with `freedom` above 0.
-fn t_quantile(p: f64, freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
 }
 
 #[cfg(test)]

@@ -39,3 +39,8 @@ pub(crate) fn two_sided_t(t: f64, freedom: f64) -> f64 {
         Err(_) => f64::NAN,
     }
 }
+
+/// The quantile of Student's t at `p`, strictly between 0 and 1, with `freedom` above 0.
+pub(crate) fn t_quantile(p: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
+}

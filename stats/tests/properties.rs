@@ -49,8 +49,16 @@ proptest! {
         let all = all_differences(&a, &b);
         let median = f64::midpoint(all[(all.len() - 1) / 2], all[all.len() / 2]);
         let ours = hodges_lehmann::shift(&a, &b, 0.95).unwrap();
-        prop_assert_eq!(ours.estimate, median);
-        prop_assert!(all.contains(&ours.low) && all.contains(&ours.high));
+        prop_assert_eq!(ours.interval.estimate, median);
+        let test = mann_whitney::test(&a, &b).unwrap();
+        let holds_none = ours.interval.low <= 0.0 && ours.interval.high >= 0.0;
+        // Of one against 39 p can be 0.05, and the confidence 0.95.
+        let near = 1e-9;
+        prop_assert!(holds_none || test.p < 0.05 + near || ours.confidence < 0.95, "{:?}", ours);
+        let rejected = test.p < 0.05 - near;
+        let enough = ours.confidence > 0.95 + near;
+        prop_assert!(!test.exact || !enough || holds_none != rejected, "{:?}", ours);
+        prop_assert!(all.contains(&ours.interval.low) && all.contains(&ours.interval.high));
     }
 
     #[test]
@@ -154,6 +162,10 @@ fn samples_without_an_answer_are_refused() {
         nothing.percentile(&[1.0], |x| x[0]),
         Err(Error::Parameter { .. })
     ));
+    assert!(matches!(
+        nothing.percentile_of_two(&[1.0], &[2.0], |a, b| a[0] - b[0]),
+        Err(Error::Parameter { .. })
+    ));
 }
 
 /// All equal: no evidence of anything, and no division by zero.
@@ -162,8 +174,47 @@ fn equal_samples_do_not_differ() {
     let equal = [4.0; 50];
     let ours = mann_whitney::test(&equal, &equal).unwrap();
     assert_eq!((ours.p, ours.rank_biserial), (1.0, 0.0));
-    assert_eq!(
-        hodges_lehmann::shift(&equal, &equal, 0.95).unwrap().high,
-        0.0
-    );
+    let shift = hodges_lehmann::shift(&equal, &equal, 0.95).unwrap();
+    assert_eq!((shift.interval.high, shift.confidence), (0.0, 0.95));
+}
+
+/// By hand: of the 70 orders of 4 and 4, one has U = 0 and one U = 1.
+#[test]
+fn a_shift_that_the_test_does_not_see_may_be_none() {
+    let (a, b) = ([1.0, 2.0, 3.0, 5.0], [4.0, 6.0, 7.0, 8.0]);
+    let p = mann_whitney::test(&a, &b).unwrap().p;
+    assert!((p - 4.0 / 70.0).abs() < 1e-12);
+    let shift = hodges_lehmann::shift(&a, &b, 0.95).unwrap();
+    assert_eq!((shift.interval.low, shift.interval.high), (-7.0, 1.0));
+    assert!((shift.confidence - 68.0 / 70.0).abs() < 1e-12);
+    // No two sets of three can be told apart at 5 %: the whole range has 90 %.
+    let few = hodges_lehmann::shift(&a[..3], &b[1..], 0.95).unwrap();
+    assert_eq!((few.interval.low, few.interval.high), (-7.0, -3.0));
+    assert!((few.confidence - 0.9).abs() < 1e-12, "{few:?}");
+}
+
+#[test]
+fn ties_at_the_least_are_named() {
+    let mut coarse = vec![1_000.0; 640];
+    coarse.extend((0..360).map(|i| 2_000.0 + f64::from(i % 9) * 1_000.0));
+    assert!(matches!(
+        fit::lognormal(&coarse),
+        Err(Error::Ties {
+            tied: 640,
+            n: 1_000,
+            ..
+        })
+    ));
+    let ranking = fit::ranking(&coarse).unwrap();
+    assert!(ranking.iter().all(|fit| fit.distribution.parameters() < 3));
+}
+
+#[test]
+fn a_fit_comes_to_an_end_whatever_the_range() {
+    for far in [1e18, 1e290, 1e306, f64::MAX] {
+        if let Ok(fit) = fit::lognormal(&[1.0, 2.0, 3.0, far]) {
+            assert!(fit.log_likelihood.is_finite(), "{far:e} {fit:?}");
+        }
+    }
+    assert!(fit::lognormal(&[0.0, 0.0, 1e-300, 1e-310]).is_err());
 }

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use jitterlab_stats::bootstrap::Bootstrap;
+use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::{
-    correlation, fit, hodges_lehmann, holm, ks, mann_whitney, sorted, summary, wasserstein,
+    correlation, fit, hodges_lehmann, holm, ks, mann_whitney, sorted, summary, wasserstein, welch,
 };
 use serde_json::Value;
 
@@ -128,9 +128,56 @@ fn hodges_lehmann_shifts() {
         ("even", latencies(5, 300), plus(latencies(6, 250), 50.0)),
     ] {
         let ours = hodges_lehmann::shift(&a, &b, 0.95).unwrap();
-        close(ours.estimate, &expected[name], 1e-9);
-        assert!(ours.low <= ours.estimate && ours.estimate <= ours.high);
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = ours.interval;
+        close(estimate, &expected[name], 1e-9);
+        assert!(low <= estimate && estimate <= high);
     }
+}
+
+/// The ends are where the test begins to reject.
+#[test]
+fn hodges_lehmann_intervals() {
+    let expected = &scipy()["hodges_lehmann"];
+    for (name, a, b) in [
+        ("ends_exact", normal(5, 7), plus(normal(6, 9), 0.8)),
+        ("ends_normal", normal(5, 30), plus(normal(6, 41), 0.5)),
+    ] {
+        let ours = hodges_lehmann::shift(&a, &b, 0.95).unwrap();
+        close(ours.interval.low, &expected[name][0], 1e-9);
+        close(ours.interval.high, &expected[name][1], 1e-9);
+        assert!(ours.confidence >= 0.95, "{name}");
+    }
+}
+
+#[test]
+fn welchs_interval() {
+    let expected = &scipy()["welch"];
+    let of = |samples: &[f64]| summary::Summary::of(samples).unwrap();
+    let (a, b) = (
+        lognormal(5, 30, 0.6, 5000.0, 800.0),
+        plus(lognormal(6, 41, 0.6, 5000.0, 800.0), 50.0),
+    );
+    let ours = welch::mean_difference(&of(&a), &of(&b), 0.95).unwrap();
+    close(ours.low, &expected["low"], 1e-8);
+    close(ours.high, &expected["high"], 1e-8);
+}
+
+#[test]
+fn empirical_distribution_functions() {
+    let ours = summary::Ecdf::of(&latencies(5, 300)).unwrap();
+    let at = [5000.0, 5500.0, 5525.0, 5800.0, 7000.0, 1e6];
+    for (x, theirs) in at.iter().zip(scipy()["ecdf"].as_array().unwrap()) {
+        close(ours.at(*x), theirs, 1e-12);
+    }
+}
+
+/// A hundred whole numbers.
+fn count_from(first: u32) -> Vec<f64> {
+    (first..first + 100).map(f64::from).collect()
 }
 
 #[test]
@@ -169,6 +216,7 @@ fn kolmogorov_smirnov_tests() {
         close(ours.p, &expected[name]["p"], tolerance);
     }
     for (name, a, b, tolerance) in [
+        ("two_far", count_from(0), count_from(100), 1e-9),
         ("two_small", normal(5, 30), plus(normal(6, 41), 0.5), 1e-9),
         ("two_ties", latencies(5, 300), latencies(6, 250), 1e-9),
         (
@@ -316,7 +364,7 @@ fn the_lognormal() {
 
 /// At least as likely as SciPy's best of five starts, and the same place.
 #[track_caller]
-fn fits_as_scipy_does(samples: &[f64], theirs: &Value) {
+fn fits_as_scipy_does(samples: &[f64], theirs: &Value) -> Distribution {
     let ours = fit::lognormal(samples).unwrap();
     let gain = ours.log_likelihood - number(&theirs["log_likelihood"]);
     assert!(
@@ -334,6 +382,7 @@ fn fits_as_scipy_does(samples: &[f64], theirs: &Value) {
     close(shape, &theirs["shape"], 1e-3);
     close(location, &theirs["location"], 1e-2);
     close(scale, &theirs["scale"], 1e-3);
+    ours.distribution
 }
 
 #[test]
@@ -347,29 +396,56 @@ fn lognormal_fits() {
     assert_eq!(best.distribution.parameters(), 3);
 }
 
-/// A million samples: the estimate is as near to the truth as SciPy's on the same samples.
+#[test]
+fn uniform_and_constant_fits() {
+    let expected = &scipy()["fit"];
+    let samples = latencies(5, 300);
+    let ours = fit::uniform(&samples).unwrap();
+    let Distribution::Uniform { low, high } = ours.distribution else {
+        panic!("{ours:?}")
+    };
+    close(low, &expected["uniform"][0], 1e-12);
+    close(high - low, &expected["uniform"][1], 1e-12);
+    // Every sample has the density 1 / (high - low), and there are two parameters.
+    assert!((ours.aic - (4.0 + 600.0 * (high - low).ln())).abs() < 1e-6);
+    let ours = fit::constant(&samples).unwrap();
+    let Distribution::Constant { value } = ours.distribution else {
+        panic!("{ours:?}")
+    };
+    close(value, &expected["constant"], 1e-12);
+    assert_eq!(ours.aic, f64::INFINITY);
+    assert_eq!(fit::constant(&[5.0; 9]).unwrap().aic, 2.0);
+}
+
+/// A million samples: the estimate is as near to the truth as SciPy's on the same samples, on
+/// whatever scale the location shows.
 #[test]
 fn a_million_samples_are_fitted_as_well_as_by_scipy() {
-    let theirs = &reference("million.json")["fit"];
-    let truth = [("shape", 0.5), ("location", 9000.0), ("scale", 2500.0)];
-    let samples = lognormal(33, 1_000_000, 0.5, 9000.0, 2500.0);
-    fits_as_scipy_does(&samples, theirs);
-    let Distribution::LogNormal {
-        shape,
-        location,
-        scale,
-    } = fit::lognormal(&samples).unwrap().distribution
-    else {
-        panic!()
-    };
-    for ((name, truth), ours) in truth.into_iter().zip([shape, location, scale]) {
-        let our_error = (ours - truth).abs();
-        let their_error = (number(&theirs[name]) - truth).abs();
-        // Two optimisers stop at slightly different places: a thousandth of the error is theirs.
-        assert!(
-            our_error <= their_error * 1.001 + 1e-3,
-            "{name}: {our_error} {their_error}"
-        );
+    for theirs in reference("million.json")["fits"].as_array().unwrap() {
+        let truth = ["shape", "location", "scale"].map(|name| number(&theirs[name]));
+        let seed = theirs["seed"].as_u64().unwrap();
+        let samples = lognormal(seed, 1_000_000, truth[0], truth[1], truth[2]);
+        let Distribution::LogNormal {
+            shape,
+            location,
+            scale,
+        } = fits_as_scipy_does(&samples, &theirs["fit"])
+        else {
+            panic!()
+        };
+        for ((name, truth), ours) in ["shape", "location", "scale"]
+            .into_iter()
+            .zip(truth)
+            .zip([shape, location, scale])
+        {
+            let our_error = (ours - truth).abs();
+            let their_error = (number(&theirs["fit"][name]) - truth).abs();
+            // Two optimisers stop at slightly different places: a hundredth of the error is theirs.
+            assert!(
+                our_error <= their_error * 1.01 + 1e-3,
+                "{seed} {name}: {our_error} {their_error}"
+            );
+        }
     }
 }
 
@@ -395,6 +471,18 @@ fn bootstrap_intervals() {
         .bca(&lognormal(4, 40, 0.6, 5000.0, 800.0), std)
         .unwrap();
     agree([ours.low, ours.high], numbers(&expected["std"]));
+    let fourth = lognormal(4, 40, 0.6, 5000.0, 800.0);
+    let ours = bootstrap.percentile(&fourth, std).unwrap();
+    agree([ours.low, ours.high], numbers(&expected["percentile"]));
+    let ours = bootstrap
+        .percentile_of_two(&fourth, &lognormal(5, 30, 0.6, 5000.0, 800.0), |a, b| {
+            mean(a) - mean(b)
+        })
+        .unwrap();
+    agree(
+        [ours.low, ours.high],
+        numbers(&expected["percentile_of_two"]),
+    );
     let again = bootstrap.percentile(&normal(3, 40), mean).unwrap();
     assert_eq!(again, bootstrap.percentile(&normal(3, 40), mean).unwrap());
 }

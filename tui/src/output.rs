@@ -68,3 +68,8 @@ pub fn aligned(rows: &[impl AsRef<[String]>]) -> String {
     }
     text
 }
+
+/// A time for people, in microseconds.
+pub fn micros(ns: f64) -> String {
+    format!("{:.3} us", ns / 1e3)
+}

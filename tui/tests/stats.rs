@@ -119,6 +119,38 @@ fn small_samples_without_ties_are_tested_exactly() {
     assert_eq!(compared["shift_ns"]["estimate"], -4.5);
 }
 
+/// No two sets of three differ at 5 %, so there is no interval of 95 % either.
+#[test]
+fn an_interval_of_too_few_samples_says_what_it_is_worth() {
+    let lab = Lab::new();
+    lab.write("a.csv", "1000\n2000\n3000\n");
+    lab.write("b.csv", "6000\n7000\n8000\n");
+    let said = lab.done("stats compare a.csv b.csv");
+    let line =
+        "-5.000 us (-7.000 us to -3.000 us), with a confidence of 90.0 %: too few samples for more";
+    assert!(said.contains(line), "{said}");
+    let compared = lab.json("stats compare a.csv b.csv --format json");
+    assert!((number(&compared["shift_ns"]["confidence"]) - 0.9).abs() < 1e-12);
+}
+
+/// A single sample carries most of the mean: the interval has to know of it.
+#[test]
+fn the_interval_of_many_samples_holds_its_estimate() {
+    let lab = Lab::new();
+    let many: String = (0..100_001)
+        .map(|i| format!("{}\n", 1_000 + i % 100))
+        .collect();
+    lab.write("outlier.csv", format!("{many}1000000000\n"));
+    lab.write("many.csv", many);
+    let compared = lab.json("stats compare outlier.csv many.csv --format json");
+    let of = |end: &str| number(&compared["mean_difference_ns"][end]);
+    assert!(of("estimate") > 9_000.0, "{compared}");
+    assert!(
+        (of("low")..of("high")).contains(&of("estimate")),
+        "{compared}"
+    );
+}
+
 #[test]
 fn wrong_input_is_refused() {
     let lab = lab();

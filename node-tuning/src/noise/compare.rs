@@ -216,7 +216,7 @@ impl Sides {
             n_b: b.len(),
             a: self.of_a,
             b: self.of_b,
-            shift: hodges_lehmann::shift(&b, &a, 1.0 - alpha)?,
+            shift: hodges_lehmann::shift(&b, &a, 1.0 - alpha)?.interval,
             rank_biserial,
             p,
             p_corrected: p,

@@ -1,6 +1,6 @@
 """Reference values for the statistics, computed with SciPy, NumPy and statsmodels.
 
-Run `python3 make.py > scipy.json` in this folder. The samples are drawn by inversion from
+Run `python3 make.py > scipy.json` and `python3 make.py --million > million.json` in this folder. The samples are drawn by inversion from
 SplitMix64, so that the tests draw the very same ones; only the results are stored.
 """
 
@@ -46,6 +46,23 @@ def latencies(seed, n):
 def mann_whitney(a, b):
     r = stats.mannwhitneyu(a, b, alternative="two-sided", method="auto")
     return {"u": r.statistic, "p": r.pvalue}
+
+
+def shift_ends(a, b, method):
+    """The shifts that the Mann-Whitney test does not reject at 5 %, by trying one between any two
+    neighbouring differences."""
+    differences = numpy.sort(numpy.subtract.outer(a, b).ravel())
+    accepted = [
+        stats.mannwhitneyu(a - shift, b, alternative="two-sided", method=method).pvalue >= 0.05
+        for shift in (differences[:-1] + differences[1:]) / 2
+    ]
+    kept = numpy.flatnonzero(accepted)
+    return [differences[kept[0]], differences[kept[-1] + 1]]
+
+
+def welch(a, b):
+    interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    return {"low": interval.low, "high": interval.high}
 
 
 def summary(x):
@@ -114,12 +131,19 @@ def main():
         "hodges_lehmann": {
             "odd": hl(normal(5, 7), normal(6, 9) + 0.8),
             "even": hl(latencies(5, 300), latencies(6, 250) + 50),
+            "ends_exact": shift_ends(normal(5, 7), normal(6, 9) + 0.8, "exact"),
+            "ends_normal": shift_ends(normal(5, 30), normal(6, 41) + 0.5, "asymptotic"),
         },
+        "welch": welch(lognormal(5, 30), lognormal(6, 41) + 50),
+        "ecdf": list(
+            stats.ecdf(latencies(5, 300)).cdf.evaluate([5000, 5500, 5525, 5800, 7000, 1e6])
+        ),
         "ks": {
             "one_small": ks(stats.kstest(normal(9, 20), "norm", args=(0.2, 1.1))),
             "one_large": ks(stats.kstest(lognormal(9, 5000), stats.lognorm(0.62, 5000, 800).cdf)),
             "one_at_limit": ks(stats.kstest(normal(19, 140), "norm")),
             "one_above_limit": ks(stats.kstest(normal(19, 141), "norm")),
+            "two_far": ks(stats.ks_2samp(numpy.arange(100), numpy.arange(100, 200), method="exact")),
             "two_small": ks(stats.ks_2samp(normal(5, 30), normal(6, 41) + 0.5)),
             "two_ties": ks(stats.ks_2samp(latencies(5, 300), latencies(6, 250))),
             "two_large": ks(stats.ks_2samp(latencies(7, 20000), latencies(8, 30000), method="asymp")),
@@ -161,8 +185,28 @@ def main():
         "fit": {
             "lognormal_2000": lognormal_fit(lognormal(31, 2000)),
             "lognormal_20000": lognormal_fit(lognormal(32, 20000, 1.27, 100.0, 4472.0)),
+            "uniform": list(stats.uniform.fit(latencies(5, 300))),
+            "constant": stats.norm.fit(latencies(5, 300))[0],
         },
         "bootstrap": {
+            "percentile": list(
+                bootstrap(
+                    (lognormal(4, 40),),
+                    lambda x, axis: numpy.std(x, ddof=1, axis=axis),
+                    n_resamples=50000,
+                    method="percentile",
+                    rng=1,
+                ).confidence_interval
+            ),
+            "percentile_of_two": list(
+                bootstrap(
+                    (lognormal(4, 40), lognormal(5, 30)),
+                    lambda a, b, axis: numpy.mean(a, axis=axis) - numpy.mean(b, axis=axis),
+                    n_resamples=50000,
+                    method="percentile",
+                    rng=1,
+                ).confidence_interval
+            ),
             "mean": list(
                 bootstrap(
                     (normal(3, 40),), numpy.mean, n_resamples=50000, method="BCa", rng=1
@@ -180,10 +224,14 @@ def main():
         },
     }
     if "--million" in sys.argv:
+        laws = [(33, 0.5, 9000.0, 2500.0), (34, 1.27, 100.0, 4472.0), (35, 1.85, 1000.0, 2000.0)]
         out = {
             "made_with": out["made_with"],
-            "samples": "lognormal(33, 1000000, shape=0.5, location=9000, scale=2500)",
-            "fit": lognormal_fit(lognormal(33, 1_000_000, 0.5, 9000.0, 2500.0)),
+            "fits": [
+                dict(zip(("seed", "shape", "location", "scale"), law))
+                | {"fit": lognormal_fit(lognormal(law[0], 1_000_000, *law[1:]))}
+                for law in laws
+            ],
         }
     json.dump(out, sys.stdout, indent=1, default=float)
     print()

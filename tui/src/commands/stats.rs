@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use jitterlab_experiment::samples;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
-use jitterlab_stats::hodges_lehmann;
+use jitterlab_stats::hodges_lehmann::{self, Shift};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
 use jitterlab_stats::mann_whitney::{self, MannWhitney};
 use jitterlab_stats::summary::Summary;
-use jitterlab_stats::{sorted, summary, wasserstein};
+use jitterlab_stats::{sorted, wasserstein, welch};
 use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::output::{self, Format, micros};
 
 /// The verbs of `jitterlab stats`.
 #[derive(clap::Subcommand)]
@@ -54,15 +54,14 @@ struct Comparison {
     mann_whitney: MannWhitney,
     kolmogorov_smirnov: KolmogorovSmirnov,
     /// Hodges-Lehmann.
-    shift_ns: Interval,
-    /// Percentile bootstrap.
+    shift_ns: Shift,
+    /// Percentile bootstrap, or Welch's above [`RESAMPLED`].
     mean_difference_ns: Interval,
     wasserstein_ns: f64,
     conclusion: String,
 }
 
-/// Above this many samples a resample is of this many of them, evenly chosen: the interval is then
-/// that of the smaller sample, wider than need be and never too narrow.
+/// Of more samples than this a bootstrap takes too long, and their mean is as good as normal.
 const RESAMPLED: usize = 100_000;
 
 impl Compare {
@@ -82,19 +81,22 @@ impl Compare {
 
     fn compare(&self, a: &[f64], b: &[f64]) -> Result<Comparison, jitterlab_stats::Error> {
         let confidence = 1.0 - self.alpha;
-        let bootstrap = Bootstrap {
-            resamples: 1_000,
-            confidence,
-            seed: self.seed,
+        let (of_a, of_b) = (Summary::of_sorted(a), Summary::of_sorted(b));
+        let mean_difference_ns = if a.len().max(b.len()) > RESAMPLED {
+            welch::mean_difference(&of_a, &of_b, confidence)?
+        } else {
+            let bootstrap = Bootstrap {
+                resamples: 1_000,
+                confidence,
+                seed: self.seed,
+            };
+            let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+            bootstrap.percentile_of_two(a, b, |a, b| mean(a) - mean(b))?
         };
-        let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-        let mut mean_difference_ns =
-            bootstrap.percentile_of_two(&thinned(a), &thinned(b), |a, b| mean(a) - mean(b))?;
-        mean_difference_ns.estimate = summary::mean(a)? - summary::mean(b)?;
         let mut comparison = Comparison {
             alpha: self.alpha,
-            a: Summary::of_sorted(a),
-            b: Summary::of_sorted(b),
+            a: of_a,
+            b: of_b,
             mann_whitney: mann_whitney::test_sorted(a, b),
             kolmogorov_smirnov: ks::two_sample_sorted(a, b),
             shift_ns: hodges_lehmann::shift_sorted(a, b, confidence),
@@ -105,12 +107,6 @@ impl Compare {
         comparison.conclusion = comparison.in_words();
         Ok(comparison)
     }
-}
-
-/// Evenly spaced samples of a sorted list.
-fn thinned(sorted: &[f64]) -> Vec<f64> {
-    let n = sorted.len().min(RESAMPLED);
-    (0..n).map(|i| sorted[i * sorted.len() / n]).collect()
 }
 
 impl Comparison {
@@ -128,7 +124,7 @@ impl Comparison {
             estimate,
             low,
             high,
-        } = self.shift_ns;
+        } = self.shift_ns.interval;
         // In the direction that the sentence names, so that its figures agree with it.
         let (direction, by, from, to) = if test.rank_biserial > 0.0 {
             ("larger", estimate, low, high)
@@ -144,6 +140,18 @@ impl Comparison {
             self.alpha,
             test.rank_biserial,
             p_value(test.p)
+        )
+    }
+
+    /// What is to be said of an interval that has less confidence than was asked for.
+    fn too_few(&self) -> String {
+        let confidence = self.shift_ns.confidence;
+        if confidence >= 1.0 - self.alpha - 1e-9 {
+            return String::new();
+        }
+        format!(
+            ", with a confidence of {:.1} %: too few samples for more",
+            100.0 * confidence
         )
     }
 
@@ -170,7 +178,7 @@ impl Comparison {
         format!(
             "{}{}\nMann-Whitney        U {}  {}  rank-biserial {:.4}\n\
              Kolmogorov-Smirnov  D {:.4}  {}\n\
-             Hodges-Lehmann shift a - b      {}\n\
+             Hodges-Lehmann shift a - b      {}{}\n\
              difference of means a - b       {}\n\
              Wasserstein-1 distance          {}\n\n{}\n",
             line("a", &self.a),
@@ -180,7 +188,8 @@ impl Comparison {
             self.mann_whitney.rank_biserial,
             self.kolmogorov_smirnov.d,
             p_value(self.kolmogorov_smirnov.p),
-            interval(&self.shift_ns),
+            interval(&self.shift_ns.interval),
+            self.too_few(),
             interval(&self.mean_difference_ns),
             micros(self.wasserstein_ns),
             self.conclusion
@@ -209,8 +218,4 @@ pub fn p_value(p: f64) -> String {
         p if p < 0.001 => format!("p = {p:.1e}"),
         p => format!("p = {p:.3}"),
     }
-}
-
-fn micros(ns: f64) -> String {
-    format!("{:.3} us", ns / 1e3)
 }

@@ -104,7 +104,9 @@ impl Emulation {
             mann_whitney_p: ranks.p,
             mann_whitney_holm_p: ranks.p,
             rank_biserial: ranks.rank_biserial,
-            shift_ns: hodges_lehmann::shift_sorted(&a, &b, CONFIDENCE).into(),
+            shift_ns: hodges_lehmann::shift_sorted(&a, &b, CONFIDENCE)
+                .interval
+                .into(),
             wasserstein_ns: distance,
             wasserstein_share: share_of(distance, mean),
             without_injection_share: without.map(|without| share_of(without, mean)),

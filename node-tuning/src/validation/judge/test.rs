@@ -78,7 +78,7 @@ fn slower(own: &[f64], others: &[f64]) -> f64 {
 
 /// By how much `own` is larger, as shares; both sorted.
 fn shift(own: &[f64], others: &[f64], alpha: f64) -> Interval {
-    let logarithm = hodges_lehmann::shift_sorted(own, &thinned(others), 1.0 - alpha);
+    let logarithm = hodges_lehmann::shift_sorted(own, &thinned(others), 1.0 - alpha).interval;
     Interval {
         estimate: logarithm.estimate.exp_m1(),
         low: logarithm.low.exp_m1(),

@@ -8,6 +8,7 @@ use jitterlab_node_tuning::validation::judge::{Slowdown, Unit};
 use jitterlab_stats::bootstrap::Interval;
 
 use super::heat_map::heat_map;
+use crate::output::micros;
 
 /// Besides the outliers, the slowest are listed up to this many.
 const LISTED: usize = 10;
@@ -211,8 +212,4 @@ fn p_value(p: f64) -> String {
         p if p < 0.001 => format!("p = {p:.1e}"),
         p => format!("p = {p:.3}"),
     }
-}
-
-fn micros(ns: f64) -> String {
-    format!("{:.3} us", ns / 1e3)
 }

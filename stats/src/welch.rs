@@ -1,0 +1,51 @@
+//! The difference of two means, from no more than their moments.
+
+use crate::bootstrap::Interval;
+use crate::error::{Error, check_level};
+use crate::special::t_quantile;
+use crate::summary::Summary;
+
+/// The difference of the means of two independent samples, a − b, with Welch's interval (Welch 1947,
+/// "The generalization of Student's problem when several different population variances are
+/// involved"), in the unit of the samples. A sample of one adds nothing to its width.
+///
+/// # Errors
+/// The confidence is not between 0 and 1.
+pub fn mean_difference(a: &Summary, b: &Summary, confidence: f64) -> Result<Interval, Error> {
+    check_level("confidence", confidence)?;
+    let variances = [a, b].map(|of| (of.std * of.std / of.n as f64, of.n as f64 - 1.0));
+    let variance: f64 = variances.iter().map(|(variance, _)| variance).sum();
+    let estimate = a.mean - b.mean;
+    let reach = if variance > 0.0 {
+        let shares: f64 = variances
+            .iter()
+            .filter(|(variance, _)| *variance > 0.0)
+            .map(|(of, freedom)| (of / variance).powi(2) / freedom)
+            .sum();
+        t_quantile(f64::midpoint(1.0, confidence), 1.0 / shares) * variance.sqrt()
+    } else {
+        0.0
+    };
+    Ok(Interval {
+        estimate,
+        low: estimate - reach,
+        high: estimate + reach,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_vary_adds_no_width() {
+        let of = |samples: &[f64]| Summary::of(samples).unwrap();
+        let found = mean_difference(&of(&[5.0]), &of(&[2.0; 9]), 0.95).unwrap();
+        assert_eq!((found.low, found.estimate, found.high), (3.0, 3.0, 3.0));
+        let varied = of(&[1.0, 2.0, 3.0]);
+        let found = mean_difference(&varied, &of(&[2.0]), 0.95).unwrap();
+        let alone = crate::repeated::mean(&[-1.0, 0.0, 1.0], 0.95).unwrap();
+        assert!((found.high - alone.high).abs() < 1e-9, "{found:?}");
+        assert!(mean_difference(&varied, &varied, 1.0).is_err());
+    }
+}
