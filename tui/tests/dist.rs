@@ -3,6 +3,7 @@
 mod common;
 
 use std::os::unix::fs::FileTypeExt;
+use std::process::{Command, Stdio};
 
 use common::{Lab, lognormal, rounded, text};
 use insta::assert_snapshot;
@@ -299,6 +300,82 @@ fn what_is_clamped_is_said() {
 }
 
 #[test]
+fn what_a_table_cannot_hold_is_said() {
+    let lab = lab();
+    let made = lab.run("dist make --shape lognormal --mean 10us --std 1ms -o heavy.dist");
+    let said = text(&made.stderr);
+    assert_eq!(made.status.code(), Some(0), "{said}");
+    assert!(
+        said.starts_with("jitterlab: the delays of the table have a standard deviation of 2")
+            && said.contains(" us, not of 1000.000 us"),
+        "{said}"
+    );
+}
+
+#[test]
+fn spins_are_not_taken_for_times() {
+    let lab = lab();
+    for verb in ["check", "export -o x"] {
+        lab.refuses(
+            &format!("dist {verb} plain --unit spins"),
+            "plain counts spins, which are no time; this takes a table in nanoseconds",
+        );
+    }
+}
+
+#[test]
+fn a_table_may_come_through_a_pipe_that_ends() {
+    let lab = lab();
+    let show = |from: Stdio| {
+        let mut show = lab.command("dist show /dev/stdin --format json");
+        show.stdin(from).output().unwrap()
+    };
+    let mut cat = Command::new("cat");
+    let mut cat = cat
+        .arg(lab.path("t.dist"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let shown = show(cat.stdout.take().unwrap().into());
+    cat.wait().unwrap();
+    assert_eq!(
+        text(&shown.stdout),
+        lab.done("dist show t.dist --format json")
+    );
+    lab.refuses(
+        "dist show /dev/zero",
+        "/dev/zero:1: more than 1048576 bytes; no distribution table has as many",
+    );
+}
+
+/// 64 of 100 samples at the least: what a coarse clock makes of latencies.
+#[test]
+fn samples_that_are_too_coarse_have_no_lognormal() {
+    let lab = Lab::new();
+    let coarse: String = (0..1_000)
+        .map(|i| {
+            format!(
+                "{}\n",
+                if i < 640 {
+                    4_000
+                } else {
+                    5_000 + i % 9 * 1_000
+                }
+            )
+        })
+        .collect();
+    lab.write("coarse.csv", coarse);
+    lab.refuses(
+        "dist fit coarse.csv --shape lognormal",
+        "a lognormal fit is not defined for these samples: 640 of 1000 equal the least; measure \
+         them with a finer clock",
+    );
+    let fitted = lab.json("dist fit coarse.csv --format json");
+    assert_eq!(fitted["fits"][0]["distribution"]["kind"], "uniform");
+    assert_eq!(fitted["fits"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn wrong_arguments_are_refused() {
     let lab = lab();
     lab.write("kept.dist", "not to be touched");
@@ -351,6 +428,11 @@ fn wrong_arguments_are_refused() {
             "make --shape constant --mean 2s -o kept.dist",
             "4096 of the 4096 delays of constant(value=2000000000) are beyond 1 s, the longest \
              that a table holds",
+        ),
+        (
+            "make --shape constant --mean 0.4ns -o x",
+            "error: invalid value '0.4ns' for '--mean <MEAN>': `0.4ns` is not a duration of 1ns or \
+             more, or of 0",
         ),
         (
             "make --shape constant --mean 50us -o none/t.dist",
@@ -448,7 +530,7 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             vec![b'1'; 2 << 20],
-            "1: 2097152 bytes; a distribution table has under 1048576",
+            "1: more than 1048576 bytes; no distribution table has as many",
         ),
     ] {
         lab.write("w.dist", content);
@@ -498,7 +580,7 @@ fn wrong_netem_tables_are_refused_with_their_line() {
 #[test]
 fn wrong_samples_are_refused_with_their_line() {
     let lab = Lab::new();
-    let number = "is not a sample: one number of nanoseconds a line, 0 or more";
+    let number = "is not a sample: one number of nanoseconds a line, from 0 to 1e18";
     for (content, message) in [
         (b"".to_vec(), "w.csv holds no samples".to_string()),
         (
@@ -514,6 +596,10 @@ fn wrong_samples_are_refused_with_their_line() {
             format!("w.csv:3: `-2` {number}"),
         ),
         (b"1\ninf\n".to_vec(), format!("w.csv:2: `inf` {number}")),
+        (
+            b"1\n2\n3\n1e306\n".to_vec(),
+            format!("w.csv:4: `1e306` {number}"),
+        ),
         (b"1,2\n".to_vec(), format!("w.csv:1: `1,2` {number}")),
         (
             b"1\n\xff\n".to_vec(),

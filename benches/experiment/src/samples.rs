@@ -29,7 +29,7 @@ pub enum SamplesError {
         source: std::io::Error,
     },
     /// A line of a CSV file is not a sample.
-    #[error("{path}:{line}: `{text}` is not a sample: one number of nanoseconds a line, 0 or more", path = path.display())]
+    #[error("{path}:{line}: `{text}` is not a sample: one number of nanoseconds a line, from 0 to 1e18", path = path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -56,6 +56,8 @@ pub enum SamplesError {
 
 /// The four bytes that a Parquet file begins and ends with.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
+/// 31 years: what is longer was not measured, and squares of it would not be exact in any way.
+const LONGEST_NS: f64 = 1e18;
 const SCHEMA: &str = "message samples { required int64 ns; }";
 
 /// Reads samples, in nanoseconds: a Parquet file as [`write`] writes it, or text with one number a
@@ -90,7 +92,7 @@ fn read_text(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, SamplesError> {
             continue;
         }
         match text.parse::<f64>() {
-            Ok(value) if value.is_finite() && value >= 0.0 => samples.push(value),
+            Ok(value) if (0.0..=LONGEST_NS).contains(&value) => samples.push(value),
             _ if header_allowed && text.starts_with(|c: char| c.is_alphabetic()) => {}
             _ => {
                 return Err(SamplesError::Line {
@@ -300,6 +302,7 @@ mod tests {
         assert!(refused(b"1\n2\nx\n").contains(":3: `x` is not a sample"));
         assert!(refused(b"1\n-2\n").contains(":2: `-2`"));
         assert!(refused(b"nan\n1\ninf\n").contains(":3: `inf`"));
+        assert!(refused(b"1\n2\n3\n1e306\n").contains(":4: `1e306`"));
         assert!(refused(b"PAR1 and no more").contains("is not a Parquet file"));
         let mut parquet = to_parquet(&[1, 2, 3], &[]).unwrap();
         parquet.truncate(parquet.len() - 5);

@@ -10,6 +10,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::generator::TABLE_ENTRIES;
+use crate::input::Source;
 use crate::table::{DistributionTable, MAX_DELAY_NS, TableError, read_text};
 use crate::units::DelayUnit;
 
@@ -38,7 +39,7 @@ pub fn import(
     mean_ns: f64,
     std_ns: f64,
 ) -> Result<Converted<DistributionTable>, TableError> {
-    let mut values = parse(&read_text(path)?, path)?;
+    let mut values = parse(&read_text(path, Source::Any)?, path)?;
     values.sort_unstable();
     let mut clamped = 0;
     let mut entries = Box::new([0; TABLE_ENTRIES]);

@@ -13,7 +13,7 @@ pub enum Style {
 
 /// Draws a histogram of samples in ascending order, in `unit`: `rows` bins, bars at most `width`
 /// characters long. Bins are even in the logarithm where the samples span more than two
-/// decades, and even otherwise.
+/// decades above 1, below which the first bin takes all; and even otherwise.
 pub fn histogram(
     sorted: &[f64],
     unit: DelayUnit,
@@ -25,11 +25,14 @@ pub fn histogram(
         return String::new();
     };
     let rows = if low == high { 1 } else { rows.max(1) };
-    let log = low >= 1.0 && high / low > 100.0;
+    let least = low.max(1.0);
+    let log = high / least > 100.0;
     let edge = |i: usize| {
         let share = i as f64 / rows as f64;
-        if log {
-            low * (high / low).powf(share)
+        if i == 0 {
+            low
+        } else if log {
+            least * (high / least).powf(share)
         } else {
             low + (high - low) * share
         }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::input::{Source, read_limited};
+
 /// A seed file that cannot be used.
 #[derive(Debug, Error)]
 pub enum SeedError {
@@ -32,16 +34,17 @@ pub enum SeedError {
 /// # Errors
 /// The file cannot be read, or holds anything else.
 pub fn load(path: &Path) -> Result<u64, SeedError> {
-    let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::InvalidData => SeedError::NotOneInteger { path: path.into() },
-        _ => SeedError::Read {
+    /// Room for an integer and much white space.
+    const MAX_FILE_BYTES: u64 = 4096;
+    let bytes =
+        read_limited(path, Source::File, MAX_FILE_BYTES).map_err(|source| SeedError::Read {
             path: path.into(),
             source,
-        },
-    })?;
-    text.trim()
-        .parse()
-        .map_err(|_| SeedError::NotOneInteger { path: path.into() })
+        })?;
+    Some(bytes)
+        .filter(|bytes| bytes.len() as u64 <= MAX_FILE_BYTES)
+        .and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok())
+        .ok_or_else(|| SeedError::NotOneInteger { path: path.into() })
 }
 
 /// The seed of one stream of random numbers.
@@ -103,16 +106,19 @@ mod tests {
             b"seed",
             b"18446744073709551616",
             b"\xff",
+            &[b' '; 5_000],
         ] {
             assert!(
                 matches!(read(wrong), Err(SeedError::NotOneInteger { .. })),
                 "{wrong:?}"
             );
         }
-        assert!(matches!(
-            load(&directory.path().join("none")),
-            Err(SeedError::Read { .. })
-        ));
+        // A pipe to which nobody writes is not waited for.
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for not_there in [&pipe, &directory.path().join("none"), directory.path()] {
+            assert!(matches!(load(not_there), Err(SeedError::Read { .. })));
+        }
     }
 
     #[test]

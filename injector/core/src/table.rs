@@ -16,6 +16,7 @@ use jitterlab_stats::distribution::Distribution;
 use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
+use crate::input::{Source, read_limited};
 use crate::units::DelayUnit;
 
 const LINES: usize = 512;
@@ -67,12 +68,21 @@ impl DistributionTable {
         }
     }
 
-    /// Reads a table file. `plain` is the unit of a file without a header.
+    /// Reads a table file. `plain` is the unit of a file without a header. Only a regular file is
+    /// read: a program in which something is injected does not wait for whoever writes to a pipe.
     ///
     /// # Errors
     /// The file cannot be read, or is not a table: with the line, and what was expected there.
     pub fn load(path: &Path, plain: DelayUnit) -> Result<Self, TableError> {
-        DistributionTable::parse(&read_text(path)?, path, plain)
+        DistributionTable::parse(&read_text(path, Source::File)?, path, plain)
+    }
+
+    /// The same, of a pipe too.
+    ///
+    /// # Errors
+    /// As those of [`DistributionTable::load`].
+    pub fn load_from_any(path: &Path, plain: DelayUnit) -> Result<Self, TableError> {
+        DistributionTable::parse(&read_text(path, Source::Any)?, path, plain)
     }
 
     /// Reads a table from text; `path` is for messages only.
@@ -184,17 +194,17 @@ impl DistributionTable {
 }
 
 /// The text of a table's file, if it can be one at all.
-pub(crate) fn read_text(path: &Path) -> Result<String, TableError> {
-    let read = |source| TableError::Read {
+pub(crate) fn read_text(path: &Path, from: Source) -> Result<String, TableError> {
+    let bytes = read_limited(path, from, MAX_FILE_BYTES).map_err(|source| TableError::Read {
         path: path.into(),
         source,
-    };
-    let length = std::fs::metadata(path).map_err(read)?.len();
-    if length > MAX_FILE_BYTES {
-        let problem = format!("{length} bytes; a distribution table has under {MAX_FILE_BYTES}");
+    })?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let problem =
+            format!("more than {MAX_FILE_BYTES} bytes; no distribution table has as many");
         return Err(content(path, 1, problem));
     }
-    String::from_utf8(std::fs::read(path).map_err(read)?).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.split(|&b| b == b'\n').count();
         let problem = "not text; a distribution table holds integers";

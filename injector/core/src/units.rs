@@ -61,12 +61,16 @@ impl FromStr for Nanos {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        parse_scaled(text, &TIME_UNITS, None)
-            .map(Nanos)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: DURATION,
-            })
+        let wrong = |expected| UnitError {
+            text: text.into(),
+            expected,
+        };
+        let nanos = parse_scaled(text, &TIME_UNITS, None).ok_or_else(|| wrong(DURATION))?;
+        // Less than half a nanosecond is something else than nothing.
+        if nanos == 0 && text.contains(|c| matches!(c, '1'..='9')) {
+            return Err(wrong("a duration of 1ns or more, or of 0"));
+        }
+        Ok(Nanos(nanos))
     }
 }
 

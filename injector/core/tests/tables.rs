@@ -119,7 +119,21 @@ fn wrong_tables_are_refused_with_their_line() {
     );
     std::fs::write(&path, vec![b'1'; 2 << 20]).unwrap();
     let error = DistributionTable::load(&path, DelayUnit::Nanoseconds).unwrap_err();
-    assert!(error.to_string().contains("2097152 bytes"), "{error}");
+    assert!(
+        error.to_string().contains("more than 1048576 bytes"),
+        "{error}"
+    );
+    // A pipe to which nobody writes is not waited for, and what never ends is not read to its end.
+    let pipe = directory.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let error = DistributionTable::load(&pipe, DelayUnit::Nanoseconds).unwrap_err();
+    assert!(matches!(error, TableError::Read { .. }), "{error}");
+    let zeros = Path::new("/dev/zero");
+    let error = DistributionTable::load_from_any(zeros, DelayUnit::Nanoseconds).unwrap_err();
+    assert!(
+        error.to_string().contains("more than 1048576 bytes"),
+        "{error}"
+    );
 }
 
 proptest! {
@@ -294,6 +308,11 @@ fn pictures_show_every_sample_once() {
         picture::histogram(&[5.0; 9], DelayUnit::Spins, 10, 4, picture::Style::Ascii),
         "           5 100.00% ####\n"
     );
+    // A least of 0 does not take the decades above it away.
+    let with_zero = [0.0, 30.0, 300.0, 3e3, 3e4, 1e5];
+    let picture = picture::histogram(&with_zero, unit, 5, 4, picture::Style::Ascii);
+    assert!(picture.lines().all(|line| line.ends_with('#')), "{picture}");
+    assert!(picture.starts_with("         0ns"), "{picture}");
     assert_eq!(
         picture::histogram(&[], unit, 10, 4, picture::Style::Ascii),
         ""

@@ -1,7 +1,7 @@
 //! `jitterlab dist`: make, fit and look at distribution tables.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jitterlab_experiment::samples;
 use jitterlab_injector::check::check;
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::output::{self, Format, micros};
 
 /// The verbs of `jitterlab dist`.
 #[derive(clap::Subcommand)]
@@ -65,7 +65,19 @@ struct TableFile {
 
 impl TableFile {
     fn load(&self) -> Result<DistributionTable, Failure> {
-        DistributionTable::load(&self.table, self.unit).map_err(Failure::input)
+        DistributionTable::load_from_any(&self.table, self.unit).map_err(Failure::input)
+    }
+
+    /// The same for what is done with times.
+    fn load_times(&self) -> Result<DistributionTable, Failure> {
+        let table = self.load()?;
+        if table.unit() == DelayUnit::Spins {
+            return Err(Failure::input(format!(
+                "{} counts spins, which are no time; this takes a table in nanoseconds",
+                self.table.display()
+            )));
+        }
+        Ok(table)
     }
 }
 
@@ -102,22 +114,24 @@ impl Make {
             .shape
             .with_moments(mean, std, location)
             .map_err(Failure::input)?;
-        write_table(&distribution, self.seed, &self.output)?;
+        let table = make_table(&distribution, self.seed)?;
+        if (table.std() - std).abs() > NEAR * std {
+            eprintln!(
+                "jitterlab: the delays of the table have a standard deviation of {}, not of {}: 4096 \
+                 whole nanoseconds hold no more of this distribution",
+                micros(table.std()),
+                micros(std)
+            );
+        }
+        files::write(&self.output, table.to_text().as_bytes())?;
         Ok(Exit::Done)
     }
 }
 
-/// Makes a table of a distribution; refuses to write one that is not of that distribution.
-fn write_table(
-    distribution: &Distribution,
-    seed: u64,
-    output: &Path,
-) -> Result<DistributionTable, Failure> {
-    let table = make_table(distribution, seed)?;
-    files::write(output, table.to_text().as_bytes())?;
-    Ok(table)
-}
+/// How far a table's standard deviation may be from what was asked for before it is said.
+const NEAR: f64 = 0.05;
 
+/// A table of a distribution, if it can hold all of its delays.
 fn make_table(distribution: &Distribution, seed: u64) -> Result<DistributionTable, Failure> {
     let made = shape::table(distribution, seed);
     if made.lowered > 0 {
@@ -241,11 +255,6 @@ impl Fitted {
         }
         text
     }
-}
-
-/// Microseconds for people.
-fn micros(ns: f64) -> String {
-    format!("{:.3} us", ns / 1e3)
 }
 
 /// Options of `dist family`.
@@ -427,7 +436,7 @@ impl Check {
         if !(0.0..=1.0).contains(&self.tolerance) {
             return Err(Failure::input("--tolerance lies between 0 and 1"));
         }
-        let table = self.table.load()?;
+        let table = self.table.load_times()?;
         let distribution = table.distribution().ok_or_else(|| {
             Failure::input(format!(
                 "{} does not say which distribution it came from; its header's origin would",
@@ -508,7 +517,7 @@ pub struct Export {
 
 impl Export {
     fn run(self) -> Result<Exit, Failure> {
-        let table = self.table.load()?;
+        let table = self.table.load_times()?;
         let exported = netem::export(&table);
         if exported.clamped > 0 {
             eprintln!(
