@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use jitterlab_injector::environment;
@@ -98,7 +99,9 @@ fn start(ip: IpAddr, serve: &[String]) -> Result<Peer, Failure> {
         ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stderr(Stdio::piped())
+        // Ctrl-C is for whoever measures, who still has to ask what has arrived. This one ends with it.
+        .process_group(0);
     if std::env::var_os(environment::TABLE).is_some() {
         command.env_remove("LD_PRELOAD");
     }

@@ -4,11 +4,12 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::thread;
 
 use common::{Lab, text};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -152,6 +153,30 @@ fn a_load_that_is_interrupted_tells_what_it_was() {
         assert!(sent >= 10, "{produced}");
         assert_eq!(number(&produced, "lost_messages"), sent - 10);
     }
+}
+
+/// A terminal sends Ctrl-C to the whole group of processes, and with it to the sink that was started.
+#[test]
+fn ctrl_c_does_not_end_the_sink_before_it_has_counted() {
+    let lab = Lab::new();
+    let run = "load run --transport udp --level 50 --duration 1000s --bandwidth 1MiB --announce";
+    let mut child = lab
+        .mortal(&format!("{run} --format json"))
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut said).unwrap();
+    assert_eq!(said, "sending\n");
+    killpg(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    stderr.read_to_string(&mut said).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let produced: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(produced["transport"], "udp");
 }
 
 #[test]

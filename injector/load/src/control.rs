@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use jitterlab_packet::transport::Transport;
+use nix::sys::socket::{setsockopt, sockopt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -48,10 +49,20 @@ impl Line {
         })
     }
 
-    /// Gives up on an answer that does not come.
+    /// Gives up on words that do not come, and on a listener who does not take any.
     pub(crate) fn impatient(self) -> io::Result<Self> {
         self.stream.get_ref().set_read_timeout(Some(PATIENCE))?;
+        self.stream.get_ref().set_write_timeout(Some(PATIENCE))?;
         Ok(self)
+    }
+
+    /// From now on words may take as long as a load does; that the other machine is gone is found out
+    /// by the system.
+    pub(crate) fn be_patient(&self) -> io::Result<()> {
+        let stream = self.stream.get_ref();
+        setsockopt(stream, sockopt::TcpKeepIdle, &60)?;
+        setsockopt(stream, sockopt::KeepAlive, &true)?;
+        stream.set_read_timeout(None)
     }
 
     pub(crate) fn say(&mut self, what: &impl Serialize) -> io::Result<()> {

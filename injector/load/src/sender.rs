@@ -61,7 +61,7 @@ pub struct Produced {
     pub lost_messages: u64,
     /// Messages that the sender's system refused.
     pub refused_messages: u64,
-    /// The longest time between two messages, in nanoseconds.
+    /// The longest time without a message, to the end of the load, in nanoseconds; 0 of a level of 0.
     pub longest_gap_ns: u64,
     /// Bytes sent in each tenth of a second; the last one may be shorter.
     pub sent_bytes_each_100ms: Vec<u64>,
@@ -159,23 +159,28 @@ impl Sink {
         self.line.hear().map_err(gone)
     }
 
-    /// What has arrived once everything that is under way has (two counts that agree), and when
-    /// that was first seen, in ticks.
-    fn count_of_all(&mut self, sent: u64) -> Result<(Arrived, u64), Error> {
-        const COUNTS: usize = 20;
+    /// What has arrived once everything that is under way has, and when the last of it was first seen,
+    /// in ticks. A datagram is lost where none has come through some counts that agree; a stream loses
+    /// nothing, so that more is waited for as long as for any word of its sink.
+    fn count_of_all(&mut self, way: &Way, sent: u64) -> Result<(Arrived, u64), Error> {
+        const APART: Duration = Duration::from_millis(5);
+        let most = match way {
+            Way::Udp(_) => 20,
+            Way::Tcp(_) => PATIENCE.as_millis() / APART.as_millis(),
+        };
         let mut last = self.count()?;
         let mut seen = Clock::global().now();
-        for _ in 0..COUNTS {
-            if last.messages >= sent {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let mut agreeing = 0;
+        while last.messages < sent && agreeing < most {
+            std::thread::sleep(APART);
             let next = self.count()?;
-            if next.messages == last.messages {
-                break;
+            if next.bytes == last.bytes {
+                agreeing += 1;
+            } else {
+                agreeing = 0;
+                seen = Clock::global().now();
             }
             last = next;
-            seen = Clock::global().now();
         }
         Ok((last, seen))
     }
@@ -227,7 +232,7 @@ impl Load {
             self.send_by(&mut way, Bucket::new(gaps), stop)
                 .map_err(sink.gone())?
         };
-        let (arrived, _) = sink.count_of_all(sent.messages)?;
+        let (arrived, _) = sink.count_of_all(&way, sent.messages)?;
         let seconds = clock.ticks_to_ns_f64(sent.ticks) / 1e9;
         Ok(Produced {
             transport: self.transport,
@@ -284,6 +289,7 @@ impl Load {
             bucket.fill(clock.ticks_to_ns_f64(now - last));
             last = now;
         }
+        sent.longest_gap = sent.longest_gap.max(last - last_sent);
         sent.ticks = last - start;
         Ok(sent)
     }
@@ -299,7 +305,7 @@ impl Load {
         while clock.now() < end && !stop.load(Ordering::Relaxed) {
             messages += u64::from(way.send(&message).map_err(sink.gone())?);
         }
-        let (arrived, seen) = sink.count_of_all(messages)?;
+        let (arrived, seen) = sink.count_of_all(&way, messages)?;
         let seconds = clock.ticks_to_ns_f64(seen - start) / 1e9;
         if arrived.bytes == 0 {
             return Err(Error::NoBandwidth {

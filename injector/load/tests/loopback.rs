@@ -1,6 +1,6 @@
 //! Loads over the loopback: against the real sink, and against sinks that misbehave.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -155,6 +155,102 @@ fn no_sink_is_said_with_what_to_start() {
     assert!(matches!(error, Error::NoSink { .. }), "{error:?}");
     let hint = format!("start `jitterlab load serve --bind {address}` there");
     assert!(error.to_string().contains(&hint), "{error}");
+}
+
+/// A sink that has nothing to say of what has arrived for three counts, and then says that all has.
+fn slow_sink(stop: Arc<AtomicBool>, transport: Transport) -> SocketAddr {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (datagrams, stream) = (UdpSocket::bind(LOCAL), TcpListener::bind(LOCAL));
+        let (datagrams, stream) = (datagrams.unwrap(), stream.unwrap());
+        let mut control = BufReader::new(listener.accept().unwrap().0);
+        let mut line = String::new();
+        control.read_line(&mut line).unwrap();
+        let place = match transport {
+            Transport::Tcp => stream.local_addr(),
+            _ => datagrams.local_addr(),
+        };
+        let port = place.unwrap().port();
+        writeln!(control.get_mut(), "{{\"port\":{port}}}").unwrap();
+        let mut piece = [0; 2_000];
+        // What has been sent is kept open until the end.
+        let mut taken = None;
+        match transport {
+            Transport::Tcp => {
+                let stream = taken.insert(stream.accept().unwrap().0);
+                stream.read_exact(&mut piece[..1_000]).unwrap();
+            }
+            _ => drop(datagrams.recv(&mut piece).unwrap()),
+        }
+        stop.store(true, Ordering::Relaxed);
+        for messages in [1, 1, 1, 1_000_000_000_000_u64] {
+            control.read_line(&mut line).unwrap();
+            let bytes = messages * 1_000;
+            writeln!(
+                control.get_mut(),
+                "{{\"messages\":{messages},\"bytes\":{bytes}}}"
+            )
+            .unwrap();
+        }
+    });
+    address
+}
+
+/// At any load the last messages are still under way when the first count is made.
+#[test]
+fn what_arrives_late_is_not_lost() {
+    for transport in Transport::SOCKETS {
+        let stop = Arc::new(go_on());
+        let sink = slow_sink(Arc::clone(&stop), transport);
+        let mut load = load(transport, 100.0);
+        load.duration = Nanos(3_600_000_000_000);
+        let produced = load.run(sink, &stop).unwrap();
+        assert_eq!(produced.lost_messages, 0, "{produced:?}");
+    }
+}
+
+#[test]
+fn the_gap_to_the_end_is_one_too() {
+    let mut load = load(Transport::Udp, 0.0001);
+    load.seed = 1;
+    let produced = load.run(serve(), &go_on()).unwrap();
+    assert_eq!(
+        produced.sent_messages, 0,
+        "with this seed the first gap takes minutes"
+    );
+    assert!(produced.longest_gap_ns >= 300_000_000, "{produced:?}");
+}
+
+/// Whoever connects and says nothing keeps nobody else out, and what he had opened is closed with him.
+#[test]
+fn a_sink_has_room_again_when_strangers_have_gone() {
+    let sink = serve();
+    let mut opened = Vec::new();
+    for _ in 0..100 {
+        let mut control = BufReader::new(TcpStream::connect(sink).unwrap());
+        let ask = "{\"ask\":\"open\",\"transport\":\"tcp\",\"message\":1}\n";
+        // Those beyond the limit are sent away, before or after they have asked.
+        let _ = control.get_mut().write_all(ask.as_bytes());
+        let mut line = String::new();
+        let _ = control.read_line(&mut line);
+        if !line.is_empty() {
+            let port = line
+                .trim_end()
+                .trim_start_matches("{\"port\":")
+                .trim_end_matches('}');
+            opened.push((control, port.parse::<u16>().unwrap()));
+        }
+    }
+    assert_eq!(opened.len(), 64);
+    let (control, port) = opened.pop().unwrap();
+    let mut sends_nothing = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    drop((control, opened));
+    // Its place is given up with its control connection, though it is still open itself.
+    assert!(!matches!(sends_nothing.read(&mut [0]), Ok(1)));
+    while load(Transport::Tcp, 10.0).run(sink, &go_on()).is_err() {
+        thread::yield_now();
+    }
 }
 
 /// A sink that opens a place for datagrams and says `answer` instead of what has arrived. It sets
