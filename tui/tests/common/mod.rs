@@ -21,6 +21,18 @@ impl Lab {
         Lab(tempfile::tempdir().unwrap())
     }
 
+    /// With the tables and samples that the tests of `dist` ask for.
+    pub fn with_tables() -> Self {
+        let lab = Lab::new();
+        lab.done("dist make --shape lognormal --mean 10us --std 20us --seed 7 -o t.dist");
+        lab.write("plain", "1 2 3 4 5 6 7 8\n".repeat(512));
+        lab.write(
+            "samples.csv",
+            format!("rtt_ns\n{}", lognormal(2_000, 0.5, 9e3, 2.5e3)),
+        );
+        lab
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
