@@ -5,7 +5,7 @@ mod ssh;
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use common::experiments::{is_running, until};
 use common::{Lab, build_library, text};
@@ -168,17 +168,21 @@ fn what_is_no_worker_is_not_waited_for() {
     );
 }
 
-#[test]
-fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
-    let lab = Lab::new();
-    let mut worker = lab.command("agent");
-    let mut worker = worker
+/// A worker that the test talks to, with nothing of its own in the lab yet.
+fn worker(lab: &Lab) -> Child {
+    let mut command = lab.command("agent");
+    command
         .env("TMPDIR", lab.path(""))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
+    let lab = Lab::new();
+    let mut worker = worker(&lab);
     let mut stdin = worker.stdin.take().unwrap();
     stdin.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let output = worker.wait_with_output().unwrap();
@@ -194,14 +198,7 @@ fn a_worker_that_is_asked_by_somebody_else_says_so_and_leaves_nothing() {
 fn a_worker_that_hears_nothing_any_more_ends_with_what_it_has_started() {
     let marker = format!("{}", 2_900_000 + std::process::id());
     let lab = Lab::new();
-    let mut worker = lab.command("agent");
-    let mut worker = worker
-        .env("TMPDIR", lab.path(""))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut worker = worker(&lab);
     let program = Program {
         command: vec!["sleep".into(), marker.clone()],
         cpu: None,

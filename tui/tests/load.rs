@@ -5,7 +5,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 
 use common::{Lab, text};
@@ -155,23 +155,26 @@ fn a_load_that_is_interrupted_tells_what_it_was() {
     }
 }
 
+/// Starts a load that says when it begins, and waits for that.
+fn sending(command: &mut Command) -> (Child, BufReader<ChildStderr>) {
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut said).unwrap();
+    assert_eq!(said, "sending\n");
+    (child, stderr)
+}
+
 /// A terminal sends Ctrl-C to the whole group of processes, and with it to the sink that was started.
 #[test]
 fn ctrl_c_does_not_end_the_sink_before_it_has_counted() {
     let lab = Lab::new();
     let run = "load run --transport udp --level 50 --duration 1000s --bandwidth 1MiB --announce";
-    let mut child = lab
-        .mortal(&format!("{run} --format json"))
-        .process_group(0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    stderr.read_line(&mut said).unwrap();
-    assert_eq!(said, "sending\n");
+    let mut command = lab.mortal(&format!("{run} --format json"));
+    let (child, mut stderr) = sending(command.process_group(0));
     killpg(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let mut said = String::new();
     stderr.read_to_string(&mut said).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -184,16 +187,7 @@ fn a_load_says_when_it_begins_and_is_stopped_between_two_messages() {
     let lab = Lab::new();
     // From one message to the next it is minutes.
     let run = "load run --transport udp --level 1 --duration 1000s --bandwidth 10 --announce";
-    let mut child = lab
-        .command(&format!("{run} --format json"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    stderr.read_line(&mut said).unwrap();
-    assert_eq!(said, "sending\n");
+    let (child, _stderr) = sending(&mut lab.command(&format!("{run} --format json")));
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -91,7 +91,7 @@ pub struct Condition {
     pub means: Vec<f64>,
     /// Messages without an answer.
     pub lost: u64,
-    /// Messages whose answer came too late to be a sample: the next message had been sent.
+    /// Messages whose answer came too late to be a sample: after the timeout.
     pub reordered: u64,
     /// The load that was really produced, in percent, as the mean over the runs.
     pub produced: Option<f64>,

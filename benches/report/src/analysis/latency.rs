@@ -158,7 +158,7 @@ impl Row for Latency {
             column(
                 "reordered",
                 "Late",
-                "messages whose answer came after the next had been sent, and is no sample",
+                "messages whose answer came after the timeout, and is no sample",
                 |row: &Latency| Value::Count(row.reordered),
             ),
         ]);
