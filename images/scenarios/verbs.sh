@@ -203,12 +203,16 @@ folder=$($jitterlab run experiment.yaml 2>err)
 is "an experiment" $? 0
 is "its runs" "$(wc -l <"$folder/runs.jsonl") $(grep -c '"operation":"write"' "$folder/runs.jsonl")" "6 2"
 
-# A wire that is cut: the reliable connection says what broke.
-serve
-run --operation send --duration 60s --timeout 200ms &
-under_way
-tc qdisc add dev veth0 root netem loss 100%
-wait $!
-is "a wire that is cut" "$? $(grep -c 'the peer stopped answering after .* retry counter exceeded' err)" "3 1"
-sed 's/^/# /' err
+# A wire that is cut, at either end: the reliable connection says what broke, whichever end hears of it.
+for wire in veth0 veth1; do
+    serve
+    run --operation send --duration 60s --timeout 200ms &
+    under_way
+    tc qdisc add dev $wire root netem loss 100%
+    wait $!
+    is "a wire that is cut, $wire" \
+        "$? $(grep -c 'the peer stopped answering after .* retry counter exceeded' err)" "3 1"
+    sed 's/^/# /' err
+    tc qdisc delete dev $wire root
+done
 exit $failed

@@ -216,7 +216,7 @@ mod built {
         let (_served, to) = mock.serve("");
         let run = format!("{RUN} --transport verbs --to {to} --format json");
         // Words of somebody else, words that stop, and a client that is killed in the middle of a run.
-        for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"jlverbs2"] {
+        for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"jlverbs3"] {
             TcpStream::connect(&to).unwrap().write_all(words).unwrap();
         }
         let mut client = mock

@@ -163,14 +163,14 @@ impl End {
         Ok(())
     }
 
-    /// Nothing has come, or an error: is the other end there, and do sends go through?
+    /// Nothing has come, or an error: do sends go through, and is the other end there? What this end's own
+    /// sends say comes first: that the other end has gone may follow from it.
     #[cold]
     fn look_after(&mut self) -> io::Result<()> {
-        self.joined.look()?;
         while let Some(done) = self.joined.pair.sends().poll().map_err(io::Error::other)? {
             self.completed = done.id;
         }
-        Ok(())
+        self.joined.look()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the two ends tell each other over TCP before anything is measured: what a client wants and where it
-//! is, then where the server is, or why it does not do it; at last that the client is ready, too.
+//! is, then where the server is, or why it does not do it; at last that the client is ready, too. While they
+//! measure nobody says anything, unless the server cannot go on: then it says why, as if it refused.
 //!
 //! Numbers are little-endian. Nothing that is read decides how much is read on or reserved, but the
 //! length of a reason, which is at most [`LONGEST`].
@@ -11,7 +12,7 @@ use crate::transport::{Inline, Mtu, Operation, Plan, Service, Verbs};
 use crate::verbs::{EndPoint, Remote};
 
 /// These words come first, in both directions. They change with what follows them.
-const HELLO: &[u8; 8] = b"jlverbs2";
+const HELLO: &[u8; 8] = b"jlverbs3";
 /// The longest reason, in bytes.
 const LONGEST: usize = 1000;
 
@@ -38,7 +39,7 @@ pub enum Answer {
         /// Where it is.
         place: Place,
     },
-    /// It does not do it.
+    /// It does not do it, or not any longer.
     Refused(String),
 }
 

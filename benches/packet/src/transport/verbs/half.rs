@@ -8,7 +8,7 @@ use jitterlab_injector::clock::Clock;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 
-use super::exchange::Place;
+use super::exchange::{Answer, Place};
 use super::layout::Layout;
 use super::{Chosen, Wanted};
 use crate::transport::{Inline, Mtu, Operation, Path, Wait};
@@ -202,18 +202,24 @@ impl Joined {
         u64::from_be_bytes(number)
     }
 
-    /// The connection to the other end, on which nobody says anything.
+    /// The connection to the other end, on which nobody says anything, but for a server that ends.
     pub fn line(&self) -> &TcpStream {
         &self.line
     }
 
-    /// Is the other end there?
+    /// Is the other end there? A server that has ended says why.
+    ///
+    /// # Errors
+    /// It has gone, or says that it goes, or something else.
     #[cold]
     pub fn look(&self) -> io::Result<()> {
-        match recv(self.line.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT) {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK;
+        match recv(self.line.as_raw_fd(), &mut [0], flags) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            // Nobody says anything after the exchange.
-            Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+            Ok(_) => match Answer::read(&self.line)? {
+                Answer::Refused(reason) => Err(io::Error::other(format!("it says: {reason}"))),
+                Answer::Ready { .. } => Err(io::ErrorKind::InvalidData.into()),
+            },
             Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }

@@ -1,6 +1,5 @@
 //! The serving end: one client after the other.
 
-use std::error::Error as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -64,14 +63,19 @@ impl Server {
             Err(error) => return Answer::Refused(chain(&error)).write(&line),
         };
         notice_dead_peers(&line)?;
-        match ask.plan.role {
+        let served = match ask.plan.role {
             Role::Answer { every, rest } => server::answer(&mut End::new(joined), every, rest),
             Role::Exchange => server::exchange(&mut End::new(joined)),
             Role::Sink { .. } | Role::Both { .. } => {
                 let plan = &ask.plan;
                 server::stream(&mut Flow::new(joined), plan.window_back(), plan.wait)
             }
-        }
+        };
+        // Of a wire that breaks often only one end hears; the client is the one that somebody reads.
+        served.or_else(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Ok(()),
+            _ => Answer::Refused(chain(&error)).write(&line),
+        })
     }
 
     /// An end for a client, and what to answer it.
@@ -91,7 +95,7 @@ impl Server {
 }
 
 /// An error with its causes, in a line.
-fn chain(error: &Error) -> String {
+fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
