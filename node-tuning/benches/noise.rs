@@ -15,6 +15,8 @@ use jitterlab_injector::units::Nanos;
 use jitterlab_node_tuning::cpus::{Cpu, CpuSet};
 use jitterlab_node_tuning::noise::affinity::{available, pin};
 use jitterlab_node_tuning::noise::probe::{Probe, Spun, iteration_ns};
+use jitterlab_stats::bootstrap::Interval;
+use jitterlab_stats::hodges_lehmann::shift;
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 use serde_json::Value;
@@ -51,11 +53,11 @@ fn main() {
     }
 }
 
-fn probe(cpu: Cpu, threshold_ns: u64) -> Probe {
+fn probe(cpu: Cpu, seconds: u64) -> Probe {
     Probe {
         cpus: CpuSet::from_iter([cpu]),
-        duration: Nanos(SECONDS * 1_000_000_000),
-        threshold: Nanos(threshold_ns),
+        duration: Nanos(seconds * 1_000_000_000),
+        threshold: Nanos(300),
         intervals: 20,
         kept: 100_000,
     }
@@ -98,7 +100,7 @@ fn spread(rounds: &[Round], pick: fn(&Round) -> f64) -> String {
 }
 
 fn our_round(cpu: Cpu) -> Round {
-    let spun = spin(&probe(cpu, 300));
+    let spun = spin(&probe(cpu, SECONDS));
     let clock = Clock::global();
     let seconds = clock.ticks_to_ns_f64(spun.end - spun.begin) / 1e9;
     let lengths = spun
@@ -169,44 +171,54 @@ struct Turn {
 
 const TURNS_A_SECOND: u64 = 100;
 const TURN: Nanos = Nanos(20_000);
+/// The way to the thread and back takes 20 to 70 us in a virtual machine, with quartiles 10 to 20 us apart: a
+/// thousand turns of each kind tell their difference to about 3 % of a turn, two hundred only to 7 %.
+const DISTURBED_SECONDS: u64 = 10;
 
 /// A timer thread on the probe's CPU: 100 times a second it holds it for 20 us, and as often it has an empty
 /// turn, in which it only reads the clock twice. A gap also holds the timer's interrupt and the way to the
 /// thread and back, and the gap of an empty turn holds nothing else; so the difference of the two is what the
 /// turn itself took.
 fn disturbance(cpu: Cpu) {
-    println!("\ntimer thread, {TURNS_A_SECOND} turns of {TURN} a second, and as many empty ones");
-    let mut differences = Vec::new();
+    println!(
+        "\ntimer thread, {TURNS_A_SECOND} turns of {TURN} a second, and as many empty ones; rounds of \
+         {DISTURBED_SECONDS} s, 95 % intervals"
+    );
+    let mut errors = Vec::new();
     for _ in 0..ROUNDS {
         let [empty, full] = disturbed(cpu);
-        let (held, found) = (full.held_us - empty.held_us, full.gap_us - empty.gap_us);
+        let held = full.held_us - empty.held_us;
+        let found = shift(&full.gaps_us, &empty.gaps_us, 0.95).expect("gaps were found");
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = found.interval;
+        let error = |us: f64| (us / held - 1.0) * 100.0;
         println!(
-            "{} turns in {} gaps ({:+.1} %), {} empty ones in {}; medians: {:.2} us held in gaps of {:.2} us, \
-             empty {:.2} us; {held:.2} us found as {found:.2} us ({:+.1} %)",
+            "{} turns in {} gaps ({:+.1} %), {} empty ones in {}; {held:.2} us held, found as {estimate:.2} us: \
+             {:+.1} % [{:+.1}, {:+.1}]; median gaps {:.2} and {:.2} us",
             full.turns,
-            full.gaps,
-            (full.gaps as f64 / full.turns as f64 - 1.0) * 100.0,
+            full.gaps_us.len(),
+            (full.gaps_us.len() as f64 / full.turns as f64 - 1.0) * 100.0,
             empty.turns,
-            empty.gaps,
-            full.held_us,
-            full.gap_us,
-            empty.gap_us,
-            (found / held - 1.0) * 100.0
+            empty.gaps_us.len(),
+            error(estimate),
+            error(low),
+            error(high),
+            middle(full.gaps_us.iter().copied()),
+            middle(empty.gaps_us.iter().copied()),
         );
-        differences.push((found / held - 1.0) * 100.0);
+        errors.push(error(estimate));
     }
-    println!(
-        "median of the rounds: {:+.1} %",
-        middle(differences.into_iter())
-    );
+    println!("median of the rounds: {:+.1} %", middle(errors.into_iter()));
 }
 
-/// Turns of one kind, and the gaps in which they are; medians.
+/// Turns of one kind, how long they held the CPU in the median, and the gaps in which they are.
 struct Found {
     turns: usize,
-    gaps: usize,
     held_us: f64,
-    gap_us: f64,
+    gaps_us: Vec<f64>,
 }
 
 /// The empty turns of a round, and the others.
@@ -215,7 +227,7 @@ fn disturbed(cpu: Cpu) -> [Found; 2] {
     let stop = AtomicBool::new(false);
     let (spun, turns) = std::thread::scope(|scope| {
         let thread = scope.spawn(|| timer_thread(cpu, &stop));
-        let spun = spin(&probe(cpu, 300));
+        let spun = spin(&probe(cpu, DISTURBED_SECONDS));
         stop.store(true, Ordering::Relaxed);
         (
             spun,
@@ -238,9 +250,8 @@ fn disturbed(cpu: Cpu) -> [Found; 2] {
         found.dedup();
         Found {
             turns: turns.len(),
-            gaps: found.len(),
             held_us: middle(turns.iter().map(|turn| us(turn.end - turn.begin))),
-            gap_us: middle(found.iter().map(|&place| us(gaps[place].length))),
+            gaps_us: found.iter().map(|&place| us(gaps[place].length)).collect(),
         }
     })
 }
