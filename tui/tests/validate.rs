@@ -106,7 +106,7 @@ fn hosts_that_are_not_reached_stall_or_lose_their_cable_do_not_stop_the_rest() {
         )
     };
     cluster.wrap(&format!(
-        "case \"$(ip netns identify $$) $*\" in\n{}{}esac\n",
+        "case \"$host $*\" in\n{}{}esac\n",
         counted(5, "kill -STOP $PPID"),
         counted(6, "ip link set veth0 down"),
     ));
@@ -155,7 +155,7 @@ fn a_measurement_that_fails_once_costs_no_host() {
     cluster.write(4, &format!("{COARSE}repetitions: 4\n"));
     let count = cluster.lab.path("count");
     cluster.wrap(&format!(
-        "case \"$(ip netns identify $$) $*\" in\n\"{} \"*\" run \"*) echo >> {count}; \
+        "case \"$host $*\" in\n\"{} \"*\" run \"*) echo >> {count}; \
          test $(wc -l < {count}) -ne 2 || exit 9;;\nesac\n",
         cluster.namespace(1),
         count = count.display(),

@@ -126,15 +126,22 @@ impl Cluster {
         self.wrap(&format!(
             "inject() {{ exec {program} inject run --table {folder}d.dist --seed {folder}s.seed \
              --hook socket -- /usr/bin/setpriv \"$@\"; }}\n\
-             case \"$(ip netns identify $$) $*\" in\n{when}esac\n",
+             case \"$host $*\" in\n{when}esac\n",
             program = env!("CARGO_BIN_EXE_jitterlab"),
             folder = folder.display(),
         ));
     }
 
-    /// Puts lines of shell before every program that a worker starts.
+    /// Puts lines of shell before every program that a worker starts; `$host` is its namespace. No process is started
+    /// to find that out: this comes before each measurement.
     pub fn wrap(&self, lines: &str) {
-        let script = format!("#!/bin/sh\n{lines}exec /usr/bin/setpriv \"$@\"\n");
+        let script = format!(
+            "#!/bin/sh\n\
+             for at in /run/netns/{}*; do [ /proc/self/ns/net -ef \"$at\" ] && break; done\n\
+             host=${{at##*/}}\n\
+             {lines}exec /usr/bin/setpriv \"$@\"\n",
+            self.prefix
+        );
         self.lab.write("bin/setpriv", script);
         let permissions = fs::Permissions::from_mode(0o755);
         fs::set_permissions(self.lab.path("bin/setpriv"), permissions).unwrap();

@@ -65,15 +65,15 @@ fn size() -> Bytes {
 }
 
 fn warmup() -> Nanos {
-    Nanos(10_000_000)
+    Nanos(5_000_000)
 }
 
 fn duration() -> Nanos {
-    Nanos(25_000_000)
+    Nanos(10_000_000)
 }
 
 fn repetitions() -> u32 {
-    20
+    40
 }
 
 fn alpha() -> f64 {
