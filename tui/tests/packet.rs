@@ -329,6 +329,25 @@ fn a_server_that_goes_away_ends_the_run() {
     );
 }
 
+/// However well the other one answers.
+#[test]
+fn a_slave_that_goes_away_ends_the_run() {
+    let lab = Lab::new();
+    let alive = Server::start(&lab, "packet serve --transport udp --bind 127.0.0.1:0");
+    let dead = lossy_echo(|number| number > 20);
+    let said = fails(
+        &lab,
+        &format!(
+            "packet run --case hot-spot --transport udp --iterations 100 --timeout 5ms --to {} --to {dead}",
+            alive.address
+        ),
+    );
+    assert!(
+        said.contains(&format!("the slave at {dead}: ")) && said.contains(" for 100ms, after "),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_server_that_is_killed_ends_the_run() {
     let lab = Lab::new();

@@ -101,6 +101,13 @@ fn an_experiment_that_goes_on_elsewhere_says_so_and_keeps_both_environments() {
     assert_eq!(resumed.len(), 1);
     assert_eq!(resumed[0]["hosts"]["client"]["kernel"], kernel);
     assert_eq!(resumed[0]["changed"], begins["changed"]);
+    // Whoever reads the report is told, too.
+    lab.done(&format!("report {}", folder(&lab).display()));
+    let page = fs::read_to_string(folder(&lab).join("report/index.html")).unwrap();
+    assert!(
+        page.contains("after it was stopped: host client"),
+        "{change}"
+    );
 }
 
 #[test]

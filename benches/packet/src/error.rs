@@ -40,6 +40,14 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// One of several is the one that fails.
+    #[error("the slave at {address}")]
+    Slave {
+        /// Which.
+        address: SocketAddr,
+        /// How.
+        source: Box<Error>,
+    },
     /// No answer came in time for long.
     #[error("{} for {time}, after {answered} answers{}", silence(*late), remedy(*late))]
     Silence {

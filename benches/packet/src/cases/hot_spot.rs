@@ -98,9 +98,15 @@ pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report, Error> 
 
 struct Master<'a> {
     options: &'a Rtt,
-    slaves: Vec<Box<dyn Connection>>,
+    slaves: Vec<Slave>,
     iteration: u64,
     lost: u64,
+}
+
+struct Slave {
+    address: SocketAddr,
+    connection: Box<dyn Connection>,
+    /// Of this one: that others answer does not make a dead one's silence shorter.
     silence: Silence,
 }
 
@@ -111,18 +117,26 @@ impl<'a> Master<'a> {
         plan: impl Fn(u32) -> Plan,
     ) -> Result<Self, Error> {
         let timeout = options.timeout.as_duration();
-        let connect = |(rest, &slave)| options.link.connect(slave, &plan(rest), timeout);
+        let connect = |(rest, &address)| {
+            Ok(Slave {
+                address,
+                connection: options.link.connect(address, &plan(rest), timeout)?,
+                silence: Silence::default(),
+            })
+        };
         Ok(Master {
             options,
-            slaves: (0..).zip(slaves).map(connect).collect::<Result<_, _>>()?,
+            slaves: (0..)
+                .zip(slaves)
+                .map(connect)
+                .collect::<Result<_, Error>>()?,
             iteration: 0,
             lost: 0,
-            silence: Silence::default(),
         })
     }
 
     fn path(&self) -> Option<Path> {
-        self.slaves.first()?.path().cloned()
+        self.slaves.first()?.connection.path().cloned()
     }
 
     /// The times of iterations, in nanoseconds, after the warm-up.
@@ -181,46 +195,60 @@ impl<'a> Master<'a> {
 
     #[inline]
     fn send_to(&mut self, slave: usize) -> Result<(), Error> {
-        let sent = self.slaves[slave].send(self.iteration);
-        sent.map_err(|source| self.gone(source))
+        let slave = &mut self.slaves[slave];
+        let sent = slave.connection.send(self.iteration);
+        sent.map_err(|source| slave.gone(self.iteration, source))
     }
 
     /// The answer of a slave to the last message; whether it came.
     fn wait_for(&mut self, slave: usize) -> Result<bool, Error> {
         let is_reliable = self.options.link.is_reliable();
+        let slave = &mut self.slaves[slave];
         let mut since = None;
         loop {
-            match self.slaves[slave].receive() {
+            match slave.connection.receive() {
                 // Where nothing is lost the next one is the one.
                 Ok(Some(number)) if is_reliable || number == self.iteration => {
-                    self.silence.end();
+                    slave.silence.end();
                     return Ok(true);
                 }
                 // A late one, which does not make the wait longer.
                 Ok(Some(_)) => {
-                    self.silence.late();
+                    slave.silence.late();
                     let waited = since.get_or_insert_with(Instant::now).elapsed();
                     if waited <= self.options.timeout.as_duration() {
                         continue;
                     }
                 }
                 Ok(None) => {}
-                Err(source) => return Err(self.gone(source)),
+                Err(source) => return Err(slave.gone(self.iteration, source)),
             }
-            self.silence
-                .timed_out(self.options.timeout, self.iteration - 1)?;
+            slave
+                .silence
+                .timed_out(self.options.timeout, self.iteration - 1)
+                .map_err(|source| slave.failed(source))?;
             if !is_reliable {
                 self.lost += 1;
                 return Ok(false);
             }
         }
     }
+}
+
+impl Slave {
+    #[cold]
+    fn gone(&self, iteration: u64, source: std::io::Error) -> Error {
+        self.failed(Error::PeerGone {
+            answered: iteration.saturating_sub(1),
+            source,
+        })
+    }
 
     #[cold]
-    fn gone(&self, source: std::io::Error) -> Error {
-        Error::PeerGone {
-            answered: self.iteration.saturating_sub(1),
-            source,
+    fn failed(&self, source: Error) -> Error {
+        Error::Slave {
+            address: self.address,
+            source: Box::new(source),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was measured, on what, and how to do it again.
 
-use jitterlab_experiment::environment::Node;
+use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::Experiment;
 use maud::{Markup, html};
@@ -91,10 +91,22 @@ fn factors(analysed: &Analysed) -> Markup {
                         words::count(measured(analysed) as u64),
                         analysed.analysis.failures.len()
                     )))
+                    @for resumption in &analysed.environment.resumed {
+                        (line("Went on", &went_on(resumption)))
+                    }
                 }
             }
         }
     }
+}
+
+/// That it was stopped, and what was no longer as it had been.
+fn went_on(resumption: &Resumption) -> String {
+    let changed = match resumption.changed.as_slice() {
+        [] => "with everything as it was".into(),
+        changed => changed.join("; "),
+    };
+    format!("{}, after it was stopped: {changed}", resumption.started)
 }
 
 fn measured(analysed: &Analysed) -> usize {
