@@ -17,6 +17,7 @@ mod runtime;
 pub mod samples;
 pub mod schedule;
 pub mod spec;
+pub mod standing;
 pub mod store;
 pub mod validate;
 mod worker;
