@@ -11,7 +11,7 @@ mod network;
 mod tasks;
 
 pub use cpu::SMT_CONTROL;
-pub use tasks::join_partition;
+pub use tasks::{join_group, join_partition, own_group};
 
 use crate::boot::{Boot, Parameter};
 use crate::cpus::CpuSet;

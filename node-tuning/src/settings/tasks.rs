@@ -9,6 +9,7 @@ use crate::system::{Form, Place, System, Thread};
 
 /// The control group whose CPUs nobody else may use.
 const PARTITION: &str = "/sys/fs/cgroup/jitterlab";
+const GROUPS: &str = "/sys/fs/cgroup";
 const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
 const SUBTREE: &str = "/sys/fs/cgroup/cgroup.subtree_control";
 
@@ -89,8 +90,23 @@ pub fn join_partition(system: &System, cpus: &CpuSet) -> io::Result<()> {
     if partition.and(cpus).is_empty() {
         return Ok(());
     }
+    join_group(system, PARTITION)
+}
+
+/// The control group that the calling process is in, to go back to; nothing without cgroup v2.
+pub fn own_group(system: &System) -> Option<String> {
+    let groups = system.text("/proc/self/cgroup")?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(format!("{GROUPS}{own}"))
+}
+
+/// Takes the calling process into a control group, as [`own_group`] names it.
+///
+/// # Errors
+/// The kernel does not let it in: this takes root.
+pub fn join_group(system: &System, group: &str) -> io::Result<()> {
     fs::write(
-        system.path(format!("{PARTITION}/cgroup.procs")),
+        system.path(format!("{group}/cgroup.procs")),
         std::process::id().to_string(),
     )
 }
@@ -153,3 +169,30 @@ pub const USER_TASKS: Setting = Setting {
         elsewhere(node, |thread| !thread.kernel)
     },
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_goes_back_to_the_group_that_it_came_from() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let system = System::at(root.path(), "");
+        assert_eq!(own_group(&system), None);
+        put("proc/self/cgroup", "1:name=systemd:/x\n");
+        assert_eq!(own_group(&system), None);
+        put("proc/self/cgroup", "0::/user.slice/a\n");
+        put("sys/fs/cgroup/user.slice/a/cgroup.procs", "");
+        let group = own_group(&system).unwrap();
+        join_group(&system, &group).unwrap();
+        assert_eq!(
+            system.text("/sys/fs/cgroup/user.slice/a/cgroup.procs"),
+            Some(std::process::id().to_string())
+        );
+    }
+}
