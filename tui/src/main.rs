@@ -8,6 +8,7 @@ mod files;
 mod outcome;
 mod output;
 mod peer;
+mod shown;
 mod stopped;
 
 use std::process::ExitCode;

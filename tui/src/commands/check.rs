@@ -54,20 +54,38 @@ struct Noises {
     report: NoiseReport,
 }
 
+/// What the settings of a node say.
+pub struct Looked {
+    /// Whether something was applied on it; otherwise the settings are what `tune apply` would want.
+    pub tuned: bool,
+    /// The settings, or why there is no CPU that could measure.
+    pub survey: Result<Survey, String>,
+}
+
+/// Looks at the settings that were applied, or at those that would be.
+pub fn look(system: &System) -> Result<Looked, Failure> {
+    let verified = tune::verify(system);
+    let tuned = verified.is_ok();
+    let surveyed = match verified {
+        Err(Error::NothingApplied) => tune::plan(system, &Asked::default()),
+        verified => verified,
+    };
+    let survey = match surveyed {
+        Ok(survey) => Ok(survey),
+        // Nothing was asked for that could be wrong: the node is too small.
+        Err(Error::Refused(refusal)) => Err(refusal.to_string()),
+        Err(error) => return Err(failure(error)),
+    };
+    Ok(Looked { tuned, survey })
+}
+
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let system = command.target.system()?;
-    let verified = tune::verify(&system);
-    let tuned = verified.is_ok();
-    let surveyed = match verified {
-        Err(Error::NothingApplied) => tune::plan(&system, &Asked::default()),
-        verified => verified,
-    };
-    let (survey, refused) = match surveyed {
+    let Looked { tuned, survey } = look(&system)?;
+    let (survey, refused) = match survey {
         Ok(survey) => (Some(survey), None),
-        // Nothing was asked for that could be wrong: the node is too small.
-        Err(Error::Refused(refusal)) => (None, Some(refusal.to_string())),
-        Err(error) => return Err(failure(error)),
+        Err(refused) => (None, Some(refused)),
     };
     let noise = match &survey {
         Some(survey) if system.is_live() => Some(listen(&system, survey, command.duration)?),

@@ -70,7 +70,8 @@ fn text(topology: &Topology) -> String {
     text
 }
 
-fn summary(topology: &Topology) -> String {
+/// Processors in two lines: what they are, and how many.
+pub fn summary(topology: &Topology) -> String {
     let vendor = match &topology.vendor {
         Vendor::Intel => "Intel",
         Vendor::Amd => "AMD",

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::shown::time;
 
 #[derive(Serialize)]
 struct Plan {
@@ -44,7 +45,7 @@ fn text(plan: &Plan) -> String {
         "{}: {} runs, about {}\n",
         plan.experiment,
         plan.runs.len(),
-        super::progress::time(plan.seconds)
+        time(plan.seconds)
     );
     let mut last = ("", 0);
     for run in &plan.runs {

@@ -5,11 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use jitterlab_experiment::conduct::{Event, Tally};
-use jitterlab_experiment::record::{Outcome, RunRecord};
-use jitterlab_stats::summary::quantile;
 use serde_json::json;
 
 use crate::outcome::Failure;
+use crate::shown::{result, time};
 
 /// A line on stderr. A reader that has gone away, or a terminal, does not stop an experiment.
 macro_rules! say {
@@ -173,89 +172,5 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
                 );
             }
         }
-    }
-}
-
-fn result(record: &RunRecord, samples: &[f64]) -> String {
-    match (record.outcome, &record.application) {
-        (Outcome::Failed, _) => {
-            let reason = record.reason.as_deref().unwrap_or("failed");
-            format!("attempt {}: {reason}", record.attempt)
-        }
-        (_, Some(application)) => format!("{:>9}", seconds(application.runtime_s)),
-        _ => histogram(samples),
-    }
-}
-
-/// A time in the unit that suits it.
-fn seconds(s: f64) -> String {
-    match s {
-        s if s < 1e-3 => format!("{:.2} us", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
-}
-
-/// A duration for people who wait.
-pub fn time(seconds: f64) -> String {
-    let whole = seconds.max(0.0).round() as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3600 => format!("{}:{:02} min", whole / 60, whole % 60),
-        _ => format!("{}:{:02} h", whole / 3600, whole % 3600 / 60),
-    }
-}
-
-/// A histogram in one line, from 1 us to 10 ms on a logarithmic axis that is the same for every
-/// run, with the median and the 99th percentile of the RTT.
-fn histogram(samples: &[f64]) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    const DECADES: f64 = 4.0;
-    const WIDTH: usize = 32;
-    if samples.is_empty() {
-        return String::new();
-    }
-    let mut counts = [0u64; WIDTH];
-    for ns in samples {
-        let place = (ns / 1e3).max(1.0).log10() / DECADES * WIDTH as f64;
-        counts[(place as usize).min(WIDTH - 1)] += 1;
-    }
-    let most = counts.iter().copied().max().unwrap_or(1).max(1) as f64;
-    let bars: String = counts
-        .iter()
-        .map(|&count| match count {
-            0 => ' ',
-            // Also one sample in a million is seen.
-            n => BARS[((n as f64 / most).sqrt() * 7.0).round() as usize],
-        })
-        .collect();
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    format!(
-        "1us▕{bars}▏10ms  median {:7.1} us  99 % {:8.1} us",
-        quantile(&sorted, 0.5) / 1e3,
-        quantile(&sorted, 0.99) / 1e3
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_histogram_has_its_bars_where_the_samples_are() {
-        let line = histogram(&[1e3, 1e3, 1e3, 1e3, 1e7]);
-        assert_eq!(line.chars().filter(|c| ('▁'..='█').contains(c)).count(), 2);
-        assert!(line.contains("▕█"), "{line}");
-        assert!(line.contains("▅▏") || line.contains("▄▏"), "{line}");
-        assert_eq!(histogram(&[]), "");
-    }
-
-    #[test]
-    fn times_are_short() {
-        assert_eq!(time(59.4), "59 s");
-        assert_eq!(time(61.0), "1:01 min");
-        assert_eq!(time(7_260.0), "2:01 h");
-        assert_eq!(seconds(0.000_25), "250.00 us");
     }
 }

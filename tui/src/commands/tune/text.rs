@@ -73,7 +73,32 @@ pub fn plan(plan: &Plan) -> String {
     text
 }
 
-/// Settings one by one, what is wanting with its reason.
+/// What there is to say of a setting beside its state: what is wanting, with its reason.
+pub fn details(finding: &Finding) -> Vec<String> {
+    let differences = finding.differences.iter().take(SHOWN);
+    let mut lines: Vec<String> = differences
+        .map(
+            |Difference {
+                 place,
+                 current,
+                 wanted,
+             }| line(place, current, wanted),
+        )
+        .collect();
+    if finding.differences.len() > SHOWN {
+        lines.push(format!("and {} more", finding.differences.len() - SHOWN));
+    }
+    lines.extend(finding.notes.iter().take(2 * SHOWN).cloned());
+    if finding.notes.len() > 2 * SHOWN {
+        lines.push(format!("and {} more", finding.notes.len() - 2 * SHOWN));
+    }
+    if finding.state != State::Held {
+        lines.push(finding.why.into());
+    }
+    lines
+}
+
+/// Settings one by one.
 pub fn settings(findings: &[Finding]) -> String {
     let width = findings
         .iter()
@@ -88,26 +113,7 @@ pub fn settings(findings: &[Finding]) -> String {
             finding.state.name(),
             finding.name
         );
-        let differences = finding.differences.iter().take(SHOWN);
-        let mut lines: Vec<String> = differences
-            .map(
-                |Difference {
-                     place,
-                     current,
-                     wanted,
-                 }| line(place, current, wanted),
-            )
-            .collect();
-        if finding.differences.len() > SHOWN {
-            lines.push(format!("and {} more", finding.differences.len() - SHOWN));
-        }
-        lines.extend(finding.notes.iter().take(2 * SHOWN).cloned());
-        if finding.notes.len() > 2 * SHOWN {
-            lines.push(format!("and {} more", finding.notes.len() - 2 * SHOWN));
-        }
-        if finding.state != State::Held {
-            lines.push(finding.why.into());
-        }
+        let lines = details(finding);
         let mut lines = lines.iter();
         if let Some(first) = lines.next() {
             let _ = write!(text, "  {first}");
@@ -122,7 +128,7 @@ pub fn settings(findings: &[Finding]) -> String {
 }
 
 /// A sentence that counts the states.
-fn counts(findings: &[Finding]) -> String {
+pub fn counts(findings: &[Finding]) -> String {
     let states = [
         State::Held,
         State::Change,
