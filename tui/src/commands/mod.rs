@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod stats;
 mod tune;
+mod ui;
 mod validate;
 
 use crate::outcome::{Exit, Failure};
@@ -67,6 +68,8 @@ commands! {
     Tune => tune,
     /// Say whether microseconds can be measured on this node: its settings and its noise
     Check => check,
+    /// Look at this node, its noise and its experiments in a terminal, and run them
+    Ui => ui,
     /// Look at the boot of an appliance
     #[command(subcommand)]
     Boot => boot,

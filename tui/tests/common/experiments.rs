@@ -44,8 +44,11 @@ pub fn lab(experiment: &str) -> Lab {
 
 /// The only result folder.
 pub fn folder(lab: &Lab) -> PathBuf {
-    let mut folders = fs::read_dir(lab.path("results")).unwrap();
-    let folder = folders.next().unwrap().unwrap().path();
+    let entries = fs::read_dir(lab.path("results")).unwrap();
+    let mut folders = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir());
+    let folder = folders.next().unwrap();
     assert!(folders.next().is_none());
     folder
 }

@@ -142,3 +142,22 @@ pub fn enter(cpus: &CpuSet) -> Result<(), Failure> {
         ))
     })
 }
+
+/// Does something in the partition of these CPUs, if there is one, and goes back to where this process was.
+pub fn visit<T>(cpus: &CpuSet, there: impl FnOnce() -> T) -> Result<T, Failure> {
+    let system = System::at("/", "");
+    let before = settings::own_group(&system);
+    enter(cpus)?;
+    let done = there();
+    match before {
+        Some(group) if settings::own_group(&system).as_ref() != Some(&group) => {
+            settings::join_group(&system, &group).map_err(|error| {
+                Failure::run(format!(
+                    "cannot go back to the control group {group}: {error}"
+                ))
+            })?;
+        }
+        _ => {}
+    }
+    Ok(done)
+}

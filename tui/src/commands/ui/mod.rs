@@ -1,0 +1,56 @@
+//! `jitterlab ui`: the terminal UI.
+//!
+//! [`app`] is a model that takes what happens and says what is to be done; [`view`] draws it. Both know of no
+//! terminal, thread or process. [`session`] has these, and brings them together.
+
+mod app;
+mod experiments;
+mod jobs;
+mod node;
+mod noise;
+mod session;
+mod view;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use jitterlab_bootstrap::report::BootReport;
+
+use crate::outcome::{Exit, Failure};
+
+/// Options of `jitterlab ui`.
+#[derive(clap::Args)]
+pub struct Command {
+    /// Where experiment files and results/ are [default: the volume of an appliance, elsewhere the
+    /// working directory]
+    folder: Option<PathBuf>,
+}
+
+/// Shows it until somebody leaves it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        return Err(Failure::input(
+            "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, \
+             `check` and `noise run`",
+        ));
+    }
+    let folder = command.folder.unwrap_or_else(usual_folder);
+    if !folder.is_dir() {
+        return Err(Failure::input(format!(
+            "{} is no folder: give the one where experiment files and results/ are",
+            folder.display()
+        )));
+    }
+    session::run(folder)?;
+    Ok(Exit::Done)
+}
+
+/// The volume of an appliance that has one; where this program is, otherwise.
+fn usual_folder() -> PathBuf {
+    let volume = BootReport::load().ok().and_then(|report| report.volume);
+    volume.map_or_else(|| ".".into(), PathBuf::from)
+}

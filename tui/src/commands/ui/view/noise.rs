@@ -1,0 +1,152 @@
+//! The second screen.
+
+use jitterlab_injector::units::Nanos;
+use jitterlab_node_tuning::noise::limits::Figure;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Theme;
+use super::histogram::{self, Span as Axis};
+use super::text::{first_shown, put, put_all, wrapped};
+use crate::commands::ui::noise::{CpuNoise, NoiseScreen};
+use crate::shown::bars;
+
+/// From 2^7 ns, below which there is no gap, to 2^27 ns, an eighth of a second.
+const POWERS: std::ops::Range<u32> = 7..28;
+
+/// Draws it.
+pub fn draw(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme) {
+    let Some((&cpu, chosen)) = screen.cpus.iter().nth(screen.selected) else {
+        return put_all(buffer, area, &before(screen, area.width, theme));
+    };
+    let cpus = u16::try_from(screen.cpus.len()).unwrap_or(u16::MAX);
+    let [head, table, said, name, large] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Length(cpus.min(area.height / 3).max(1) + 1),
+        Constraint::Length(4),
+        Constraint::Length(1),
+        Constraint::Min(0),
+    ])
+    .areas(area);
+    put_all(buffer, head, &heading(screen, theme));
+    draw_table(buffer, table, screen, theme);
+    put_all(buffer, said, &findings(screen, said, theme));
+    let gaps: u64 = chosen.gaps.values().sum();
+    let title = format!("CPU {cpu}: {gaps} gaps since the beginning, by length");
+    put(buffer, name, 0, &Line::styled(title, theme.heading()));
+    draw_large(buffer, large, chosen, theme);
+}
+
+/// Before anything was measured.
+fn before(screen: &NoiseScreen, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    match &screen.error {
+        Some(error) => wrapped(Span::raw(""), error, theme.bad(), width),
+        None if screen.running => vec![Line::from("measuring the first second")],
+        None => wrapped(
+            Span::raw(""),
+            "Enter begins to measure what takes CPUs away from a program that only spins: the CPUs that measure, as \
+             `jitterlab check` takes them, or all where no tuning names any. They are busy meanwhile; Enter ends it.",
+            Style::new(),
+            width,
+        ),
+    }
+}
+
+fn heading(screen: &NoiseScreen, theme: Theme) -> Vec<Line<'static>> {
+    let state = match (screen.running, &screen.error) {
+        (true, _) => Span::styled("measuring", theme.good()),
+        (false, Some(error)) => Span::styled(error.clone(), theme.bad()),
+        (false, None) => Span::styled("ended", theme.heading()),
+    };
+    let judged = match &screen.place {
+        Some(place) if place.emulated => "; emulated processors: not judged",
+        _ => "",
+    };
+    let what = format!(
+        ": {} s, gaps above {}{judged}",
+        screen.seconds,
+        Nanos(screen.threshold_ns)
+    );
+    let columns = format!(
+        "{:>4} {:>9} {:>9} {:>11} {:>12}  {}",
+        "CPU", "gaps/s", "lost %", "longest us", "of all us", "128ns to 134ms"
+    );
+    vec![
+        Line::from(vec![state, Span::raw(what)]),
+        Line::styled(columns, theme.heading()),
+    ]
+}
+
+fn draw_table(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme) {
+    let rows = usize::from(area.height).saturating_sub(1);
+    let first = first_shown(screen.selected, rows);
+    let shown = screen.cpus.iter().enumerate().skip(first).take(rows);
+    for (row, (at, (cpu, noise))) in shown.enumerate() {
+        let here = at == screen.selected;
+        let style = if here { theme.here() } else { Style::new() };
+        let mut line = vec![Span::styled(format!("{cpu:>4}"), style)];
+        line.extend(figures(noise, theme));
+        line.push(Span::raw(format!("  {}", bars(&by_power(noise)))));
+        put(buffer, area, row, &Line::from(line));
+    }
+}
+
+fn figures(noise: &CpuNoise, theme: Theme) -> [Span<'static>; 4] {
+    let shown = |figure: Figure, text: String| match noise.exceeds.contains(&figure) {
+        true => Span::styled(text, theme.bad()),
+        false => Span::raw(text),
+    };
+    let us = |ns: u64| ns as f64 / 1e3;
+    [
+        shown(Figure::GapsPerSecond, format!(" {:>9.1}", noise.gaps_per_s)),
+        shown(
+            Figure::LostShare,
+            format!(" {:>9.4}", noise.lost_share * 100.0),
+        ),
+        shown(Figure::Longest, format!(" {:>11.1}", us(noise.longest_ns))),
+        Span::raw(format!(" {:>12.1}", us(noise.longest_of_all_ns))),
+    ]
+}
+
+/// Gaps by power of two; what is beyond the axis is at its ends.
+fn by_power(noise: &CpuNoise) -> Vec<u64> {
+    let mut counts = vec![0; POWERS.len()];
+    for (&from_ns, &gaps) in &noise.gaps {
+        let power = from_ns.max(1).ilog2().clamp(POWERS.start, POWERS.end - 1);
+        counts[(power - POWERS.start) as usize] += gaps;
+    }
+    counts
+}
+
+/// What exceeds the limits, as far as there is room.
+fn findings(screen: &NoiseScreen, area: Rect, theme: Theme) -> Vec<Line<'static>> {
+    let room = usize::from(area.height).saturating_sub(1);
+    let all = screen.findings.len();
+    let mut lines: Vec<Line> = screen
+        .findings
+        .iter()
+        .take(if all > room {
+            room.saturating_sub(1)
+        } else {
+            room
+        })
+        .map(|finding| Line::styled(format!("too much: {finding}"), theme.bad()))
+        .collect();
+    if all > room {
+        let more = format!("and {} more", all - lines.len());
+        lines.push(Line::styled(more, theme.bad()));
+    }
+    lines
+}
+
+fn draw_large(buffer: &mut Buffer, area: Rect, noise: &CpuNoise, theme: Theme) {
+    let counts = by_power(noise);
+    let columns = histogram::columns(area);
+    let each: Vec<u64> = (0..columns)
+        .map(|column| counts[column * counts.len() / columns])
+        .collect();
+    let axis = Axis::of(f64::from(1 << POWERS.start), f64::from(1 << POWERS.end));
+    histogram::draw(buffer, area, &each, axis, theme);
+}

@@ -1,0 +1,244 @@
+//! `jitterlab ui` in a pseudo-terminal.
+
+mod common;
+mod pty;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::experiments::{assert_whole, folder, lines, until};
+use common::{Lab, text};
+use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use pty::Session;
+
+/// Some runs with samples, and an application.
+const TINY: &str = "
+name: tiny
+seed: 3
+repetitions: 2
+hosts: { here: { at: local } }
+suites:
+  packet:
+    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+  application:
+    - { name: nothing, client: { on: here, command: ['true'] } }
+";
+
+/// Each of its runs waits for a line.
+const WAITING: &str = "
+name: waiting
+seed: 3
+repetitions: 3
+hosts: { here: { at: local } }
+suites:
+  application:
+    - { name: waits, client: { on: here, command: [sh, -c, 'read line <LINES'] } }
+";
+
+/// The experiment file, and the pipe that its runs wait at.
+fn waiting(lab: &Lab) -> PathBuf {
+    let lines = lab.path("lines");
+    mkfifo(&lines, Mode::S_IRWXU).unwrap();
+    let text = lines.display().to_string();
+    lab.write("e.yaml", WAITING.replace("LINES", &text));
+    lines
+}
+
+/// Lets all runs go on, as long as it is kept. There is a line, too, for one that was stopped and has not ended yet.
+fn go(lines: &Path) -> File {
+    let mut pipe = File::options().read(true).write(true).open(lines).unwrap();
+    pipe.write_all(&[b'\n'; 9]).unwrap();
+    pipe
+}
+
+#[test]
+fn it_shows_its_screens_and_leaves_the_terminal_as_it_was() {
+    let lab = Lab::new();
+    for (columns, rows) in [(100, 30), (0, 0)] {
+        let mut session = Session::start(&lab, "ui", columns, rows);
+        session.until("processors");
+        session.until("settings");
+        session.press("2");
+        session.until("Enter begins to measure");
+        session.press("\t");
+        session.until("none yet");
+        session.press("1");
+        session.until("r read again");
+        session.press("q");
+        assert_eq!(session.end().code(), Some(0));
+    }
+}
+
+#[test]
+fn however_it_ends_the_terminal_is_as_it_was() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("\x03");
+    assert_eq!(session.end().code(), Some(0));
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.signal(Signal::SIGTERM);
+    assert_eq!(session.end().code(), Some(128 + 15));
+}
+
+#[test]
+fn it_is_as_large_as_the_terminal_and_coloured_where_that_is_wanted() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.until("settings");
+    assert!(session.is_colored());
+    let is_below = |rows: usize| {
+        move |shown: &str| {
+            let mut lines = shown.lines();
+            lines
+                .nth(rows - 1)
+                .is_some_and(|last| last.contains("q leave"))
+        }
+    };
+    for (columns, rows) in [(132, 43), (60, 10)] {
+        session.resize(columns, rows);
+        session.until_it("last line", is_below(rows.into()));
+    }
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    let plain = [("NO_COLOR", "1")];
+    let mut session = Session::start_with(&lab, "ui", (80, 24), &plain);
+    session.until("settings");
+    session.press("q");
+    assert!(!session.is_colored());
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn noise_is_measured() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("2\r");
+    session.until("gaps since the beginning");
+    session.until_it("second second", |shown| {
+        shown.contains("measuring: ") && !shown.contains("measuring: 1 s")
+    });
+    session.press("\r");
+    session.until("ended: ");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn the_results_of_an_experiment_are_shown() {
+    let lab = Lab::new();
+    lab.write("e.yaml", TINY);
+    lab.write("wrong.yaml", "name: 1\n");
+    assert!(lab.run("run e.yaml --headless").status.success());
+    let name = folder(&lab)
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .into_owned();
+    let base = lab.path("").display().to_string();
+    let elsewhere = Lab::new();
+    let mut session = Session::start(&elsewhere, &format!("ui {base}"), 160, 48);
+    session.until("q leave");
+    session.press("3");
+    // The time that ends the name tells folders apart.
+    session.until(&name);
+    session.until("packet-rtt-udp.none.r2");
+    session.until("1us▕");
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    let packet = records
+        .iter()
+        .rposition(|record| record["suite"] == "packet");
+    let last = records.len() - 1;
+    session.press("\x1b[C");
+    session.press(&"\x1b[A".repeat(last - packet.unwrap()));
+    session.until("99.9 %");
+    let n = records[packet.unwrap()]["n"].as_u64().unwrap();
+    session.until(&format!("n {n}"));
+    session.press("\x1b[D\x1b[H\x1b[B");
+    session.until("wrong.yaml:1:1: ");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn an_experiment_is_started_stopped_and_resumed_and_outlives_the_ui() {
+    let lab = Lab::new();
+    let lines = waiting(&lab);
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("3");
+    session.until("measures");
+    session.press("\r");
+    session.until("run e.yaml? y/n");
+    session.press("y");
+    session.until("under way");
+    session.until("runs 0/3");
+    session.press("s");
+    session.until("stop waiting-");
+    session.press("y");
+    session.until("at 0/3");
+    // What it said last is in its log.
+    session.until("to go on: jitterlab run --resume");
+    session.press("\r");
+    session.until("resume waiting-");
+    session.press("y");
+    session.until("runs 0/3");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    // The UI is gone, and the experiment is not.
+    let _gone_on = go(&lines);
+    let runs = folder(&lab).join("runs.jsonl");
+    until(|| fs::read_to_string(&runs).unwrap().lines().count() == 3);
+    assert_whole(&lab);
+    let log = folder(&lab).with_extension("log");
+    assert!(lab.read("results/e.log").contains("to go on"));
+    until(|| fs::read_to_string(&log).unwrap().contains("3 runs done"));
+}
+
+#[test]
+fn what_somebody_else_runs_is_followed() {
+    let lab = Lab::new();
+    let lines = waiting(&lab);
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("3");
+    session.until("none yet");
+    let mut run = lab.command("run e.yaml");
+    let mut run = run
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    session.until("runs 0/3");
+    session.press("\x1b[F");
+    session.until("running, 0 of 3");
+    session.until("under way  application-waits.none.r1");
+    let _gone_on = go(&lines);
+    assert!(run.wait().unwrap().success());
+    session.until("done");
+    session.until("waits.none.r3");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let lab = Lab::new();
+    lab.refuses(
+        "ui",
+        "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, `check` and \
+         `noise run`",
+    );
+    let mut session = Session::start(&lab, "ui nowhere", 80, 24);
+    session.until("nowhere is no folder");
+    assert_eq!(session.end().code(), Some(2));
+    let output = lab.run("ui --help");
+    assert!(text(&output.stdout).contains("volume of an appliance"));
+}
