@@ -68,7 +68,13 @@ has_shown() {
     is "$1" "$(grep -acF -- "$2" "$log" | sed 's/^[1-9].*/shown/')" shown
 }
 
-# terminal WHAT: somebody who sits there can work.
+# shell: takes the shell that the serial line offers.
+shell() {
+    shown 'Enter: terminal UI; anything else: a shell' || true
+    press shell
+}
+
+# terminal WHAT: somebody who sits there, and has taken the shell, can work.
 terminal() {
     shown 'root@' || true
     # What is typed is shown as well, and is not what is waited for.
@@ -114,7 +120,7 @@ told() {
     for file in "$logs"/boot*/node*.log; do
         echo "# $file: $(wc -l <"$file") lines"
         tr -d '\r' <"$file" | sed -n -e 's/^\[[ 0-9.]*\] jitterlab\[[0-9]*\]: /# /p' \
-            -e '/^[a-z0-9-]*: Linux /,/root@/{/root@/d;s/^/# /p}'
+            -e '/^[a-z0-9-]*: Linux /,/^Enter: terminal UI/{/^Enter: /d;s/^/# /p}'
     done
 }
 
