@@ -19,7 +19,7 @@ pub struct Standing {
     /// How long those that are left will take, in seconds, as far as is known.
     pub seconds_left: f64,
     /// The run that is the next one, or under way. Nothing where none is left, or where one that is left has
-    /// failed: it may be tried again, or left for now because it would fail again.
+    /// failed: nobody can tell from the folder whether it is tried again, or would fail again and is passed over.
     pub next: Option<String>,
 }
 
