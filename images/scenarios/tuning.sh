@@ -111,8 +111,13 @@ case $BOOT in
     tune apply --device "$adapter" --profile reversible --format json >$state/applied
     is "apply, reversible" $? 0
     echo "# unsupported: $(in_state unsupported <$state/applied)"
+    look >$state/tuned
     tune verify >/dev/null
     is "verify, reversible" $? 0
+    "$jitterlab" node show >/dev/null
+    "$jitterlab" noise run --cpus 2 --duration 1s >/dev/null
+    "$jitterlab" check --duration 1s >/dev/null
+    same "verify, show, noise and check of a tuned node have changed nothing" tuned
     is "the partition" "$(cat /sys/fs/cgroup/jitterlab/cpuset.cpus.partition)" isolated
     (echo $BASHPID >/sys/fs/cgroup/jitterlab/cgroup.procs && taskset -pc 2 $BASHPID >/dev/null)
     is "a program runs in it" $? 0
