@@ -71,6 +71,16 @@ use_verbs() {
     fi
 }
 
+# use_mpi: sets $mpi to what makes cargo leave out what needs an MPI, where there is none.
+use_mpi() {
+    mpi='--exclude jitterlab-mpi'
+    if command -v mpicc >/dev/null || (need_packages libopenmpi-dev openmpi-bin); then
+        # Its bindings are made by libclang, of any version.
+        (need_packages libclang-dev) && mpi=
+    fi
+    [ -z "$mpi" ] || say "without MPI: it is missing, or libclang-dev, which its bindings are made with"
+}
+
 # The first number of the version of a package that apt would install.
 candidate() {
     apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9]*:\)\{0,1\}\([0-9]*\).*/\2/p'

@@ -1,0 +1,118 @@
+//! What a rank sent and how long it was in MPI, by phase.
+
+use std::cell::{Cell, RefCell};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+/// What one rank did in one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// What the program calls it.
+    pub name: String,
+    /// From its entries to its exits, in seconds.
+    pub wall_s: f64,
+    /// Of these, the time inside MPI.
+    pub mpi_s: f64,
+    /// Messages sent from one rank to another.
+    pub messages: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Collective calls.
+    pub collectives: u64,
+    /// Bytes that this rank gave to them.
+    pub collective_bytes: u64,
+}
+
+impl Phase {
+    fn named(name: &str) -> Phase {
+        Phase {
+            name: name.to_owned(),
+            wall_s: 0.0,
+            mpi_s: 0.0,
+            messages: 0,
+            bytes: 0,
+            collectives: 0,
+            collective_bytes: 0,
+        }
+    }
+}
+
+/// The phases of a rank, of which one is under way.
+#[derive(Debug)]
+pub struct Account {
+    phases: RefCell<Vec<Phase>>,
+    current: Cell<usize>,
+    entered: Cell<Instant>,
+}
+
+impl Account {
+    /// An account that begins with the phase `setup`.
+    pub fn new() -> Account {
+        Account {
+            phases: RefCell::new(vec![Phase::named("setup")]),
+            current: Cell::new(0),
+            entered: Cell::new(Instant::now()),
+        }
+    }
+
+    /// Leaves the phase under way for another.
+    pub fn enter(&self, name: &str) {
+        self.close();
+        let mut phases = self.phases.borrow_mut();
+        let known = phases.iter().position(|phase| phase.name == name);
+        self.current.set(known.unwrap_or_else(|| {
+            phases.push(Phase::named(name));
+            phases.len() - 1
+        }));
+    }
+
+    /// All phases up to now.
+    pub fn phases(&self) -> Vec<Phase> {
+        self.close();
+        self.phases.borrow().clone()
+    }
+
+    /// A message of so many bytes is sent by `call`.
+    pub fn message<R>(&self, bytes: usize, call: impl FnOnce() -> R) -> R {
+        self.timed(call, |phase| {
+            phase.messages += 1;
+            phase.bytes += bytes as u64;
+        })
+    }
+
+    /// So many bytes are given to a collective by `call`.
+    pub fn collective<R>(&self, bytes: usize, call: impl FnOnce() -> R) -> R {
+        self.timed(call, |phase| {
+            phase.collectives += 1;
+            phase.collective_bytes += bytes as u64;
+        })
+    }
+
+    /// `call` waits for others.
+    pub fn wait<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.timed(call, |_| ())
+    }
+
+    fn timed<R>(&self, call: impl FnOnce() -> R, count: impl FnOnce(&mut Phase)) -> R {
+        let start = Instant::now();
+        let result = call();
+        let phase = &mut self.phases.borrow_mut()[self.current.get()];
+        phase.mpi_s += start.elapsed().as_secs_f64();
+        count(phase);
+        result
+    }
+
+    /// Adds the time since the phase was entered to it.
+    fn close(&self) {
+        let now = Instant::now();
+        let since = self.entered.replace(now);
+        self.phases.borrow_mut()[self.current.get()].wall_s += (now - since).as_secs_f64();
+    }
+}
+
+impl Default for Account {
+    fn default() -> Account {
+        Account::new()
+    }
+}

@@ -1,0 +1,181 @@
+use clap::Args;
+use jitterlab_mpi::comm::{Comm, Phase};
+use jitterlab_mpi::npb::{self, Class, Kernel, Outcome};
+use serde::Serialize;
+
+use super::{Format, Wrong};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Which: bt, cg, ep, ft, is, lu, mg, sp
+    #[arg(value_parser = kernel)]
+    kernel: &'static Kernel,
+    /// The problem size
+    #[arg(long, value_name = "CLASS", default_value = "S")]
+    class: Class,
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// A run, as it is printed for programs.
+#[derive(Serialize)]
+struct Report<'a> {
+    kernel: &'a str,
+    class: String,
+    ranks: usize,
+    time_s: f64,
+    mops: f64,
+    verified: bool,
+    checks: Vec<CheckLine<'a>>,
+    /// Messages from one rank to another, and bytes in them, of all ranks, from the start of the program to its end.
+    messages: u64,
+    bytes: u64,
+    /// Collective calls, and bytes given to them, likewise.
+    collectives: u64,
+    collective_bytes: u64,
+    /// The part of the measured phases that ranks spent in MPI.
+    mpi_share: f64,
+    /// A list of phases for each rank.
+    phases: &'a [Vec<Phase>],
+}
+
+#[derive(Serialize)]
+struct CheckLine<'a> {
+    what: &'a str,
+    value: f64,
+    expected: f64,
+    error: f64,
+    tolerance: f64,
+    passed: bool,
+}
+
+/// Whether the result is right.
+pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
+    let kernel = arguments.kernel;
+    if !(kernel.ranks.allows)(comm.size(), arguments.class) {
+        return Err(Wrong(format!(
+            "{} class {} runs on {}, and these are {}",
+            kernel.name,
+            arguments.class,
+            kernel.ranks.rule,
+            comm.size()
+        )));
+    }
+    let outcome = (kernel.run)(comm, arguments.class);
+    let phases = everybodys(comm);
+    if comm.rank() == 0 {
+        let report = report(arguments, comm.size(), &outcome, &phases);
+        match arguments.format {
+            Format::Json => println!("{}", serde_json::json!(report)),
+            Format::Text => print(&report),
+        }
+    }
+    Ok(outcome.verified())
+}
+
+/// The phases of every rank, at rank 0.
+fn everybodys(comm: &Comm) -> Vec<Vec<Phase>> {
+    let mine = serde_json::json!(comm.phases()).to_string();
+    comm.collect(mine.as_bytes())
+        .iter()
+        .map(|bytes| serde_json::from_slice(bytes).unwrap_or_default())
+        .collect()
+}
+
+fn report<'a>(
+    arguments: &'a Arguments,
+    ranks: usize,
+    outcome: &'a Outcome,
+    phases: &'a [Vec<Phase>],
+) -> Report<'a> {
+    let all = || phases.iter().flatten();
+    // Not `setup`: it is not measured.
+    let measured = || phases.iter().flat_map(|phases| phases.iter().skip(1));
+    let wall: f64 = measured().map(|phase| phase.wall_s).sum();
+    Report {
+        kernel: arguments.kernel.name,
+        class: arguments.class.to_string(),
+        ranks,
+        time_s: outcome.time_s,
+        mops: outcome.mops(),
+        verified: outcome.verified(),
+        checks: outcome
+            .checks
+            .iter()
+            .map(|check| CheckLine {
+                what: &check.what,
+                value: check.value,
+                expected: check.expected,
+                error: check.error(),
+                tolerance: check.tolerance,
+                passed: check.passed(),
+            })
+            .collect(),
+        messages: all().map(|phase| phase.messages).sum(),
+        bytes: all().map(|phase| phase.bytes).sum(),
+        collectives: all().map(|phase| phase.collectives).sum(),
+        collective_bytes: all().map(|phase| phase.collective_bytes).sum(),
+        mpi_share: measured().map(|phase| phase.mpi_s).sum::<f64>() / wall,
+        phases,
+    }
+}
+
+fn print(report: &Report<'_>) {
+    println!(
+        "{} class {} on {} ranks: {:.3} s, {:.1} Mop/s, {}",
+        report.kernel,
+        report.class,
+        report.ranks,
+        report.time_s,
+        report.mops,
+        if report.verified {
+            "verified"
+        } else {
+            "NOT VERIFIED"
+        }
+    );
+    for check in &report.checks {
+        println!(
+            "  {:<24} {:>22.13e}   error {:.1e} of {:.0e}{}",
+            check.what,
+            check.value,
+            check.error,
+            check.tolerance,
+            if check.passed { "" } else { "   WRONG" }
+        );
+    }
+    println!(
+        "  {} messages, {} bytes; {} collective calls, {} bytes; {:.1} % of the time in MPI",
+        report.messages,
+        report.bytes,
+        report.collectives,
+        report.collective_bytes,
+        100.0 * report.mpi_share
+    );
+    println!(
+        "  {:<16} {:>4} {:>10} {:>10} {:>10} {:>14} {:>11}",
+        "phase", "rank", "wall, s", "MPI, s", "messages", "bytes", "collectives"
+    );
+    for (rank, phases) in report.phases.iter().enumerate() {
+        for phase in phases {
+            println!(
+                "  {:<16} {:>4} {:>10.4} {:>10.4} {:>10} {:>14} {:>11}",
+                phase.name,
+                rank,
+                phase.wall_s,
+                phase.mpi_s,
+                phase.messages,
+                phase.bytes,
+                phase.collectives
+            );
+        }
+    }
+}
+
+fn kernel(name: &str) -> Result<&'static Kernel, String> {
+    npb::kernel(name).ok_or_else(|| {
+        let names: Vec<&str> = npb::KERNELS.iter().map(|kernel| kernel.name).collect();
+        format!("the kernels are {}", names.join(", "))
+    })
+}

@@ -1,0 +1,35 @@
+/// A problem size, smallest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub enum Class {
+    /// For a first try.
+    S,
+    /// A workstation of 1994.
+    W,
+    /// The standard size.
+    A,
+    /// Four times A, about.
+    B,
+    /// Four times B, about.
+    C,
+}
+
+impl Class {
+    /// The one of five values that is this class's, given from [`Class::S`] to [`Class::C`].
+    pub fn of<T>(self, values: [T; 5]) -> T {
+        let [s, w, a, b, c] = values;
+        match self {
+            Class::S => s,
+            Class::W => w,
+            Class::A => a,
+            Class::B => b,
+            Class::C => c,
+        }
+    }
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(self, f)
+    }
+}

@@ -1,0 +1,52 @@
+//! The NAS Parallel Benchmarks, from their published algorithms: NASA's report RNR-94-007 ("The NAS Parallel
+//! Benchmarks", Bailey et al., 1994). Problem sizes, the generator of pseudo-random numbers and the values that a
+//! result is verified against are those of NPB 3.4.
+
+// Published values stand here with all the digits that were published.
+#![allow(clippy::excessive_precision)]
+
+mod class;
+mod ep;
+mod outcome;
+mod random;
+
+use crate::comm::Comm;
+
+pub use class::Class;
+pub use outcome::{Check, Outcome};
+
+/// A benchmark.
+pub struct Kernel {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub title: &'static str,
+    /// On which numbers of ranks it runs.
+    pub ranks: Ranks,
+    /// Runs it; called on every rank.
+    pub run: fn(&Comm, Class) -> Outcome,
+}
+
+/// The numbers of ranks that a benchmark runs on.
+pub struct Ranks {
+    /// In words, to follow "runs on".
+    pub rule: &'static str,
+    /// Whether a number is one of them, for a class.
+    pub allows: fn(usize, Class) -> bool,
+}
+
+impl Ranks {
+    /// Any number.
+    pub const ANY: Ranks = Ranks {
+        rule: "any number of ranks",
+        allows: |_, _| true,
+    };
+}
+
+/// All there are.
+pub static KERNELS: [Kernel; 1] = [ep::KERNEL];
+
+/// The kernel of a name.
+pub fn kernel(name: &str) -> Option<&'static Kernel> {
+    KERNELS.iter().find(|kernel| kernel.name == name)
+}

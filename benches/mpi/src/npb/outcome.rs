@@ -1,0 +1,50 @@
+/// What a benchmark found, the same on every rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Time of the part that is measured, of the slowest rank, in seconds.
+    pub time_s: f64,
+    /// Millions of operations in it, as the benchmark counts them.
+    pub mop: f64,
+    /// What the result is verified against.
+    pub checks: Vec<Check>,
+}
+
+impl Outcome {
+    /// Millions of operations a second, of all ranks together.
+    pub fn mops(&self) -> f64 {
+        self.mop / self.time_s
+    }
+
+    /// Whether every check was passed; a result without checks is not verified.
+    pub fn verified(&self) -> bool {
+        !self.checks.is_empty() && self.checks.iter().all(Check::passed)
+    }
+}
+
+/// A number of the result beside the one that is published for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// What it is.
+    pub what: String,
+    /// What was computed.
+    pub value: f64,
+    /// What is published.
+    pub expected: f64,
+    /// How far they may be apart, as a part of the published number.
+    pub tolerance: f64,
+}
+
+impl Check {
+    /// The distance, as a part of the published number.
+    pub fn error(&self) -> f64 {
+        if self.value == self.expected {
+            return 0.0;
+        }
+        ((self.value - self.expected) / self.expected).abs()
+    }
+
+    /// Whether it is near enough. NaN never is.
+    pub fn passed(&self) -> bool {
+        self.error() <= self.tolerance
+    }
+}
