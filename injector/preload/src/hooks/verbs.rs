@@ -62,9 +62,25 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
     }
 }
 
-/// With C's calling convention and the arguments in their places, so that it is jumped to.
+/// With C's calling convention and the arguments in their places, so that it is jumped to, and jumps on: a
+/// send without a delay calls nothing, and has nothing to save on the stack.
 #[inline(never)]
 extern "C" fn post_later(
+    qp: *mut c_void,
+    wr: *mut SendRequest,
+    bad_wr: *mut *mut SendRequest,
+    injection: &Injection,
+    real: PostSend,
+) -> c_int {
+    if defer::busy() || !state::is_undelayed(injection, Hook::PostSend) {
+        return post_delayed(qp, wr, bad_wr, injection, real);
+    }
+    // SAFETY: the arguments are those of the caller of the hook.
+    unsafe { real(qp, wr, bad_wr) }
+}
+
+#[inline(never)]
+extern "C" fn post_delayed(
     qp: *mut c_void,
     wr: *mut SendRequest,
     bad_wr: *mut *mut SendRequest,
@@ -121,8 +137,18 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
     }
 }
 
+/// As [`post_later`].
 #[inline(never)]
 extern "C" fn start_later(qp: *mut c_void, injection: &Injection, real: WrStart) {
+    if defer::busy() || !state::is_undelayed(injection, Hook::WorkRequest) {
+        return start_delayed(qp, injection, real);
+    }
+    // SAFETY: the argument is that of the caller of the hook.
+    unsafe { real(qp) }
+}
+
+#[inline(never)]
+extern "C" fn start_delayed(qp: *mut c_void, injection: &Injection, real: WrStart) {
     let passage = state::pass(injection, Hook::WorkRequest);
     if passage != Passage::Now || defer::busy() {
         return start_deferred(qp, passage, real);
