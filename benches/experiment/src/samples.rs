@@ -1,6 +1,7 @@
 //! Files of samples: Parquet as the store keeps them, CSV as people bring them.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,6 +59,8 @@ pub enum SamplesError {
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 /// 31 years: what is longer was not measured, and squares of it would not be exact in any way.
 const LONGEST_NS: f64 = 1e18;
+/// Bytes. What goes on for longer is no text.
+const LONGEST_LINE: u64 = 64 << 10;
 const SCHEMA: &str = "message samples { required int64 ns; }";
 
 /// Reads samples, in nanoseconds: a Parquet file as [`write`] writes it, or text with one number a
@@ -66,15 +69,16 @@ const SCHEMA: &str = "message samples { required int64 ns; }";
 /// # Errors
 /// The file cannot be read, holds no samples, or something that is not one: with its line.
 pub fn read(path: &Path) -> Result<Vec<f64>, SamplesError> {
-    let bytes = std::fs::read(path).map_err(|source| SamplesError::System {
+    let system = |source| SamplesError::System {
         action: "read",
         path: path.into(),
         source,
-    })?;
-    let samples = if bytes.starts_with(PARQUET_MAGIC) {
+    };
+    let mut file = BufReader::new(File::open(path).map_err(system)?);
+    let samples = if file.fill_buf().map_err(system)?.starts_with(PARQUET_MAGIC) {
         read_parquet(path)?
     } else {
-        read_text(path, &bytes)?
+        read_text(path, file)?
     };
     if samples.is_empty() {
         return Err(SamplesError::Empty { path: path.into() });
@@ -82,12 +86,25 @@ pub fn read(path: &Path) -> Result<Vec<f64>, SamplesError> {
     Ok(samples)
 }
 
-fn read_text(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, SamplesError> {
+fn read_text(path: &Path, mut file: impl BufRead) -> Result<Vec<f64>, SamplesError> {
     let mut samples = Vec::new();
     let mut header_allowed = true;
-    for (i, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-        let line = String::from_utf8_lossy(line);
-        let text = line.trim();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let mut rest = file.by_ref().take(LONGEST_LINE);
+        let length = rest
+            .read_until(b'\n', &mut line)
+            .map_err(|source| SamplesError::System {
+                action: "read",
+                path: path.into(),
+                source,
+            })?;
+        if length == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
@@ -97,8 +114,8 @@ fn read_text(path: &Path, bytes: &[u8]) -> Result<Vec<f64>, SamplesError> {
             _ => {
                 return Err(SamplesError::Line {
                     path: path.into(),
-                    line: i + 1,
-                    text: text.chars().take(40).collect(),
+                    line: number,
+                    text: text.escape_default().take(40).collect(),
                 });
             }
         }
@@ -303,6 +320,8 @@ mod tests {
         assert!(refused(b"1\n-2\n").contains(":2: `-2`"));
         assert!(refused(b"nan\n1\ninf\n").contains(":3: `inf`"));
         assert!(refused(b"1\n2\n3\n1e306\n").contains(":4: `1e306`"));
+        let endless = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(endless.starts_with("/dev/zero:1: `"), "{endless}");
         assert!(refused(b"PAR1 and no more").contains("is not a Parquet file"));
         let mut parquet = to_parquet(&[1, 2, 3], &[]).unwrap();
         parquet.truncate(parquet.len() - 5);
