@@ -27,16 +27,29 @@ pub enum Format {
 /// What was asked for could not be run: 2 as wrong usage, said once, by rank 0.
 pub struct Wrong(pub String);
 
-pub fn run(command: Command) -> ExitCode {
+impl From<clap::Error> for Wrong {
+    fn from(error: clap::Error) -> Wrong {
+        Wrong(
+            error
+                .to_string()
+                .trim_start_matches("error: ")
+                .trim_end()
+                .to_owned(),
+        )
+    }
+}
+
+/// Runs what the command line asks for. If that is wrong, then on every rank, and MPI says which of them tells.
+pub fn run(command: Result<Command, Wrong>) -> ExitCode {
     // The universe outlives what is done in it: its end is MPI_Finalize.
     let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
         eprintln!("jitterlab-mpi: MPI does not start");
         return ExitCode::from(3);
     };
     let comm = world(&universe);
-    let ended = match command {
+    let ended = command.and_then(|command| match command {
         Command::Npb(arguments) => npb::run(&comm, &arguments),
-    };
+    });
     match ended {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
