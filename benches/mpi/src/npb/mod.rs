@@ -5,10 +5,12 @@
 // Published values stand here with all the digits that were published.
 #![allow(clippy::excessive_precision)]
 
+mod cg;
 mod class;
 mod ep;
 mod outcome;
 mod random;
+mod vector;
 
 use crate::comm::Comm;
 
@@ -41,10 +43,16 @@ impl Ranks {
         rule: "any number of ranks",
         allows: |_, _| true,
     };
+
+    /// 1, 2, 4, ...
+    pub const POWERS_OF_TWO: Ranks = Ranks {
+        rule: "a power of two ranks",
+        allows: |ranks, _| ranks.is_power_of_two(),
+    };
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 1] = [ep::KERNEL];
+pub static KERNELS: [Kernel; 2] = [cg::KERNEL, ep::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
