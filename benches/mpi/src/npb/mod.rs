@@ -8,6 +8,7 @@
 mod cg;
 mod class;
 mod ep;
+mod mg;
 mod outcome;
 mod random;
 mod vector;
@@ -52,7 +53,7 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 2] = [cg::KERNEL, ep::KERNEL];
+pub static KERNELS: [Kernel; 3] = [cg::KERNEL, ep::KERNEL, mg::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
