@@ -5,10 +5,13 @@
 // Published values stand here with all the digits that were published.
 #![allow(clippy::excessive_precision)]
 
+mod cg;
 mod class;
 mod ep;
+mod mg;
 mod outcome;
 mod random;
+mod vector;
 
 use crate::comm::Comm;
 
@@ -41,10 +44,16 @@ impl Ranks {
         rule: "any number of ranks",
         allows: |_, _| true,
     };
+
+    /// 1, 2, 4, ...
+    pub const POWERS_OF_TWO: Ranks = Ranks {
+        rule: "a power of two ranks",
+        allows: |ranks, _| ranks.is_power_of_two(),
+    };
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 1] = [ep::KERNEL];
+pub static KERNELS: [Kernel; 3] = [cg::KERNEL, ep::KERNEL, mg::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {

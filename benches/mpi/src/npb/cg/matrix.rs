@@ -1,0 +1,257 @@
+//! The matrix: a sum of outer products of sparse random vectors whose weights fall from 1 to [`SMALLEST`]
+//! geometrically, plus a multiple of the unit matrix (RNR-94-007, section 2.2.3).
+
+use std::ops::Range;
+
+use crate::npb::random::Random;
+
+const SEED: u64 = 314_159_265;
+/// The weight of the last outer product, and what is added to the diagonal: no eigenvalue is smaller.
+const SMALLEST: f64 = 0.1;
+/// What a vector has at its own place.
+const OWN: f64 = 0.5;
+/// Columns in a [`Block`]: what 16 bits can count.
+const WIDTH: usize = 1 << 16;
+
+/// What a matrix is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipe {
+    /// Rows, and columns.
+    pub order: usize,
+    /// Elements that are drawn for a vector.
+    pub nonzeros: usize,
+    /// What is taken off the diagonal.
+    pub shift: f64,
+}
+
+/// A part of the matrix.
+pub struct Matrix {
+    blocks: Vec<Block>,
+}
+
+/// [`WIDTH`] columns of a part, or fewer, row by row.
+///
+/// An index of 16 bits takes half the memory of a larger one, and is never outside of [`WIDTH`] elements.
+#[derive(Default)]
+struct Block {
+    /// Where each row begins, and the last one ends.
+    bounds: Vec<u32>,
+    columns: Vec<u16>,
+    values: Vec<f64>,
+}
+
+impl Matrix {
+    /// The part of these rows and columns.
+    pub fn new(recipe: &Recipe, rows: Range<usize>, columns: Range<usize>) -> Matrix {
+        let vectors = vectors(recipe);
+        let reaching = reaching(&vectors, rows.clone());
+        let mut matrix = Matrix::empty(columns.len());
+        // A row is summed up where all its elements have their place. All terms but the shift are positive: an
+        // element that is 0 has none yet.
+        let mut sums = vec![0.0; columns.len()];
+        let mut met = Vec::new();
+        for (row, reaching) in rows.zip(reaching) {
+            for (vector, weight) in reaching {
+                for &(place, value) in &vectors[vector] {
+                    if columns.contains(&place) {
+                        let column = place - columns.start;
+                        if sums[column] == 0.0 {
+                            met.push(column);
+                        }
+                        sums[column] += weight * value;
+                    }
+                }
+            }
+            if columns.contains(&row) {
+                sums[row - columns.start] += SMALLEST - recipe.shift;
+            }
+            met.sort_unstable();
+            for column in met.drain(..) {
+                matrix.push(column, std::mem::take(&mut sums[column]));
+            }
+            matrix.end_row();
+        }
+        matrix.shrink();
+        matrix
+    }
+
+    /// A vector of zeros that this part can be multiplied with: as long as its columns are many, and somewhat longer.
+    pub fn operand(&self) -> Vec<f64> {
+        vec![0.0; self.blocks.len() * WIDTH]
+    }
+
+    /// What this part makes of an operand: an element a row.
+    pub fn multiply(&self, operand: &[f64], product: &mut [f64]) {
+        product.fill(0.0);
+        for (block, operand) in self.blocks.iter().zip(operand.as_chunks().0) {
+            for (sum, bounds) in product.iter_mut().zip(block.bounds.windows(2)) {
+                let row = bounds[0] as usize..bounds[1] as usize;
+                *sum += row_product(&block.columns[row.clone()], &block.values[row], operand);
+            }
+        }
+    }
+
+    fn empty(columns: usize) -> Matrix {
+        let block = || Block {
+            bounds: vec![0],
+            ..Block::default()
+        };
+        Matrix {
+            blocks: (0..columns.div_ceil(WIDTH)).map(|_| block()).collect(),
+        }
+    }
+
+    fn push(&mut self, column: usize, value: f64) {
+        let block = &mut self.blocks[column / WIDTH];
+        block.columns.push((column % WIDTH) as u16);
+        block.values.push(value);
+    }
+
+    fn end_row(&mut self) {
+        for block in &mut self.blocks {
+            block.bounds.push(block.values.len() as u32);
+        }
+    }
+
+    fn shrink(&mut self) {
+        for block in &mut self.blocks {
+            block.columns.shrink_to_fit();
+            block.values.shrink_to_fit();
+        }
+    }
+}
+
+/// A row times an operand.
+fn row_product(columns: &[u16], values: &[f64], operand: &[f64; WIDTH]) -> f64 {
+    const LANES: usize = 4;
+    let (columns, columns_rest) = columns.as_chunks::<LANES>();
+    let (values, values_rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for (columns, values) in columns.iter().zip(values) {
+        for lane in 0..LANES {
+            sums[lane] += values[lane] * operand[usize::from(columns[lane])];
+        }
+    }
+    let rest = columns_rest.iter().zip(values_rest);
+    let rest: f64 = rest
+        .map(|(&column, value)| value * operand[usize::from(column)])
+        .sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// The elements of a sparse vector: place and value.
+type Sparse = Vec<(usize, f64)>;
+
+/// The random vectors, one for each row.
+fn vectors(recipe: &Recipe) -> Vec<Sparse> {
+    let mut random = Random::new(SEED);
+    // The first number of the stream is not used.
+    random.next();
+    (0..recipe.order)
+        .map(|own| vector(&mut random, recipe, own))
+        .collect()
+}
+
+/// Draws pairs of value and place until there are enough different places; the place `own` gets its value anyhow.
+fn vector(random: &mut Random, recipe: &Recipe, own: usize) -> Sparse {
+    let places = recipe.order.next_power_of_two() as f64;
+    let mut vector = Sparse::with_capacity(recipe.nonzeros + 1);
+    while vector.len() < recipe.nonzeros {
+        let value = random.next();
+        let place = (places * random.next()) as usize;
+        if place < recipe.order && vector.iter().all(|&(known, _)| known != place) {
+            vector.push((place, value));
+        }
+    }
+    match vector.iter_mut().find(|(place, _)| *place == own) {
+        Some(element) => element.1 = OWN,
+        None => vector.push((own, OWN)),
+    }
+    vector
+}
+
+/// For each of these rows, the vectors that are not zero there, and their values there times their weights.
+fn reaching(vectors: &[Sparse], rows: Range<usize>) -> Vec<Sparse> {
+    let ratio = SMALLEST.powf(1.0 / vectors.len() as f64);
+    let mut reaching = vec![Sparse::new(); rows.len()];
+    let mut weight = 1.0;
+    for (number, vector) in vectors.iter().enumerate() {
+        for &(place, value) in vector {
+            if rows.contains(&place) {
+                reaching[place - rows.start].push((number, weight * value));
+            }
+        }
+        weight *= ratio;
+    }
+    reaching
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The product by the definition: each outer product is a scalar product and a multiple of its vector.
+    fn by_definition(recipe: &Recipe, operand: &[f64]) -> Vec<f64> {
+        let unit = SMALLEST - recipe.shift;
+        let mut product: Vec<f64> = operand.iter().map(|x| unit * x).collect();
+        for (number, vector) in vectors(recipe).iter().enumerate() {
+            let weight = SMALLEST.powf(number as f64 / recipe.order as f64);
+            let scalar: f64 = vector.iter().map(|&(place, x)| x * operand[place]).sum();
+            for &(place, x) in vector {
+                product[place] += weight * scalar * x;
+            }
+        }
+        product
+    }
+
+    /// The product of parts, so many rows of them and columns.
+    fn by_parts(recipe: &Recipe, operand: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+        let cut = |parts, k| recipe.order * k / parts..recipe.order * (k + 1) / parts;
+        let mut product = vec![0.0; recipe.order];
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
+        {
+            let (row, column) = (cut(rows, row), cut(columns, column));
+            let part = Matrix::new(recipe, row.clone(), column.clone());
+            let mut given = part.operand();
+            given[..column.len()].copy_from_slice(&operand[column]);
+            let mut result = vec![0.0; row.len()];
+            part.multiply(&given, &mut result);
+            for (sum, result) in product[row].iter_mut().zip(result) {
+                *sum += result;
+            }
+        }
+        product
+    }
+
+    fn assert_parts_make_the_whole(recipe: &Recipe, cuts: &[(usize, usize)]) {
+        let mut random = Random::new(SEED);
+        let operand: Vec<f64> = (0..recipe.order).map(|_| random.next() - 0.5).collect();
+        let expected = by_definition(recipe, &operand);
+        for &(rows, columns) in cuts {
+            let product = by_parts(recipe, &operand, rows, columns);
+            for (value, expected) in product.iter().zip(&expected) {
+                assert!((value - expected).abs() < 1e-10, "{value} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_make_the_whole() {
+        let recipe = Recipe {
+            order: 1_000,
+            nonzeros: 7,
+            shift: 10.0,
+        };
+        assert_parts_make_the_whole(&recipe, &[(1, 1), (1, 2), (2, 2), (4, 8), (3, 7)]);
+    }
+
+    #[test]
+    fn a_matrix_may_be_wider_than_a_block() {
+        let recipe = Recipe {
+            order: WIDTH + 4_321,
+            nonzeros: 2,
+            shift: 1.0,
+        };
+        assert_parts_make_the_whole(&recipe, &[(1, 1), (2, 2)]);
+    }
+}

@@ -1,0 +1,31 @@
+//! Vectors of numbers.
+
+/// Numbers that are summed side by side: a sum that waits for the one before it would take as long as an addition does.
+const LANES: usize = 8;
+
+/// The scalar product of two vectors of one length.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_has_all_its_terms() {
+        for length in 0..40 {
+            let a: Vec<f64> = (0..length).map(f64::from).collect();
+            let squares: i32 = (0..length).map(|x| x * x).sum();
+            assert_eq!(dot(&a, &a), f64::from(squares));
+        }
+    }
+}
