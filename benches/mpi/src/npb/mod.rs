@@ -7,6 +7,7 @@
 
 mod class;
 mod ep;
+pub mod flow;
 mod outcome;
 mod random;
 
