@@ -5,11 +5,14 @@
 // Published values stand here with all the digits that were published.
 #![allow(clippy::excessive_precision)]
 
+mod adi;
+mod bt;
 mod class;
 mod ep;
 pub mod flow;
 mod outcome;
 mod random;
+mod sp;
 
 use crate::comm::Comm;
 
@@ -45,7 +48,7 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 1] = [ep::KERNEL];
+pub static KERNELS: [Kernel; 3] = [bt::KERNEL, ep::KERNEL, sp::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
