@@ -5,12 +5,16 @@
 // Published values stand here with all the digits that were published.
 #![allow(clippy::excessive_precision)]
 
+mod adi;
+mod bt;
 mod cg;
 mod class;
 mod ep;
+mod flow;
 mod mg;
 mod outcome;
 mod random;
+mod sp;
 mod vector;
 
 use crate::comm::Comm;
@@ -53,7 +57,7 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 3] = [cg::KERNEL, ep::KERNEL, mg::KERNEL];
+pub static KERNELS: [Kernel; 5] = [bt::KERNEL, cg::KERNEL, ep::KERNEL, mg::KERNEL, sp::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
