@@ -8,6 +8,7 @@
 mod class;
 mod ep;
 pub mod flow;
+mod lu;
 mod outcome;
 mod random;
 
@@ -45,7 +46,7 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 1] = [ep::KERNEL];
+pub static KERNELS: [Kernel; 2] = [ep::KERNEL, lu::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
