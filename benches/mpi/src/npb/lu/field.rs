@@ -43,6 +43,7 @@ impl Shape {
     }
 
     /// Where, in its row, a component of a range of points is.
+    #[inline(always)]
     pub fn part(&self, m: usize, points: Range<usize>) -> Range<usize> {
         m * self.width + points.start..m * self.width + points.end
     }
@@ -53,27 +54,11 @@ impl Shape {
         std::array::from_fn(|m| row[m * self.width + i])
     }
 
-    /// A row by lanes, as many as own points need, from a local place up to `2 * GHOST` on.
+    /// Points side by side in a row, from a local place on.
     #[inline(always)]
-    pub fn stream<'a>(&self, row: &'a [f64], first: usize) -> Stream<'a> {
-        let chunked = |m| {
-            row[self.part(m, first..first + self.chunks() * LANES)]
-                .as_chunks()
-                .0
-        };
-        Stream(std::array::from_fn(chunked))
-    }
-}
-
-/// The components of a row, by lanes.
-#[derive(Clone, Copy)]
-pub struct Stream<'a>([&'a [Lanes]; 5]);
-
-impl<'a> Stream<'a> {
-    /// So many of it, from the left.
-    #[inline(always)]
-    pub fn at(&self, chunk: usize) -> Chunk<'a> {
-        Chunk(self.0.map(|component| &component[chunk]))
+    pub fn chunk<'a>(&self, row: &'a [f64], first: usize) -> Chunk<'a> {
+        let lanes = |m| &row[self.part(m, first..first + LANES)].as_chunks().0[0];
+        Chunk([lanes(0), lanes(1), lanes(2), lanes(3), lanes(4)])
     }
 }
 
@@ -85,7 +70,7 @@ impl Chunk<'_> {
     /// One of them.
     #[inline(always)]
     pub fn state(&self, lane: usize) -> State {
-        self.0.map(|component| component[lane])
+        std::array::from_fn(|m| self.0[m][lane])
     }
 }
 

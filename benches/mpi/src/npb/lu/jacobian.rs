@@ -4,7 +4,7 @@
 //! With v the change, and w and e the velocity and the energy per mass, density times the change of (w, e) is
 //! v less v0 (w, e): the `relative` change.
 
-use crate::npb::flow::{CONDUCTION, Flow, GAMMA_1, STOKES, State, VISCOSITY, dot};
+use crate::npb::flow::{CONDUCTION, Flow, GAMMA, GAMMA_1, STOKES, State, VISCOSITY, dot};
 
 /// F'(U) v: the change of [`Flow::convection`] in direction `D`.
 #[inline(always)]
@@ -60,12 +60,48 @@ pub struct Diagonal {
     energy: f64,
 }
 
-/// What a [`Diagonal`] is divided by at a point.
+impl Answer {
+    /// What the point changes by, but for the sign.
+    ///
+    /// Sums are formed in pairs, since a sweep waits for each before it goes on to the next point.
+    #[inline(always)]
+    pub fn to(&self, change: State) -> State {
+        let [density, x, y, z, energy] = change;
+        let full = |row: &State| {
+            row[0] * density + row[1] * x + ((row[2] * y + row[3] * z) + row[4] * energy)
+        };
+        let sparse = |row: &[f64; 3], own: f64| (row[0] * density + row[1] * x) + row[2] * own;
+        [
+            self.density[0] * density + self.density[1] * x,
+            full(&self.momentum_x),
+            sparse(&self.momentum_y, y),
+            sparse(&self.momentum_z, z),
+            full(&self.energy),
+        ]
+    }
+}
+
+/// A [`Diagonal`] at a point, ready to be solved with.
 #[derive(Debug, Clone, Copy)]
-pub struct Pivots {
-    /// One over the element of the momentum's rows, and over that of energy's.
-    pub momentum: f64,
-    pub energy: f64,
+pub struct Solve {
+    /// One over the elements on the diagonal, of density, momentum and energy.
+    pivots: [f64; 3],
+    /// What density counts for in momentum.
+    drag: [f64; 3],
+    /// What density and momentum count for in energy.
+    work: [f64; 4],
+}
+
+/// The block by which a point answers to its neighbour in x, by rows; what it lacks is zero.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    /// For density and momentum in x.
+    pub density: [f64; 2],
+    pub momentum_x: State,
+    /// For density, momentum in x, and the row's own.
+    pub momentum_y: [f64; 3],
+    pub momentum_z: [f64; 3],
+    pub energy: State,
 }
 
 impl Diagonal {
@@ -78,28 +114,100 @@ impl Diagonal {
         }
     }
 
-    /// Those of a point.
+    /// That of a point.
     #[inline(always)]
-    pub fn pivots(&self, flow: &Flow) -> Pivots {
-        Pivots {
-            momentum: 1.0 / (self.density + self.momentum * flow.volume),
-            energy: 1.0 / (self.density + self.energy * flow.volume),
-        }
-    }
-
-    /// The x that makes this block times x `right`.
-    #[inline(always)]
-    pub fn solve(&self, flow: &Flow, pivots: Pivots, right: State) -> State {
-        let density = right[0] * (1.0 / self.density);
+    pub fn at(&self, flow: &Flow) -> Solve {
         let viscous = self.momentum * flow.volume;
         let conducted = self.energy * flow.volume;
-        let [x, y, z] = std::array::from_fn(|d| {
-            (right[1 + d] + viscous * flow.velocity[d] * density) * pivots.momentum
-        });
-        let (momentum, _) = relative(flow, [density, x, y, z, 0.0]);
-        let work = dot(flow.velocity, momentum);
-        let energy = right[4] - (viscous - conducted) * work + conducted * flow.energy * density;
-        [density, x, y, z, energy * pivots.energy]
+        let [x, y, z] = flow.velocity;
+        let rest = viscous - conducted;
+        Solve {
+            pivots: [
+                1.0 / self.density,
+                1.0 / (self.density + viscous),
+                1.0 / (self.density + conducted),
+            ],
+            drag: [viscous * x, viscous * y, viscous * z],
+            work: [
+                2.0 * rest * flow.kinetic + conducted * flow.energy,
+                -rest * x,
+                -rest * y,
+                -rest * z,
+            ],
+        }
+    }
+}
+
+impl Solve {
+    /// The x that makes this block times x `right`.
+    #[inline(always)]
+    pub fn solve(&self, right: State) -> State {
+        let [of_density, of_momentum, of_energy] = self.pivots;
+        let density = of_density * right[0];
+        let x = of_momentum * (right[1] + self.drag[0] * density);
+        let y = of_momentum * (right[2] + self.drag[1] * density);
+        let z = of_momentum * (right[3] + self.drag[2] * density);
+        let work = self.work[0] * density + self.work[1] * x + self.work[2] * y + self.work[3] * z;
+        [density, x, y, z, of_energy * (right[4] + work)]
+    }
+
+    /// [`Solve::solve`] for all columns of the block of a neighbour in x: c F'(U) - s (G'(U) + d I).
+    #[inline(always)]
+    pub fn answer(&self, neighbour: &Flow, c: f64, s: f64, d: f64) -> Answer {
+        let [of_density, of_momentum, of_energy] = self.pivots;
+        let [x, y, z] = neighbour.velocity;
+        let (viscous, conducted) = (
+            s * VISCOSITY * neighbour.volume,
+            s * CONDUCTION * neighbour.volume,
+        );
+        let (along, rest, d) = ((1.0 + STOKES) * viscous, viscous - conducted, s * d);
+        let pressed = GAMMA_1 * neighbour.kinetic;
+        let (enthalpy, twice) = (neighbour.enthalpy(), 2.0 * neighbour.kinetic);
+        let across = c * x - viscous;
+
+        let density = [-of_density * d, of_density * c];
+        let row = |drag: f64, first: f64, second: f64| {
+            [
+                of_momentum * (first + drag * density[0]),
+                of_momentum * (second + drag * density[1]),
+            ]
+        };
+        let [x0, x1] = row(
+            self.drag[0],
+            c * (pressed - x * x) + along * x,
+            c * (2.0 - GAMMA_1) * x - along - d,
+        );
+        let momentum_x = [
+            x0,
+            x1,
+            -of_momentum * c * GAMMA_1 * y,
+            -of_momentum * c * GAMMA_1 * z,
+            of_momentum * c * GAMMA_1,
+        ];
+        let [y0, y1] = row(self.drag[1], -across * y, c * y);
+        let [z0, z1] = row(self.drag[2], -across * z, c * z);
+        let own = of_momentum * (across - d);
+
+        let [w0, wx, wy, wz] = self.work;
+        let gained = c * GAMMA_1 * x + rest;
+        let energy = [
+            c * x * (pressed - enthalpy)
+                + viscous * (twice + STOKES * x * x)
+                + conducted * (neighbour.energy - twice)
+                + (w0 * density[0] + wx * x0 + wy * y0 + wz * z0),
+            c * (enthalpy - GAMMA_1 * x * x) - x * (along - conducted)
+                + (w0 * density[1] + wx * x1 + wy * y1 + wz * z1),
+            -gained * y + wx * momentum_x[2] + wy * own,
+            -gained * z + wx * momentum_x[3] + wz * own,
+            c * GAMMA * x - conducted - d + wx * momentum_x[4],
+        ];
+        Answer {
+            density,
+            momentum_x,
+            momentum_y: [y0, y1, own],
+            momentum_z: [z0, z1, own],
+            energy: std::array::from_fn(|column| of_energy * energy[column]),
+        }
     }
 }
 
@@ -158,7 +266,19 @@ mod tests {
         let right = std::array::from_fn(|m| {
             CHANGE[m] + scale * (x[m] + y[m] + z[m] + dissipation * CHANGE[m])
         });
-        let block = Diagonal::new(scale, dissipation);
-        assert_near(block.solve(&flow, block.pivots(&flow), right), CHANGE);
+        let block = Diagonal::new(scale, dissipation).at(&flow);
+        assert_near(block.solve(right), CHANGE);
+    }
+
+    #[test]
+    fn an_answer_is_the_solution_for_the_product() {
+        let neighbour = Flow::of([1.1, -0.7, 0.6, 0.3, 4.2]);
+        let solve = Diagonal::new(0.37, 2.5).at(&Flow::of(STATE));
+        let (c, s, d) = (-0.9, 0.4, 0.75);
+        let convected = convection::<0>(&neighbour, CHANGE);
+        let diffused = diffusion::<0>(&neighbour, CHANGE);
+        let product = std::array::from_fn(|m| c * convected[m] - s * (diffused[m] + d * CHANGE[m]));
+        let answer = solve.answer(&neighbour, c, s, d);
+        assert_near(answer.to(CHANGE), solve.solve(product));
     }
 }

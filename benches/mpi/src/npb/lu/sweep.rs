@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::exchange::Front;
 use super::field::{Field, LANES, Lanes, Shape, beside};
-use super::jacobian::{self, Diagonal, Pivots};
+use super::jacobian::{self, Answer, Diagonal};
 use super::pencil::{GHOST, Pencil};
 use crate::comm::Comm;
 use crate::npb::flow::{Flow, SECOND_ORDER, State};
@@ -38,16 +38,16 @@ struct Operator {
     diagonal: Diagonal,
 }
 
-/// What a sweep has of a row before it goes along it, for [`LANES`] points.
+/// The recurrence along a row that is left when all else is done, for [`LANES`] points:
+/// a change is `right` less the answer to the change before it.
 #[derive(Clone)]
 struct Cells {
-    volume: Lanes,
-    velocity: [Lanes; 3],
-    kinetic: Lanes,
-    energy: Lanes,
-    pivots: [Lanes; 2],
-    /// The right-hand side, less the parts of neighbours in y and z.
     right: [Lanes; 5],
+    density: [Lanes; 2],
+    momentum_x: [Lanes; 5],
+    momentum_y: [Lanes; 3],
+    momentum_z: [Lanes; 3],
+    energy: [Lanes; 5],
 }
 
 /// The solution in a row, in the row before it in y, and in the one before it in z; and likewise the change.
@@ -106,7 +106,6 @@ impl Sweeps {
     fn plane<const DOWN: bool>(&mut self, k: usize, solution: &Field, change: &mut Field) {
         let shape = self.operator.shape;
         let x = self.pencil.inner_x();
-        let before = if DOWN { x.end } else { x.start - 1 };
         let front = if DOWN { &mut self.down } else { &mut self.up };
         let first = self.pencil.inner_y().start;
         let solution_before = solution.plane(previous::<DOWN>(k));
@@ -114,18 +113,20 @@ impl Sweeps {
         let (change, change_before) = change.plane_beside(k, previous::<DOWN>(k));
         for j in ordered::<DOWN>(self.pencil.inner_y()) {
             let (row, row_before) = (shape.row(j), shape.row(previous::<DOWN>(j)));
-            let here = &solution[row.clone()];
             let (own, own_before) = beside(change, row.clone(), row_before.clone());
             let rows = Rows {
-                solution: [here, &solution[row_before], &solution_before[row.clone()]],
+                solution: [
+                    &solution[row.clone()],
+                    &solution[row_before],
+                    &solution_before[row.clone()],
+                ],
                 change: [own, own_before, &change_before[row]],
             };
             self.operator.prepare::<DOWN>(rows, &mut self.cells);
-            let upstream = Flow::of(shape.state(here, before));
             let inflow = front.inflow[j - first];
             front.outflow[j - first] =
                 self.operator
-                    .go::<DOWN>(&self.cells, x.clone(), (upstream, inflow), own);
+                    .go::<DOWN>(&self.cells, x.clone(), inflow, own);
         }
     }
 
@@ -147,21 +148,33 @@ impl Sweeps {
 }
 
 impl Operator {
-    /// All that a row needs before it is gone along.
+    /// All that can be done for a row with all lanes.
     fn prepare<const DOWN: bool>(&self, rows: Rows<'_>, cells: &mut [Cells]) {
-        let stream = |row| self.shape.stream(row, GHOST);
-        let (solution, change) = (rows.solution.map(stream), rows.change.map(stream));
+        let shape = self.shape;
         for (chunk, cells) in cells.iter_mut().enumerate() {
-            let solution = solution.map(|stream| stream.at(chunk));
-            let change = change.map(|stream| stream.at(chunk));
+            let first = GHOST + chunk * LANES;
+            let here = shape.chunk(rows.solution[0], first);
+            let in_x = shape.chunk(rows.solution[0], previous::<DOWN>(first));
+            let in_y = shape.chunk(rows.solution[1], first);
+            let in_z = shape.chunk(rows.solution[2], first);
+            let own = shape.chunk(rows.change[0], first);
+            let change_y = shape.chunk(rows.change[1], first);
+            let change_z = shape.chunk(rows.change[2], first);
             for lane in 0..LANES {
-                let [here, in_y, in_z] = solution.map(|chunk| Flow::of(chunk.state(lane)));
-                let [own, change_y, change_z] = change.map(|chunk| chunk.state(lane));
-                let y = self.neighbour::<1, DOWN>(&in_y, change_y);
-                let z = self.neighbour::<2, DOWN>(&in_z, change_z);
-                let scale = if DOWN { 0.0 } else { self.dt };
-                let right = std::array::from_fn(|m| scale * own[m] - y[m] - z[m]);
-                cells.set(lane, &here, self.diagonal.pivots(&here), right);
+                let y = self.neighbour::<1, DOWN>(in_y.state(lane), change_y.state(lane));
+                let z = self.neighbour::<2, DOWN>(in_z.state(lane), change_z.state(lane));
+                let own = own.state(lane);
+                let solve = self.diagonal.at(&Flow::of(here.state(lane)));
+                let right = if DOWN {
+                    let back = solve.solve(std::array::from_fn(|m| y[m] + z[m]));
+                    std::array::from_fn(|m| own[m] - back[m])
+                } else {
+                    solve.solve(std::array::from_fn(|m| self.dt * own[m] - y[m] - z[m]))
+                };
+                let convection = self.convection::<DOWN>();
+                let in_x = Flow::of(in_x.state(lane));
+                let answer = solve.answer(&in_x, convection, self.diffusion, SECOND_ORDER[0]);
+                cells.set(lane, right, &answer);
             }
         }
     }
@@ -171,78 +184,87 @@ impl Operator {
         &self,
         cells: &[Cells],
         x: Range<usize>,
-        upstream: (Flow, State),
+        inflow: State,
         row: &mut [f64],
     ) -> State {
-        let (mut flow, mut change) = upstream;
+        let mut change = inflow;
         for i in ordered::<DOWN>(x) {
-            let (chunk, lane) = ((i - GHOST) / LANES, (i - GHOST) % LANES);
-            let (here, pivots, right) = cells[chunk].get(lane);
-            let before = self.neighbour::<0, DOWN>(&flow, change);
-            let right = std::array::from_fn(|m| right[m] - before[m]);
-            change = self.diagonal.solve(&here, pivots, right);
-            if DOWN {
-                let found = self.shape.state(row, i);
-                change = std::array::from_fn(|m| found[m] + change[m]);
+            let (right, answer) = cells[(i - GHOST) / LANES].get((i - GHOST) % LANES);
+            let answer = answer.to(change);
+            for m in 0..5 {
+                change[m] = right[m] - answer[m];
+                row[self.shape.part(m, i..i + 1).start] = change[m];
             }
-            for (m, change) in change.into_iter().enumerate() {
-                row[self.shape.part(m, i..i + 1).start] = change;
-            }
-            flow = here;
         }
         change
     }
 
     /// The part of a neighbour in direction `D`: the one behind a point when the sweep goes down, else the one before it.
     #[inline(always)]
-    fn neighbour<const D: usize, const DOWN: bool>(&self, flow: &Flow, change: State) -> State {
-        let convected = jacobian::convection::<D>(flow, change);
-        let diffused = jacobian::diffusion::<D>(flow, change);
-        let sign = if DOWN { 1.0 } else { -1.0 };
+    fn neighbour<const D: usize, const DOWN: bool>(&self, state: State, change: State) -> State {
+        let flow = Flow::of(state);
+        let convected = jacobian::convection::<D>(&flow, change);
+        let diffused = jacobian::diffusion::<D>(&flow, change);
         std::array::from_fn(|m| {
-            sign * self.convection * convected[m]
+            self.convection::<DOWN>() * convected[m]
                 - self.diffusion * (diffused[m] + SECOND_ORDER[D] * change[m])
         })
+    }
+
+    /// Towards a neighbour, which is behind a point when the sweep goes down, else before it.
+    #[inline(always)]
+    fn convection<const DOWN: bool>(&self) -> f64 {
+        if DOWN {
+            self.convection
+        } else {
+            -self.convection
+        }
     }
 }
 
 impl Cells {
     const ZERO: Cells = Cells {
-        volume: [0.0; LANES],
-        velocity: [[0.0; LANES]; 3],
-        kinetic: [0.0; LANES],
-        energy: [0.0; LANES],
-        pivots: [[0.0; LANES]; 2],
         right: [[0.0; LANES]; 5],
+        density: [[0.0; LANES]; 2],
+        momentum_x: [[0.0; LANES]; 5],
+        momentum_y: [[0.0; LANES]; 3],
+        momentum_z: [[0.0; LANES]; 3],
+        energy: [[0.0; LANES]; 5],
     };
 
     #[inline(always)]
-    fn set(&mut self, lane: usize, flow: &Flow, pivots: Pivots, right: State) {
-        self.volume[lane] = flow.volume;
-        for (lanes, speed) in self.velocity.iter_mut().zip(flow.velocity) {
-            lanes[lane] = speed;
-        }
-        self.kinetic[lane] = flow.kinetic;
-        self.energy[lane] = flow.energy;
-        self.pivots[0][lane] = pivots.momentum;
-        self.pivots[1][lane] = pivots.energy;
-        for (lanes, right) in self.right.iter_mut().zip(right) {
-            lanes[lane] = right;
-        }
+    fn set(&mut self, lane: usize, right: State, answer: &Answer) {
+        put(&mut self.right, lane, right);
+        put(&mut self.density, lane, answer.density);
+        put(&mut self.momentum_x, lane, answer.momentum_x);
+        put(&mut self.momentum_y, lane, answer.momentum_y);
+        put(&mut self.momentum_z, lane, answer.momentum_z);
+        put(&mut self.energy, lane, answer.energy);
     }
 
     #[inline(always)]
-    fn get(&self, lane: usize) -> (Flow, Pivots, State) {
-        let flow = Flow {
-            volume: self.volume[lane],
-            velocity: self.velocity.map(|lanes| lanes[lane]),
-            kinetic: self.kinetic[lane],
-            energy: self.energy[lane],
+    fn get(&self, lane: usize) -> (State, Answer) {
+        let answer = Answer {
+            density: get(&self.density, lane),
+            momentum_x: get(&self.momentum_x, lane),
+            momentum_y: get(&self.momentum_y, lane),
+            momentum_z: get(&self.momentum_z, lane),
+            energy: get(&self.energy, lane),
         };
-        let [momentum, energy] = self.pivots.map(|lanes| lanes[lane]);
-        let right = self.right.map(|lanes| lanes[lane]);
-        (flow, Pivots { momentum, energy }, right)
+        (get(&self.right, lane), answer)
     }
+}
+
+#[inline(always)]
+fn put<const N: usize>(lanes: &mut [Lanes; N], lane: usize, values: [f64; N]) {
+    for m in 0..N {
+        lanes[m][lane] = values[m];
+    }
+}
+
+#[inline(always)]
+fn get<const N: usize>(lanes: &[Lanes; N], lane: usize) -> [f64; N] {
+    std::array::from_fn(|m| lanes[m][lane])
 }
 
 /// The places of a sweep, in its order.
