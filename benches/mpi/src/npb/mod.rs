@@ -11,6 +11,7 @@ mod cg;
 mod class;
 mod ep;
 mod flow;
+mod lu;
 mod mg;
 mod outcome;
 mod random;
@@ -57,7 +58,14 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 5] = [bt::KERNEL, cg::KERNEL, ep::KERNEL, mg::KERNEL, sp::KERNEL];
+pub static KERNELS: [Kernel; 6] = [
+    bt::KERNEL,
+    cg::KERNEL,
+    ep::KERNEL,
+    lu::KERNEL,
+    mg::KERNEL,
+    sp::KERNEL,
+];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
