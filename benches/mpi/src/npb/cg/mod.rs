@@ -15,7 +15,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "cg",
-    title: "eigenvalue of a sparse matrix by conjugate gradients; long vectors exchanged at random memory access",
+    title: "eigenvalue of a sparse matrix by conjugate gradients; reads memory at random, exchanges long vectors",
     ranks: Ranks::POWERS_OF_TWO,
     run,
 };

@@ -79,7 +79,7 @@ struct Level {
     /// The residual.
     r: Field,
     links: [Links; 3],
-    /// On each axis, whether the first point lies between two of the next coarser level (1) or on one (0).
+    /// On each axis, whether the lower ghosts lie between two points of the next coarser level (1) or on one (0).
     between: [usize; 3],
 }
 

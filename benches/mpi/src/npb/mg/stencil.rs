@@ -92,8 +92,8 @@ pub fn apply(
     }
 }
 
-/// The trilinear projection of `fine` onto `coarse`. `between`: on which axes the first point of `fine` is not one of
-/// the coarser level.
+/// The trilinear projection of `fine` onto `coarse`. `between`: on which axes the lower ghosts of `fine` lie between two
+/// coarse points (1), and not on one (0).
 pub fn project(fine: &Field, between: [usize; 3], coarse: &mut Field, lines: &mut Lines) {
     let [xs, ys, zs] = coarse.points();
     for (z, y) in (1..=zs).flat_map(|z| (1..=ys).map(move |y| (z, y))) {
@@ -115,7 +115,7 @@ pub fn interpolate(coarse: &Field, between: [usize; 3], fine: &mut Field, lines:
     if xs * ys * zs == 0 {
         return;
     }
-    // The coarse points on either side of a fine one; twice the same where it lies on one.
+    // The coarse points on either side of a fine one; twice the same one where it lies on it.
     let around = |at: usize, between: usize| [(at + between) / 2, (at + between).div_ceil(2)];
     let line = &mut lines.centre[..coarse.points()[0] + 2];
     for (z, y) in (0..zs + 2).flat_map(|z| (0..ys + 2).map(move |y| (z, y))) {
