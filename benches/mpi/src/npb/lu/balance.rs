@@ -11,7 +11,7 @@ pub struct Balance {
     /// 1 / 2h and 1 / h^2.
     half: f64,
     square: f64,
-    /// Of dissipation in x, by lanes.
+    /// The weights of dissipation in x, by lanes.
     weights: Vec<[Lanes; 5]>,
 }
 
@@ -46,7 +46,7 @@ impl Balance {
     pub fn residual(&self, solution: &Field, source: &Field, result: &mut Field) {
         let last = self.pencil.n - 1;
         for k in self.pencil.inner_z() {
-            // Beside the faces, where a plane is missing its weight has no effect: any other does.
+            // Beside a face a line is short: what it lacks has no weight, and any plane may stand for it.
             let planes = [k.saturating_sub(2), k - 1, k, k + 1, (k + 2).min(last)]
                 .map(|k| solution.plane(k));
             let in_z = dissipation::<2>(k, self.pencil.n);

@@ -13,9 +13,9 @@ pub type Lanes = [f64; LANES];
 
 /// How planes and rows lie in memory.
 ///
-/// A plane is rows of increasing y, with ghosts. A row is its five components one behind the other. A component
-/// is a number a point: ghosts, own points, as many as fill up [`LANES`], and ghosts again; the eastern
-/// ghosts come right after the own points, all the same.
+/// A plane is its rows, a row its five components, one behind the other. A component is ghosts, own points, ghosts, and
+/// as many more numbers as it takes to compute all own points by [`LANES`]. Those are computed, too, and mean
+/// nothing: nothing that has a meaning depends on them.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     width: usize,

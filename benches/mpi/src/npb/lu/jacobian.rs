@@ -1,5 +1,5 @@
 //! How the fluxes answer to a change of the state: products of their Jacobian matrices with a vector, which need
-//! fewer operations than the matrices have elements.
+//! about as many operations as one matrix has elements; and the two matrices that a sweep solves with.
 //!
 //! With v the change, and w and e the velocity and the energy per mass, density times the change of (w, e) is
 //! v less v0 (w, e): the `relative` change.
@@ -41,9 +41,9 @@ pub fn diffusion<const D: usize>(flow: &Flow, change: State) -> State {
     potential
 }
 
-/// That of momentum and that of energy.
+/// The relative change of velocity and that of energy.
 #[inline(always)]
-pub fn relative(flow: &Flow, change: State) -> ([f64; 3], f64) {
+fn relative(flow: &Flow, change: State) -> ([f64; 3], f64) {
     (
         std::array::from_fn(|d| change[1 + d] - flow.velocity[d] * change[0]),
         change[4] - flow.energy * change[0],
@@ -60,50 +60,6 @@ pub struct Diagonal {
     energy: f64,
 }
 
-impl Answer {
-    /// What the point changes by, but for the sign.
-    ///
-    /// Sums are formed in pairs, since a sweep waits for each before it goes on to the next point.
-    #[inline(always)]
-    pub fn to(&self, change: State) -> State {
-        let [density, x, y, z, energy] = change;
-        let full = |row: &State| {
-            row[0] * density + row[1] * x + ((row[2] * y + row[3] * z) + row[4] * energy)
-        };
-        let sparse = |row: &[f64; 3], own: f64| (row[0] * density + row[1] * x) + row[2] * own;
-        [
-            self.density[0] * density + self.density[1] * x,
-            full(&self.momentum_x),
-            sparse(&self.momentum_y, y),
-            sparse(&self.momentum_z, z),
-            full(&self.energy),
-        ]
-    }
-}
-
-/// A [`Diagonal`] at a point, ready to be solved with.
-#[derive(Debug, Clone, Copy)]
-pub struct Solve {
-    /// One over the elements on the diagonal, of density, momentum and energy.
-    pivots: [f64; 3],
-    /// What density counts for in momentum.
-    drag: [f64; 3],
-    /// What density and momentum count for in energy.
-    work: [f64; 4],
-}
-
-/// The block by which a point answers to its neighbour in x, by rows; what it lacks is zero.
-#[derive(Debug, Clone, Copy)]
-pub struct Answer {
-    /// For density and momentum in x.
-    pub density: [f64; 2],
-    pub momentum_x: State,
-    /// For density, momentum in x, and the row's own.
-    pub momentum_y: [f64; 3],
-    pub momentum_z: [f64; 3],
-    pub energy: State,
-}
-
 impl Diagonal {
     /// With s, and the sum of d.
     pub fn new(scale: f64, dissipation: f64) -> Diagonal {
@@ -114,14 +70,14 @@ impl Diagonal {
         }
     }
 
-    /// That of a point.
+    /// Its inverse at a point.
     #[inline(always)]
-    pub fn at(&self, flow: &Flow) -> Solve {
+    pub fn inverse(&self, flow: &Flow) -> Inverse {
         let viscous = self.momentum * flow.volume;
         let conducted = self.energy * flow.volume;
         let [x, y, z] = flow.velocity;
         let rest = viscous - conducted;
-        Solve {
+        Inverse {
             pivots: [
                 1.0 / self.density,
                 1.0 / (self.density + viscous),
@@ -138,10 +94,21 @@ impl Diagonal {
     }
 }
 
-impl Solve {
-    /// The x that makes this block times x `right`.
+/// The inverse of a [`Diagonal`] at a point, by what it takes to go down the rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Inverse {
+    /// One over the elements on the diagonal, of density, momentum and energy.
+    pivots: [f64; 3],
+    /// What density counts for in momentum.
+    drag: [f64; 3],
+    /// What density and momentum count for in energy.
+    work: [f64; 4],
+}
+
+impl Inverse {
+    /// Its product with a vector.
     #[inline(always)]
-    pub fn solve(&self, right: State) -> State {
+    pub fn times(&self, right: State) -> State {
         let [of_density, of_momentum, of_energy] = self.pivots;
         let density = of_density * right[0];
         let x = of_momentum * (right[1] + self.drag[0] * density);
@@ -151,9 +118,9 @@ impl Solve {
         [density, x, y, z, of_energy * (right[4] + work)]
     }
 
-    /// [`Solve::solve`] for all columns of the block of a neighbour in x: c F'(U) - s (G'(U) + d I).
+    /// Its product with the block of a neighbour in x, which is c F'(U) - s (G'(U) + d I).
     #[inline(always)]
-    pub fn answer(&self, neighbour: &Flow, c: f64, s: f64, d: f64) -> Answer {
+    pub fn transfer(&self, neighbour: &Flow, c: f64, s: f64, d: f64) -> Transfer {
         let [of_density, of_momentum, of_energy] = self.pivots;
         let [x, y, z] = neighbour.velocity;
         let (viscous, conducted) = (
@@ -201,13 +168,46 @@ impl Solve {
             -gained * z + wx * momentum_x[3] + wz * own,
             c * GAMMA * x - conducted - d + wx * momentum_x[4],
         ];
-        Answer {
+        Transfer {
             density,
             momentum_x,
             momentum_y: [y0, y1, own],
             momentum_z: [z0, z1, own],
             energy: std::array::from_fn(|column| of_energy * energy[column]),
         }
+    }
+}
+
+/// The matrix that takes the change of a neighbour in x to what it makes of a point, by rows; what they lack is zero.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    /// For density and momentum in x.
+    pub density: [f64; 2],
+    pub momentum_x: State,
+    /// For density, momentum in x, and the row's own.
+    pub momentum_y: [f64; 3],
+    pub momentum_z: [f64; 3],
+    pub energy: State,
+}
+
+impl Transfer {
+    /// Its product with a vector.
+    ///
+    /// Sums are formed in pairs, since a sweep waits for each before it goes on to the next point.
+    #[inline(always)]
+    pub fn times(&self, change: State) -> State {
+        let [density, x, y, z, energy] = change;
+        let full = |row: &State| {
+            row[0] * density + row[1] * x + ((row[2] * y + row[3] * z) + row[4] * energy)
+        };
+        let sparse = |row: &[f64; 3], own: f64| (row[0] * density + row[1] * x) + row[2] * own;
+        [
+            self.density[0] * density + self.density[1] * x,
+            full(&self.momentum_x),
+            sparse(&self.momentum_y, y),
+            sparse(&self.momentum_z, z),
+            full(&self.energy),
+        ]
     }
 }
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diagonal_block_is_solved() {
+    fn the_diagonal_block_is_inverted() {
         let (scale, dissipation) = (0.37, 2.5);
         let flow = Flow::of(STATE);
         let [x, y, z] = [
@@ -266,19 +266,19 @@ mod tests {
         let right = std::array::from_fn(|m| {
             CHANGE[m] + scale * (x[m] + y[m] + z[m] + dissipation * CHANGE[m])
         });
-        let block = Diagonal::new(scale, dissipation).at(&flow);
-        assert_near(block.solve(right), CHANGE);
+        let inverse = Diagonal::new(scale, dissipation).inverse(&flow);
+        assert_near(inverse.times(right), CHANGE);
     }
 
     #[test]
-    fn an_answer_is_the_solution_for_the_product() {
+    fn a_transfer_is_the_product_of_inverse_and_block() {
         let neighbour = Flow::of([1.1, -0.7, 0.6, 0.3, 4.2]);
-        let solve = Diagonal::new(0.37, 2.5).at(&Flow::of(STATE));
+        let inverse = Diagonal::new(0.37, 2.5).inverse(&Flow::of(STATE));
         let (c, s, d) = (-0.9, 0.4, 0.75);
         let convected = convection::<0>(&neighbour, CHANGE);
         let diffused = diffusion::<0>(&neighbour, CHANGE);
         let product = std::array::from_fn(|m| c * convected[m] - s * (diffused[m] + d * CHANGE[m]));
-        let answer = solve.answer(&neighbour, c, s, d);
-        assert_near(answer.to(CHANGE), solve.solve(product));
+        let transfer = inverse.transfer(&neighbour, c, s, d);
+        assert_near(transfer.times(CHANGE), inverse.times(product));
     }
 }

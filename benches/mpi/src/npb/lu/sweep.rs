@@ -1,15 +1,16 @@
 //! The two sweeps of symmetric successive over-relaxation (RNR-94-007, section 3: the SSOR scheme).
 //!
-//! The implicit operator of a step is the sum of a lower, a diagonal and an upper triangular part by points. A sweep solves
-//! with one of the triangles: every point needs the changes of the three before it, one in each direction.
-//! Those in y and z are of rows that are done, so that their part is computed with all lanes; what
-//! is left is a recurrence along x.
+//! The implicit operator of a step is the sum of a lower triangular part, the blocks on the diagonal, and an upper triangular
+//! part. A sweep solves with one of the triangles: every point needs the changes of three neighbours, one in each
+//! direction. Those in y and z are in rows that are done, so that their part is computed with all lanes. What is
+//! left is a recurrence along x: the change at a point is a vector less a matrix times the change before it. Vector and
+//! matrix are computed with all lanes, too, so that nothing but their product has to wait.
 
 use std::ops::Range;
 
 use super::exchange::Front;
 use super::field::{Field, LANES, Lanes, Shape, beside};
-use super::jacobian::{self, Answer, Diagonal};
+use super::jacobian::{self, Diagonal, Transfer};
 use super::pencil::{GHOST, Pencil};
 use crate::comm::Comm;
 use crate::npb::flow::{Flow, SECOND_ORDER, State};
@@ -39,7 +40,7 @@ struct Operator {
 }
 
 /// The recurrence along a row that is left when all else is done, for [`LANES`] points:
-/// a change is `right` less the answer to the change before it.
+/// a change is `right` less the transfer matrix times the change before it.
 #[derive(Clone)]
 struct Cells {
     right: [Lanes; 5],
@@ -164,17 +165,17 @@ impl Operator {
                 let y = self.neighbour::<1, DOWN>(in_y.state(lane), change_y.state(lane));
                 let z = self.neighbour::<2, DOWN>(in_z.state(lane), change_z.state(lane));
                 let own = own.state(lane);
-                let solve = self.diagonal.at(&Flow::of(here.state(lane)));
+                let inverse = self.diagonal.inverse(&Flow::of(here.state(lane)));
                 let right = if DOWN {
-                    let back = solve.solve(std::array::from_fn(|m| y[m] + z[m]));
+                    let back = inverse.times(std::array::from_fn(|m| y[m] + z[m]));
                     std::array::from_fn(|m| own[m] - back[m])
                 } else {
-                    solve.solve(std::array::from_fn(|m| self.dt * own[m] - y[m] - z[m]))
+                    inverse.times(std::array::from_fn(|m| self.dt * own[m] - y[m] - z[m]))
                 };
                 let convection = self.convection::<DOWN>();
                 let in_x = Flow::of(in_x.state(lane));
-                let answer = solve.answer(&in_x, convection, self.diffusion, SECOND_ORDER[0]);
-                cells.set(lane, right, &answer);
+                let transfer = inverse.transfer(&in_x, convection, self.diffusion, SECOND_ORDER[0]);
+                cells.set(lane, right, &transfer);
             }
         }
     }
@@ -189,10 +190,10 @@ impl Operator {
     ) -> State {
         let mut change = inflow;
         for i in ordered::<DOWN>(x) {
-            let (right, answer) = cells[(i - GHOST) / LANES].get((i - GHOST) % LANES);
-            let answer = answer.to(change);
+            let (right, transfer) = cells[(i - GHOST) / LANES].get((i - GHOST) % LANES);
+            let transferred = transfer.times(change);
             for m in 0..5 {
-                change[m] = right[m] - answer[m];
+                change[m] = right[m] - transferred[m];
                 row[self.shape.part(m, i..i + 1).start] = change[m];
             }
         }
@@ -233,25 +234,25 @@ impl Cells {
     };
 
     #[inline(always)]
-    fn set(&mut self, lane: usize, right: State, answer: &Answer) {
+    fn set(&mut self, lane: usize, right: State, transfer: &Transfer) {
         put(&mut self.right, lane, right);
-        put(&mut self.density, lane, answer.density);
-        put(&mut self.momentum_x, lane, answer.momentum_x);
-        put(&mut self.momentum_y, lane, answer.momentum_y);
-        put(&mut self.momentum_z, lane, answer.momentum_z);
-        put(&mut self.energy, lane, answer.energy);
+        put(&mut self.density, lane, transfer.density);
+        put(&mut self.momentum_x, lane, transfer.momentum_x);
+        put(&mut self.momentum_y, lane, transfer.momentum_y);
+        put(&mut self.momentum_z, lane, transfer.momentum_z);
+        put(&mut self.energy, lane, transfer.energy);
     }
 
     #[inline(always)]
-    fn get(&self, lane: usize) -> (State, Answer) {
-        let answer = Answer {
+    fn get(&self, lane: usize) -> (State, Transfer) {
+        let transfer = Transfer {
             density: get(&self.density, lane),
             momentum_x: get(&self.momentum_x, lane),
             momentum_y: get(&self.momentum_y, lane),
             momentum_z: get(&self.momentum_z, lane),
             energy: get(&self.energy, lane),
         };
-        (get(&self.right, lane), answer)
+        (get(&self.right, lane), transfer)
     }
 }
 
