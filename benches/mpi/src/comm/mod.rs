@@ -51,6 +51,11 @@ impl Comm {
         self.account.enter(name);
     }
 
+    /// Does something once before it is measured: whatever phases it names, it belongs to the one under way.
+    pub fn warm_up<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.account.hold(body)
+    }
+
     /// What was counted up to now, a phase each, in the order in which they were first entered.
     pub fn phases(&self) -> Vec<Phase> {
         self.account.phases()

@@ -7,6 +7,8 @@
 
 mod class;
 mod ep;
+mod ft;
+mod is;
 mod outcome;
 mod random;
 
@@ -44,7 +46,7 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 1] = [ep::KERNEL];
+pub static KERNELS: [Kernel; 3] = [ep::KERNEL, ft::KERNEL, is::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
