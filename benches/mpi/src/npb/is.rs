@@ -308,7 +308,7 @@ impl<'a> Sort<'a> {
     }
 }
 
-/// The bucket of a key that may be wrong is one of them, too.
+/// The bucket of a key. The remainder changes nothing, but spares a test whether there is such a bucket.
 #[inline(always)]
 fn bucket(key: u32, shift: u32) -> usize {
     (key >> shift) as usize % BUCKETS
