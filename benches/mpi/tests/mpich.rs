@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use jitterlab_mpi::npb::{Class, KERNELS};
@@ -15,18 +15,15 @@ fn every_kernel_verifies_on_mpich() {
     for kernel in &KERNELS {
         let allowed = |ranks: &usize| (kernel.ranks.allows)(*ranks, Class::S);
         let ranks = [2, 4].into_iter().find(allowed).unwrap();
-        let mut command = Command::new("mpirun.mpich");
-        command.args(["-n", &ranks.to_string()]).arg(&program);
-        command.args(["npb", kernel.name, "--class=S", "--format=json"]);
-
-        let ran = common::run(command);
+        let arguments = ["npb", kernel.name, "--class=S", "--format=json"];
+        let ran = common::mpirun(&["mpirun.mpich"], ranks, &program, &arguments);
         assert_eq!(ran.status, Some(0), "{}: {ran}", kernel.name);
         assert_eq!(ran.report()["verified"], true, "{}: {ran}", kernel.name);
     }
 }
 
 /// The program of MPICH: built in half a minute the first time.
-fn built() -> PathBuf {
+fn built() -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("mpich");
     let status = Command::new(env!("CARGO"))
         .env("MPICC", "mpicc.mpich")
@@ -40,5 +37,6 @@ fn built() -> PathBuf {
         status.success(),
         "these tests need mpicc.mpich, as of Debian's libmpich-dev"
     );
-    target.join("debug/jitterlab-mpi")
+    let program = target.join("debug/jitterlab-mpi");
+    program.to_str().unwrap().to_owned()
 }

@@ -94,24 +94,17 @@ fn npb(ranks: usize, variables: &[(&str, &str)], kernel: &str, class: Class) -> 
     mpirun(ranks, variables, &["npb", kernel, &class, "--format=json"])
 }
 
-/// Runs `jitterlab-mpi ARGUMENTS…` on so many ranks of Open MPI, with variables of theirs.
+/// Runs `jitterlab-mpi ARGUMENTS…` on so many ranks of Open MPI, with variables of theirs. One that hangs ends as a
+/// failure.
 fn mpirun(ranks: usize, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
-    let mut command = Command::new("mpirun");
-    command
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        // Ranks that wait give way to those that share their core.
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        // A run that hangs ends, as a failure.
-        .args(["--oversubscribe", "--timeout", "300"]);
-    for (name, value) in variables {
-        command.args(["-x", &format!("{name}={value}")]);
-    }
-    command
-        .args(["-n", &ranks.to_string()])
-        .arg(env!("CARGO_BIN_EXE_jitterlab-mpi"))
-        .args(arguments);
-    common::run(command)
+    let variables: Vec<String> = variables
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let mut launcher = vec!["mpirun", "--oversubscribe", "--timeout", "300"];
+    launcher.extend(variables.iter().flat_map(|variable| ["-x", variable]));
+    let program = env!("CARGO_BIN_EXE_jitterlab-mpi");
+    common::mpirun(&launcher, ranks, program, arguments)
 }
 
 /// How often a run says something on standard error.

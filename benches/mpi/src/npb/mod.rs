@@ -11,6 +11,8 @@ mod cg;
 mod class;
 mod ep;
 mod flow;
+mod ft;
+mod is;
 mod lu;
 mod mg;
 mod outcome;
@@ -58,10 +60,12 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 6] = [
+pub static KERNELS: [Kernel; 8] = [
     bt::KERNEL,
     cg::KERNEL,
     ep::KERNEL,
+    ft::KERNEL,
+    is::KERNEL,
     lu::KERNEL,
     mg::KERNEL,
     sp::KERNEL,

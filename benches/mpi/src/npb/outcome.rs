@@ -30,17 +30,19 @@ pub struct Check {
     pub value: f64,
     /// What is published.
     pub expected: f64,
-    /// How far they may be apart, as a part of the published number.
+    /// How far they may be apart: see [`Check::error`].
     pub tolerance: f64,
 }
 
 impl Check {
-    /// The distance, as a part of the published number.
+    /// The distance, as a part of the published number; as it is, if that is zero.
     pub fn error(&self) -> f64 {
-        if self.value == self.expected {
-            return 0.0;
+        let distance = (self.value - self.expected).abs();
+        if self.expected == 0.0 {
+            distance
+        } else {
+            distance / self.expected.abs()
         }
-        ((self.value - self.expected) / self.expected).abs()
     }
 
     /// Whether it is near enough. NaN never is.

@@ -30,16 +30,25 @@ impl std::fmt::Display for Ran {
     }
 }
 
-/// Runs a launcher to its end. One at a time: ranks of several runs would wait for each other's cores.
-pub fn run(mut command: Command) -> Ran {
+/// Runs `program ARGUMENTS…` on so many ranks. `launcher` is an mpirun with its options.
+///
+/// One run at a time: ranks of several would wait for each other's cores.
+pub fn mpirun(launcher: &[&str], ranks: usize, program: &str, arguments: &[&str]) -> Ran {
     static CORES: Mutex<()> = Mutex::new(());
     let _cores = CORES.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = command.output().unwrap_or_else(|error| {
-        let program = command.get_program().display();
-        panic!(
-            "{program} does not start ({error}): these tests need an MPI, as Debian's openmpi-bin"
-        )
-    });
+    let output = Command::new(launcher[0])
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        // Ranks that wait give way to those that share their core.
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .args(&launcher[1..])
+        .args(["-n", &ranks.to_string(), program])
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| {
+            let mpirun = launcher[0];
+            panic!("{mpirun} does not start ({error}); in Debian it is in openmpi-bin or mpich")
+        });
     Ran {
         status: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
