@@ -61,7 +61,7 @@ fn what_is_not_known_is_wrong_usage_and_said_once() {
 }
 
 #[test]
-fn one_flipped_bit_in_one_message_fails_verification() {
+fn one_corrupted_message_fails_verification() {
     let corrupt = compiled("corrupt.c");
     let preload = ("LD_PRELOAD", corrupt.to_str().unwrap());
     for kernel in &KERNELS {

@@ -1,23 +1,16 @@
 //! `jitterlab-mpi` under Open MPI's mpirun.
 
-use std::process::Command;
-
 use crate::common::{self, Ran};
 
-/// Runs `jitterlab-mpi ARGUMENTS…` on so many ranks.
+/// Runs `jitterlab-mpi ARGUMENTS…` on so many ranks. A run that hangs ends, as a failure.
 pub fn mpirun(ranks: usize, arguments: &[&str]) -> Ran {
-    let mut command = Command::new("mpirun");
-    command
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        // Ranks that wait give way to those that share their core.
-        .env("OMPI_MCA_mpi_yield_when_idle", "1")
-        // A run that hangs ends, as a failure.
-        .args(["--oversubscribe", "--timeout", "300"])
-        .args(["-n", &ranks.to_string()])
-        .arg(env!("CARGO_BIN_EXE_jitterlab-mpi"))
-        .args(arguments);
-    common::run(command)
+    let launcher = ["mpirun", "--oversubscribe", "--timeout", "300"];
+    common::mpirun(
+        &launcher,
+        ranks,
+        env!("CARGO_BIN_EXE_jitterlab-mpi"),
+        arguments,
+    )
 }
 
 /// A command line that is refused with exit status 2 and one message of rank 0's that holds these words.
