@@ -44,6 +44,7 @@ pub struct Account {
     phases: RefCell<Vec<Phase>>,
     current: Cell<usize>,
     entered: Cell<Instant>,
+    held: Cell<bool>,
 }
 
 impl Account {
@@ -53,11 +54,15 @@ impl Account {
             phases: RefCell::new(vec![Phase::named("setup")]),
             current: Cell::new(0),
             entered: Cell::new(Instant::now()),
+            held: Cell::new(false),
         }
     }
 
-    /// Leaves the phase under way for another.
+    /// Leaves the phase under way for another, unless it is held.
     pub fn enter(&self, name: &str) {
+        if self.held.get() {
+            return;
+        }
         self.close();
         let mut phases = self.phases.borrow_mut();
         let known = phases.iter().position(|phase| phase.name == name);
@@ -65,6 +70,23 @@ impl Account {
             phases.push(Phase::named(name));
             phases.len() - 1
         }));
+    }
+
+    /// The phase under way goes on until `body` ends.
+    pub fn hold<R>(&self, body: impl FnOnce() -> R) -> R {
+        let held = self.held.replace(true);
+        let result = body();
+        self.held.set(held);
+        result
+    }
+
+    /// When `body` ends, the phase that is under way now goes on.
+    pub fn within<R>(&self, body: impl FnOnce() -> R) -> R {
+        let before = self.current.get();
+        let result = body();
+        self.close();
+        self.current.set(before);
+        result
     }
 
     /// All phases up to now.

@@ -51,6 +51,11 @@ impl Comm {
         self.account.enter(name);
     }
 
+    /// Does something once before it is measured: whatever phases it names, it belongs to the one under way.
+    pub fn warm_up<R>(&self, body: impl FnOnce() -> R) -> R {
+        self.account.hold(body)
+    }
+
     /// What was counted up to now, a phase each, in the order in which they were first entered.
     pub fn phases(&self) -> Vec<Phase> {
         self.account.phases()
@@ -68,11 +73,12 @@ impl Comm {
         }
     }
 
-    /// Does something when all have arrived, and says how long the slowest took, in seconds.
+    /// Does something when all have arrived, and says how long the slowest took, in seconds. The phases that are named
+    /// in it end with it.
     pub fn timed(&self, body: impl FnOnce()) -> f64 {
         self.barrier();
         let start = Instant::now();
-        body();
+        self.account.within(body);
         let mut seconds = [start.elapsed().as_secs_f64()];
         self.all_reduce_in_place(&mut seconds, SystemOperation::max());
         seconds[0]

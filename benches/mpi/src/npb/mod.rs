@@ -10,6 +10,7 @@ mod bt;
 mod class;
 mod ep;
 pub mod flow;
+mod lu;
 mod outcome;
 mod random;
 mod sp;
@@ -48,7 +49,7 @@ impl Ranks {
 }
 
 /// All there are.
-pub static KERNELS: [Kernel; 3] = [bt::KERNEL, ep::KERNEL, sp::KERNEL];
+pub static KERNELS: [Kernel; 4] = [bt::KERNEL, ep::KERNEL, lu::KERNEL, sp::KERNEL];
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {

@@ -108,14 +108,15 @@ impl Balance {
             plain.map(|values| lanes_from(values, place, blocks))
         });
         for i in 0..blocks {
-            let x = in_x.map(|row| row.map(|lanes| &lanes[i]));
+            let x = in_x.map(|row| row.map(|lanes| lanes[i]));
             let [y, z] = around.map(|axis| axis.map(|row| &row[i]));
             let mut sums = Block::ZERO;
             for lane in 0..WIDTH {
                 let state = at[i].get(lane);
                 let flow = Flow::of(state);
-                let x = x.map(|lanes| lanes.map(|lanes| lanes[lane]));
-                let [y, z] = [y, z].map(|axis| axis.map(|block| block.get(lane)));
+                let x = x.each_ref().map(|lanes| pick(lanes, lane));
+                let y = y.map(|block| block.get(lane));
+                let z = z.map(|block| block.get(lane));
                 let x_weights = pick(&x_weights[i], lane);
                 let mut sum = source[i].get(lane);
                 along::<0>(&self.step, &x_weights, state, &flow, x, &mut sum);
