@@ -2,7 +2,7 @@
 //! there, is smoothed away and has its source there (RNR-94-007, section 3.3, the explicit part).
 
 use super::cell::{Cell, rows};
-use super::field::{Block, Field, GHOSTS, Lanes, WIDTH, pick};
+use super::field::{Block, Lanes, WIDTH, pick, put};
 use super::{Step, fused};
 use crate::npb::flow::{Flow, SECOND_ORDER, State};
 
@@ -12,9 +12,7 @@ type Around<'a> = [&'a [Block]; 4];
 /// Computes right-hand sides.
 pub struct Balance {
     step: Step,
-    /// The row in work, moved in x by -2, -1, 1 and 2 points.
-    moved: [Vec<Block>; 4],
-    /// The values of a row, one plain row each.
+    /// The values of the row in work, with its ghosts: each in a row of its own, which can be read from any place on.
     plain: [Vec<f64>; 5],
     /// Weights of the points in x, for each block of a row.
     weights: Vec<[Lanes; 5]>,
@@ -27,7 +25,6 @@ impl Balance {
     pub fn new(step: Step) -> Balance {
         Balance {
             step,
-            moved: Default::default(),
             plain: Default::default(),
             weights: Vec::new(),
             free: Vec::new(),
@@ -46,9 +43,8 @@ impl Balance {
             ..
         } = cell;
         for [y, z] in rows(inside[1].clone(), inside[2].clone()) {
-            self.move_row(state, y, z);
+            self.spread(state.whole_row(y, z));
             let around = [
-                self.moved.each_ref().map(|row| &row[..]),
                 [y - 2, y - 1, y + 1, y + 2].map(|y| state.row(y, z)),
                 [z - 2, z - 1, z + 1, z + 2].map(|z| state.row(y, z)),
             ];
@@ -68,45 +64,28 @@ impl Balance {
 
     /// Prepares what all rows of a cell have in common.
     fn weigh(&mut self, cell: &Cell) {
-        let starts = || cell.own[0].clone().step_by(WIDTH);
-        let lanes = |start, value: &dyn Fn(usize) -> f64| -> Lanes {
-            std::array::from_fn(|lane| value(start + lane))
-        };
-        let fourth = |place| {
-            let none = [0.0; 5];
-            let fourth = cell.fourth[0].get(place).unwrap_or(&none);
-            weights(&self.step, 0, fourth)
-        };
-        let free = |place| f64::from(u8::from(cell.inside[0].contains(&place)));
+        self.weights.clear();
         self.free.clear();
-        self.free.extend(starts().map(|start| lanes(start, &free)));
-        let weights = starts()
-            .map(|start| std::array::from_fn(|s| lanes(start, &|place| fourth(place)[s])))
-            .collect();
-        self.weights = weights;
+        for start in cell.own[0].clone().step_by(WIDTH) {
+            let (mut of_x, mut free) = ([[0.0; WIDTH]; 5], [0.0; WIDTH]);
+            // The last block may have places beyond the cell.
+            for (lane, place) in (start..start + WIDTH).enumerate() {
+                let fourth = cell.fourth[0].get(place).unwrap_or(&[0.0; 5]);
+                put(&mut of_x, lane, weights(&self.step, 0, fourth));
+                free[lane] = f64::from(u8::from(cell.inside[0].contains(&place)));
+            }
+            self.weights.push(of_x);
+            self.free.push(free);
+        }
     }
 
-    /// Moves a row in x.
-    fn move_row(&mut self, state: &Field, y: usize, z: usize) {
-        let row = state.whole_row(y, z);
-        let blocks = row.len() - 2;
+    /// Spreads a row of blocks to one of each value.
+    fn spread(&mut self, row: &[Block]) {
         for (m, plain) in self.plain.iter_mut().enumerate() {
-            plain.clear();
-            for block in row {
-                plain.extend_from_slice(&block.0[m]);
-            }
-        }
-        for (moved, start) in
-            self.moved
-                .iter_mut()
-                .zip([WIDTH - GHOSTS, WIDTH - 1, WIDTH + 1, WIDTH + GHOSTS])
-        {
-            moved.resize(blocks, Block::ZERO);
-            for (m, plain) in self.plain.iter().enumerate() {
-                let (lanes, _) = plain[start..].as_chunks();
-                for (block, lanes) in moved.iter_mut().zip(lanes) {
-                    block.0[m] = *lanes;
-                }
+            plain.resize(WIDTH * row.len(), 0.0);
+            let (lanes, _) = plain.as_chunks_mut();
+            for (lanes, block) in lanes.iter_mut().zip(row) {
+                *lanes = block.0[m];
             }
         }
     }
@@ -115,7 +94,7 @@ impl Balance {
     fn row(
         &self,
         at: &[Block],
-        around: [Around<'_>; 3],
+        around: [Around<'_>; 2],
         [y_weights, z_weights]: [[f64; 5]; 2],
         source: &[Block],
         change: &mut [Block],
@@ -124,31 +103,36 @@ impl Balance {
         let (at, source) = (&at[..blocks], &source[..blocks]);
         let (x_weights, free) = (&self.weights[..blocks], &self.free[..blocks]);
         let around = around.map(|axis| axis.map(|row| &row[..blocks]));
+        let in_x = [WIDTH - 2, WIDTH - 1, WIDTH + 1, WIDTH + 2].map(|place| {
+            let plain = self.plain.each_ref();
+            plain.map(|values| lanes_from(values, place, blocks))
+        });
         for i in 0..blocks {
-            let [x, y, z] = around.map(|axis| axis.map(|row| &row[i]));
+            let x = in_x.map(|row| row.map(|lanes| lanes[i]));
+            let [y, z] = around.map(|axis| axis.map(|row| &row[i]));
             let mut sums = Block::ZERO;
             for lane in 0..WIDTH {
                 let state = at[i].get(lane);
                 let flow = Flow::of(state);
-                let stencil = |[far_before, before, after, far_after]: [&Block; 4]| {
-                    [
-                        far_before.get(lane),
-                        before.get(lane),
-                        state,
-                        after.get(lane),
-                        far_after.get(lane),
-                    ]
-                };
-                let mut sum = source[i].get(lane);
+                let x = x.each_ref().map(|lanes| pick(lanes, lane));
+                let y = y.map(|block| block.get(lane));
+                let z = z.map(|block| block.get(lane));
                 let x_weights = pick(&x_weights[i], lane);
-                along::<0>(&self.step, &x_weights, stencil(x), &flow, &mut sum);
-                along::<1>(&self.step, &y_weights, stencil(y), &flow, &mut sum);
-                along::<2>(&self.step, &z_weights, stencil(z), &flow, &mut sum);
+                let mut sum = source[i].get(lane);
+                along::<0>(&self.step, &x_weights, state, &flow, x, &mut sum);
+                along::<1>(&self.step, &y_weights, state, &flow, y, &mut sum);
+                along::<2>(&self.step, &z_weights, state, &flow, z, &mut sum);
                 sums.set(lane, sum.map(|sum| sum * free[i][lane]));
             }
             change[i] = sums;
         }
     }
+}
+
+/// The lanes of so many blocks, if blocks began at a place.
+fn lanes_from(values: &[f64], place: usize, blocks: usize) -> &[Lanes] {
+    let (lanes, _) = values[place..].as_chunks();
+    &lanes[..blocks]
 }
 
 /// Weights of the state of five points that follow each other, of second- and fourth-order dissipation together.
@@ -159,24 +143,26 @@ fn weights(step: &Step, axis: usize, fourth: &[f64; 5]) -> [f64; 5] {
     })
 }
 
-/// Adds what direction `D` contributes at the third of five points, whose flow is given.
+/// Adds what direction `D` contributes at a point, from two points before it, and two behind.
 #[inline(always)]
 fn along<const D: usize>(
     step: &Step,
     weights: &[f64; 5],
-    states: [State; 5],
+    state: State,
     flow: &Flow,
+    [far_before, before, behind, far_behind]: [State; 4],
     sum: &mut State,
 ) {
-    let (before, after) = (Flow::of(states[1]), Flow::of(states[3]));
-    let (inflow, outflow) = (
-        before.convection::<D>(states[1]),
-        after.convection::<D>(states[3]),
-    );
-    let potentials = [&before, flow, &after].map(|flow| flow.diffusion::<D>());
+    let near = [Flow::of(before), Flow::of(behind)];
+    let [inflow, outflow] = [
+        near[0].convection::<D>(before),
+        near[1].convection::<D>(behind),
+    ];
+    let potentials = [&near[0], flow, &near[1]].map(|flow| flow.diffusion::<D>());
     for m in 0..5 {
+        let values = [far_before[m], before[m], state[m], behind[m], far_behind[m]];
         for s in 0..5 {
-            sum[m] = fused(weights[s], states[s][m], sum[m]);
+            sum[m] = fused(weights[s], values[s], sum[m]);
         }
         sum[m] = fused(step.convection, inflow[m] - outflow[m], sum[m]);
         let diffused = potentials[0][m] - 2.0 * potentials[1][m] + potentials[2][m];
