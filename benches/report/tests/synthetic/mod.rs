@@ -257,6 +257,7 @@ fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit
         n: None,
         packet: None,
         load: None,
+        mpi: None,
         injection: injected.map(|member| Injection {
             delayed: 1_000,
             asked_mean_ns: member.mean_ns,
