@@ -7,6 +7,7 @@ mod commands;
 use std::process::ExitCode;
 
 use clap::Parser;
+use commands::Wrong;
 
 #[derive(Parser)]
 #[command(name = "jitterlab-mpi", version, about, propagate_version = true)]
@@ -16,5 +17,8 @@ struct CommandLine {
 }
 
 fn main() -> ExitCode {
-    commands::run(CommandLine::parse().command)
+    match CommandLine::try_parse() {
+        Err(help) if !help.use_stderr() => help.exit(),
+        parsed => commands::run(parsed.map(|line| line.command).map_err(Wrong::from)),
+    }
 }

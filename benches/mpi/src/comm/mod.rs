@@ -4,6 +4,7 @@
 //! Ranks are `usize` here, and errors of MPI end the program: that is MPI's default error handler.
 
 mod account;
+mod meeting;
 mod posts;
 
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use mpi::topology::{Color, Communicator as _, Process, SimpleCommunicator};
 use mpi::traits::CommunicatorCollectives as _;
 
 pub use account::{Account, Phase};
+pub use meeting::Meeting;
 pub use posts::{Posted, Posts};
 
 /// A communicator, and this rank's account of it.
@@ -34,6 +36,12 @@ impl Comm {
             inner,
             account: Rc::new(Account::new()),
         }
+    }
+
+    /// The communicator itself. What passes it is in no account: it is for those who time every message
+    /// themselves, and whom two more readings of the clock would disturb.
+    pub fn bare(&self) -> &SimpleCommunicator {
+        &self.inner
     }
 
     /// This process, from 0.
@@ -116,6 +124,11 @@ impl Comm {
     /// Waits for all.
     pub fn barrier(&self) {
         self.account.collective(0, || self.inner.barrier());
+    }
+
+    /// Enters a barrier without waiting in it.
+    pub fn meet(&self) -> Meeting {
+        Meeting::new(&self.inner)
     }
 
     /// Everybody gets what `root` has.

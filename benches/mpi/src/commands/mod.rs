@@ -1,5 +1,7 @@
 //! What the program can do, a file each.
 
+mod library;
+mod load;
 mod npb;
 
 use std::process::ExitCode;
@@ -11,6 +13,10 @@ use mpi::environment::Universe;
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Ping-pong, collectives, halo exchange: every sample of every rank
+    Library(library::Arguments),
+    /// Load on the network in a pattern, alone or beside a victim
+    Load(load::Arguments),
     /// The NAS Parallel Benchmarks: a kernel, verified against the published result
     Npb(npb::Arguments),
 }
@@ -27,26 +33,58 @@ pub enum Format {
 /// What was asked for could not be run: 2 as wrong usage, said once, by rank 0.
 pub struct Wrong(pub String);
 
-pub fn run(command: Command) -> ExitCode {
-    // The universe outlives what is done in it: its end is MPI_Finalize.
-    let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
+impl From<clap::Error> for Wrong {
+    fn from(error: clap::Error) -> Wrong {
+        Wrong(
+            error
+                .to_string()
+                .trim_start_matches("error: ")
+                .trim_end()
+                .to_owned(),
+        )
+    }
+}
+
+/// Why there is no result: said once, by rank 0.
+pub enum Failure {
+    Wrong(Wrong),
+    /// It could not be done: 3.
+    Failed(String),
+}
+
+impl From<Wrong> for Failure {
+    fn from(wrong: Wrong) -> Failure {
+        Failure::Wrong(wrong)
+    }
+}
+
+/// Runs what the command line asks for. If that is wrong, then on every rank, and MPI says which of them tells.
+pub fn run(command: Result<Command, Wrong>) -> ExitCode {
+    // The universe outlives what is done in it: its end is MPI_Finalize. There is one thread: Open MPI takes a fifth
+    // longer over a ping-pong where it is told of more.
+    let Some((universe, _)) = mpi::initialize_with_threading(Threading::Single) else {
         eprintln!("jitterlab-mpi: MPI does not start");
         return ExitCode::from(3);
     };
     let comm = world(&universe);
-    let ended = match command {
-        Command::Npb(arguments) => npb::run(&comm, &arguments),
-    };
+    let ended = (command.map_err(Failure::from)).and_then(|command| match command {
+        Command::Library(arguments) => library::run(&comm, &arguments),
+        Command::Load(arguments) => Ok(load::run(&comm, &arguments)?),
+        Command::Npb(arguments) => Ok(npb::run(&comm, &arguments)?),
+    });
     match ended {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(Wrong(why)) => {
-            if comm.rank() == 0 {
-                eprintln!("jitterlab-mpi: {why}");
-            }
-            ExitCode::from(2)
-        }
+        Err(Failure::Wrong(Wrong(why))) => give_up(&comm, &why, 2),
+        Err(Failure::Failed(why)) => give_up(&comm, &why, 3),
     }
+}
+
+fn give_up(comm: &Comm, why: &str, status: u8) -> ExitCode {
+    if comm.rank() == 0 {
+        eprintln!("jitterlab-mpi: {why}");
+    }
+    ExitCode::from(status)
 }
 
 fn world(universe: &Universe) -> Comm {

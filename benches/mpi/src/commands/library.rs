@@ -1,0 +1,246 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_mpi::comm::Comm;
+use jitterlab_mpi::library::{
+    self, Case, Choice, Figures, Length, MOST_OPERATIONS, Plan, Point, RankClock, Sample, Timeline,
+};
+use serde::Serialize;
+
+use super::{Failure, Format, Wrong};
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Which: ping-pong, barrier, allreduce, bcast, alltoall, allgather, reduce-scatter, halo-exchange
+    #[arg(value_parser = case)]
+    case: &'static Case,
+    /// The size, or several: 8,1KiB,64KiB [default: 8]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    size: Vec<Bytes>,
+    /// Operations to measure with each size
+    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = operations)]
+    iterations: Option<usize>,
+    /// Time to measure with each size, about
+    #[arg(long, default_value = "1s")]
+    duration: Nanos,
+    /// Time to warm up with each size; what is measured in it is discarded
+    #[arg(long, value_name = "DURATION", default_value = "100ms")]
+    warmup: Nanos,
+    /// ping-pong: by MPI_Isend and MPI_Irecv
+    #[arg(long)]
+    non_blocking: bool,
+    /// halo-exchange: lay the ranks out in 2 or in 3 dimensions [default: 2]
+    #[arg(long, value_name = "2|3", value_parser = dimensions)]
+    dimensions: Option<usize>,
+    /// Rank 0 writes every sample to this file: a number of nanoseconds a line
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+    /// Rank 0 writes when each rank entered and left each operation to this file: CSV
+    #[arg(long, value_name = "FILE")]
+    arrivals: Option<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// A run, as it is printed for programs.
+#[derive(Serialize)]
+struct Report {
+    suite: &'static str,
+    case: &'static str,
+    ranks: usize,
+    non_blocking: bool,
+    sample: Sample,
+    clock_read_ns: f64,
+    points: Vec<Point>,
+}
+
+pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
+    let case = arguments.case;
+    let sizes = arguments.check(comm)?;
+    let mut points = Vec::new();
+    for size in sizes {
+        if let Some(timeline) = case.measure(comm, &arguments.plan(size)) {
+            arguments.write(&timeline, size)?;
+            points.push(Point::of(case, size, &timeline));
+        }
+    }
+    if comm.rank() == 0 {
+        let report = Report {
+            suite: "library",
+            case: case.name,
+            ranks: comm.size(),
+            non_blocking: arguments.non_blocking,
+            sample: case.sample,
+            clock_read_ns: RankClock::new().read_cost_ns(),
+            points,
+        };
+        match arguments.format {
+            Format::Json => println!("{}", serde_json::json!(report)),
+            Format::Text => print(&report),
+        }
+    }
+    Ok(true)
+}
+
+impl Arguments {
+    /// The sizes, if all fits together.
+    fn check(&self, comm: &Comm) -> Result<Vec<usize>, Wrong> {
+        let name = self.case.name;
+        let no_use = |option| Err(Wrong(format!("{name} has no use for {option}")));
+        let takes = |choice| self.case.options.contains(&choice);
+        if self.non_blocking && !takes(Choice::NonBlocking) {
+            return no_use("--non-blocking");
+        }
+        if self.dimensions.is_some() && !takes(Choice::Dimensions) {
+            return no_use("--dimensions");
+        }
+        if self.case.unit == 0 && !self.size.is_empty() {
+            return no_use("--size");
+        }
+        let sizes: Vec<usize> = match &self.size[..] {
+            [] if self.case.unit == 0 => vec![0],
+            [] => vec![8],
+            sizes => sizes.iter().map(|size| size.0 as usize).collect(),
+        };
+        for &size in &sizes {
+            self.case.check(comm.size(), size).map_err(Wrong)?;
+        }
+        for file in [&self.samples, &self.arrivals].into_iter().flatten() {
+            if sizes.len() > 1 {
+                return Err(Wrong("a file takes the times of one size".to_owned()));
+            }
+            check_place(comm, file)?;
+        }
+        Ok(sizes)
+    }
+
+    fn plan(&self, size: usize) -> Plan {
+        Plan {
+            size,
+            non_blocking: self.non_blocking,
+            dimensions: self.dimensions.unwrap_or(2),
+            length: (self.iterations).map_or(Length::Time(self.duration), Length::Operations),
+            warmup: self.warmup,
+        }
+    }
+
+    fn write(&self, timeline: &Timeline, size: usize) -> Result<(), Failure> {
+        if let Some(path) = &self.samples {
+            let what = match self.case.sample {
+                Sample::RoundTrip => "round trips",
+                Sample::Call => "times in the call",
+            };
+            let what = format!("{}, {size} B: {what} in nanoseconds", self.case.name);
+            let ranks = self.case.counted(timeline.lanes().len());
+            write(path, &timeline.samples_text(ranks, &what))?;
+        }
+        if let Some(path) = &self.arrivals {
+            write(path, &timeline.arrivals_text())?;
+        }
+        Ok(())
+    }
+}
+
+/// A file that cannot be written is found before something is measured for it, by rank 0, which writes.
+fn check_place(comm: &Comm, path: &Path) -> Result<(), Wrong> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut is_there = [comm.rank() == 0 && folder.is_dir()];
+    comm.broadcast(0, &mut is_there);
+    match is_there {
+        [true] => Ok(()),
+        [false] => {
+            let (folder, path) = (folder.display(), path.display());
+            Err(Wrong(format!(
+                "cannot write {path}: there is no folder {folder}"
+            )))
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display())))
+}
+
+fn print(report: &Report) {
+    let way = if report.non_blocking {
+        ", non-blocking"
+    } else {
+        ""
+    };
+    let sample = match report.sample {
+        Sample::RoundTrip => "round trip",
+        Sample::Call => "time in the call",
+    };
+    for point in &report.points {
+        println!(
+            "{}{way} on {} ranks, {} B: {sample} and its parts, in us",
+            report.case, report.ranks, point.size_bytes
+        );
+        println!(
+            "  {:<10} {:>9} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11}",
+            "", "n", "least", "median", "mean", "99 %", "99.9 %", "greatest"
+        );
+        line("all", &point.figures);
+        if let Some(skew) = &point.skew {
+            line("skew", skew);
+        }
+        if let Some(operation) = &point.operation {
+            line("operation", operation);
+        }
+        for rank in &point.per_rank {
+            line(&format!("rank {}", rank.rank), &rank.figures);
+            if let Some(late) = &rank.late {
+                line("  late", late);
+            }
+        }
+        println!(
+            "  ranks' times are comparable to {:.3} us; a reading of the clock takes {:.1} ns",
+            point.clock_error_ns / 1e3,
+            report.clock_read_ns
+        );
+    }
+}
+
+fn line(what: &str, figures: &Figures) {
+    let us = |ns: f64| format!("{:>11.3}", ns / 1e3);
+    println!(
+        "  {what:<10} {:>9} {} {} {} {} {} {}",
+        figures.samples,
+        us(figures.min_ns),
+        us(figures.median_ns),
+        us(figures.mean_ns),
+        us(figures.p99_ns),
+        us(figures.p999_ns),
+        us(figures.max_ns)
+    );
+}
+
+/// The case of a name, for the command line.
+pub fn case(name: &str) -> Result<&'static Case, String> {
+    library::case(name).ok_or_else(|| {
+        let names: Vec<&str> = library::CASES.iter().map(|case| case.name).collect();
+        format!("the cases are {}", names.join(", "))
+    })
+}
+
+fn operations(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| (1..=MOST_OPERATIONS).contains(count))
+        .ok_or_else(|| format!("a number from 1 to {MOST_OPERATIONS}"))
+}
+
+fn dimensions(text: &str) -> Result<usize, &'static str> {
+    match text {
+        "2" => Ok(2),
+        "3" => Ok(3),
+        _ => Err("2 or 3"),
+    }
+}

@@ -1,0 +1,21 @@
+//! Everybody gets the data of everybody.
+
+use mpi::traits::CommunicatorCollectives as _;
+
+use super::{Bench, Case, Sample};
+
+pub const CASE: Case = Case {
+    name: "allgather",
+    title: "the data of all ranks, everywhere; the size is that of one rank's",
+    unit: 1,
+    sample: Sample::Call,
+    options: &[],
+    run,
+};
+
+fn run(bench: &mut Bench<'_>) {
+    let world = bench.world();
+    let data = vec![0x5a_u8; bench.plan().size];
+    let mut result = vec![0_u8; bench.plan().size * bench.ranks()];
+    bench.apart(|| world.all_gather_into(&data[..], &mut result[..]));
+}

@@ -1,0 +1,21 @@
+//! Everybody has a part for everybody.
+
+use mpi::traits::CommunicatorCollectives as _;
+
+use super::{Bench, Case, Sample};
+
+pub const CASE: Case = Case {
+    name: "alltoall",
+    title: "a part from each rank to each; the size is that of one part",
+    unit: 1,
+    sample: Sample::Call,
+    options: &[],
+    run,
+};
+
+fn run(bench: &mut Bench<'_>) {
+    let world = bench.world();
+    let data = vec![0x5a_u8; bench.plan().size * bench.ranks()];
+    let mut result = data.clone();
+    bench.apart(|| world.all_to_all_into(&data[..], &mut result[..]));
+}

@@ -1,0 +1,19 @@
+//! Barriers, one after the other: where one is left, the next is entered.
+
+use mpi::traits::CommunicatorCollectives as _;
+
+use super::{Bench, Case, Sample};
+
+pub const CASE: Case = Case {
+    name: "barrier",
+    title: "barriers, one after the other; they have no size",
+    unit: 0,
+    sample: Sample::Call,
+    options: &[],
+    run,
+};
+
+fn run(bench: &mut Bench<'_>) {
+    let world = bench.world();
+    bench.back_to_back(|| world.barrier());
+}

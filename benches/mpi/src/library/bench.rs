@@ -1,0 +1,131 @@
+//! The loops in which operations are timed.
+
+use mpi::collective::SystemOperation;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::CommunicatorCollectives as _;
+
+use super::{Length, MOST_OPERATIONS, Plan, RankClock};
+use crate::comm::Comm;
+
+/// Times operations on one rank, as many as on every other.
+pub struct Bench<'a> {
+    comm: &'a Comm,
+    plan: &'a Plan,
+    clock: &'a RankClock,
+    /// In ticks.
+    entered: Vec<u64>,
+    left: Vec<u64>,
+}
+
+/// Batches of the warm-up grow up to this time: the ranks agree between two of them whether it has been enough.
+const BATCH_NS: f64 = 1e7;
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(comm: &'a Comm, plan: &'a Plan, clock: &'a RankClock) -> Bench<'a> {
+        Bench {
+            comm,
+            plan,
+            clock,
+            entered: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// What operations go over: no account is kept, because it takes time.
+    pub fn world(&self) -> &'a SimpleCommunicator {
+        self.comm.bare()
+    }
+
+    /// This process, from 0.
+    pub fn rank(&self) -> usize {
+        self.comm.rank()
+    }
+
+    /// How many processes there are.
+    pub fn ranks(&self) -> usize {
+        self.comm.size()
+    }
+
+    /// What is asked for.
+    pub fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
+    /// Times operations that follow each other at once, by one reading of the clock for each.
+    pub fn back_to_back(&mut self, mut operation: impl FnMut()) {
+        let clock = self.clock;
+        let mut edges = self.warm_up(|operations| operations + 1, &mut operation);
+        self.world().barrier();
+        edges[0] = clock.ticks();
+        for edge in &mut edges[1..] {
+            operation();
+            *edge = clock.ticks();
+        }
+        self.left = edges[1..].to_vec();
+        edges.pop();
+        self.entered = edges;
+    }
+
+    /// Times operations for which the ranks have met at a barrier each time.
+    pub fn apart(&mut self, mut operation: impl FnMut()) {
+        let (clock, world) = (self.clock, self.world());
+        let mut together = || {
+            world.barrier();
+            let entered = clock.ticks();
+            operation();
+            [entered, clock.ticks()]
+        };
+        let mut times = self.warm_up(|operations| 2 * operations, &mut || {
+            together();
+        });
+        let (pairs, _) = times.as_chunks_mut::<2>();
+        pairs.fill_with(together);
+        (self.entered, self.left) = pairs.iter().map(|&[entered, left]| (entered, left)).unzip();
+    }
+
+    /// When each operation was entered and left, in nanoseconds of this rank's clock.
+    pub(super) fn into_times(self) -> (Vec<u64>, Vec<u64>) {
+        let ns = |mut times: Vec<u64>| {
+            times
+                .iter_mut()
+                .for_each(|time| *time = self.clock.ns(*time));
+            times
+        };
+        (ns(self.entered), ns(self.left))
+    }
+
+    /// Repeats the operation until that has been long enough. Gives memory that has been written to, for as many
+    /// `readings` of the clock as the operations to come need, and these are as many on every rank.
+    fn warm_up(&self, readings: impl Fn(usize) -> usize, operation: &mut impl FnMut()) -> Vec<u64> {
+        let start = self.clock.now_ns();
+        let mut batch = 1;
+        loop {
+            let begin = self.clock.now_ns();
+            (0..batch).for_each(|_| operation());
+            let now = self.clock.now_ns();
+            let mut times = [(now - start) as f64, (now - begin) as f64];
+            self.comm
+                .all_reduce_in_place(&mut times, SystemOperation::max());
+            let [whole, last] = times;
+            if whole >= self.plan.warmup.0 as f64 {
+                let memory = vec![u64::MAX; readings(self.operations(last / batch as f64))];
+                // Caches were filled with the memory just now.
+                (0..batch).for_each(|_| operation());
+                return memory;
+            }
+            if last < BATCH_NS {
+                batch *= 2;
+            }
+        }
+    }
+
+    /// How many operations are measured when one takes so long.
+    fn operations(&self, each_ns: f64) -> usize {
+        match self.plan.length {
+            Length::Operations(count) => count,
+            // A clock may not have moved in a single operation.
+            Length::Time(time) => (time.0 as f64 / each_ns.max(1.0)) as usize,
+        }
+        .clamp(1, MOST_OPERATIONS)
+    }
+}

@@ -1,0 +1,156 @@
+//! The library suite: what an MPI's own operations take. Every sample of every rank is kept, and on clocks that are
+//! aligned ([`Alignment`]), so that the time until the last rank has arrived can be told from the operation itself.
+
+mod align;
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod barrier;
+mod bcast;
+mod bench;
+mod clock;
+mod figures;
+mod halo_exchange;
+mod ping_pong;
+mod point;
+mod reduce_scatter;
+mod timeline;
+
+use jitterlab_injector::units::Nanos;
+use serde::Serialize;
+
+use crate::comm::Comm;
+
+pub use align::{Alignment, Reading};
+pub use bench::Bench;
+pub use clock::RankClock;
+pub use figures::Figures;
+pub use point::{HeatMap, Point, RankFigures};
+pub use timeline::{Lane, Timeline};
+
+/// An operation that is measured.
+pub struct Case {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it does, and whose size is the size, in a line.
+    pub title: &'static str,
+    /// Sizes are multiples of so many bytes; 0 of an operation that has no size.
+    pub unit: usize,
+    /// What a sample is.
+    pub sample: Sample,
+    /// The options that it has a use for.
+    pub options: &'static [Choice],
+    /// Measures it; called on every rank.
+    pub run: fn(&mut Bench<'_>),
+}
+
+/// What a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sample {
+    /// A round trip between two ranks.
+    RoundTrip,
+    /// The time that a rank is in the call, with all others.
+    Call,
+}
+
+/// An option that not every case has a use for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// [`Plan::non_blocking`].
+    NonBlocking,
+    /// [`Plan::dimensions`].
+    Dimensions,
+}
+
+/// How a case is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Bytes, as the case counts them.
+    pub size: usize,
+    /// Whether messages go by non-blocking calls.
+    pub non_blocking: bool,
+    /// Dimensions that the ranks are laid out in: 2 or 3.
+    pub dimensions: usize,
+    /// What is measured.
+    pub length: Length,
+    /// At least so long goes by before.
+    pub warmup: Nanos,
+}
+
+/// How long something is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// For so many operations.
+    Operations(usize),
+    /// For so many operations as take about this time after the warm-up.
+    Time(Nanos),
+}
+
+/// Operations of a run, at most: half a gigabyte of times.
+pub const MOST_OPERATIONS: usize = 1 << 25;
+
+/// All there are.
+pub static CASES: [Case; 8] = [
+    ping_pong::CASE,
+    barrier::CASE,
+    allreduce::CASE,
+    bcast::CASE,
+    alltoall::CASE,
+    allgather::CASE,
+    reduce_scatter::CASE,
+    halo_exchange::CASE,
+];
+
+/// The case of a name.
+pub fn case(name: &str) -> Option<&'static Case> {
+    CASES.iter().find(|case| case.name == name)
+}
+
+impl Case {
+    /// Whether it can be measured on so many ranks with this size.
+    ///
+    /// # Errors
+    /// What it cannot be measured on, for people.
+    pub fn check(&self, ranks: usize, size: usize) -> Result<(), String> {
+        let name = self.name;
+        if self.sample == Sample::RoundTrip && !ranks.is_multiple_of(2) {
+            return Err(format!(
+                "{name} runs on pairs of ranks, and these are {ranks}"
+            ));
+        }
+        if self.unit > 0 && !size.is_multiple_of(self.unit) {
+            let unit = self.unit;
+            return Err(format!(
+                "{name} adds numbers of {unit} bytes, and {size} is no multiple"
+            ));
+        }
+        // MPI counts elements of all ranks together in 31 bits.
+        if size.saturating_mul(ranks) > i32::MAX as usize {
+            return Err(format!(
+                "{size} bytes for each of {ranks} ranks are more than MPI counts"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Measures it. Everybody's times come to rank 0; elsewhere there are none.
+    pub fn measure(&self, comm: &Comm, plan: &Plan) -> Option<Timeline> {
+        let clock = RankClock::new();
+        let before = align::read(comm, &clock);
+        let mut bench = Bench::new(comm, plan, &clock);
+        (self.run)(&mut bench);
+        let (entered, left) = bench.into_times();
+        let after = align::read(comm, &clock);
+        Timeline::gather(comm, entered, left, Alignment::between(before, after))
+    }
+
+    /// Of so many ranks, those whose samples count: who answers in a ping-pong has the halves of two round trips in
+    /// each of its own, and would count them twice.
+    pub fn counted(&self, ranks: usize) -> usize {
+        match self.sample {
+            Sample::RoundTrip => ranks / 2,
+            Sample::Call => ranks,
+        }
+    }
+}

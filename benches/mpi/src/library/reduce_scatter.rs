@@ -1,0 +1,24 @@
+//! Sums of vectors of `f64`, of which each rank gets its part (`MPI_Reduce_scatter_block`).
+
+use mpi::collective::SystemOperation;
+use mpi::traits::CommunicatorCollectives as _;
+
+use super::{Bench, Case, Sample};
+
+pub const CASE: Case = Case {
+    name: "reduce-scatter",
+    title: "each rank's part of the sum of the ranks' vectors; the size is that of a part",
+    unit: size_of::<f64>(),
+    sample: Sample::Call,
+    options: &[],
+    run,
+};
+
+fn run(bench: &mut Bench<'_>) {
+    let world = bench.world();
+    let mut part = vec![0.0_f64; bench.plan().size / size_of::<f64>()];
+    let data = vec![1.0_f64; part.len() * bench.ranks()];
+    bench.apart(|| {
+        world.reduce_scatter_block_into(&data[..], &mut part[..], SystemOperation::sum());
+    });
+}

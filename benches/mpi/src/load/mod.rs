@@ -1,0 +1,212 @@
+//! Load on the network: between pairs of ranks (the congestion simulator of latency-variation, section 5.1,
+//! Algorithm 3), and in the four patterns of GPCNeT (Chunduri and others, "GPCNeT: designing a benchmark suite for
+//! inducing and measuring contention in HPC networks", SC 2019); alone, or beside a victim ([`run`]).
+//!
+//! A level is a share of what the pattern moves when every rank in it is as fast as it can be, which is measured first.
+
+mod messages;
+mod one_sided;
+mod pace;
+mod victim;
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::{Nanos, Percent};
+use jitterlab_load::bucket::{Bucket, Gaps};
+use serde::{Deserialize, Serialize};
+
+use crate::comm::Comm;
+use messages::Messages;
+use one_sided::{Direction, OneSided};
+use pace::Pace;
+
+pub use victim::{Impact, Outcome, Victim, VictimOutcome, run};
+
+/// Who sends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Rank k to rank k + N/2, one way.
+    Pairs,
+    /// All to all others, in turn.
+    Alltoall,
+    /// All put into rank 0's memory.
+    RmaIncast,
+    /// All send to rank 0.
+    P2pIncast,
+    /// All get from rank 0's memory.
+    RmaBcast,
+}
+
+/// The load that is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// Share of the bandwidth.
+    pub level: Percent,
+    /// Bytes of a message.
+    pub message: usize,
+    /// How long it lasts; of a load beside a victim, how long the victim is measured.
+    pub duration: Nanos,
+    /// Seed of the gaps.
+    pub seed: u64,
+}
+
+/// The load that one rank produced.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Produced {
+    /// Which.
+    pub rank: usize,
+    /// What it moves when it is as fast as it can be, in bytes a second; 0 if others do it.
+    pub bandwidth: f64,
+    /// What it has moved, in percent of that; 0 if others do it.
+    pub produced_level: f64,
+    /// For how long, until all had arrived.
+    pub seconds: f64,
+    /// Messages that left it.
+    pub sent_messages: u64,
+    /// Bytes in them.
+    pub sent_bytes: u64,
+    /// Messages that came to it.
+    pub received_messages: u64,
+    /// Bytes in them.
+    pub received_bytes: u64,
+    /// The longest time without a message of its own, to the end; 0 if it has none.
+    pub longest_gap_ns: u64,
+}
+
+/// What a rank does in a pattern.
+trait Traffic {
+    /// Goes on until it is `over`, at the `pace`, and ends when all that was sent has arrived.
+    fn run(&mut self, pace: Pace<'_>, over: &mut dyn FnMut() -> bool) -> Moved;
+}
+
+/// Messages that one rank moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    /// On its own account: those that it sent, put or got.
+    caused: u64,
+    sent: u64,
+    received: u64,
+    elapsed_ns: u64,
+    longest_gap_ns: u64,
+}
+
+/// After so many messages it is seen that they have arrived.
+const HALF_WINDOW: usize = 32;
+/// How long the bandwidth is measured.
+const MEASURE: Nanos = Nanos(500_000_000);
+
+impl Pattern {
+    /// Whether so many ranks can make it.
+    ///
+    /// # Errors
+    /// What they cannot, for people.
+    pub fn check(self, ranks: usize) -> Result<(), String> {
+        match self {
+            _ if ranks < 2 => Err(format!(
+                "a load takes 2 ranks or more, and these are {ranks}"
+            )),
+            Pattern::Pairs if !ranks.is_multiple_of(2) => Err(format!(
+                "pairs are made of an even number of ranks, and these are {ranks}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What this rank does in it. Every rank comes here.
+    fn traffic(self, comm: &Comm, message: usize) -> Box<dyn Traffic + '_> {
+        let (rank, ranks) = (comm.rank(), comm.size());
+        let others = ranks - 1;
+        let (targets, sources) = match self {
+            Pattern::Pairs if rank < ranks / 2 => (vec![rank + ranks / 2], 0),
+            Pattern::Pairs => (vec![], 1),
+            Pattern::Alltoall => ((1..ranks).map(|i| (rank + i) % ranks).collect(), others),
+            Pattern::P2pIncast if rank == 0 => (vec![], others),
+            Pattern::P2pIncast => (vec![0], 0),
+            Pattern::RmaIncast => return Box::new(OneSided::new(comm, Direction::Put, message)),
+            Pattern::RmaBcast => return Box::new(OneSided::new(comm, Direction::Get, message)),
+        };
+        Box::new(Messages::new(comm.bare(), targets, sources, message))
+    }
+}
+
+/// A rank that knows what it can move.
+struct Prepared<'a> {
+    load: &'a Load,
+    comm: &'a Comm,
+    clock: &'a Clock,
+    traffic: Box<dyn Traffic + 'a>,
+    /// Messages in a nanosecond; 0 of a rank that moves none on its own account.
+    rate: f64,
+}
+
+impl Load {
+    /// Measures the bandwidth: all ranks of the pattern at once, as fast as they can, for half a second.
+    fn prepare<'a>(&'a self, comm: &'a Comm, clock: &'a Clock) -> Prepared<'a> {
+        let mut traffic = self.pattern.traffic(comm, self.message);
+        comm.barrier();
+        let moved = traffic.run(Pace::new(clock, None), &mut after(clock, MEASURE));
+        comm.barrier();
+        Prepared {
+            load: self,
+            comm,
+            rate: moved.caused as f64 / (moved.elapsed_ns as f64).max(1.0),
+            clock,
+            traffic,
+        }
+    }
+}
+
+impl Prepared<'_> {
+    /// Produces the load until it is over.
+    fn produce(&mut self, over: &mut dyn FnMut() -> bool) -> Produced {
+        // Sleeps end when they should, not within the 50 us that the system takes otherwise. Where that is not
+        // allowed, the bucket makes up for what was overslept.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let rate = self.load.level.fraction() * self.rate;
+        let moved = if self.load.level.value() > 0.0 {
+            let gaps = Gaps::new(self.load.seed + self.comm.rank() as u64, 1.0 / rate);
+            let pace = Pace::new(self.clock, Some(Bucket::new(gaps)));
+            self.traffic.run(pace, over)
+        } else {
+            self.rest(over)
+        };
+        let bytes = |messages: u64| messages * self.load.message as u64;
+        let moves = self.rate > 0.0;
+        Produced {
+            rank: self.comm.rank(),
+            bandwidth: self.rate * self.load.message as f64 * 1e9,
+            produced_level: if moves {
+                100.0 * moved.caused as f64 / moved.elapsed_ns as f64 / self.rate
+            } else {
+                0.0
+            },
+            seconds: moved.elapsed_ns as f64 / 1e9,
+            sent_messages: moved.sent,
+            sent_bytes: bytes(moved.sent),
+            received_messages: moved.received,
+            received_bytes: bytes(moved.received),
+            longest_gap_ns: if moves { moved.longest_gap_ns } else { 0 },
+        }
+    }
+
+    /// Level 0: nothing is sent, and nothing looked for.
+    fn rest(&self, over: &mut dyn FnMut() -> bool) -> Moved {
+        let mut pace = Pace::new(self.clock, None);
+        while !over() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        pace.pass();
+        Moved {
+            elapsed_ns: pace.elapsed(),
+            ..Moved::default()
+        }
+    }
+}
+
+/// Whether a time has gone by since now.
+fn after(clock: &Clock, time: Nanos) -> impl FnMut() -> bool {
+    let end = clock.now() + clock.ns_to_ticks(time.0);
+    move || clock.now() >= end
+}

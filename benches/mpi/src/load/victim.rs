@@ -1,0 +1,220 @@
+//! A load and who suffers from it.
+
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::units::{Nanos, Percent};
+use serde::{Deserialize, Serialize};
+
+use super::{Load, Produced, after};
+use crate::comm::Comm;
+use crate::library::{Case, Figures, Length, Plan, Point};
+
+/// What is measured beside a load, on ranks of its own.
+#[derive(Clone, Copy)]
+pub struct Victim {
+    /// What they do.
+    pub case: &'static Case,
+    /// With this size.
+    pub size: usize,
+    /// How many of all ranks they are.
+    pub share: Percent,
+    /// They warm up so long.
+    pub warmup: Nanos,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Of the ranks that made load.
+    pub produced: Vec<Produced>,
+    /// Of the others.
+    pub victim: Option<VictimOutcome>,
+}
+
+/// A victim, alone and beside the load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VictimOutcome {
+    /// What it was.
+    pub case: &'static str,
+    /// On which ranks.
+    pub ranks: Vec<usize>,
+    /// With which size.
+    pub size_bytes: usize,
+    /// While nobody else did anything.
+    pub isolated: Figures,
+    /// Beside the load.
+    pub congested: Figures,
+    /// The second over the first.
+    pub impact: Impact,
+}
+
+/// Impact factors: congested over isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Impact {
+    /// Of the mean.
+    pub mean: f64,
+    /// Of the 99th percentile.
+    pub p99: f64,
+    /// Samples in isolation.
+    pub samples_isolated: usize,
+    /// Samples beside the load.
+    pub samples_congested: usize,
+}
+
+/// What a rank has to say to rank 0.
+#[derive(Serialize, Deserialize)]
+enum Part {
+    Load(Produced),
+    /// The times of all victims, isolated and congested, at their first rank.
+    Victim(Option<[Figures; 2]>),
+}
+
+impl Victim {
+    /// Which of so many ranks are victims: the share, spread evenly. Of half of them it is every second.
+    pub fn ranks(&self, ranks: usize) -> Vec<usize> {
+        let until = |rank: usize| (rank as f64 * self.share.fraction()).floor();
+        (0..ranks)
+            .filter(|&rank| until(rank + 1) > until(rank))
+            .collect()
+    }
+
+    fn measure(&self, comm: &Comm, load: &Load) -> Option<Figures> {
+        let plan = Plan {
+            size: self.size,
+            non_blocking: false,
+            dimensions: 2,
+            length: Length::Time(load.duration),
+            warmup: self.warmup,
+        };
+        let timeline = self.case.measure(comm, &plan)?;
+        Some(Point::of(self.case, self.size, &timeline).figures)
+    }
+}
+
+/// Makes a load, and measures the victim without and with it. Called on every rank, it gives the outcome to rank 0.
+///
+/// A load without a victim ends when its time is over. Beside a victim it goes on until the victim has been measured:
+/// the ranks that make it have entered a barrier when it begins and look whether the last victim has come to it, and so
+/// nobody waits for anybody who is not there.
+pub fn run(world: &Comm, load: &Load, victim: Option<&Victim>) -> Option<Outcome> {
+    let victims = victim.map_or(Vec::new(), |victim| victim.ranks(world.size()));
+    let suffers = victims.contains(&world.rank());
+    let group = world.split(usize::from(suffers));
+    let clock = Clock::monotonic();
+    let part = match victim {
+        Some(victim) if suffers => Part::Victim(suffer(world, &group, load, victim)),
+        Some(_) => Part::Load(congest(world, &group, load, &clock)),
+        None => {
+            let mut prepared = load.prepare(&group, &clock);
+            Part::Load(prepared.produce(&mut after(&clock, load.duration)))
+        }
+    };
+    let parts = world.collect(serde_json::json!(part).to_string().as_bytes());
+    (world.rank() == 0).then(|| outcome(victim, victims, &parts))
+}
+
+/// The part of those who make the load.
+fn congest(world: &Comm, group: &Comm, load: &Load, clock: &Clock) -> Produced {
+    let mut prepared = load.prepare(group, clock);
+    world.meet().wait_quietly();
+    // The victim is alone now.
+    world.meet().wait_quietly();
+    let mut end = world.meet();
+    let produced = prepared.produce(&mut || end.is_over());
+    end.wait_quietly();
+    Produced {
+        rank: world.rank(),
+        ..produced
+    }
+}
+
+/// The part of those who suffer from it.
+fn suffer(world: &Comm, group: &Comm, load: &Load, victim: &Victim) -> Option<[Figures; 2]> {
+    // The bandwidth is measured now.
+    world.meet().wait_quietly();
+    let isolated = victim.measure(group, load);
+    world.meet().wait_quietly();
+    let congested = victim.measure(group, load);
+    world.meet().wait_quietly();
+    Some([isolated?, congested?])
+}
+
+fn outcome(victim: Option<&Victim>, ranks: Vec<usize>, parts: &[Vec<u8>]) -> Outcome {
+    let mut produced = Vec::new();
+    let mut suffered = None;
+    for part in parts {
+        match serde_json::from_slice(part) {
+            Ok(Part::Load(part)) => produced.push(part),
+            Ok(Part::Victim(part)) => suffered = suffered.or(part),
+            // It was written by the same program.
+            Err(_) => {}
+        }
+    }
+    let victim = victim.zip(suffered);
+    Outcome {
+        produced,
+        victim: victim.map(|(victim, [isolated, congested])| VictimOutcome {
+            case: victim.case.name,
+            ranks,
+            size_bytes: victim.size,
+            isolated,
+            congested,
+            impact: Impact::of(&isolated, &congested),
+        }),
+    }
+}
+
+impl Impact {
+    /// Of a victim, alone and beside a load.
+    pub fn of(isolated: &Figures, congested: &Figures) -> Impact {
+        Impact {
+            mean: congested.mean_ns / isolated.mean_ns,
+            p99: congested.p99_ns / isolated.p99_ns,
+            samples_isolated: isolated.samples,
+            samples_congested: congested.samples,
+        }
+    }
+}
+
+impl Outcome {
+    /// The bandwidth of all ranks together, in bytes a second.
+    pub fn bandwidth(&self) -> f64 {
+        self.produced.iter().map(|part| part.bandwidth).sum()
+    }
+
+    /// What all of them moved, in percent of that.
+    pub fn produced_level(&self) -> f64 {
+        let moved = |part: &Produced| part.bandwidth * part.produced_level;
+        self.produced.iter().map(moved).sum::<f64>() / self.bandwidth()
+    }
+
+    /// How long the load lasted on the rank on which it lasted longest, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.produced
+            .iter()
+            .map(|part| part.seconds)
+            .fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library;
+
+    #[test]
+    fn victims_are_spread() {
+        let ranks = |percent: f64, ranks| {
+            let victim = Victim {
+                case: library::case("barrier").unwrap(),
+                size: 0,
+                share: Percent::new(percent).unwrap(),
+                warmup: Nanos(0),
+            };
+            victim.ranks(ranks)
+        };
+        assert_eq!(ranks(50.0, 4), [1, 3]);
+        assert_eq!(ranks(20.0, 10), [4, 9]);
+        assert!(ranks(0.0, 8).is_empty());
+        assert_eq!(ranks(75.0, 8).len(), 6);
+    }
+}

@@ -1,0 +1,122 @@
+//! A window for one-sided communication (MPI-3.1, chapter 11), which the bindings have no safe form of.
+//!
+//! It is made for load: what the messages hold is of no interest, and nobody sees it.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr;
+
+use mpi::ffi;
+use mpi::topology::{Communicator as _, SimpleCommunicator};
+use mpi::traits::AsRaw as _;
+
+/// Memory of rank 0 that all ranks put into and get from, in messages of one size, without rank 0 taking part.
+///
+/// [`Window::allocate`] and the end of its life are collective: every rank comes to them.
+pub struct Window<'a> {
+    handle: ffi::MPI_Win,
+    /// What is put from and got into: only MPI touches it.
+    own: Vec<u8>,
+    message: usize,
+    /// Where this rank's slots begin in rank 0's memory.
+    begin: usize,
+    /// The communicator outlives its window.
+    comm: PhantomData<&'a SimpleCommunicator>,
+}
+
+impl<'a> Window<'a> {
+    /// A window with so many slots for each rank, each of them for a message of so many bytes.
+    pub fn allocate(comm: &'a SimpleCommunicator, slots: usize, message: usize) -> Window<'a> {
+        let share = slots * message;
+        let exposed = if comm.rank() == 0 {
+            share * comm.size() as usize
+        } else {
+            0
+        };
+        let mut memory: *mut c_void = ptr::null_mut();
+        // SAFETY: the null handle is a constant of the MPI library.
+        let mut handle = unsafe { ffi::RSMPI_WIN_NULL };
+        // SAFETY: the communicator is valid, every rank calls this, and both results are written to live variables:
+        // the address of the memory, through a pointer that is typed as the memory itself, and the window.
+        unsafe {
+            ffi::MPI_Win_allocate(
+                exposed as ffi::MPI_Aint,
+                1,
+                ffi::RSMPI_INFO_NULL,
+                comm.as_raw(),
+                (&raw mut memory).cast(),
+                &raw mut handle,
+            );
+            ffi::MPI_Win_lock_all(0, handle);
+        }
+        Window {
+            handle,
+            own: vec![0; share],
+            message,
+            begin: comm.rank() as usize * share,
+            comm: PhantomData,
+        }
+    }
+
+    /// Begins to put a message into one of this rank's slots at rank 0; see [`Window::flush`].
+    ///
+    /// # Panics
+    /// There is no such slot.
+    pub fn put(&mut self, slot: usize) {
+        let (own, length) = self.slot(slot);
+        let place = (self.begin + slot * self.message) as ffi::MPI_Aint;
+        // SAFETY: `own` is memory of this window for `length` bytes, which lives until the window is freed and which
+        // nobody else touches; at rank 0 as many bytes at `place` are of this rank's share. All ranks are locked.
+        unsafe {
+            let byte = ffi::RSMPI_UINT8_T;
+            ffi::MPI_Put(
+                own.cast_const(),
+                length,
+                byte,
+                0,
+                place,
+                length,
+                byte,
+                self.handle,
+            );
+        }
+    }
+
+    /// Begins to get a message from one of the first slots at rank 0, which all ranks get from.
+    ///
+    /// # Panics
+    /// There is no such slot.
+    pub fn get(&mut self, slot: usize) {
+        let (own, length) = self.slot(slot);
+        let place = (slot * self.message) as ffi::MPI_Aint;
+        // SAFETY: as in `put`; the slots of rank 0 are the first ones there.
+        unsafe {
+            let byte = ffi::RSMPI_UINT8_T;
+            ffi::MPI_Get(own, length, byte, 0, place, length, byte, self.handle);
+        }
+    }
+
+    /// Until all that was begun is done, here and at rank 0.
+    pub fn flush(&mut self) {
+        // SAFETY: the window is valid and all ranks are locked.
+        unsafe { ffi::MPI_Win_flush(0, self.handle) };
+    }
+
+    fn slot(&mut self, slot: usize) -> (*mut c_void, i32) {
+        let bytes = &mut self.own[slot * self.message..][..self.message];
+        (bytes.as_mut_ptr().cast(), self.message as i32)
+    }
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the window is valid and locked, every rank comes here, and the communicator is still there. What
+        // was begun is done when the locks are given back, so that nothing touches `own` when it is freed.
+        unsafe {
+            ffi::MPI_Win_unlock_all(self.handle);
+            ffi::MPI_Win_free(&raw mut self.handle);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The same program built against MPICH, beside the one against Open MPI, and run by MPICH's mpirun.
+//!
+//! Bindings are made for the MPI that `MPICC` names, so that each MPI has its target directory.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use jitterlab_mpi::npb::{Class, KERNELS};
+
+#[test]
+fn every_kernel_verifies_on_mpich() {
+    let program = built();
+    for kernel in &KERNELS {
+        let allowed = |ranks: &usize| (kernel.ranks.allows)(*ranks, Class::S);
+        let ranks = [2, 4].into_iter().find(allowed).unwrap();
+        let mut command = Command::new("mpirun.mpich");
+        command.args(["-n", &ranks.to_string()]).arg(&program);
+        command.args(["npb", kernel.name, "--class=S", "--format=json"]);
+
+        let ran = common::run(command);
+        assert_eq!(ran.status, Some(0), "{}: {ran}", kernel.name);
+        assert_eq!(ran.report()["verified"], true, "{}: {ran}", kernel.name);
+    }
+}
+
+/// The program of MPICH: built in half a minute the first time.
+fn built() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("mpich");
+    let status = Command::new(env!("CARGO"))
+        .env("MPICC", "mpicc.mpich")
+        .args(["build", "--quiet", "--package=jitterlab-mpi"])
+        .args(["--manifest-path", env!("CARGO_MANIFEST_PATH")])
+        .arg("--target-dir")
+        .arg(&target)
+        .status()
+        .unwrap();
+    assert!(
+        status.success(),
+        "these tests need mpicc.mpich, as of Debian's libmpich-dev"
+    );
+    target.join("debug/jitterlab-mpi")
+}
