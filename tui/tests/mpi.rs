@@ -9,6 +9,7 @@ use std::process::Command;
 use cluster::{Cluster, is_root};
 use common::experiments::{folder, lines, planned};
 use common::{Lab, build_library, text};
+use jitterlab_experiment::samples;
 use serde_json::Value;
 
 /// Whether there is an MPI, with the program of ranks built beside this one; says so if not.
@@ -45,6 +46,9 @@ levels:
 suites:
   packet:
     - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+  library:
+    - { case: barrier, ranks: 2, iterations: 200, warmup: 1ms, levels: [none, injected] }
+    - { case: ping-pong, ranks: 2, size: 1KiB, duration: 5ms, warmup: 1ms, levels: [none] }
   application:
     - { name: ep, npb: { kernel: ep, class: S, ranks: 2 }, levels: [none, injected] }
     - name: any
@@ -85,8 +89,74 @@ fn ranks_are_started_and_delayed_and_what_they_report_is_kept() {
             "{record}"
         );
     }
-    let folder = folder(&lab).display().to_string();
-    assert_eq!(lab.run(&format!("report {folder}")).status.code(), Some(0));
+    // Every sample of every rank that measures: both in a barrier, in ping-pong the one that begins.
+    assert_eq!((of("barrier").count(), of("ping-pong").count()), (2, 1));
+    let folder = folder(&lab);
+    for record in of("barrier").chain(of("ping-pong")) {
+        let samples = folder.join(record["samples"].as_str().unwrap());
+        let ranks = samples::read_ranks(&samples).unwrap();
+        let point = &record["mpi"]["points"][0];
+        let n: usize = ranks.iter().map(Vec::len).sum();
+        assert_eq!((&record["n"], &point["samples"]), (&n.into(), &n.into()));
+        let measuring = if record["case"] == "barrier" { 2 } else { 1 };
+        assert_eq!(ranks.len(), measuring);
+        assert!(point["per_rank"].is_array() && point["heat_map"].is_null());
+        let injected = record["level"]["kind"] == "injected";
+        assert_eq!(
+            record["injection"]["delayed"].as_u64() >= Some(200),
+            injected,
+            "{record}"
+        );
+    }
+    assert_eq!(
+        of("ping-pong").next().unwrap()["mpi"]["points"][0]["size_bytes"],
+        1024
+    );
+    let report = lab.run(&format!("report {}", folder.display()));
+    assert_eq!(report.status.code(), Some(0), "{}", text(&report.stderr));
+    assert!(folder.join("report/library-barrier.svg").is_file());
+}
+
+#[test]
+fn load_goes_over_mpi() {
+    if !has_mpi() {
+        return;
+    }
+    let lab = Lab::new();
+    let load = "load run --transport mpi --pattern pairs --level 20 --duration 100ms --ranks 2 --message 1KiB --format json";
+    let output = lab.run(load);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let produced: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (
+            &produced["transport"],
+            &produced["pattern"],
+            &produced["ranks"],
+            &produced["message"]
+        ),
+        (&"mpi".into(), &"pairs".into(), &2.into(), &1024.into())
+    );
+    assert!(
+        produced["received_messages"].as_u64() > Some(0),
+        "{produced}"
+    );
+}
+
+#[test]
+fn options_of_one_kind_of_load_are_not_for_the_other() {
+    let lab = Lab::new();
+    lab.refuses(
+        "load run --transport udp --level 10 --pattern pairs",
+        "--pattern is for load over MPI: --transport mpi",
+    );
+    lab.refuses(
+        "load run --transport mpi --level 10 --pattern pairs --cpu 1",
+        "--cpu is not for load over MPI: say to its launcher where ranks run, after --",
+    );
+    lab.refuses(
+        "load run --transport mpi --level 10",
+        "error: the following required arguments were not provided:",
+    );
 }
 
 #[test]
@@ -161,4 +231,31 @@ fn what_is_missing_is_said_with_what_to_install_before_anything_is_made() {
     said("host here has no mpirun: on Debian, `apt-get install libopenmpi-dev openmpi-bin`");
     std::os::unix::fs::symlink(lab.path("bin/true"), lab.path("bin/mpirun")).unwrap();
     said("host here has no jitterlab-mpi, beside jitterlab or where its PATH leads: build it with");
+}
+
+#[test]
+fn the_papers_suites_have_a_plan_in_both_sizes() {
+    let lab = Lab::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments");
+    // Suite 1: packets over two transports without load, under each load and with two shapes of each; two operations
+    // and six programs without and with those shapes. Suite 2: packets over one transport, no operation, five shapes.
+    for (suite, loads, repetitions) in [("quick", 2, 5), ("full", 8, 10)] {
+        for (number, transports, shapes, compared) in [(1, 2, 2, 2 + 6), (2, 1, 5, 6)] {
+            let file = folder.join(format!("suite{number}-{suite}.yaml"));
+            let plan = lab.json(&format!("run {} --dry-run --format json", file.display()));
+            let injected = loads * shapes;
+            let runs = transports * (1 + loads + injected) + compared * (1 + injected);
+            assert_eq!(
+                plan["runs"].as_array().unwrap().len(),
+                repetitions * runs,
+                "{suite} {number}"
+            );
+            let minutes = plan["seconds"].as_f64().unwrap() / 60.0;
+            assert_eq!(
+                minutes > 60.0,
+                suite == "full",
+                "{suite} {number}: {minutes} min"
+            );
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::environment::Node;
-use crate::perform::MPI_PROGRAM;
+use crate::mpi::{PROGRAM, no_launcher, no_program};
 use crate::spec::{Experiment, Host, Launcher, Place};
 use crate::worker::{Unfit, Worker};
 
@@ -52,7 +52,6 @@ impl<'a> Hosts<'a> {
 
     /// MPI is needed only where ranks are started; what is missing is said, and how to come by it.
     fn survey_mpi(&mut self) -> Result<(), String> {
-        const INSTALL: &str = "on Debian, `apt-get install libopenmpi-dev openmpi-bin`";
         let suites = &self.experiment.suites;
         let ranks =
             !suites.library.is_empty() || suites.application.iter().any(|case| case.npb.is_some());
@@ -62,25 +61,17 @@ impl<'a> Hosts<'a> {
         let on = &mpi.on;
         let here = self.host(on)?.at == Place::Local;
         let worker = self.worker(on)?;
-        let launcher = mpi.launcher.name();
-        if !worker.has_program(launcher)? {
-            return Err(match mpi.launcher {
-                Launcher::Mpirun => format!("host {on} has no mpirun: {INSTALL}"),
-                Launcher::Srun => format!(
-                    "host {on} has no srun, which is Slurm's; `launcher: mpirun` needs none"
-                ),
-            });
+        let place = format!("host {on}");
+        if !worker.has_program(mpi.launcher.name())? {
+            return Err(no_launcher(mpi.launcher, &place));
         }
         if mpi.launcher == Launcher::Srun && here && std::env::var_os("SLURM_JOB_ID").is_none() {
             return Err("srun starts ranks inside an allocation, and this is none (SLURM_JOB_ID is not set): \
                  start jitterlab with salloc or sbatch"
                 .into());
         }
-        if !worker.has_program(MPI_PROGRAM)? {
-            return Err(format!(
-                "host {on} has no {MPI_PROGRAM}, beside jitterlab or where its PATH leads: build it with \
-                 `cargo build --release -p jitterlab-mpi`, which needs an MPI ({INSTALL})"
-            ));
+        if !worker.has_program(PROGRAM)? {
+            return Err(no_program(&place));
         }
         Ok(())
     }

@@ -273,3 +273,17 @@ fn mpirun_enters_what_it_can_reach() {
         "{error}"
     );
 }
+
+#[test]
+fn what_goes_through_mpi_cannot_be_deferred() {
+    let levels = "load: { transport: udp, from: here, to: here, message: 1400B }\nlevels:\n  load: [20]\n  injected: \
+                  { percent: [20], transport: udp, shapes: [uniform], mode: defer }\nsuites:\n  packet:\n    - { case: rtt, \
+                  transports: [udp], from: here, to: here, size: 64B, warmup: 0s, duration: 1s, wait: block }\n";
+    let text = GOOD.replace("suites:\n", levels);
+    parse(&text).unwrap();
+    let error = parse(&text.replace("hook: socket", "hook: mpi"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("e.yaml:16:"), "{error}");
+    assert!(error.contains("cannot be deferred"), "{error}");
+}

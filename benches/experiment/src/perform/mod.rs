@@ -20,7 +20,6 @@ use crate::record::{Application, Injection};
 use crate::runtime::runtime;
 use crate::schedule::{self, Run, Work};
 use crate::spec::{ApplicationCase, Client, Experiment, Load, PacketCase, PacketCaseKind};
-pub use mpi::PROGRAM as MPI_PROGRAM;
 
 /// What a run yields.
 #[derive(Debug, Default)]
@@ -340,7 +339,7 @@ impl<'a> Bench<'a> {
         let hook = run
             .work
             .hook()
-            .map(|hook| ["--hook".into(), hook.name().into()]);
+            .map(|hook| ["--hook".into(), hook.families().into()]);
         let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
             .chain(words(&["--seed", SEED, "--mode", mode.name()]))
             .chain(hook.into_iter().flatten())

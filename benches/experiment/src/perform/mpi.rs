@@ -6,13 +6,11 @@ use serde_json::Value;
 
 use super::{Bench, Failed, Measured, REPORT, SEED, TABLE, words};
 use crate::agent::protocol::{Ended, Program};
+use crate::mpi::{ENVIRONMENT, PROGRAM};
 use crate::record::Application;
 use crate::samples;
 use crate::spec::{Experiment, Launcher, LibraryCase, Mpi, Npb, Place};
 use crate::worker::failure;
-
-/// The program of ranks.
-pub const PROGRAM: &str = "jitterlab-mpi";
 
 /// Names of files in a worker's directory.
 const HOSTFILE: &str = "hostfile";
@@ -206,13 +204,8 @@ fn launch(
     let mut files = Vec::new();
     let mut command: Vec<String> = Vec::new();
     if mpi.launcher == Launcher::Mpirun {
-        // Whoever runs this as root has decided that already. More ranks than CPUs are a person's choice, too.
-        command.extend(words(&[
-            "env",
-            "OMPI_ALLOW_RUN_AS_ROOT=1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-            "OMPI_MCA_rmaps_base_oversubscribe=1",
-        ]));
+        command.push("env".into());
+        command.extend(ENVIRONMENT.map(|(name, value)| format!("{name}={value}")));
         let on_one_machine = mpi.hosts.keys().filter(|name| {
             let at = &experiment.hosts[*name].at;
             **name == mpi.on || !matches!(at, Place::Ssh(_))

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jitterlab_injector::control::Mode;
 use jitterlab_injector::units::{Bytes, Nanos};
 use serde::Deserialize;
 
@@ -42,17 +43,31 @@ pub enum Launcher {
     Srun,
 }
 
-/// Where delays are injected into a rank.
+/// Where delays are injected into a rank: one layer, or a message is delayed at each that it passes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hook {
-    /// In the send calls of MPI.
+    /// In the calls of MPI: each send, one-sided call and collective, once.
     #[default]
     Mpi,
-    /// In the sockets that the MPI sends over.
+    /// In the sockets that the MPI sends over: also the messages that a collective is made of.
     Socket,
-    /// In the verbs that the MPI sends over.
+    /// In the verbs that the MPI sends over, likewise.
     Verbs,
+    /// In the transports of UCX that the MPI sends over, likewise.
+    Uct,
+}
+
+impl Hook {
+    /// What `jitterlab inject run --hook` takes.
+    pub fn families(self) -> &'static str {
+        match self {
+            Hook::Mpi => "mpi,mpi-collectives",
+            Hook::Socket => "socket",
+            Hook::Verbs => "verbs",
+            Hook::Uct => "uct",
+        }
+    }
 }
 
 /// A case of the library suite: an operation of MPI, timed on every rank.
@@ -125,7 +140,7 @@ pub struct Npb {
     pub ranks: u32,
 }
 
-macro_rules! named {
+macro_rules! names {
     ($type:ident: $($variant:ident = $name:literal),*) => {
         impl $type {
             /// The name on command lines.
@@ -173,11 +188,10 @@ pub enum Class {
     C,
 }
 
-named!(Launcher: Mpirun = "mpirun", Srun = "srun");
-named!(Hook: Mpi = "mpi", Socket = "socket", Verbs = "verbs");
-named!(Kernel: Bt = "bt", Cg = "cg", Ep = "ep", Ft = "ft", Is = "is", Lu = "lu", Mg = "mg", Sp = "sp");
-named!(Class: S = "S", W = "W", A = "A", B = "B", C = "C");
-named!(LibraryCaseKind:
+names!(Launcher: Mpirun = "mpirun", Srun = "srun");
+names!(Kernel: Bt = "bt", Cg = "cg", Ep = "ep", Ft = "ft", Is = "is", Lu = "lu", Mg = "mg", Sp = "sp");
+names!(Class: S = "S", W = "W", A = "A", B = "B", C = "C");
+names!(LibraryCaseKind:
     PingPong = "ping-pong", Barrier = "barrier", Allreduce = "allreduce", Bcast = "bcast",
     Alltoall = "alltoall", Allgather = "allgather", ReduceScatter = "reduce-scatter",
     HaloExchange = "halo-exchange");
@@ -193,6 +207,17 @@ impl LibraryCase {
 pub fn check_mpi<'a>(experiment: &'a Experiment, mpi: &'a Mpi) -> Checked<'a> {
     let at = |key| [Key("mpi"), Key(key)];
     let on = named(experiment, &mpi.on, &at("on"))?;
+    let mode = experiment
+        .levels
+        .injected
+        .as_ref()
+        .map(|injected| injected.mode);
+    if mode == Some(Mode::Defer) && matches!(mpi.hook, Hook::Mpi | Hook::Uct) {
+        return wrong(
+            &[Key("levels"), Key("injected"), Key("mode")],
+            "what is sent through MPI or UCX cannot be deferred: `mode: spin`, or another `hook` in `mpi`",
+        );
+    }
     if mpi.hosts.is_empty() {
         return Ok(());
     }
