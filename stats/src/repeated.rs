@@ -162,6 +162,33 @@ pub fn mean(figures: &[f64], confidence: f64) -> Result<Interval, Error> {
     })
 }
 
+/// A figure of all samples together, such as a quantile, with the interval that the same figure of
+/// each run gives: Student's t with the standard deviation over runs. A mean of quantiles would be
+/// no quantile, but how far those of runs are from each other is how far that of all may be off.
+/// Where all are positive this is done on their logarithms, so that no interval reaches below 0.
+///
+/// # Errors
+/// There are fewer than two runs, a figure is not finite, or the confidence is not between 0 and 1.
+pub fn about(estimate: f64, figures: &[f64], confidence: f64) -> Result<Interval, Error> {
+    check_level("confidence", confidence)?;
+    check(figures, "an interval over runs", 2)?;
+    let n = figures.len() as f64;
+    let t = t_quantile(f64::midpoint(1.0, confidence), n - 1.0) / n.sqrt();
+    let (low, high) = if estimate > 0.0 && figures.iter().all(|&x| x > 0.0) {
+        let logarithms: Vec<f64> = figures.iter().map(|x| x.ln()).collect();
+        let reach = t * summary::std(&logarithms)?;
+        (estimate * (-reach).exp(), estimate * reach.exp())
+    } else {
+        let reach = t * summary::std(figures)?;
+        (estimate - reach, estimate + reach)
+    };
+    Ok(Interval {
+        estimate,
+        low,
+        high,
+    })
+}
+
 /// By what factor one mean exceeds another.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Ratio {
@@ -180,9 +207,24 @@ pub struct Ratio {
 /// There are fewer than two figures in a set, one of them is not finite and positive, neither set
 /// varies, or the confidence is not between 0 and 1.
 pub fn ratio(first: &[f64], second: &[f64], confidence: f64) -> Result<Ratio, Error> {
+    ratio_of_products(&[first], &[second], confidence)
+}
+
+/// The product of the means of some sets over that of others, all independent, as in [`ratio`]: with
+/// two of each, by what factor one slowdown exceeds another. The degrees of freedom are those of
+/// Satterthwaite (1946), which for two sets are Welch's.
+///
+/// # Errors
+/// As of [`ratio`].
+pub fn ratio_of_products(
+    over: &[&[f64]],
+    under: &[&[f64]],
+    confidence: f64,
+) -> Result<Ratio, Error> {
     const STATISTIC: &str = "a ratio of means";
     check_level("confidence", confidence)?;
-    for figures in [first, second] {
+    let (mut above, mut below, mut variance, mut weight) = (1.0, 1.0, 0.0, 0.0);
+    for (i, figures) in over.iter().chain(under).enumerate() {
         check(figures, STATISTIC, 2)?;
         if let Some(&value) = figures.iter().find(|&&x| x <= 0.0) {
             return Err(Error::Parameter {
@@ -191,27 +233,29 @@ pub fn ratio(first: &[f64], second: &[f64], confidence: f64) -> Result<Ratio, Er
                 expected: "above 0",
             });
         }
-    }
-    let share = |figures: &[f64]| -> Result<(f64, f64, f64), Error> {
         let (mean, std) = (summary::mean(figures)?, summary::std(figures)?);
         let n = figures.len() as f64;
-        Ok((mean, (std / mean).powi(2) / n, n - 1.0))
-    };
-    let (mean1, variance1, freedom1) = share(first)?;
-    let (mean2, variance2, freedom2) = share(second)?;
-    let variance = variance1 + variance2;
+        let share = (std / mean).powi(2) / n;
+        if i < over.len() {
+            above *= mean;
+        } else {
+            below *= mean;
+        }
+        variance += share;
+        weight += share * share / (n - 1.0);
+    }
     if variance == 0.0 {
         return Err(Error::NoVariation {
             statistic: STATISTIC,
         });
     }
-    let freedom =
-        variance * variance / (variance1 * variance1 / freedom1 + variance2 * variance2 / freedom2);
-    let logarithm = (mean1 / mean2).ln();
+    let freedom = variance * variance / weight;
+    let product: f64 = above / below;
+    let logarithm = product.ln();
     let reach = t_quantile(f64::midpoint(1.0, confidence), freedom) * variance.sqrt();
     Ok(Ratio {
         ratio: Interval {
-            estimate: mean1 / mean2,
+            estimate: product,
             low: (logarithm - reach).exp(),
             high: (logarithm + reach).exp(),
         },
@@ -295,6 +339,52 @@ mod tests {
                 "{held} of 400 with {count} runs, {between} between"
             );
         }
+    }
+
+    /// The median of all samples lies inside as often as it should where runs differ.
+    #[test]
+    fn a_median_of_all_samples_has_the_interval_of_the_runs_medians() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+        for count in [3, 6] {
+            let held = (0..400)
+                .filter(|_| {
+                    let mut runs: Vec<Vec<f64>> = (0..count)
+                        .map(|_| {
+                            let centre = 100.0 + 5.0 * normal(&mut random);
+                            (0..65).map(|_| centre + normal(&mut random)).collect()
+                        })
+                        .collect();
+                    let median = |samples: &mut Vec<f64>| {
+                        samples.sort_unstable_by(f64::total_cmp);
+                        summary::quantile(samples, 0.5)
+                    };
+                    let figures: Vec<f64> = runs.iter_mut().map(median).collect();
+                    let found = about(median(&mut runs.concat()), &figures, 0.95).unwrap();
+                    (found.low..=found.high).contains(&100.0)
+                })
+                .count();
+            assert!(held >= 368, "{held} of 400 with {count} runs");
+        }
+        assert!(about(1.0, &[1.0], 0.95).is_err());
+        let signed = about(0.5, &[-1.0, 2.0], 0.95).unwrap();
+        assert!(signed.low < -1.0);
+    }
+
+    /// With four sets the logarithms' variances add up; two of them alike cancel in the estimate.
+    #[test]
+    fn a_slowdown_over_another_has_the_variance_of_all_four_sets() {
+        let (a, b) = ([11.0, 12.0, 13.0], [9.0, 10.0, 11.0]);
+        let one = ratio(&a, &b, 0.95).unwrap();
+        let both = ratio_of_products(&[&a, &b], &[&b, &b], 0.95).unwrap();
+        assert!((one.ratio.estimate - both.ratio.estimate).abs() < 1e-12);
+        let width = |ratio: &Ratio| (ratio.ratio.high / ratio.ratio.low).ln();
+        // Each set has standard deviation 1: the variance of its logarithm is 1 / (n m²).
+        let (v1, v2) = (1.0 / (3.0 * 144.0), 1.0 / 300.0);
+        let v: f64 = v1 + 3.0 * v2;
+        let freedom = v * v / ((v1 * v1 + 3.0 * v2 * v2) / 2.0);
+        let expected = 2.0 * t_quantile(0.975, freedom) * v.sqrt();
+        assert!((width(&both) - expected).abs() < 1e-9);
+        assert!(width(&both) > width(&one) && both.p > one.p);
     }
 
     #[test]

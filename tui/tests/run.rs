@@ -357,7 +357,7 @@ fn bad_input_ends_with_one_message_and_leaves_nothing() {
         (
             "run e.yaml",
             "e.yaml:2:1: unknown field `sede`, expected one of `name`, `seed`, `repetitions`, \
-             `retries`, `hosts`, `load`, `levels`, `suites`; did you mean `seed`?",
+             `retries`, `hosts`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
         ),
         (
             "run missing.yaml",

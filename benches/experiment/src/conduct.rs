@@ -249,6 +249,7 @@ fn attempt<'a>(
         n: n.and_then(|packet| packet["rtt_ns"]["n"].as_u64()),
         packet: measured.packet,
         load: measured.load,
+        mpi: measured.mpi,
         injection: measured.injection,
         application: measured.application,
         run: id,
@@ -263,6 +264,9 @@ fn attempt<'a>(
         }
         other => other?,
     };
+    if record.n.is_none() && !samples.is_empty() {
+        record.n = Some(samples.len() as u64);
+    }
     Ok(Attempt {
         record,
         samples,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::environment::Node;
-use crate::spec::{Experiment, Host};
+use crate::mpi::{PROGRAM, no_launcher, no_program};
+use crate::spec::{Experiment, Host, Launcher, Place};
 use crate::worker::{Unfit, Worker};
 
 /// The workers of an experiment's hosts.
@@ -34,7 +35,7 @@ impl<'a> Hosts<'a> {
     /// hosts name; gives the machines by the names of the hosts.
     ///
     /// # Errors
-    /// A host is not there, or has not the CPU.
+    /// A host is not there, or has not the CPU, or not what starts ranks over MPI where some are to be.
     pub fn survey(&mut self) -> Result<BTreeMap<String, Node>, Unfit> {
         for (name, host) in &self.experiment.hosts {
             if !self.workers.contains_key(name.as_str()) {
@@ -43,9 +44,36 @@ impl<'a> Hosts<'a> {
                 self.workers.insert(name, worker);
             }
         }
+        self.survey_mpi().map_err(Unfit::Host)?;
         let workers = self.workers.iter();
         let nodes = workers.map(|(&name, worker)| (name.to_string(), worker.node().clone()));
         Ok(nodes.collect())
+    }
+
+    /// MPI is needed only where ranks are started; what is missing is said, and how to come by it.
+    fn survey_mpi(&mut self) -> Result<(), String> {
+        let suites = &self.experiment.suites;
+        let ranks =
+            !suites.library.is_empty() || suites.application.iter().any(|case| case.npb.is_some());
+        let Some(mpi) = self.experiment.mpi.as_ref().filter(|_| ranks) else {
+            return Ok(());
+        };
+        let on = &mpi.on;
+        let here = self.host(on)?.at == Place::Local;
+        let worker = self.worker(on)?;
+        let place = format!("host {on}");
+        if !worker.has_program(mpi.launcher.name())? {
+            return Err(no_launcher(mpi.launcher, &place));
+        }
+        if mpi.launcher == Launcher::Srun && here && std::env::var_os("SLURM_JOB_ID").is_none() {
+            return Err("srun starts ranks inside an allocation, and this is none (SLURM_JOB_ID is not set): \
+                 start jitterlab with salloc or sbatch"
+                .into());
+        }
+        if !worker.has_program(PROGRAM)? {
+            return Err(no_program(&place));
+        }
+        Ok(())
     }
 
     /// A host as the experiment describes it.

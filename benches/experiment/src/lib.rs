@@ -11,6 +11,7 @@ pub mod fit;
 pub mod hosts;
 pub mod level;
 mod link;
+pub mod mpi;
 mod perform;
 pub mod record;
 mod runtime;

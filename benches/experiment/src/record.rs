@@ -43,6 +43,9 @@ pub struct RunRecord {
     pub packet: Option<Value>,
     /// What `jitterlab load run` printed, at a level of load.
     pub load: Option<Value>,
+    /// What `jitterlab-mpi` printed, without its heat map: the samples are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpi: Option<Value>,
     /// What was injected, at an injected level.
     pub injection: Option<Injection>,
     /// The figure of an application.
@@ -78,18 +81,25 @@ impl Phase {
 pub enum SuiteKind {
     /// Messages between two hosts.
     Packet,
+    /// Operations of MPI between ranks.
+    Library,
     /// A real, unmodified program.
     Application,
 }
 
 impl SuiteKind {
     /// Every suite.
-    pub const ALL: [SuiteKind; 2] = [SuiteKind::Packet, SuiteKind::Application];
+    pub const ALL: [SuiteKind; 3] = [
+        SuiteKind::Packet,
+        SuiteKind::Library,
+        SuiteKind::Application,
+    ];
 
     /// The name.
     pub fn name(self) -> &'static str {
         match self {
             SuiteKind::Packet => "packet",
+            SuiteKind::Library => "library",
             SuiteKind::Application => "application",
         }
     }

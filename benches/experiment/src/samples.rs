@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jitterlab_injector::durable::write_atomically;
 use parquet::basic::Encoding;
+use parquet::column::reader::ColumnReader;
 use parquet::data_type::Int64Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, RowGroupMetaData};
@@ -46,7 +47,7 @@ pub enum SamplesError {
         path: PathBuf,
     },
     /// A Parquet file that is broken, or not of ours.
-    #[error("{path} is not a Parquet file with one INT64 column of nanoseconds", path = path.display())]
+    #[error("{path} is not a Parquet file with an INT64 column of nanoseconds, after one of ranks if it has them", path = path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
@@ -62,9 +63,11 @@ const LONGEST_NS: f64 = 1e18;
 /// Bytes. What goes on for longer is no text.
 const LONGEST_LINE: u64 = 64 << 10;
 const SCHEMA: &str = "message samples { required int64 ns; }";
+const RANKS_SCHEMA: &str = "message samples { required int64 rank; required int64 ns; }";
 
-/// Reads samples, in nanoseconds: a Parquet file as [`write`] writes it, or text with one number a
-/// line, in which lines that begin with `#`, empty lines and a first line of words are passed over.
+/// Reads samples, in nanoseconds: a Parquet file as [`write`] or [`ranks_to_parquet`] makes it, of
+/// all ranks then, or text with one number a line, in which lines that begin with `#`, empty lines
+/// and a first line of words are passed over.
 ///
 /// # Errors
 /// The file cannot be read, holds no samples, or something that is not one: with its line.
@@ -124,11 +127,46 @@ fn read_text(path: &Path, mut file: impl BufRead) -> Result<Vec<f64>, SamplesErr
     Ok(samples)
 }
 
+/// Reads the samples of every rank, in nanoseconds, by rank: a file that [`ranks_to_parquet`] made.
+///
+/// # Errors
+/// The file cannot be read, or is no such file.
+pub fn read_ranks(path: &Path) -> Result<Vec<Vec<f64>>, SamplesError> {
+    let mut columns = read_columns(path)?;
+    let ns = columns.pop().unwrap_or_default();
+    let Some(numbers) = columns.pop() else {
+        let none = ParquetError::General("there is no column of ranks".into());
+        return Err(broken(path)(none));
+    };
+    let mut ranks: Vec<Vec<f64>> = Vec::new();
+    let mut last = None;
+    for (rank, ns) in numbers.into_iter().zip(ns) {
+        if last != Some(rank) {
+            last = Some(rank);
+            ranks.push(Vec::new());
+        }
+        if let Some(samples) = ranks.last_mut() {
+            samples.push(ns as f64);
+        }
+    }
+    Ok(ranks)
+}
+
 fn read_parquet(path: &Path) -> Result<Vec<f64>, SamplesError> {
-    let broken = |source| SamplesError::Parquet {
+    let ns = read_columns(path)?.pop().unwrap_or_default();
+    Ok(ns.into_iter().map(|ns| ns as f64).collect())
+}
+
+fn broken(path: &Path) -> impl Fn(ParquetError) -> SamplesError + '_ {
+    move |source| SamplesError::Parquet {
         path: path.into(),
         source,
-    };
+    }
+}
+
+/// The columns of a Parquet file: one, or one of ranks before it. No number of them is negative.
+fn read_columns(path: &Path) -> Result<Vec<Vec<i64>>, SamplesError> {
+    let broken = broken(path);
     let system = |source| SamplesError::System {
         action: "read",
         path: path.into(),
@@ -136,55 +174,66 @@ fn read_parquet(path: &Path) -> Result<Vec<f64>, SamplesError> {
     };
     let file = File::open(path).map_err(system)?;
     let length = file.metadata().map_err(system)?.len();
-    let reader = SerializedFileReader::new(file).map_err(broken)?;
-    let mut samples = Vec::new();
-    for (i, group) in reader.metadata().row_groups().iter().enumerate() {
-        let rows = rows(group, length).map_err(broken)?;
-        let group = reader.get_row_group(i).map_err(broken)?;
-        let parquet::column::reader::ColumnReader::Int64ColumnReader(mut column) =
-            group.get_column_reader(0).map_err(broken)?
-        else {
-            return Err(broken(ParquetError::General(
-                "the column is not INT64".into(),
-            )));
-        };
-        // Not as large as the file says that it has to be: what says so may be damaged.
-        let mut values: Vec<i64> = Vec::new();
-        while values.len() < rows {
-            let before = values.len();
-            column
-                .read_records(rows - before, None, None, &mut values)
-                .map_err(broken)?;
-            if values.len() == before {
-                return Err(broken(ParquetError::EOF("the column ends early".into())));
+    let reader = SerializedFileReader::new(file).map_err(&broken)?;
+    let metadata = reader.metadata();
+    let mut columns = vec![Vec::new(); metadata.file_metadata().schema_descr().num_columns()];
+    if !(1..=2).contains(&columns.len()) {
+        let many = format!("there are {} columns", columns.len());
+        return Err(broken(ParquetError::General(many)));
+    }
+    for (i, group) in metadata.row_groups().iter().enumerate() {
+        let rows = rows(group, columns.len(), length).map_err(&broken)?;
+        let group = reader.get_row_group(i).map_err(&broken)?;
+        for (j, values) in columns.iter_mut().enumerate() {
+            let ColumnReader::Int64ColumnReader(mut column) =
+                group.get_column_reader(j).map_err(&broken)?
+            else {
+                return Err(broken(ParquetError::General(
+                    "the column is not INT64".into(),
+                )));
+            };
+            // Not as large as the file says that it has to be: what says so may be damaged.
+            let end = values.len() + rows;
+            while values.len() < end {
+                let before = values.len();
+                column
+                    .read_records(end - before, None, None, values)
+                    .map_err(&broken)?;
+                if values.len() == before {
+                    return Err(broken(ParquetError::EOF("the column ends early".into())));
+                }
+            }
+            if let Some(number) = values.iter().find(|&&number| number < 0) {
+                let negative = format!("{number} is less than nothing");
+                return Err(broken(ParquetError::General(negative)));
             }
         }
-        if let Some(ns) = values.iter().find(|&&ns| ns < 0) {
-            let negative = format!("{ns} ns is less than no time");
-            return Err(broken(ParquetError::General(negative)));
-        }
-        samples.extend(values.iter().map(|&ns| ns as f64));
     }
-    Ok(samples)
+    Ok(columns)
 }
 
 /// How many samples there are in a group of a file of this length. The reader panics where the
 /// footer of a damaged file says that they begin or end outside of it.
-fn rows(group: &RowGroupMetaData, length: u64) -> Result<usize, ParquetError> {
-    let [column] = group.columns() else {
-        return Err(ParquetError::General("there is not one column".into()));
-    };
-    let start = column
-        .dictionary_page_offset()
-        .unwrap_or(column.data_page_offset());
-    let end = u64::try_from(start)
-        .ok()
-        .zip(u64::try_from(column.compressed_size()).ok())
-        .and_then(|(start, size)| start.checked_add(size));
-    match (end, usize::try_from(group.num_rows())) {
-        (Some(end), Ok(rows)) if end <= length => Ok(rows),
+fn rows(group: &RowGroupMetaData, columns: usize, length: u64) -> Result<usize, ParquetError> {
+    if group.columns().len() != columns {
+        return Err(ParquetError::General("columns are missing".into()));
+    }
+    let ends = group.columns().iter().map(|column| {
+        let start = column
+            .dictionary_page_offset()
+            .unwrap_or(column.data_page_offset());
+        u64::try_from(start)
+            .ok()
+            .zip(u64::try_from(column.compressed_size()).ok())
+            .and_then(|(start, size)| start.checked_add(size))
+    });
+    let inside = ends
+        .into_iter()
+        .all(|end| end.is_some_and(|end| end <= length));
+    match usize::try_from(group.num_rows()) {
+        Ok(rows) if inside => Ok(rows),
         _ => Err(ParquetError::General(
-            "the column lies outside of the file".into(),
+            "a column lies outside of the file".into(),
         )),
     }
 }
@@ -223,6 +272,31 @@ fn to_text(samples: &[u64], notes: &[(&str, String)]) -> Vec<u8> {
 
 /// Successive latencies differ little: stored as packed differences they take about two bytes each.
 fn to_parquet(samples: &[u64], notes: &[(&str, String)]) -> Result<Vec<u8>, ParquetError> {
+    let ns: Vec<i64> = samples.iter().map(|&ns| stored(ns)).collect();
+    columns_to_parquet(SCHEMA, &[ns], notes)
+}
+
+/// The samples of every rank (nanoseconds), by rank, as a Parquet file with a column of ranks and
+/// one of nanoseconds: rank after rank, each rank's in the order in which they were taken.
+///
+/// # Errors
+/// The writer refuses.
+pub fn ranks_to_parquet(ranks: &[Vec<u64>]) -> Result<Vec<u8>, ParquetError> {
+    let of_ranks = || ranks.iter().zip(0i64..);
+    let numbers = of_ranks().flat_map(|(samples, rank)| samples.iter().map(move |_| rank));
+    let ns = ranks.iter().flatten().map(|&ns| stored(ns));
+    columns_to_parquet(RANKS_SCHEMA, &[numbers.collect(), ns.collect()], &[])
+}
+
+fn stored(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+fn columns_to_parquet(
+    schema: &str,
+    columns: &[Vec<i64>],
+    notes: &[(&str, String)],
+) -> Result<Vec<u8>, ParquetError> {
     let notes = notes
         .iter()
         .map(|(key, value)| KeyValue::new((*key).to_string(), value.clone()))
@@ -232,21 +306,44 @@ fn to_parquet(samples: &[u64], notes: &[(&str, String)]) -> Result<Vec<u8>, Parq
         .set_encoding(Encoding::DELTA_BINARY_PACKED)
         .set_key_value_metadata(Some(notes))
         .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
-    let values: Vec<i64> = samples
-        .iter()
-        .map(|&ns| i64::try_from(ns).unwrap_or(i64::MAX))
-        .collect();
+    let schema = Arc::new(parse_message_type(schema)?);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
-    while let Some(mut column) = group.next_column()? {
+    for values in columns {
+        let Some(mut column) = group.next_column()? else {
+            return Err(ParquetError::General("the schema has fewer columns".into()));
+        };
         column
             .typed::<Int64Type>()
-            .write_batch(&values, None, None)?;
+            .write_batch(values, None, None)?;
         column.close()?;
     }
     group.close()?;
     writer.into_inner()
+}
+
+/// The samples of every rank that measured, as `jitterlab-mpi library --samples` writes them:
+/// numbers of nanoseconds, one a line, the line `# rank K` before each rank's.
+///
+/// # Errors
+/// A line is neither a comment nor a sample, or stands before the first rank; for people.
+pub fn ranks_of_text(text: &str) -> Result<Vec<Vec<u64>>, String> {
+    let mut ranks: Vec<Vec<u64>> = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.starts_with("# rank ") {
+            ranks.push(Vec::new());
+        } else if !line.starts_with('#') {
+            let sample = line.parse().ok();
+            let (Some(samples), Some(sample)) = (ranks.last_mut(), sample) else {
+                return Err(format!(
+                    "line {} of the samples is no sample of a rank: `{line}`",
+                    i + 1
+                ));
+            };
+            samples.push(sample);
+        }
+    }
+    Ok(ranks)
 }
 
 #[cfg(test)]
@@ -265,6 +362,23 @@ mod tests {
             let read: Vec<u64> = read(&path).unwrap().into_iter().map(|x| x as u64).collect();
             prop_assert_eq!(read, samples);
         }
+    }
+
+    #[test]
+    fn every_rank_has_its_samples_and_together_they_are_read_as_any() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.parquet");
+        let text = "# barrier\n# rank 0\n5\n7\n# rank 1\n6\n";
+        let ranks = ranks_of_text(text).unwrap();
+        assert_eq!(ranks, [vec![5, 7], vec![6]]);
+        std::fs::write(&path, ranks_to_parquet(&ranks).unwrap()).unwrap();
+        assert_eq!(read(&path).unwrap(), [5.0, 7.0, 6.0]);
+        assert_eq!(read_ranks(&path).unwrap(), [vec![5.0, 7.0], vec![6.0]]);
+        for wrong in ["5\n", "# rank 0\n-1\n", "# rank 0\n\n"] {
+            assert!(ranks_of_text(wrong).is_err(), "{wrong}");
+        }
+        write(&path, &[5], &[]).unwrap();
+        assert!(read_ranks(&path).is_err());
     }
 
     #[test]
@@ -303,7 +417,7 @@ mod tests {
         let SamplesError::Parquet { source, .. } = read(&path).unwrap_err() else {
             panic!("another error");
         };
-        assert!(source.to_string().contains("-2 ns"), "{source}");
+        assert!(source.to_string().contains("-2 is less"), "{source}");
     }
 
     #[test]

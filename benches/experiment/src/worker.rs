@@ -165,8 +165,13 @@ impl Worker {
     /// Runs a program; anything but exit status 0 in time is an error.
     pub fn run(&mut self, program: Program, timeout: Nanos) -> Result<Ended, String> {
         let name = program.command.first().cloned().unwrap_or_default();
+        good(&name, self.run_to_end(program, timeout)?, timeout)
+    }
+
+    /// Runs a program, however it ends.
+    pub fn run_to_end(&mut self, program: Program, timeout: Nanos) -> Result<Ended, String> {
         match self.link.ask(&Request::Run { program, timeout }, &[])? {
-            (Reply::Ended(ended), _) => good(&name, ended, timeout),
+            (Reply::Ended(ended), _) => Ok(ended),
             (other, _) => Err(self.link.strange(&other)),
         }
     }
@@ -338,15 +343,22 @@ fn shown(command: &Command) -> String {
 }
 
 fn good(name: &str, ended: Ended, timeout: Nanos) -> Result<Ended, String> {
-    let said = last_line(&ended.stderr, &ended.stdout);
+    match failure(name, &ended, timeout) {
+        None => Ok(ended),
+        Some(failure) => Err(failure + &last_line(&ended.stderr, &ended.stdout)),
+    }
+}
+
+/// How a program failed, if it did: anything but exit status 0 in time.
+pub fn failure(name: &str, ended: &Ended, timeout: Nanos) -> Option<String> {
     if ended.timed_out {
-        return Err(format!("{name} did not end within {timeout}{said}"));
+        return Some(format!("{name} did not end within {timeout}"));
     }
     match (ended.status, ended.signal) {
-        (Some(0), _) => Ok(ended),
-        (Some(status), _) => Err(format!("{name} ended with exit status {status}{said}")),
-        (None, Some(signal)) => Err(format!("{name} was ended by signal {signal}{said}")),
-        (None, None) => Err(format!("{name} ended, nobody knows how{said}")),
+        (Some(0), _) => None,
+        (Some(status), _) => Some(format!("{name} ended with exit status {status}")),
+        (None, Some(signal)) => Some(format!("{name} was ended by signal {signal}")),
+        (None, None) => Some(format!("{name} ended, nobody knows how")),
     }
 }
 

@@ -62,8 +62,10 @@ impl Analysed {
     pub fn to_text(&self) -> String {
         let summary = &self.analysis.summary;
         let parts = [
+            &summary.paper,
             &summary.applications,
             &summary.correlations,
+            &summary.library,
             &summary.latency,
             &summary.fits,
             &summary.emulation,

@@ -8,8 +8,9 @@ use jitterlab_packet::transport::{Link, Transport, Wait};
 use regex::Regex;
 
 use super::locate::Step::{self, Index, Key};
+use super::mpi::{check_library, check_mpi, check_npb};
 use super::read::suggestion;
-use super::{ApplicationCase, Experiment, Host, InjectedLevels, Load, PacketCase, Place};
+use super::{ApplicationCase, Client, Experiment, Host, InjectedLevels, Load, PacketCase, Place};
 use crate::level::LevelKind;
 
 /// What is wrong, and where.
@@ -52,15 +53,26 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
     if let Some(load) = &experiment.load {
         check_load(experiment, load)?;
     }
+    if let Some(mpi) = &experiment.mpi {
+        check_mpi(experiment, mpi)?;
+    }
     check_levels(experiment)?;
     let suites = &experiment.suites;
-    if suites.packet.is_empty() && suites.application.is_empty() {
+    if suites.packet.is_empty() && suites.library.is_empty() && suites.application.is_empty() {
         return wrong(&[Key("suites")], "there is nothing to measure");
     }
     let mut names = BTreeSet::new();
     for (i, case) in suites.packet.iter().enumerate() {
         let at = [Key("suites"), Key("packet"), Index(i)];
         check_packet(experiment, case, &at)?;
+        if !names.insert(case.name()) {
+            return wrong(&at, twice(case.name()));
+        }
+    }
+    names.clear();
+    for (i, case) in suites.library.iter().enumerate() {
+        let at = [Key("suites"), Key("library"), Index(i)];
+        check_library(experiment, case, &at)?;
         if !names.insert(case.name()) {
             return wrong(&at, twice(case.name()));
         }
@@ -76,10 +88,10 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
     Ok(())
 }
 
-const NAME: &str =
+pub(super) const NAME: &str =
     "a name has 1 to 40 letters a to z, digits and hyphens, and begins with a letter";
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.len() <= 40
         && text.starts_with(|c: char| c.is_ascii_lowercase())
         && text
@@ -125,7 +137,7 @@ fn is_path(text: &str) -> bool {
 }
 
 /// A host that is named.
-fn named<'a>(
+pub(super) fn named<'a>(
     experiment: &'a Experiment,
     name: &str,
     at: &[Step<'a>],
@@ -333,13 +345,56 @@ fn check_application<'a>(
     case: &'a ApplicationCase,
     at: &[Step<'a>; 3],
 ) -> Checked<'a> {
-    let inside = |key, inner| [at[0], at[1], at[2], Key(key), Key(inner)];
     if !is_name(&case.name) {
         return wrong(&[at[0], at[1], at[2], Key("name")], NAME);
     }
-    let client = named(experiment, &case.client.on, &inside("client", "on"))?;
+    match (&case.client, &case.npb) {
+        (Some(client), None) => check_client(experiment, case, client, at)?,
+        (None, Some(npb)) => {
+            let theirs = [
+                ("server", case.server.is_some()),
+                ("runtime", case.runtime.is_some()),
+                ("hook", case.hook.is_some()),
+            ];
+            if let Some((key, _)) = theirs.into_iter().find(|&(_, given)| given) {
+                return wrong(
+                    &[at[0], at[1], at[2], Key(key)],
+                    format!("`{key}` is for programs with a `client`, and this is `npb`"),
+                );
+            }
+            check_npb(experiment, npb, at)?;
+        }
+        (Some(_), Some(_)) => {
+            return wrong(
+                &[at[0], at[1], at[2], Key("npb")],
+                "beside `client` there is no room for this",
+            );
+        }
+        (None, None) => return wrong(at, "it needs a `client` or `npb`: what is to run"),
+    }
+    if let Some(runtime) = &case.runtime {
+        let pattern = [at[0], at[1], at[2], Key("runtime"), Key("pattern")];
+        check_pattern(&runtime.pattern, 1, &pattern)?;
+    }
+    let key = |key| [at[0], at[1], at[2], Key(key)];
+    check_timeout(case.timeout, &key("timeout"))?;
+    if let Some(expected) = case.expected {
+        check_time(expected, &key("expected"))?;
+    }
+    check_kinds(experiment, &case.levels, at)
+}
+
+/// Checks the programs of an application that is not one of ours.
+fn check_client<'a>(
+    experiment: &'a Experiment,
+    case: &'a ApplicationCase,
+    client: &'a Client,
+    at: &[Step<'a>; 3],
+) -> Checked<'a> {
+    let inside = |key, inner| [at[0], at[1], at[2], Key(key), Key(inner)];
+    let host = named(experiment, &client.on, &inside("client", "on"))?;
     let commands = [
-        ("client", Some(&case.client.command)),
+        ("client", Some(&client.command)),
         ("server", case.server.as_ref().map(|server| &server.command)),
     ];
     for (side, command) in commands {
@@ -348,27 +403,22 @@ fn check_application<'a>(
         }
     }
     let is_place = |word: &String| word.contains("{address}") || word.contains("{port}");
-    if let (None, Some(i)) = (&case.server, case.client.command.iter().position(is_place)) {
+    if let (None, Some(i)) = (&case.server, client.command.iter().position(is_place)) {
         return wrong(
             &[at[0], at[1], at[2], Key("client"), Key("command"), Index(i)],
             "`{address}` and `{port}` stand for where the `server` listens, and there is none",
         );
     }
     if let Some(server) = &case.server {
-        target(experiment, client, &server.on, &inside("server", "on"))?;
+        target(experiment, host, &server.on, &inside("server", "on"))?;
         if let Some(pattern) = &server.ready {
             check_pattern(pattern, 0, &inside("server", "ready"))?;
         }
     }
-    if let Some(runtime) = &case.runtime {
-        check_pattern(&runtime.pattern, 1, &inside("runtime", "pattern"))?;
-    }
-    let timeout = [at[0], at[1], at[2], Key("timeout")];
-    check_timeout(case.timeout, &timeout)?;
-    check_kinds(experiment, &case.levels, at)
+    Ok(())
 }
 
-fn check_timeout<'a>(timeout: Nanos, at: &[Step<'a>]) -> Checked<'a> {
+pub(super) fn check_timeout<'a>(timeout: Nanos, at: &[Step<'a>]) -> Checked<'a> {
     if timeout.0 == 0 {
         return wrong(at, "a timeout is above 0");
     }
@@ -394,7 +444,7 @@ fn check_pattern<'a>(pattern: &str, groups: usize, at: &[Step<'a>]) -> Checked<'
     }
 }
 
-fn check_kinds<'a>(
+pub(super) fn check_kinds<'a>(
     experiment: &Experiment,
     kinds: &[LevelKind],
     at: &[Step<'a>; 3],

@@ -3,6 +3,7 @@
 mod check;
 mod cluster;
 mod locate;
+mod mpi;
 mod place;
 mod read;
 
@@ -19,6 +20,7 @@ use crate::level::{Level, LevelKind, Member};
 pub use check::{Checked, Wrong, characterised, wrong};
 pub use cluster::Cluster;
 pub use locate::Step;
+pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
 pub use place::Place;
 pub use read::{SpecError, parse};
 
@@ -39,6 +41,8 @@ pub struct Experiment {
     pub hosts: BTreeMap<String, Host>,
     /// How background load is made; needed where a level of load is.
     pub load: Option<Load>,
+    /// How programs are started over MPI; needed where one is.
+    pub mpi: Option<Mpi>,
     /// The levels beside none.
     #[serde(default)]
     pub levels: Levels,
@@ -115,6 +119,9 @@ pub struct Suites {
     /// Messages between two hosts.
     #[serde(default)]
     pub packet: Vec<PacketCase>,
+    /// Operations of MPI between ranks.
+    #[serde(default)]
+    pub library: Vec<LibraryCase>,
     /// Real, unmodified programs.
     #[serde(default)]
     pub application: Vec<ApplicationCase>,
@@ -167,13 +174,19 @@ pub struct ApplicationCase {
     pub name: String,
     /// Started before the program and stopped after it.
     pub server: Option<Server>,
-    /// The program; delays are injected into it.
-    pub client: Client,
+    /// The program; delays are injected into it. This or `npb`.
+    pub client: Option<Client>,
+    /// One of the NAS Parallel Benchmarks, whose run time is the one that it reports.
+    pub npb: Option<Npb>,
     /// How its run time is read from what it prints [default: the time from start to end].
     pub runtime: Option<Runtime>,
     /// A run that takes longer has failed.
     #[serde(default = "default_timeout")]
     pub timeout: Nanos,
+    /// How long a run takes, for the estimate before one was done [default: 1s].
+    pub expected: Option<Nanos>,
+    /// Where delays are injected into the client [default: as `jitterlab inject run` has it].
+    pub hook: Option<Hook>,
     /// The kinds of level that it is measured at.
     #[serde(default = "every_level")]
     pub levels: Vec<LevelKind>,

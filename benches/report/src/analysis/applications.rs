@@ -6,7 +6,7 @@ use jitterlab_experiment::record::{RunRecord, SuiteKind};
 use jitterlab_stats::{holm, repeated, summary};
 use serde::Serialize;
 
-use super::condition::CONFIDENCE;
+use super::condition::{CONFIDENCE, mean_of};
 use super::fits::Injected;
 use super::normality::Normality;
 use super::{AtLevel, level_columns};
@@ -24,6 +24,8 @@ pub struct Group {
     pub runtimes: Vec<f64>,
     /// Mean and standard deviation of the delays injected, in nanoseconds.
     pub injected: Option<(f64, f64)>,
+    /// Which of the NAS Parallel Benchmarks it is, if one: `lu`.
+    pub kernel: Option<String>,
 }
 
 impl Group {
@@ -36,19 +38,7 @@ impl Group {
     }
 
     fn against(&self, base: &Group) -> Slowdown {
-        let mean = |group: &Group| group.mean().value;
-        match repeated::ratio(&self.runtimes, &base.runtimes, CONFIDENCE) {
-            Ok(ratio) => Slowdown {
-                ratio: ratio.ratio.into(),
-                p: Some(ratio.p),
-                holm_p: None,
-            },
-            Err(_) => Slowdown {
-                ratio: Estimate::alone(mean(self) / mean(base)),
-                p: None,
-                holm_p: None,
-            },
-        }
+        Slowdown::of(&self.runtimes, &base.runtimes)
     }
 }
 
@@ -72,11 +62,16 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
                 level: record.level,
                 runtimes: vec![figure.runtime_s],
                 injected: injected(record.level, tables),
+                kernel: kernel(record),
             }),
         }
     }
     groups.sort_by(|a, b| (&a.application, a.level).cmp(&(&b.application, b.level)));
     groups
+}
+
+fn kernel(record: &RunRecord) -> Option<String> {
+    Some(record.mpi.as_ref()?["kernel"].as_str()?.to_string())
 }
 
 fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {
@@ -101,6 +96,19 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
+    /// Of figures, one a run, against others.
+    pub fn of(figures: &[f64], base: &[f64]) -> Self {
+        let mean = |figures: &[f64]| mean_of(figures.iter().copied()).unwrap_or(f64::NAN);
+        let ratio = repeated::ratio(figures, base, CONFIDENCE).ok();
+        Slowdown {
+            ratio: ratio.map_or(Estimate::alone(mean(figures) / mean(base)), |ratio| {
+                ratio.ratio.into()
+            }),
+            p: ratio.map(|ratio| ratio.p),
+            holm_p: None,
+        }
+    }
+
     /// Whether the two differ, at the report's level of significance.
     pub fn is_significant(&self) -> bool {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
@@ -108,7 +116,7 @@ impl Slowdown {
 }
 
 /// Corrects the p values of a table.
-fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
+pub fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
     let mut tested: Vec<&mut Slowdown> =
         slowdowns.filter(|slowdown| slowdown.p.is_some()).collect();
     let p: Vec<f64> = tested.iter().filter_map(|slowdown| slowdown.p).collect();

@@ -83,19 +83,14 @@ pub struct Condition {
     pub link: Link,
     /// At which level.
     pub level: Level,
-    /// The RTT of all runs in nanoseconds, in ascending order; never empty.
-    pub sorted: Vec<f64>,
-    /// What is known of them together.
-    pub summary: Summary,
-    /// The mean RTT of each run, in nanoseconds.
-    pub means: Vec<f64>,
+    /// Their RTT in nanoseconds.
+    pub rtt: Pooled,
     /// Messages without an answer.
     pub lost: u64,
     /// Messages whose answer came too late to be a sample: after the timeout.
     pub reordered: u64,
     /// The load that was really produced, in percent, as the mean over the runs.
     pub produced: Option<f64>,
-    segments: Vec<Vec<Moments>>,
 }
 
 impl Condition {
@@ -110,36 +105,64 @@ impl Condition {
         runs: &[&RunRecord],
         read: &Reader,
     ) -> Result<Option<Self>, Error> {
-        let mut pooled = Vec::new();
-        let mut segments = Vec::new();
-        let mut means = Vec::new();
+        let rtt = Pooled::of(&format!("{link} at {level}"), runs, read)?;
+        Ok(rtt.map(|rtt| Condition {
+            link: link.clone(),
+            level,
+            rtt,
+            lost: sum(runs, "lost"),
+            reordered: sum(runs, "reordered"),
+            produced: mean_of(runs.iter().filter_map(|run| produced(run))),
+        }))
+    }
+}
+
+/// The samples of repeated runs, taken together.
+pub struct Pooled {
+    /// Of all runs in nanoseconds, in ascending order; never empty.
+    pub sorted: Vec<f64>,
+    /// What is known of them together.
+    pub summary: Summary,
+    /// The mean of each run, in nanoseconds.
+    pub means: Vec<f64>,
+    /// The median of each run, in nanoseconds.
+    medians: Vec<f64>,
+    segments: Vec<Vec<Moments>>,
+}
+
+impl Pooled {
+    /// The samples of these runs; `None` if there are none. `what` they are of is for messages.
+    ///
+    /// # Errors
+    /// The samples of a run cannot be read.
+    pub fn of(what: &str, runs: &[&RunRecord], read: &Reader) -> Result<Option<Self>, Error> {
+        let statistics = |source| Error::Statistics {
+            what: what.into(),
+            source,
+        };
+        let (mut pooled, mut segments) = (Vec::new(), Vec::new());
+        let (mut means, mut medians) = (Vec::new(), Vec::new());
         for run in runs {
             let samples = read(run)?;
             if samples.is_empty() {
                 continue;
             }
             means.push(Moments::of(&samples).mean());
+            let sorted = jitterlab_stats::sorted(&samples).map_err(statistics)?;
+            medians.push(quantile(&sorted, 0.5));
             segments.push(repeated::segments(&samples, SEGMENTS));
             pooled.extend(samples);
         }
         if pooled.is_empty() {
             return Ok(None);
         }
-        let statistics = |source| Error::Statistics {
-            what: format!("{link} at {level}"),
-            source,
-        };
         let sorted = jitterlab_stats::sorted(&pooled).map_err(statistics)?;
         drop(pooled);
-        Ok(Some(Condition {
-            link: link.clone(),
-            level,
+        Ok(Some(Pooled {
             summary: Summary::of_sorted(&sorted),
             sorted,
             means,
-            lost: sum(runs, "lost"),
-            reordered: sum(runs, "reordered"),
-            produced: mean_of(runs.iter().filter_map(|run| produced(run))),
+            medians,
             segments,
         }))
     }
@@ -149,14 +172,23 @@ impl Condition {
         self.segments.len()
     }
 
-    /// The mean RTT in nanoseconds, with its interval over runs.
+    /// The mean in nanoseconds, with its interval over runs.
     pub fn mean(&self) -> Estimate {
         self.estimate(self.summary.mean, Moments::mean)
     }
 
-    /// The standard deviation of the RTT in nanoseconds, with its interval over runs.
+    /// The standard deviation in nanoseconds, with its interval over runs.
     pub fn std(&self) -> Estimate {
         self.estimate(self.summary.std, Moments::std)
+    }
+
+    /// The median in nanoseconds, with its interval over runs.
+    pub fn median(&self) -> Estimate {
+        let median = self.summary.median;
+        match repeated::about(median, &self.medians, CONFIDENCE) {
+            Ok(interval) => Estimate::from(interval),
+            Err(_) => Estimate::alone(median),
+        }
     }
 
     fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> f64) -> Estimate {
@@ -172,7 +204,7 @@ impl Condition {
         thinned(&self.sorted, COMPARED)
     }
 
-    /// The RTT at evenly spaced shares, for a figure.
+    /// The samples at evenly spaced shares, for a figure.
     pub fn quantiles(&self, count: usize) -> Vec<(f64, f64)> {
         shares(count)
             .map(|p| (p, quantile(&self.sorted, p)))

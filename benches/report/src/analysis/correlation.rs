@@ -97,7 +97,7 @@ impl Correlation {
     }
 
     /// What the valid test says of the paper's claim.
-    fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
         match self.steiger_holm_p {
             None => Verdict::Untested,
             Some(p) if p >= words::ALPHA => Verdict::Undecided,
@@ -107,10 +107,15 @@ impl Correlation {
     }
 }
 
-enum Verdict {
+/// What runtime is more highly correlated with.
+pub enum Verdict {
+    /// The standard deviation of the delays.
     Variation,
+    /// Their mean.
     Mean,
+    /// The test shows neither.
     Undecided,
+    /// There are too few runs for a test.
     Untested,
 }
 

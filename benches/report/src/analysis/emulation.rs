@@ -38,10 +38,10 @@ pub struct Emulation {
     /// of which there are alike many. Of a heavy tail a sample shows the less the smaller it is, so
     /// that a table or a fitted distribution has more than any sample of it.
     pub std_ratio: f64,
-    /// Median RTT under load.
-    pub background_median_ns: f64,
-    /// Median RTT with injected delays.
-    pub injected_median_ns: f64,
+    /// Median RTT under load, interval over runs.
+    pub background_median_ns: Estimate,
+    /// Median RTT with injected delays, interval over runs.
+    pub injected_median_ns: Estimate,
     /// Injected mean over background mean, with its interval over runs.
     pub mean_ratio: Option<Estimate>,
     /// Two-sample Kolmogorov-Smirnov distance.
@@ -76,28 +76,28 @@ impl Emulation {
         none: Option<&Condition>,
         fitted_over: Option<Transport>,
     ) -> Self {
-        let (a, b) = (injected.compared(), background.compared());
+        let (a, b) = (injected.rtt.compared(), background.rtt.compared());
         let ranks = mann_whitney::test_sorted(&a, &b);
         let kolmogorov = ks::two_sample_sorted(&a, &b);
         let distance = wasserstein::distance_sorted(&a, &b);
-        let mean = background.summary.mean;
-        let std_ratio = share_of(injected.summary.std, background.summary.std);
-        let without = none.map(|none| wasserstein::distance_sorted(&none.compared(), &b));
-        let ratio = repeated::ratio(&injected.means, &background.means, CONFIDENCE).ok();
+        let mean = background.rtt.summary.mean;
+        let std_ratio = share_of(injected.rtt.summary.std, background.rtt.summary.std);
+        let without = none.map(|none| wasserstein::distance_sorted(&none.rtt.compared(), &b));
+        let ratio = repeated::ratio(&injected.rtt.means, &background.rtt.means, CONFIDENCE).ok();
         Emulation {
             link: background.link.clone(),
             fitted_over,
             percent,
             shape,
-            background_n: background.sorted.len(),
-            injected_n: injected.sorted.len(),
-            background_mean_ns: background.mean(),
-            injected_mean_ns: injected.mean(),
-            background_std_ns: background.std(),
-            injected_std_ns: injected.std(),
+            background_n: background.rtt.sorted.len(),
+            injected_n: injected.rtt.sorted.len(),
+            background_mean_ns: background.rtt.mean(),
+            injected_mean_ns: injected.rtt.mean(),
+            background_std_ns: background.rtt.std(),
+            injected_std_ns: injected.rtt.std(),
             std_ratio,
-            background_median_ns: background.summary.median,
-            injected_median_ns: injected.summary.median,
+            background_median_ns: background.rtt.median(),
+            injected_median_ns: injected.rtt.median(),
             mean_ratio: ratio.map(|ratio| Estimate::from(ratio.ratio)),
             ks_d: kolmogorov.d,
             ks_p: kolmogorov.p,
@@ -224,16 +224,18 @@ fn conditions() -> Vec<Column<Emulation>> {
         column(
             "background_median_us",
             "Median under load, µs",
-            "median RTT under load in microseconds",
-            |row: &Emulation| Value::Number(row.background_median_ns / 1e3),
+            "median RTT under load in microseconds, 95 % interval over runs",
+            |row: &Emulation| micros(row.background_median_ns),
         )
+        .of_estimates()
         .in_csv_only(),
         column(
             "injected_median_us",
             "Median injected, µs",
-            "median RTT with injection in microseconds",
-            |row: &Emulation| Value::Number(row.injected_median_ns / 1e3),
+            "median RTT with injection in microseconds, 95 % interval over runs",
+            |row: &Emulation| micros(row.injected_median_ns),
         )
+        .of_estimates()
         .in_csv_only(),
     ]);
     columns

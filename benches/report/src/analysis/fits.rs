@@ -16,7 +16,7 @@ use crate::words;
 /// The excess of the round trips under load over the median round trip without load, in
 /// nanoseconds and in ascending order: what is fitted. At most as many as are compared.
 pub fn excess(background: &Condition, none: &Condition) -> Vec<f64> {
-    experiment::excess(&background.compared(), none.summary.median)
+    experiment::excess(&background.rtt.compared(), none.rtt.summary.median)
 }
 
 /// The excess as it can be injected: no message is sent earlier than it was.

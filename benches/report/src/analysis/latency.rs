@@ -25,8 +25,8 @@ pub struct Latency {
     pub mean_ns: Estimate,
     /// Standard deviation of the RTT, interval over runs.
     pub std_ns: Estimate,
-    /// Median RTT.
-    pub median_ns: f64,
+    /// Median RTT, interval over runs.
+    pub median_ns: Estimate,
     /// 99th percentile.
     pub p99_ns: f64,
     /// 99.9th percentile.
@@ -46,15 +46,15 @@ pub struct Latency {
 impl Latency {
     /// Of a condition.
     pub fn of(condition: &Condition) -> Self {
-        let summary = &condition.summary;
+        let summary = &condition.rtt.summary;
         Latency {
             link: condition.link.clone(),
             level: condition.level,
-            runs: condition.runs(),
+            runs: condition.rtt.runs(),
             n: summary.n,
-            mean_ns: condition.mean(),
-            std_ns: condition.std(),
-            median_ns: summary.median,
+            mean_ns: condition.rtt.mean(),
+            std_ns: condition.rtt.std(),
+            median_ns: condition.rtt.median(),
             p99_ns: summary.p99,
             p999_ns: summary.p999,
             max_ns: summary.max,
@@ -115,9 +115,10 @@ impl Row for Latency {
             column(
                 "median_us",
                 "Median, µs",
-                "median RTT in microseconds",
-                |row: &Latency| Value::Number(row.median_ns / 1e3),
-            ),
+                "median RTT in microseconds, 95 % interval over runs",
+                |row: &Latency| micros(row.median_ns),
+            )
+            .of_estimates(),
             column(
                 "p99_us",
                 "99 %, µs",

@@ -3,30 +3,36 @@
 
 pub mod accuracy;
 pub mod applications;
+pub mod communication;
 pub mod condition;
 pub mod correlation;
 pub mod emulation;
 pub mod failures;
 pub mod fits;
 pub mod latency;
+pub mod library;
 pub mod normality;
+pub mod paper;
 pub mod pictures;
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_experiment::record::{Outcome, RunRecord, Transport};
+use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
 use serde::Serialize;
 
 use crate::Error;
 use crate::table::{Column, Estimate, Table, Value, column};
 use accuracy::Accuracy;
 use applications::{FixedMean, Group, Runtime};
+use communication::Communication;
 use condition::{Condition, Link, Reader};
 use correlation::Correlation;
 use emulation::Emulation;
 use failures::Failure;
 use fits::{Alternative, Injected};
 use latency::Latency;
+use library::Operation;
 use normality::Normality;
+use paper::Finding;
 use pictures::{ExcessPicture, RttPicture};
 
 /// What the analysis is made from.
@@ -56,12 +62,18 @@ pub struct Analysis {
     pub emulation: Vec<Emulation>,
     /// Asked against achieved.
     pub injector: Vec<Accuracy>,
+    /// Operations of MPI.
+    pub library: Vec<Operation>,
+    /// What benchmarks said of themselves.
+    pub communication: Vec<Communication>,
     /// Runtimes of applications.
     pub runtimes: Vec<Runtime>,
     /// Varied against constant delays of the same mean.
     pub fixed_mean: Vec<FixedMean>,
     /// Correlations of runtimes.
     pub correlations: Vec<Correlation>,
+    /// What became of the paper's findings.
+    pub paper: Vec<Finding>,
     /// Runs that failed.
     pub failures: Vec<Failure>,
     /// For the figures: round trips by condition.
@@ -78,8 +90,12 @@ pub struct Analysis {
 /// The findings in words, each a sentence or two.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Summary {
+    /// Which of the paper's findings hold here.
+    pub paper: Vec<String>,
     /// Of applications: what variation and mean did.
     pub applications: Vec<String>,
+    /// Of operations of MPI.
+    pub library: Vec<String>,
     /// Of the paper's claim on correlations.
     pub correlations: Vec<String>,
     /// Of latency under load.
@@ -124,9 +140,12 @@ impl Analysis {
             tables: input.tables,
             emulation: Vec::new(),
             injector: injector(&done),
+            library: Vec::new(),
+            communication: communication::communication(&done),
             runtimes: applications::runtimes(&groups),
             fixed_mean: applications::fixed_mean(&groups),
             correlations: correlation::correlations(&groups),
+            paper: Vec::new(),
             failures: failures::failures(input.records),
             rtt_pictures: Vec::new(),
             excess_pictures: Vec::new(),
@@ -136,8 +155,12 @@ impl Analysis {
             analysis.packets(&link, &done, input.samples)?;
         }
         emulation::correct(&mut analysis.emulation);
+        let operations = library::operations(&done, input.samples)?;
+        analysis.library = operations.rows;
+        analysis.normality.extend(operations.normality);
         analysis.normality.extend(applications::normality(&groups));
         analysis.groups = groups;
+        analysis.paper = paper::findings(&analysis);
         analysis.summary = analysis.in_words(&done);
         Ok(analysis)
     }
@@ -227,7 +250,9 @@ impl Analysis {
 
     fn in_words(&self, done: &[&RunRecord]) -> Summary {
         Summary {
+            paper: paper::in_words(&self.paper),
             applications: applications::in_words(&self.runtimes, &self.fixed_mean),
+            library: library::in_words(&self.library),
             correlations: correlation::in_words(&self.correlations),
             latency: latency::in_words(&self.latency),
             fits: fits::in_words(&self.fits),
@@ -248,11 +273,14 @@ impl Analysis {
     /// Every table that a report can have, of which those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
         vec![
+            Table::of(&self.paper),
             Table::of(&self.latency),
             Table::of(&self.fits),
             Table::of(&self.tables),
             Table::of(&self.emulation),
             Table::of(&self.injector),
+            Table::of(&self.library),
+            Table::of(&self.communication),
             Table::of(&self.runtimes),
             Table::of(&self.fixed_mean),
             Table::of(&self.correlations),
@@ -295,7 +323,11 @@ fn injector(done: &[&RunRecord]) -> Vec<Accuracy> {
 
 /// The program that a run measures, for people.
 pub fn subject(run: &RunRecord) -> String {
-    Link::of(run).map_or_else(|| run.case.clone(), |link| link.to_string())
+    match (Link::of(run), run.suite) {
+        (Some(link), _) => link.to_string(),
+        (None, SuiteKind::Library) => format!("MPI {}", run.case),
+        (None, _) => run.case.clone(),
+    }
 }
 
 /// Rows that belong to one level.

@@ -29,7 +29,7 @@ impl Normality {
     /// Of the round trips of a condition; `None` if they are too few or all equal.
     pub fn of_condition(condition: &Condition) -> Option<Self> {
         let subject = format!("{}, {}", condition.link, condition.level);
-        Normality::of(subject, true, &condition.sorted)
+        Normality::of(subject, true, &condition.rtt.sorted)
     }
 
     /// Of any figures; `None` if they are fewer than five or all equal.
@@ -113,7 +113,7 @@ pub fn in_words(rows: &[Normality]) -> Vec<String> {
     };
     let trips = sentence(
         true,
-        "round trips",
+        "round trips and operations of MPI",
         |_| "they are compared by ranks and by distances of distribution functions, which assume none.",
     );
     let runtimes = sentence(

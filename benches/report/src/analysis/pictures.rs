@@ -20,6 +20,8 @@ pub struct RttPicture {
     pub quantiles: Vec<(f64, f64)>,
     /// 1st, 25th, 50th, 75th and 99th percentile in nanoseconds.
     pub box_ns: [f64; 5],
+    /// Where they lie.
+    pub histogram: Histogram,
 }
 
 /// Points of a distribution function in a figure.
@@ -31,10 +33,11 @@ impl RttPicture {
         RttPicture {
             link: condition.link.clone(),
             level: condition.level,
-            n: condition.sorted.len(),
-            runs: condition.runs(),
-            quantiles: condition.quantiles(POINTS),
-            box_ns: [0.01, 0.25, 0.5, 0.75, 0.99].map(|p| quantile(&condition.sorted, p)),
+            n: condition.rtt.sorted.len(),
+            runs: condition.rtt.runs(),
+            quantiles: condition.rtt.quantiles(POINTS),
+            box_ns: [0.01, 0.25, 0.5, 0.75, 0.99].map(|p| quantile(&condition.rtt.sorted, p)),
+            histogram: Histogram::of(&condition.rtt.sorted, condition.rtt.summary.min),
         }
     }
 }
@@ -48,7 +51,28 @@ pub struct ExcessPicture {
     pub percent: u8,
     /// Number of samples it is drawn from.
     pub n: usize,
-    /// Width of a bin in nanoseconds; the first begins at 0.
+    /// Where they lie.
+    pub histogram: Histogram,
+}
+
+impl ExcessPicture {
+    /// Of an excess in nanoseconds, in ascending order and not empty.
+    pub fn of(link: &Link, percent: u8, excess: &[f64]) -> Self {
+        ExcessPicture {
+            link: link.clone(),
+            percent,
+            n: excess.len(),
+            histogram: Histogram::of(excess, 0.0),
+        }
+    }
+}
+
+/// Shares of samples in bins of equal width.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// Where the first bin begins, in nanoseconds.
+    pub start_ns: f64,
+    /// Width of a bin in nanoseconds.
     pub bin_ns: f64,
     /// Share of all samples in each bin.
     pub shares: Vec<f64>,
@@ -61,27 +85,26 @@ const BINS: usize = 60;
 /// The histogram ends at this quantile: the tail would squeeze everything else to a line.
 const SHOWN: f64 = 0.99;
 
-impl ExcessPicture {
-    /// Of an excess in nanoseconds, in ascending order and not empty.
-    pub fn of(link: &Link, percent: u8, excess: &[f64]) -> Self {
-        let end = quantile(excess, SHOWN).max(1.0);
-        let bin_ns = end / BINS as f64;
-        let n = excess.len() as f64;
-        let below = |edge: f64| excess.partition_point(|&x| x < edge) as f64;
-        ExcessPicture {
-            link: link.clone(),
-            percent,
-            n: excess.len(),
+impl Histogram {
+    /// Of samples in nanoseconds, in ascending order, not empty and not below `start_ns`.
+    fn of(sorted: &[f64], start_ns: f64) -> Self {
+        let end = quantile(sorted, SHOWN).max(start_ns + 1.0);
+        let bin_ns = (end - start_ns) / BINS as f64;
+        let n = sorted.len() as f64;
+        let below = |edge: f64| sorted.partition_point(|&x| x < edge) as f64;
+        let edge = |i: usize| start_ns + i as f64 * bin_ns;
+        Histogram {
+            start_ns,
             bin_ns,
             shares: (0..BINS)
-                .map(|i| (below((i + 1) as f64 * bin_ns) - below(i as f64 * bin_ns)) / n)
+                .map(|i| (below(edge(i + 1)) - below(edge(i))) / n)
                 .collect(),
             beyond: 1.0 - below(end) / n,
         }
     }
 
-    /// Where the histogram ends, in nanoseconds.
+    /// Where it ends, in nanoseconds.
     pub fn end_ns(&self) -> f64 {
-        self.bin_ns * self.shares.len() as f64
+        self.start_ns + self.bin_ns * self.shares.len() as f64
     }
 }

@@ -45,7 +45,7 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
         id: "correlations".into(),
         title: "Runtime against mean and standard deviation of the injected delays".into(),
         caption: format!(
-            "Runtime of each run against the mean (left) and the standard deviation (right) of the \
+            "After the paper's figures 13 and 14: runtime of each run against the mean (left) and the standard deviation (right) of the \
              delays injected ({} runs an application), with the line of least squares. If \
              variation decided, the right points would lie on their line, and the left ones would \
              be spread by shape.",

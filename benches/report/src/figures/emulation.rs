@@ -116,10 +116,10 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
         id: format!("shapes-{}", link.id()),
         title: format!("Mean and median of the {link} under load and with injected delays"),
         caption: format!(
-            "Mean with 95 % intervals over runs (left) and median (right) of the {link} under load \
-             and with the five distributions that imitate it ({} round trips a point). All five \
-             were made to have one mean; the median shows how they differ. Points of one load \
-             stand side by side only to be seen.",
+            "After the paper's figures 5 and 6: mean (left) and median (right) of the {link} under load \
+             and with the distributions that imitate it, with 95 % intervals over runs ({} round trips a \
+             point). All were made to have one mean; the median shows how they differ. Points of one \
+             load stand side by side only to be seen.",
             n_of(
                 rows.iter()
                     .flat_map(|row| [row.injected_n, row.background_n])
@@ -155,12 +155,13 @@ fn means(rows: &[&Emulation], step: f64) -> Vec<Series> {
 
 fn medians(rows: &[&Emulation], step: f64) -> Vec<Series> {
     by_shape(rows, step, |row, of_background| {
-        let ns = if of_background {
+        let estimate = if of_background {
             row.background_median_ns
         } else {
             row.injected_median_ns
         };
-        (ns / 1e3, None)
+        let estimate = estimate.scaled(1e-3);
+        (estimate.value, estimate.interval())
     })
 }
 

@@ -1,4 +1,4 @@
-//! The excess RTT under load and what was fitted to it: after the paper's figure 4.
+//! The excess RTT under load and what was fitted to it.
 
 use jitterlab_experiment::level::Member;
 use jitterlab_stats::distribution::Distribution;
@@ -7,7 +7,7 @@ use super::{n_of, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::fits::Injected;
-use crate::analysis::pictures::ExcessPicture;
+use crate::analysis::pictures::{ExcessPicture, Histogram};
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Series};
 
 /// Points of a curve.
@@ -20,7 +20,7 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
         .iter()
         .filter(|picture| picture.link == *link)
         .collect();
-    let beyond = pictures.iter().map(|picture| picture.beyond);
+    let beyond = pictures.iter().map(|picture| picture.histogram.beyond);
     let most_beyond = beyond.max_by(f64::total_cmp)?;
     Some(Figure {
         id: format!("fits-{}", link.id()),
@@ -43,40 +43,39 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
 }
 
 fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
-    let bin_us = picture.bin_ns / 1e3;
-    let density = |share: f64| share / bin_us;
-    let bars = picture
-        .shares
-        .iter()
-        .enumerate()
-        .map(|(i, &share)| Bar {
-            x: (i as f64 * bin_us, (i + 1) as f64 * bin_us),
-            base: 0.0,
-            y: density(share),
-            interval: None,
-        })
-        .collect();
+    let shown = &picture.histogram;
     // What was held at 0 fills the first bin; the rest has to stay readable.
-    let highest = picture.shares.iter().skip(1).copied().fold(0.0, f64::max);
-    let top = density(
-        picture
-            .shares
-            .iter()
-            .copied()
-            .fold(0.0, f64::max)
-            .min(2.5 * highest),
-    );
-    let mut all = vec![series("measured", 5, vec![Mark::Bars(bars)])];
+    let highest = shown.shares.iter().skip(1).copied().fold(0.0, f64::max);
+    let all_highest = shown.shares.iter().copied().fold(0.0, f64::max);
+    let top = all_highest.min(2.5 * highest) / (shown.bin_ns / 1e3);
+    let mut all = vec![series("measured", 5, vec![Mark::Bars(bars(shown))])];
     let tables = analysis.tables.iter().filter(|table| {
         table.transport == picture.link.transport && table.percent == picture.percent
     });
-    all.extend(tables.filter_map(|table| curve(table, picture.end_ns())));
+    all.extend(tables.filter_map(|table| curve(table, shown.end_ns())));
     Panel {
         title: format!("load {} %", picture.percent),
-        x: Axis::linear_between("Excess RTT, µs", 0.0, picture.end_ns() / 1e3),
+        x: Axis::linear_between("Excess RTT, µs", 0.0, shown.end_ns() / 1e3),
         y: Axis::linear("Density, 1/µs", 0.0, top),
         series: all,
     }
+}
+
+/// The bars of a histogram: densities in 1/µs over microseconds.
+pub fn bars(histogram: &Histogram) -> Vec<Bar> {
+    let (start_us, bin_us) = (histogram.start_ns / 1e3, histogram.bin_ns / 1e3);
+    let shares = histogram.shares.iter().enumerate();
+    shares
+        .map(|(i, &share)| Bar {
+            x: (
+                start_us + i as f64 * bin_us,
+                start_us + (i + 1) as f64 * bin_us,
+            ),
+            base: 0.0,
+            y: share / bin_us,
+            interval: None,
+        })
+        .collect()
 }
 
 /// The curves that are drawn: all five would hide the histogram.

@@ -1,8 +1,9 @@
-//! Round trips under background load: the paper's figures 2 and 3, and the quantiles behind them.
+//! Round trips without load (the paper's figure 4) and under background load (figures 2 and 3), and
+//! the quantiles behind them.
 
 use jitterlab_experiment::level::Level;
 
-use super::{links, n_of, range, reach, series};
+use super::{excess, links, n_of, range, reach, series, with_interval};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::latency::Latency;
@@ -31,8 +32,8 @@ pub fn moments(analysis: &Analysis) -> Option<Figure> {
         id: "load".into(),
         title: "Mean and standard deviation of the RTT by background load".into(),
         caption: format!(
-            "Mean (left) and standard deviation (right) of the RTT by background load, with 95 % \
-             intervals over runs ({} runs and {} round trips a point). No load stands at 0 %. Load \
+            "After the paper's figures 2 and 3: mean (left) and standard deviation (right) of the RTT by \
+             background load, with 95 % intervals over runs ({} runs and {} round trips a point). No load stands at 0 %. Load \
              is a continuous quantity, so points are joined.",
             n_of(rows.iter().map(|row| row.runs)),
             n_of(rows.iter().map(|row| row.n)),
@@ -125,6 +126,60 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
         columns: links.len().min(2),
         panel_height: 100.0 + 30.0 * most as f64,
     })
+}
+
+/// Where the RTT lies without load, a panel a link.
+pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
+    let pictures = analysis.rtt_pictures.iter();
+    let pictures: Vec<&RttPicture> = pictures.filter(|p| p.level == Level::None).collect();
+    let rows = || {
+        analysis
+            .latency
+            .iter()
+            .filter(|row| row.level == Level::None)
+    };
+    let beyond = pictures.iter().map(|picture| picture.histogram.beyond);
+    let most_beyond = beyond.max_by(f64::total_cmp)?;
+    let centres: Vec<String> = rows()
+        .map(|row| {
+            let (mean, median) = (row.mean_ns.scaled(1e-3), row.median_ns.scaled(1e-3));
+            format!(
+                "{}: mean {} µs, median {} µs, skewness {}",
+                row.link,
+                with_interval(mean),
+                with_interval(median),
+                crate::words::short(row.skew)
+            )
+        })
+        .collect();
+    Some(Figure {
+        id: "unloaded".into(),
+        title: "Distribution of the RTT without background load".into(),
+        caption: format!(
+            "After the paper's figure 4: how often a round trip without load takes so long ({} round \
+             trips of {} runs a panel; at most {:.1} % lie to the right of a panel). {}; in brackets \
+             the 95 % intervals over runs.",
+            n_of(pictures.iter().map(|picture| picture.n)),
+            n_of(pictures.iter().map(|picture| picture.runs)),
+            100.0 * most_beyond,
+            centres.join("; ")
+        ),
+        panels: pictures.iter().map(|picture| histogram(picture)).collect(),
+        columns: pictures.len().min(2),
+        panel_height: 270.0,
+    })
+}
+
+fn histogram(picture: &RttPicture) -> Panel {
+    let shown = &picture.histogram;
+    let bars = excess::bars(shown);
+    let (_, top) = range(bars.iter().map(|bar| bar.y));
+    Panel {
+        title: picture.link.to_string(),
+        x: Axis::linear_between("RTT, µs", shown.start_ns / 1e3, shown.end_ns() / 1e3),
+        y: Axis::linear("Density, 1/µs", 0.0, top),
+        series: vec![series("", 5, vec![Mark::Bars(bars)])],
+    }
 }
 
 fn of_link<'a>(analysis: &'a Analysis, link: &Link) -> Vec<&'a RttPicture> {

@@ -3,24 +3,38 @@
 mod applications;
 mod emulation;
 mod excess;
+mod library;
 mod load;
+mod runtimes;
 
 use jitterlab_experiment::record::Transport;
 
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::svg::{Figure, Mark, Point, Series, Style};
+use crate::table::Estimate;
 
 /// The figures of all links or applications.
-const OF_ALL: [&str; 4] = ["load", "quantiles", "slowdowns", "correlations"];
+const OF_ALL: [&str; 7] = [
+    "unloaded",
+    "load",
+    "quantiles",
+    "runtimes",
+    "fixed-mean",
+    "slowdowns",
+    "correlations",
+];
 /// The figures of one link, whose id follows.
 const OF_LINK: [&str; 3] = ["fits-", "emulation-", "shapes-"];
+/// The figures of one case of the library suite, whose name follows.
+const OF_CASE: &str = "library-";
 
 /// Whether a file has the name of a figure that a report can have.
 pub fn is_name(file: &str) -> bool {
     file.strip_suffix(".svg").is_some_and(|id| {
         let over = |transport: &Transport| id.ends_with(&format!("-{}", transport.name()));
         OF_ALL.contains(&id)
+            || id.starts_with(OF_CASE)
             || OF_LINK.iter().any(|kind| id.starts_with(kind)) && Transport::ALL.iter().any(over)
     })
 }
@@ -29,6 +43,8 @@ pub fn is_name(file: &str) -> bool {
 pub struct Figures {
     /// Latency under load.
     pub latency: Vec<Figure>,
+    /// Operations of MPI.
+    pub library: Vec<Figure>,
     /// Fits.
     pub fits: Vec<Figure>,
     /// Injected against background.
@@ -42,7 +58,17 @@ pub struct Figures {
 impl Figures {
     /// Draws them.
     pub fn of(analysis: &Analysis) -> Self {
-        let latency = [load::moments(analysis), load::quantiles(analysis)];
+        let latency = [
+            load::unloaded(analysis),
+            load::moments(analysis),
+            load::quantiles(analysis),
+        ];
+        let applications = [
+            runtimes::by_load(analysis),
+            runtimes::by_std(analysis),
+            applications::slowdowns(analysis),
+        ];
+        let cases = library::cases(analysis).into_iter();
         let mut fits: Vec<Figure> = Vec::new();
         let mut emulated: Vec<Figure> = Vec::new();
         for link in links(analysis) {
@@ -52,9 +78,12 @@ impl Figures {
         }
         Figures {
             latency: latency.into_iter().flatten().collect(),
+            library: cases
+                .filter_map(|case| library::centres(analysis, case))
+                .collect(),
             fits,
             emulation: emulated,
-            applications: applications::slowdowns(analysis).into_iter().collect(),
+            applications: applications.into_iter().flatten().collect(),
             correlations: applications::scatters(analysis).into_iter().collect(),
         }
     }
@@ -63,6 +92,7 @@ impl Figures {
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         [
             &self.latency,
+            &self.library,
             &self.fits,
             &self.emulation,
             &self.applications,
@@ -109,6 +139,18 @@ fn reach<'a>(points: impl IntoIterator<Item = &'a Point>) -> impl Iterator<Item 
         let (low, high) = point.interval.unwrap_or((point.y, point.y));
         [low, point.y, high]
     })
+}
+
+/// `12.5 [11 to 14]`.
+fn with_interval(estimate: Estimate) -> String {
+    let value = crate::words::short(estimate.value);
+    match estimate.interval() {
+        Some((low, high)) => {
+            let (low, high) = (crate::words::short(low), crate::words::short(high));
+            format!("{value} [{low} to {high}]")
+        }
+        None => value,
+    }
 }
 
 /// `n = 5`, or `n = 5 to 7`.

@@ -2,7 +2,7 @@
 
 use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::record::Transport;
-use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::spec::{ApplicationCase, Client, Experiment};
 use maud::{Markup, html};
 
 use crate::folder::Analysed;
@@ -140,20 +140,45 @@ fn suites(experiment: &Experiment) -> Vec<String> {
             }
         )
     });
-    let application = experiment.suites.application.iter().map(|case| {
-        let client = case.client.command.join(" ");
-        match &case.server {
-            Some(server) => format!(
-                "application, {}: {client} on {} (delayed), against {} on {}",
-                case.name,
-                case.client.on,
-                server.command.first().cloned().unwrap_or_default(),
-                server.on
-            ),
-            None => format!("application, {}: {client} on {}", case.name, case.client.on),
-        }
+    let library = experiment.suites.library.iter().map(|case| {
+        let size = case
+            .size
+            .map(|size| format!(", {size}"))
+            .unwrap_or_default();
+        format!(
+            "library, {}: {} on {} ranks{size}",
+            case.name(),
+            case.case.name(),
+            case.ranks
+        )
     });
-    packet.chain(application).collect()
+    let application = experiment.suites.application.iter();
+    let application = application.filter_map(|case| match (&case.client, &case.npb) {
+        (Some(client), _) => Some(command(case, client)),
+        (None, Some(npb)) => Some(format!(
+            "application, {}: NPB {}, class {}, on {} ranks",
+            case.name,
+            npb.kernel.name().to_uppercase(),
+            npb.class.name(),
+            npb.ranks
+        )),
+        (None, None) => None,
+    });
+    packet.chain(library).chain(application).collect()
+}
+
+/// A program of somebody else's.
+fn command(case: &ApplicationCase, client: &Client) -> String {
+    let (name, on) = (&case.name, &client.on);
+    let command = client.command.join(" ");
+    match &case.server {
+        Some(server) => format!(
+            "application, {name}: {command} on {on} (delayed), against {} on {}",
+            server.command.first().cloned().unwrap_or_default(),
+            server.on
+        ),
+        None => format!("application, {name}: {command} on {on}"),
+    }
 }
 
 fn line(name: &str, text: &str) -> Markup {

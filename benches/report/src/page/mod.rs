@@ -28,13 +28,22 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
     let summary = &analysed.analysis.summary;
     let sections = [
         Section {
+            id: "paper",
+            title: "The paper's findings here",
+            question: "What Underwood, Anderson and Apon found on eight nodes with InfiniBand (ICPE 2018): \
+                is it so here?",
+            findings: &summary.paper,
+            figures: &[],
+            tables: &["paper"],
+        },
+        Section {
             id: "applications",
             title: "Applications",
             question: "How much longer does a program run when its messages are delayed, and does it \
                 matter how much the delays vary, if their mean stays the same?",
             findings: &summary.applications,
             figures: &figures.applications,
-            tables: &["fixed-mean", "runtimes"],
+            tables: &["fixed-mean", "runtimes", "communication"],
         },
         Section {
             id: "correlations",
@@ -46,6 +55,15 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
             findings: &summary.correlations,
             figures: &figures.correlations,
             tables: &["correlations"],
+        },
+        Section {
+            id: "library",
+            title: "Operations of MPI",
+            question: "What do delays that vary do to the operations that programs are made of? A \
+                ping-pong waits for one message, a barrier for the slowest of many.",
+            findings: &summary.library,
+            figures: &figures.library,
+            tables: &["library"],
         },
         Section {
             id: "latency",

@@ -23,6 +23,8 @@ enum Marker {
     Diamond,
     Cross,
     Ring,
+    Wedge,
+    Frame,
 }
 
 #[derive(Clone, Copy)]
@@ -33,9 +35,11 @@ enum Hatch {
     Falling,
     Level,
     Dots,
+    Upright,
+    Grid,
 }
 
-const LOOKS: [Look; 6] = [
+const LOOKS: [Look; 8] = [
     Look {
         colour: "#16202c",
         dash: "",
@@ -71,6 +75,18 @@ const LOOKS: [Look; 6] = [
         dash: "4 2 1 2 1 2",
         marker: Marker::Ring,
         hatch: Hatch::Dots,
+    },
+    Look {
+        colour: "#5b5bd6",
+        dash: "1 3",
+        marker: Marker::Wedge,
+        hatch: Hatch::Upright,
+    },
+    Look {
+        colour: "#6b6f76",
+        dash: "10 2 2 2 2 2",
+        marker: Marker::Frame,
+        hatch: Hatch::Grid,
     },
 ];
 
@@ -124,6 +140,8 @@ impl Style {
                 Hatch::Falling => "M0 0L6 6M-1 5L1 7M5 -1L7 1",
                 Hatch::Level => "M0 1.5H6M0 4.5H6",
                 Hatch::Dots => "M1 1.5h1.6M4 4.5h1.6",
+                Hatch::Upright => "M1.5 0V6M4.5 0V6",
+                Hatch::Grid => "M0 3H6M3 0V6",
             };
             out.push_str(&format!(
                 "<pattern id=\"{figure}-hatch-{i}\" width=\"6\" height=\"6\" \
@@ -161,6 +179,20 @@ impl Style {
                 canvas.line((x - 3.8, y - 3.8), (x + 3.8, y + 3.8), &stroke);
                 canvas.line((x - 3.8, y + 3.8), (x + 3.8, y - 3.8), &stroke);
             }
+            Marker::Wedge => {
+                canvas.polygon(
+                    &[(x, y + 5.0), (x + 4.7, y - 3.6), (x - 4.7, y - 3.6)],
+                    &solid,
+                );
+            }
+            Marker::Frame => canvas.rect(
+                (x - 3.4, y - 3.4),
+                (6.8, 6.8),
+                &format!(
+                    "fill=\"#fff\" stroke=\"{}\" stroke-width=\"2\"",
+                    look.colour
+                ),
+            ),
             Marker::Ring => canvas.circle(
                 (x, y),
                 3.8,

@@ -36,6 +36,16 @@ suites:
       levels: [none, injected]
 ";
 
+/// What stands in it as well if there are ranks.
+pub const RANKS: &str =
+    "    - { name: ep, npb: { kernel: ep, class: S, ranks: 4 }, levels: [none, injected] }
+    - { name: lu, npb: { kernel: lu, class: S, ranks: 4 }, levels: [none, injected] }
+  library:
+    - { case: ping-pong, ranks: 2, duration: 100ms, levels: [none, injected] }
+    - { case: barrier, ranks: 4, duration: 100ms, levels: [none, injected] }
+mpi: { on: client }
+";
+
 /// What the synthetic network and application do.
 pub struct World {
     /// Samples a run.
@@ -48,6 +58,8 @@ pub struct World {
     pub by_std: f64,
     /// Whether there is an application.
     pub application: bool,
+    /// Whether there are ranks: two benchmarks and two operations of MPI.
+    pub ranks: bool,
     /// The runs that fail, by name.
     pub failing: Vec<String>,
     /// The levels that are left out.
@@ -64,6 +76,7 @@ impl Default for World {
             by_mean: 0.01,
             by_std: 0.02,
             application: true,
+            ranks: false,
             failing: Vec::new(),
             without: Vec::new(),
             tail: false,
@@ -93,6 +106,15 @@ impl Network {
         median * (0.06 * self.normal()).exp()
     }
 
+    /// One delay of an injected level.
+    fn delay(&mut self, level: Level, fits: &[Fit]) -> f64 {
+        let share = self.random.random::<f64>();
+        let member = member(level, fits);
+        member.map_or(0.0, |member| {
+            member.distribution.quantile(share).clamp(0.0, 1e6)
+        })
+    }
+
     /// What load adds.
     fn excess(&mut self, percent: u8) -> f64 {
         let percent = f64::from(percent);
@@ -103,7 +125,12 @@ impl Network {
 /// Makes the folder `directory/synthetic`.
 pub fn folder(directory: &Path, world: &World) -> PathBuf {
     let path = directory.join("synthetic");
-    let mut recorder = Recorder::create(&path, EXPERIMENT).unwrap();
+    let text = if world.ranks {
+        format!("{EXPERIMENT}{RANKS}")
+    } else {
+        EXPERIMENT.into()
+    };
+    let mut recorder = Recorder::create(&path, &text).unwrap();
     recorder.store_environment(&environment()).unwrap();
     let mut network = Network {
         random: Xoshiro256PlusPlus::seed_from_u64(5),
@@ -127,8 +154,48 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
             let record = application(block, level, runtime * noise, &fits);
             keep(&mut recorder, world, record, None);
         }
+        if world.ranks {
+            ranks(&mut recorder, &mut network, world, block, &fits);
+        }
     }
     path
+}
+
+/// A block of runs over MPI: a ping-pong has one delay in it, a barrier of four ranks the longest of
+/// four; a benchmark is slowed as the application is, LU by all of it and EP by a hundredth.
+fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u32, fits: &[Fit]) {
+    for level in levels().filter(|level| !matches!(level, Level::Load { .. })) {
+        for (case, delays) in [("ping-pong", 1), ("barrier", 4)] {
+            let samples: Vec<u64> = (0..world.samples)
+                .map(|_| {
+                    let own = network.base(Transport::Udp);
+                    let delay = (0..delays).map(|_| network.delay(level, fits));
+                    (own + delay.fold(0.0, f64::max)) as u64
+                })
+                .collect();
+            let mut run = record(block, SuiteKind::Library, case, level, fits);
+            run.mpi = Some(json!({
+                "case": case, "ranks": 2.max(delays), "points": [{
+                    "size_bytes": 8, "clock_error_ns": 300.0,
+                    "skew": { "mean_ns": 500.0 }, "operation": { "mean_ns": 900.0 },
+                }],
+            }));
+            keep(recorder, world, run, Some(&samples));
+        }
+        let (mean, std) = member(level, fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
+        let slowdown = world.by_mean * mean / 1e3 + world.by_std * std / 1e3;
+        for (kernel, part) in [("lu", 1.0), ("ep", 0.01)] {
+            let runtime_s = (1.0 + part * slowdown) * (1.0 + 0.004 * network.normal());
+            let mut run = record(block, SuiteKind::Application, kernel, level, fits);
+            run.application = Some(Application { runtime_s });
+            run.mpi = Some(json!({
+                "kernel": kernel, "class": "S", "ranks": 4, "time_s": runtime_s, "mops": 100.0 / runtime_s,
+                "verified": true, "messages": 1000, "bytes": 64000, "collectives": 12,
+                "collective_bytes": 416, "mpi_share": 0.25,
+            }));
+            keep(recorder, world, run, None);
+        }
+    }
 }
 
 /// Every level of the experiment.
@@ -257,6 +324,7 @@ fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit
         n: None,
         packet: None,
         load: None,
+        mpi: None,
         injection: injected.map(|member| Injection {
             delayed: 1_000,
             asked_mean_ns: member.mean_ns,

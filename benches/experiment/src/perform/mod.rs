@@ -1,5 +1,7 @@
 //! Doing one run: everything that is started for it is a command that a person could type.
 
+mod mpi;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -16,8 +18,8 @@ use crate::level::{Level, LevelKind, Member};
 use crate::link;
 use crate::record::{Application, Injection};
 use crate::runtime::runtime;
-use crate::schedule::{Run, Work};
-use crate::spec::{ApplicationCase, Experiment, Load, PacketCase, PacketCaseKind};
+use crate::schedule::{self, Run, Work};
+use crate::spec::{ApplicationCase, Client, Experiment, Load, PacketCase, PacketCaseKind};
 
 /// What a run yields.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ pub struct Measured {
     pub packet: Option<Value>,
     /// What `jitterlab load run` printed.
     pub load: Option<Value>,
+    /// What `jitterlab-mpi` printed.
+    pub mpi: Option<Value>,
     /// What was injected.
     pub injection: Option<Injection>,
     /// The figure of an application.
@@ -98,12 +102,12 @@ impl<'a> Bench<'a> {
 
     /// A program that is not there will not be there at the next attempt.
     fn look_for_programs(&mut self, work: Work<'a>) -> Result<(), Failed> {
-        let Work::Application(case) = work else {
+        let Work::Application(case, schedule::Program::Client(client)) = work else {
             return Ok(());
         };
         let server = case.server.iter();
         let places = server.map(|server| (&server.on, &server.command));
-        for (on, command) in places.chain([(&case.client.on, &case.client.command)]) {
+        for (on, command) in places.chain([(&client.on, &client.command)]) {
             if let Some(program) = command.first()
                 && !self.hosts.worker(on)?.has_program(program)?
             {
@@ -117,7 +121,13 @@ impl<'a> Bench<'a> {
     fn work(&mut self, work: Work<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
         match work {
             Work::Packet(case, transport) => self.packet(case, transport, prefix),
-            Work::Application(case) => self.application(case, prefix),
+            Work::Library(case, mpi) => self.library(case, mpi, prefix),
+            Work::Application(case, schedule::Program::Npb(npb, mpi)) => {
+                self.npb(npb, mpi, case.timeout, prefix)
+            }
+            Work::Application(case, schedule::Program::Client(client)) => {
+                self.application(case, client, prefix)
+            }
         }
     }
 
@@ -166,6 +176,7 @@ impl<'a> Bench<'a> {
     fn application(
         &mut self,
         case: &'a ApplicationCase,
+        client: &'a Client,
         prefix: Vec<String>,
     ) -> Result<Measured, Failed> {
         let mut server = None;
@@ -188,10 +199,10 @@ impl<'a> Bench<'a> {
             place = Some(listens);
         }
         let program = Program {
-            command: [prefix, filled(&case.client.command, place)].concat(),
-            cpu: self.hosts.host(&case.client.on)?.cpu,
+            command: [prefix, filled(&client.command, place)].concat(),
+            cpu: self.hosts.host(&client.on)?.cpu,
         };
-        let worker = self.hosts.worker(&case.client.on)?;
+        let worker = self.hosts.worker(&client.on)?;
         let mut outcome = worker.run(program, case.timeout);
         if let Some((host, id)) = server {
             // A server that has failed is why its client did, or makes what it measured worthless.
@@ -269,12 +280,23 @@ impl<'a> Bench<'a> {
         };
         let prefix = self.under_library(run, &table, REPORT)?;
         let mut measured = self.work(run.work, prefix)?;
-        let on = run.work.measures_on();
-        let report = self.hosts.worker(on)?.take(REPORT).map_err(|_| {
+        let report = match run.work.mpi() {
+            Some(mpi) => self.gather(mpi),
+            None => self.hosts.worker(run.work.measures_on())?.take(REPORT),
+        };
+        let report = report.map_err(|_| {
             "nothing was injected: no process of the program loaded the library; \
              `jitterlab inject doctor` says why"
         })?;
-        measured.injection = Some(injection(&String::from_utf8_lossy(&report))?);
+        let injection = injection(&String::from_utf8_lossy(&report))?;
+        if injection.delayed == 0 && !is_silent(&measured) {
+            return Err(
+                "nothing was injected: the program sends past the hooks; `jitterlab inject doctor` \
+                 says which"
+                    .into(),
+            );
+        }
+        measured.injection = Some(injection);
         Ok(measured)
     }
 
@@ -284,7 +306,9 @@ impl<'a> Bench<'a> {
     fn undelayed(&mut self, run: &Run<'a>) -> Result<Vec<String>, String> {
         let is_compared = match run.work {
             Work::Packet(..) => false,
-            Work::Application(case) => case.levels.contains(&LevelKind::Injected),
+            Work::Library(..) | Work::Application(..) => {
+                run.work.levels().contains(&LevelKind::Injected)
+            }
         };
         if !is_compared || self.experiment.levels.injected.is_none() {
             return Ok(Vec::new());
@@ -303,14 +327,31 @@ impl<'a> Bench<'a> {
     ) -> Result<Vec<String>, String> {
         let injected = self.experiment.levels.injected.as_ref();
         let mode = injected.map(|injected| injected.mode).unwrap_or_default();
+        let seed = format!("{}\n", run.seed);
+        let files = [(TABLE, table.as_bytes()), (SEED, seed.as_bytes())];
         let worker = self.hosts.worker(run.work.measures_on())?;
-        worker.put(TABLE, table.as_bytes())?;
-        worker.put(SEED, format!("{}\n", run.seed).as_bytes())?;
+        for (name, content) in files {
+            worker.put(name, content)?;
+        }
+        if let Some(mpi) = run.work.mpi() {
+            self.spread(mpi, &files)?;
+        }
+        let hook = run
+            .work
+            .hook()
+            .map(|hook| ["--hook".into(), hook.families().into()]);
         let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
             .chain(words(&["--seed", SEED, "--mode", mode.name()]))
+            .chain(hook.into_iter().flatten())
             .chain(words(&["--report", report, "--"]));
         Ok(prefix.collect())
     }
+}
+
+/// Whether a program says itself that it has sent nothing that could be delayed.
+fn is_silent(measured: &Measured) -> bool {
+    let mpi = measured.mpi.as_ref();
+    mpi.is_some_and(|printed| printed["messages"] == 0)
 }
 
 /// Whether a run was as long as it was to be, and under load for as long.
@@ -405,14 +446,7 @@ fn injection(report: &str) -> Result<Injection, String> {
         achieved += process.achieved_ns;
         late_max = late_max.max(process.late_max_ns);
     }
-    if delayed == 0 {
-        return Err(
-            "nothing was injected: the program sends past the hooks; `jitterlab inject doctor` \
-             says which"
-                .into(),
-        );
-    }
-    let mean = |sum: u64| sum as f64 / delayed as f64;
+    let mean = |sum: u64| sum as f64 / delayed.max(1) as f64;
     Ok(Injection {
         delayed,
         asked_mean_ns: mean(asked),
@@ -440,7 +474,8 @@ mod tests {
             (4, 150.0, 160.0)
         );
         assert_eq!(injection.error_max_ns, 10);
-        assert!(super::injection("").is_err());
+        assert_eq!(super::injection("").unwrap().delayed, 0);
+        assert!(super::injection("{}").is_err());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `jitterlab load`: background load on the network.
 
+mod mpi;
+
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_injector::units::{Bytes, Nanos, Percent, UnitError};
 use jitterlab_load::sender::{Load, Produced};
 use jitterlab_load::{Error, sink};
 use jitterlab_packet::server::announce;
@@ -40,9 +42,9 @@ const PORT: u16 = 7412;
 /// Options of `load run`.
 #[derive(clap::Args)]
 pub struct Run {
-    /// udp or tcp
+    /// udp, tcp, or mpi
     #[arg(long)]
-    transport: Transport,
+    transport: Over,
     /// Share of the one-way bandwidth, 0 to 100 %
     #[arg(long)]
     level: Percent,
@@ -52,9 +54,9 @@ pub struct Run {
     /// For how long
     #[arg(long, default_value = "10s", value_parser = span)]
     duration: Nanos,
-    /// Size of a message
-    #[arg(long, default_value = "1400B")]
-    message: Bytes,
+    /// Size of a message [default: 1400B; over MPI 64KiB]
+    #[arg(long)]
+    message: Option<Bytes>,
     /// One-way bandwidth, a second; it is measured if it is not given
     #[arg(long, value_name = "BYTES")]
     bandwidth: Option<Bytes>,
@@ -70,30 +72,68 @@ pub struct Run {
     /// Keep the sink that is started on this CPU
     #[arg(long)]
     server_cpu: Option<usize>,
+    #[command(flatten)]
+    mpi: mpi::Options,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
+/// What load goes over.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// Between two hosts.
+    Network(Transport),
+    /// Between ranks.
+    Mpi,
+}
+
+impl std::str::FromStr for Over {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match text {
+            "mpi" => Ok(Over::Mpi),
+            other => other.parse().map(Over::Network),
+        }
+    }
+}
+
+/// Of a message between two hosts, if nothing is said.
+const MESSAGE: Bytes = Bytes(1400);
+
 impl Run {
     fn run(self) -> Result<Exit, Failure> {
-        if !Transport::SOCKETS.contains(&self.transport) {
+        let transport = match (self.transport, self.mpi.given()) {
+            (Over::Mpi, _) => {
+                self.check_over_mpi()?;
+                return mpi::start(&self);
+            }
+            (Over::Network(_), Some(option)) => {
+                return Err(Failure::input(format!(
+                    "{option} is for load over MPI: --transport mpi"
+                )));
+            }
+            (Over::Network(transport), None) => transport,
+        };
+        if !Transport::SOCKETS.contains(&transport) {
             return Err(Failure::input(Error::NotOverVerbs));
         }
-        let sizes = self.transport.sizes();
-        if !sizes.contains(&self.message.0) {
+        let message = self.message.unwrap_or(MESSAGE);
+        let sizes = transport.sizes();
+        if !sizes.contains(&message.0) {
             return Err(Failure::input(format!(
                 "--message has to be {} to {} bytes over {}",
                 sizes.start(),
                 sizes.end(),
-                self.transport
+                transport
             )));
         }
         if self.bandwidth == Some(Bytes(0)) {
             return Err(Failure::input("--bandwidth has to be above 0"));
         }
         let load = Load {
-            transport: self.transport,
-            message: self.message,
+            transport,
+            message,
             level: self.level,
             duration: self.duration,
             bandwidth: self.bandwidth.map(|bytes| bytes.0 as f64),
@@ -124,6 +164,25 @@ impl Run {
         drop(peer);
         output::print(self.format, &produced, || text(&produced))?;
         Ok(Exit::Done)
+    }
+}
+
+impl Run {
+    /// Ranks find each other, measure their bandwidth, and stay where their launcher puts them.
+    fn check_over_mpi(&self) -> Result<(), Failure> {
+        let given = [
+            ("--to", self.to.is_some()),
+            ("--bandwidth", self.bandwidth.is_some()),
+            ("--cpu", self.cpu.is_some()),
+            ("--server-cpu", self.server_cpu.is_some()),
+            ("--announce", self.announce),
+        ];
+        match given.into_iter().find(|&(_, given)| given) {
+            Some((option, _)) => Err(Failure::input(format!(
+                "{option} is not for load over MPI: say to its launcher where ranks run, after --"
+            ))),
+            None => Ok(()),
+        }
     }
 }
 

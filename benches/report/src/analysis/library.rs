@@ -1,0 +1,296 @@
+//! The library level: how long operations of MPI take without and with injected delays
+//! (latency-variation, section 6, figures 7 to 10).
+
+use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::record::{RunRecord, SuiteKind};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::applications::{Slowdown, correct};
+use super::condition::{Pooled, Reader, mean_of};
+use super::normality::Normality;
+use super::{AtLevel, level_columns, micros};
+use crate::Error;
+use crate::table::{Column, Estimate, Row, Value, column};
+use crate::words;
+
+/// One operation at one level, over all ranks that time it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Operation {
+    /// The name of the case.
+    pub case: String,
+    /// Number of ranks.
+    pub ranks: Option<u64>,
+    /// Bytes of a message.
+    pub size: Option<u64>,
+    /// The level.
+    pub level: Level,
+    /// Number of runs.
+    pub runs: usize,
+    /// Number of samples.
+    pub n: usize,
+    /// Mean time, interval over runs.
+    pub mean_ns: Estimate,
+    /// Standard deviation, interval over runs.
+    pub std_ns: Estimate,
+    /// Median, interval over runs.
+    pub median_ns: Estimate,
+    /// 99th percentile.
+    pub p99_ns: f64,
+    /// 99.9th percentile.
+    pub p999_ns: f64,
+    /// Time from the first rank's entry to the last one's, mean over operations; none of ping-pong.
+    pub skew_ns: Option<f64>,
+    /// Time from the last rank's entry to each rank's exit, mean; none of ping-pong.
+    pub operation_ns: Option<f64>,
+    /// How far the clocks of ranks may be apart beside what was corrected, at most.
+    pub clock_error_ns: Option<f64>,
+    /// Its mean in proportion to that under constant delays of the same mean.
+    pub to_constant: Option<Slowdown>,
+    #[serde(skip)]
+    means: Vec<f64>,
+}
+
+/// What is told of operations: their rows, and tests for normality.
+pub struct Operations {
+    /// By case and level.
+    pub rows: Vec<Operation>,
+    /// Of the samples of each row.
+    pub normality: Vec<Normality>,
+}
+
+/// Every operation at every level.
+///
+/// # Errors
+/// The samples of a run cannot be read.
+pub fn operations(done: &[&RunRecord], read: &Reader) -> Result<Operations, Error> {
+    let of_library = || done.iter().filter(|run| run.suite == SuiteKind::Library);
+    let mut keys: Vec<(&str, Level)> = of_library()
+        .map(|run| (run.case.as_str(), run.level))
+        .collect();
+    keys.sort();
+    keys.dedup();
+    let mut operations = Operations {
+        rows: Vec::new(),
+        normality: Vec::new(),
+    };
+    for (case, level) in keys {
+        let runs: Vec<&RunRecord> = of_library()
+            .filter(|run| run.case == case && run.level == level)
+            .copied()
+            .collect();
+        let subject = format!("{case}, {level}");
+        let Some(time) = Pooled::of(&subject, &runs, read)? else {
+            continue;
+        };
+        operations
+            .normality
+            .extend(Normality::of(subject, true, &time.sorted));
+        operations
+            .rows
+            .push(Operation::of(case, level, &runs, &time));
+    }
+    compare(&mut operations.rows);
+    Ok(operations)
+}
+
+impl Operation {
+    fn of(case: &str, level: Level, runs: &[&RunRecord], time: &Pooled) -> Self {
+        let printed = || runs.iter().filter_map(|run| run.mpi.as_ref());
+        let point = |figure: fn(&Json) -> &Json| {
+            printed().filter_map(move |printed| figure(&printed["points"][0]).as_f64())
+        };
+        Operation {
+            case: case.into(),
+            ranks: printed().find_map(|printed| printed["ranks"].as_u64()),
+            size: printed().find_map(|printed| printed["points"][0]["size_bytes"].as_u64()),
+            level,
+            runs: time.runs(),
+            n: time.sorted.len(),
+            mean_ns: time.mean(),
+            std_ns: time.std(),
+            median_ns: time.median(),
+            p99_ns: time.summary.p99,
+            p999_ns: time.summary.p999,
+            skew_ns: mean_of(point(|point| &point["skew"]["mean_ns"])),
+            operation_ns: mean_of(point(|point| &point["operation"]["mean_ns"])),
+            clock_error_ns: point(|point| &point["clock_error_ns"]).max_by(f64::total_cmp),
+            to_constant: None,
+            means: time.means.clone(),
+        }
+    }
+
+    /// The load that is imitated, in percent, and the distribution, at an injected level.
+    pub fn injected(&self) -> Option<(u8, Member)> {
+        match self.level {
+            Level::Injected { percent, shape } => Some((percent, shape)),
+            _ => None,
+        }
+    }
+}
+
+/// Sets each varied shape in proportion to constant delays of the same mean.
+fn compare(rows: &mut [Operation]) {
+    let constants: Vec<(String, u8, Vec<f64>)> = rows
+        .iter()
+        .filter_map(|row| {
+            let (percent, _) = row
+                .injected()
+                .filter(|&(_, shape)| shape == Member::Uniform)?;
+            Some((row.case.clone(), percent, row.means.clone()))
+        })
+        .collect();
+    for row in rows.iter_mut() {
+        let Some((percent, shape)) = row.injected() else {
+            continue;
+        };
+        let constant = constants
+            .iter()
+            .find(|(case, of, _)| *case == row.case && *of == percent);
+        let constant = constant.filter(|_| shape != Member::Uniform);
+        row.to_constant = constant.map(|(_, _, means)| Slowdown::of(&row.means, means));
+    }
+    correct(rows.iter_mut().filter_map(|row| row.to_constant.as_mut()));
+}
+
+impl AtLevel for Operation {
+    fn level(&self) -> Level {
+        self.level
+    }
+}
+
+impl Row for Operation {
+    const ID: &'static str = "library";
+    const TITLE: &'static str = "Time of operations of MPI";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = vec![
+            column(
+                "case",
+                "Case",
+                "case of the library suite",
+                |row: &Operation| Value::Text(row.case.clone()),
+            ),
+            column("ranks", "Ranks", "number of ranks", |row: &Operation| {
+                row.ranks.map_or(Value::Missing, Value::Count)
+            }),
+            column(
+                "size_bytes",
+                "Size, B",
+                "bytes of a message",
+                |row: &Operation| row.size.map_or(Value::Missing, Value::Count),
+            ),
+        ];
+        columns.extend(level_columns());
+        columns.extend([
+            column("runs", "Runs", "number of runs", |row: &Operation| {
+                Value::Count(row.runs as u64)
+            }),
+            column("n", "n", "number of samples, of all ranks that time it", |row: &Operation| {
+                Value::Count(row.n as u64)
+            }),
+            column(
+                "mean_us",
+                "Mean, µs",
+                "mean time in microseconds (of ping-pong, of a round trip), 95 % interval over runs",
+                |row: &Operation| micros(row.mean_ns),
+            )
+            .of_estimates(),
+            column(
+                "std_us",
+                "Std, µs",
+                "standard deviation in microseconds, 95 % interval over runs",
+                |row: &Operation| micros(row.std_ns),
+            )
+            .of_estimates(),
+            column(
+                "median_us",
+                "Median, µs",
+                "median in microseconds, 95 % interval over runs",
+                |row: &Operation| micros(row.median_ns),
+            )
+            .of_estimates(),
+            column("p99_us", "99 %, µs", "99th percentile in microseconds", |row: &Operation| {
+                Value::Number(row.p99_ns / 1e3)
+            }),
+            column(
+                "p999_us",
+                "99.9 %, µs",
+                "99.9th percentile in microseconds",
+                |row: &Operation| Value::Number(row.p999_ns / 1e3),
+            ),
+            column(
+                "skew_us",
+                "Skew, µs",
+                "from the first rank's entry to the last one's, mean in microseconds",
+                |row: &Operation| Value::number(row.skew_ns.map(|ns| ns / 1e3)),
+            ),
+            column(
+                "operation_us",
+                "After the last, µs",
+                "from the last rank's entry to each rank's exit, mean in microseconds",
+                |row: &Operation| Value::number(row.operation_ns.map(|ns| ns / 1e3)),
+            ),
+            column(
+                "clock_error_us",
+                "Clock error, µs",
+                "how far the ranks' clocks may be apart after they were aligned, at most",
+                |row: &Operation| Value::number(row.clock_error_ns.map(|ns| ns / 1e3)),
+            )
+            .in_csv_only(),
+            column(
+                "ratio_to_constant",
+                "Times constant delays",
+                "ratio of the mean to that with constant delays of the same mean, 95 % interval over runs",
+                |row: &Operation| Value::estimate(row.to_constant.map(|ratio| ratio.ratio)),
+            )
+            .of_estimates(),
+            column(
+                "ratio_to_constant_holm_p",
+                "p (Holm)",
+                "two-sided p of equal means, Welch's test on logarithms, after Holm's correction over the rows",
+                |row: &Operation| Value::p(row.to_constant.and_then(|ratio| ratio.holm_p)),
+            ),
+        ]);
+        columns
+    }
+}
+
+/// What variation does to each operation at the highest mean, a sentence a case.
+pub fn in_words(rows: &[Operation]) -> Vec<String> {
+    let mut cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+    cases.dedup();
+    let sentence = |case: &str| {
+        let row = at_highest(rows, case, Member::Lognormal)?;
+        let constant = at_highest(rows, case, Member::Uniform)?;
+        let (percent, _) = row.injected()?;
+        let ratio = row.to_constant?;
+        let interval = match (ratio.ratio.interval(), ratio.holm_p) {
+            (Some((low, high)), Some(p)) => format!(
+                " (95 % interval {} to {}, Holm-corrected {}, n = {} and {} runs)",
+                words::signed_percent(low),
+                words::signed_percent(high),
+                words::p(p),
+                row.runs,
+                constant.runs
+            ),
+            _ => String::new(),
+        };
+        Some(format!(
+            "With the mean delay of load {percent} %, {case} took {} under lognormal than under constant \
+             delays on the mean{interval}; the median was {} and {} µs.",
+            words::change(ratio.ratio.value),
+            words::short(row.median_ns.value / 1e3),
+            words::short(constant.median_ns.value / 1e3),
+        ))
+    };
+    cases.into_iter().filter_map(sentence).collect()
+}
+
+/// The row of a case and shape that imitates the highest load.
+pub fn at_highest<'a>(rows: &'a [Operation], case: &str, shape: Member) -> Option<&'a Operation> {
+    let of_shape = rows
+        .iter()
+        .filter(|row| row.case == case && row.injected().is_some_and(|(_, of)| of == shape));
+    of_shape.max_by_key(|row| row.level)
+}

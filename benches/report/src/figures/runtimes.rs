@@ -1,0 +1,173 @@
+//! Runtimes of all applications beside each other: by load imitated, with constant and with lognormal
+//! delays (the paper's figures 11 and 12), and by standard deviation at a fixed mean (figures 15 and
+//! 16).
+
+use jitterlab_experiment::level::{Level, Member};
+
+use super::{n_of, range, reach, series};
+use crate::analysis::Analysis;
+use crate::analysis::applications::Runtime;
+use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
+use crate::words;
+
+/// Runtime in proportion to that without injection, a panel a shape.
+pub fn by_load(analysis: &Analysis) -> Option<Figure> {
+    let shapes = [Member::Uniform, Member::Lognormal];
+    let rows = |shape: Member| injected(analysis).filter(move |(_, of, _)| *of == shape);
+    let drawn: Vec<Member> = shapes
+        .into_iter()
+        .filter(|&shape| rows(shape).next().is_some())
+        .collect();
+    drawn.first()?;
+    let points: Vec<(Member, Vec<Series>)> = drawn
+        .iter()
+        .map(|&shape| {
+            let of_application = |name: &str| {
+                let rows = rows(shape).filter(|(_, _, row)| row.application == name);
+                rows.filter_map(|(percent, _, row)| point(row, percent.into()))
+                    .collect()
+            };
+            (shape, lines(analysis, of_application))
+        })
+        .collect();
+    let all = || points.iter().flat_map(|(_, series)| marked(series));
+    let (low, high) = range(reach(all()));
+    let mut places: Vec<f64> = all().map(|point| point.x).collect();
+    places.sort_unstable_by(f64::total_cmp);
+    places.dedup();
+    let counted = drawn
+        .iter()
+        .flat_map(|&shape| rows(shape))
+        .map(|(_, _, row)| row.runs);
+    Some(Figure {
+        id: "runtimes".into(),
+        title: "Runtime of applications by load imitated, with constant and with lognormal delays"
+            .into(),
+        caption: format!(
+            "After the paper's figures 11 and 12: runtime in proportion to that without injection, with \
+             delays that are constant (“uniform”, left) and that vary (lognormal, right), with 95 % \
+             intervals over runs ({} runs a point). Both have one mean at each load imitated.",
+            n_of(counted)
+        ),
+        panels: points
+            .into_iter()
+            .map(|(shape, series)| Panel {
+                title: shape.name().into(),
+                x: Axis::linear_at("Load imitated, % of bandwidth", &places),
+                y: Axis::linear("Runtime / without injection", low.min(1.0), high.max(1.0)),
+                series,
+            })
+            .collect(),
+        columns: 2,
+        panel_height: 320.0,
+    })
+}
+
+/// Change of runtime by standard deviation of the delays, a panel a mean.
+pub fn by_std(analysis: &Analysis) -> Option<Figure> {
+    let mut percents: Vec<u8> = injected(analysis).map(|(percent, _, _)| percent).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    let at = |percent: u8| injected(analysis).filter(move |(of, _, _)| *of == percent);
+    percents.retain(|&percent| at(percent).any(|(_, shape, _)| shape != Member::Uniform));
+    percents.first()?;
+    Some(Figure {
+        id: "fixed-mean".into(),
+        title: "Change of runtime by standard deviation of the injected delays, at a fixed mean"
+            .into(),
+        caption: format!(
+            "After the paper's figures 15 and 16: change of the runtime against no injection, by the \
+             standard deviation of the delays, with 95 % intervals over runs ({} runs a point). In a \
+             panel all delays have one mean.",
+            n_of(injected(analysis).map(|(_, _, row)| row.runs))
+        ),
+        panels: percents
+            .iter()
+            .map(|&percent| fixed(analysis, percent, &at(percent).collect::<Vec<_>>()))
+            .collect(),
+        columns: 2,
+        panel_height: 300.0,
+    })
+}
+
+fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> Panel {
+    let change = |ratio: f64| 100.0 * (ratio - 1.0);
+    let of_application = |name: &str| {
+        let rows = rows.iter().filter(|(_, _, row)| row.application == name);
+        let mut points: Vec<Point> = rows
+            .filter_map(|(_, _, row)| {
+                let point = point(row, row.injected_ns?.1 / 1e3)?;
+                Some(Point {
+                    x: point.x,
+                    y: change(point.y),
+                    interval: point
+                        .interval
+                        .map(|(low, high)| (change(low), change(high))),
+                })
+            })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    };
+    let all = lines(analysis, of_application);
+    let (low, high) = range(reach(marked(&all)));
+    let (_, right) = range(marked(&all).map(|point| point.x));
+    let mean = rows
+        .iter()
+        .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3));
+    Panel {
+        title: format!(
+            "mean of load {percent} % ({} µs)",
+            words::short(mean.unwrap_or(f64::NAN))
+        ),
+        x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),
+        y: Axis::linear("Change of runtime, %", low.min(0.0), high.max(0.0)),
+        series: all,
+    }
+}
+
+/// The runtimes with injected delays, with the load that is imitated and the shape.
+fn injected(analysis: &Analysis) -> impl Iterator<Item = (u8, Member, &Runtime)> {
+    analysis.runtimes.iter().filter_map(|row| match row.level {
+        Level::Injected { percent, shape } if row.slowdown.is_some() => Some((percent, shape, row)),
+        _ => None,
+    })
+}
+
+fn point(row: &Runtime, x: f64) -> Option<Point> {
+    let ratio = row.slowdown?.ratio;
+    Some(Point {
+        x,
+        y: ratio.value,
+        interval: ratio.interval(),
+    })
+}
+
+/// A series an application, each with its look in every panel.
+fn lines(analysis: &Analysis, points: impl Fn(&str) -> Vec<Point>) -> Vec<Series> {
+    let mut names: Vec<&str> = analysis
+        .runtimes
+        .iter()
+        .map(|row| row.application.as_str())
+        .collect();
+    names.dedup();
+    names
+        .into_iter()
+        .enumerate()
+        .map(|(i, name)| {
+            let points = points(name);
+            let line = points.iter().map(|point| (point.x, point.y)).collect();
+            series(name, i, vec![Mark::Line(line), Mark::Points(points)])
+        })
+        .collect()
+}
+
+fn marked(series: &[Series]) -> impl Iterator<Item = &Point> {
+    series
+        .iter()
+        .flat_map(|series| &series.marks)
+        .flat_map(|mark| match mark {
+            Mark::Points(points) => points.as_slice(),
+            _ => &[],
+        })
+}

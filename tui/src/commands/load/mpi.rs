@@ -1,0 +1,118 @@
+//! `load run --transport mpi`: the load of `jitterlab-mpi`, started by mpirun, or by srun in an allocation of Slurm.
+
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::process;
+
+use jitterlab_experiment::mpi::{ENVIRONMENT, PROGRAM, no_launcher, no_program};
+use jitterlab_experiment::spec::Launcher;
+
+use super::Run;
+use crate::outcome::{Exit, Failure};
+use crate::output::Format;
+
+/// What only load over MPI has.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Over MPI: who sends to whom
+    #[arg(long, value_enum, required_if_eq("transport", "mpi"))]
+    pattern: Option<Pattern>,
+    /// Over MPI: how many ranks [default: one for each CPU, two at least]
+    #[arg(long)]
+    ranks: Option<u32>,
+    /// Over MPI: a case of the library suite that half of the ranks measure, without and with the load
+    #[arg(long, value_name = "CASE")]
+    victim: Option<String>,
+    /// Over MPI: arguments of mpirun, or of srun in an allocation of Slurm
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    launcher: Vec<String>,
+}
+
+/// Who sends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Pattern {
+    /// Each rank of one half to one of the other half, and back
+    Pairs,
+    /// Everybody to everybody
+    Alltoall,
+    /// Everybody into the memory of one
+    RmaIncast,
+    /// Everybody to one
+    P2pIncast,
+    /// One into the memory of everybody
+    RmaBcast,
+}
+
+impl Options {
+    /// The first option that is given, if one is: without MPI there is nothing that it could mean.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--pattern", self.pattern.is_some()),
+            ("--ranks", self.ranks.is_some()),
+            ("--victim", self.victim.is_some()),
+            ("--", !self.launcher.is_empty()),
+        ];
+        given
+            .into_iter()
+            .find_map(|(name, given)| given.then_some(name))
+    }
+}
+
+/// Becomes the launcher.
+pub fn start(run: &Run) -> Result<Exit, Failure> {
+    let launcher = match std::env::var_os("SLURM_JOB_ID") {
+        Some(_) => Launcher::Srun,
+        None => Launcher::Mpirun,
+    };
+    let error = command(run, launcher)?.exec();
+    Err(match error.kind() {
+        ErrorKind::NotFound => Failure::run(no_launcher(launcher, "this machine")),
+        _ => Failure::run(format!("cannot start {}: {error}", launcher.name())),
+    })
+}
+
+fn command(run: &Run, launcher: Launcher) -> Result<process::Command, Failure> {
+    let options = &run.mpi;
+    let cpus = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
+    let ranks = options
+        .ranks
+        .map_or(cpus.to_string(), |ranks| ranks.to_string());
+    let mut command = process::Command::new(launcher.name());
+    command
+        .envs(ENVIRONMENT)
+        .args(["-n", &ranks])
+        .args(&options.launcher)
+        .arg(program()?)
+        .arg("load")
+        .args(["--level", &run.level.to_string()])
+        .args(["--duration", &run.duration.to_string()])
+        .args(["--seed", &run.seed.to_string()]);
+    let pattern = options
+        .pattern
+        .as_ref()
+        .and_then(clap::ValueEnum::to_possible_value);
+    if let Some(pattern) = pattern {
+        command.args(["--pattern", pattern.get_name()]);
+    }
+    if let Some(message) = run.message {
+        command.args(["--size", &message.to_string()]);
+    }
+    if let Some(victim) = &options.victim {
+        command.args(["--victim", victim]);
+    }
+    if run.format == Format::Json {
+        command.args(["--format", "json"]);
+    }
+    Ok(command)
+}
+
+/// The program of ranks: beside this one, or where the PATH leads.
+fn program() -> Result<std::path::PathBuf, Failure> {
+    let own = std::env::current_exe().map_err(Failure::run)?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let beside = own.parent().map(std::path::Path::to_path_buf);
+    let mut places = beside.into_iter().chain(std::env::split_paths(&path));
+    places
+        .find_map(|place| Some(place.join(PROGRAM)).filter(|path| path.is_file()))
+        .ok_or_else(|| Failure::run(no_program("this machine")))
+}

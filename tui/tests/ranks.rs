@@ -1,0 +1,261 @@
+//! `jitterlab run` with what is started over MPI: ranks on this machine, and in network namespaces.
+
+mod cluster;
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use cluster::{Cluster, is_root};
+use common::experiments::{folder, lines, planned};
+use common::{Lab, build_library, text};
+use jitterlab_experiment::samples;
+use serde_json::Value;
+
+/// Whether there is an MPI, with the program of ranks built beside this one; says so if not.
+fn has_mpi() -> bool {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        eprintln!("not run: there is no mpirun; apt-get install libopenmpi-dev openmpi-bin");
+        return false;
+    }
+    build_library();
+    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab"));
+    let profile = program.parent().unwrap();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--package", "jitterlab-mpi"]);
+    build.arg("--target-dir").arg(profile.parent().unwrap());
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    assert!(build.status().unwrap().success());
+    true
+}
+
+/// Ranks that send to each other through sockets, which delays are injected at.
+const RANKS: &str = r#"
+name: ranks
+seed: 7
+repetitions: 1
+retries: 0
+hosts: { here: { at: local } }
+mpi: { on: here, hook: socket, arguments: [--mca, btl, "self,tcp", --mca, btl_tcp_if_include, lo] }
+load: { transport: udp, from: here, to: here, message: 1400B, bandwidth: 100MiB }
+levels:
+  load: [20]
+  injected: { percent: [20], transport: udp, shapes: [uniform] }
+suites:
+  packet:
+    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+  library:
+    - { case: barrier, ranks: 2, iterations: 200, warmup: 1ms, levels: [none, injected] }
+    - { case: ping-pong, ranks: 2, size: 1KiB, duration: 5ms, warmup: 1ms, levels: [none] }
+  application:
+    - { name: ep, npb: { kernel: ep, class: S, ranks: 2 }, levels: [none, injected] }
+    - name: any
+      client: { on: here, command: [mpirun, --allow-run-as-root, --oversubscribe, -n, "2", jitterlab-mpi, npb, ep] }
+      hook: socket
+      runtime: { pattern: 'ranks: ([0-9.]+) s', unit: s }
+      levels: [none]
+"#;
+
+fn records(lab: &Lab) -> Vec<Value> {
+    let output = lab.run("run e.yaml --headless");
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    lines(&folder(lab).join("runs.jsonl"))
+}
+
+#[test]
+fn ranks_are_started_and_delayed_and_what_they_report_is_kept() {
+    if !has_mpi() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write("e.yaml", RANKS);
+    let records = records(&lab);
+    let runs: Vec<&str> = records.iter().map(|r| r["run"].as_str().unwrap()).collect();
+    assert_eq!(runs, planned(&lab));
+    let of = |case: &'static str| records.iter().filter(move |r| r["case"] == case);
+    assert_eq!((of("ep").count(), of("any").count()), (2, 1));
+    for record in of("ep") {
+        let mpi = &record["mpi"];
+        assert_eq!(record["application"]["runtime_s"], mpi["time_s"]);
+        assert_eq!((&mpi["verified"], &mpi["ranks"]), (&true.into(), &2.into()));
+        assert_eq!(mpi["phases"].as_array().unwrap().len(), 2);
+        let injected = record["level"]["kind"] == "injected";
+        assert_eq!(
+            record["injection"]["delayed"].as_u64() > Some(0),
+            injected,
+            "{record}"
+        );
+    }
+    // Every sample of every rank that measures: both in a barrier, in ping-pong the one that begins.
+    assert_eq!((of("barrier").count(), of("ping-pong").count()), (2, 1));
+    let folder = folder(&lab);
+    for record in of("barrier").chain(of("ping-pong")) {
+        let samples = folder.join(record["samples"].as_str().unwrap());
+        let ranks = samples::read_ranks(&samples).unwrap();
+        let point = &record["mpi"]["points"][0];
+        let n: usize = ranks.iter().map(Vec::len).sum();
+        assert_eq!((&record["n"], &point["samples"]), (&n.into(), &n.into()));
+        let measuring = if record["case"] == "barrier" { 2 } else { 1 };
+        assert_eq!(ranks.len(), measuring);
+        assert!(point["per_rank"].is_array() && point["heat_map"].is_null());
+        let injected = record["level"]["kind"] == "injected";
+        assert_eq!(
+            record["injection"]["delayed"].as_u64() >= Some(200),
+            injected,
+            "{record}"
+        );
+    }
+    assert_eq!(
+        of("ping-pong").next().unwrap()["mpi"]["points"][0]["size_bytes"],
+        1024
+    );
+    let report = lab.run(&format!("report {}", folder.display()));
+    assert_eq!(report.status.code(), Some(0), "{}", text(&report.stderr));
+    assert!(folder.join("report/library-barrier.svg").is_file());
+}
+
+#[test]
+fn load_goes_over_mpi() {
+    if !has_mpi() {
+        return;
+    }
+    let lab = Lab::new();
+    let load = "load run --transport mpi --pattern pairs --level 20 --duration 100ms --ranks 2 --message 1KiB --format json";
+    let output = lab.run(load);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let produced: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (
+            &produced["transport"],
+            &produced["pattern"],
+            &produced["ranks"],
+            &produced["message"]
+        ),
+        (&"mpi".into(), &"pairs".into(), &2.into(), &1024.into())
+    );
+    assert!(
+        produced["received_messages"].as_u64() > Some(0),
+        "{produced}"
+    );
+}
+
+#[test]
+fn options_of_one_kind_of_load_are_not_for_the_other() {
+    let lab = Lab::new();
+    lab.refuses(
+        "load run --transport udp --level 10 --pattern pairs",
+        "--pattern is for load over MPI: --transport mpi",
+    );
+    lab.refuses(
+        "load run --transport mpi --level 10 --pattern pairs --cpu 1",
+        "--cpu is not for load over MPI: say to its launcher where ranks run, after --",
+    );
+    lab.refuses(
+        "load run --transport mpi --level 10",
+        "error: the following required arguments were not provided:",
+    );
+}
+
+#[test]
+fn why_ranks_did_not_start_is_said() {
+    if !has_mpi() {
+        return;
+    }
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        "name: wrong\nseed: 1\nrepetitions: 1\nretries: 0\nhosts: { here: { at: local } }\n\
+         mpi: { on: here, arguments: [--no-such-option] }\nsuites:\n  application:\n    \
+         - { name: ep, npb: { kernel: ep, class: S, ranks: 2 } }\n",
+    );
+    assert_eq!(lab.run("run e.yaml --headless").status.code(), Some(1));
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    let reason = records[0]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("mpirun ended with exit status "),
+        "{reason}"
+    );
+    assert!(reason.contains("no-such-option"), "{reason}");
+}
+
+#[test]
+fn namespaces_are_nodes() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let cluster = Cluster::new(2);
+    let hosts = cluster.host(1) + &cluster.host(2);
+    cluster.lab.write(
+        "e.yaml",
+        format!(
+            "name: nodes\nseed: 1\nrepetitions: 1\nretries: 0\nhosts:\n{hosts}\
+             mpi: {{ on: n2, hosts: {{ n1: 1, n2: 1 }} }}\nsuites:\n  application:\n    \
+             - {{ name: ep, npb: {{ kernel: ep, class: S, ranks: 2 }} }}\n"
+        ),
+    );
+    let records = records(&cluster.lab);
+    assert_eq!(records[0]["mpi"]["verified"], true);
+}
+
+#[test]
+fn what_is_missing_is_said_with_what_to_install_before_anything_is_made() {
+    let lab = Lab::new();
+    lab.write("e.yaml", RANKS);
+    std::fs::create_dir(lab.path("bin")).unwrap();
+    let program = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap();
+        let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+        let found = places.find(|path| path.is_file()).unwrap();
+        std::os::unix::fs::symlink(found, lab.path("bin").join(name)).unwrap();
+    };
+    // A program that stands alone, with the least that a worker needs.
+    for name in ["setpriv", "true", "sh"] {
+        program(name);
+    }
+    std::fs::copy(env!("CARGO_BIN_EXE_jitterlab"), lab.path("bin/jitterlab")).unwrap();
+    let said = |expected: &str| {
+        let output = Command::new(lab.path("bin/jitterlab"))
+            .args(["run", "e.yaml"])
+            .current_dir(lab.path(""))
+            .env("PATH", lab.path("bin"))
+            .output()
+            .unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
+        assert!(!lab.path("results").exists());
+    };
+    said("host here has no mpirun: on Debian, `apt-get install libopenmpi-dev openmpi-bin`");
+    std::os::unix::fs::symlink(lab.path("bin/true"), lab.path("bin/mpirun")).unwrap();
+    said("host here has no jitterlab-mpi, beside jitterlab or where its PATH leads: build it with");
+}
+
+#[test]
+fn the_papers_suites_have_a_plan_in_both_sizes() {
+    let lab = Lab::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments");
+    // Suite 1: packets over two transports without load, under each load and with two shapes of each; two operations
+    // and six programs without and with those shapes. Suite 2: packets over one transport, no operation, five shapes.
+    for (suite, loads, repetitions) in [("quick", 2, 5), ("full", 8, 10)] {
+        for (number, transports, shapes, compared) in [(1, 2, 2, 2 + 6), (2, 1, 5, 6)] {
+            let file = folder.join(format!("suite{number}-{suite}.yaml"));
+            let plan = lab.json(&format!("run {} --dry-run --format json", file.display()));
+            let injected = loads * shapes;
+            let runs = transports * (1 + loads + injected) + compared * (1 + injected);
+            assert_eq!(
+                plan["runs"].as_array().unwrap().len(),
+                repetitions * runs,
+                "{suite} {number}"
+            );
+            let minutes = plan["seconds"].as_f64().unwrap() / 60.0;
+            assert_eq!(
+                minutes > 60.0,
+                suite == "full",
+                "{suite} {number}: {minutes} min"
+            );
+        }
+    }
+}
