@@ -69,6 +69,8 @@ pub struct Stream {
     lineage: Cell<u64>,
     children: Cell<u64>,
     slot: Cell<Option<Slot>>,
+    /// When the last send went that was paced, a reading of the clock; 0 before the first.
+    last: Cell<u64>,
 }
 
 impl Injection {
@@ -100,6 +102,11 @@ impl Injection {
         self.page
     }
 
+    /// The rank in the parallel program, 0 outside one.
+    pub fn rank(&self) -> u64 {
+        self.rank
+    }
+
     /// The clock that its delays are measured with.
     pub fn clock(&self) -> &Clock {
         &self.clock
@@ -127,7 +134,7 @@ impl Injection {
     pub fn is_undelayed(&self, stream: &Stream, hook: Hook) -> bool {
         let generation = stream.generation.get();
         let settings = stream.settings.get();
-        if !settings.enabled {
+        if !settings.enabled || settings.mode == Mode::Pace {
             return false;
         }
         let index = stream.generator.peek(settings.generator);
@@ -146,7 +153,7 @@ impl Injection {
 
     /// Called by a hook when the program sends, before anything else is done.
     ///
-    /// In spin mode this is where the delay is waited out. What happens rarely, or takes its time
+    /// In spin mode this is where the delay is waited out, and in pace mode what is left of it. What happens rarely, or takes its time
     /// anyway, is in functions of its own that come last, so that a delay of zero is a few loads
     /// and stores and nothing has to be saved for later.
     #[inline(always)]
@@ -162,7 +169,7 @@ impl Injection {
         let Some(delay) = self.page.delay(generation, index) else {
             return self.before_send_anew(stream, hook);
         };
-        if delay == 0 {
+        if delay == 0 && settings.mode != Mode::Pace {
             slot.undelayed(hook);
             return Passage::Now;
         }
@@ -196,6 +203,10 @@ impl Injection {
     fn pass(&self, slot: Slot, stream: &Stream, delay: u32) -> Passage {
         let settings = stream.settings.get();
         match (settings.unit, settings.mode) {
+            (DelayUnit::Nanoseconds, Mode::Pace) => {
+                slot.asked(delay);
+                self.pace(slot, stream, delay);
+            }
             _ if delay == 0 => slot.asked(delay),
             (DelayUnit::Spins, _) => {
                 slot.asked(delay);
@@ -226,6 +237,22 @@ impl Injection {
             .wait_until(start + ticks.saturating_sub(self.compensation));
         let achieved = end - start + self.compensation;
         slot.achieved(achieved, achieved.saturating_sub(ticks));
+    }
+
+    /// Waits until the last send is `gap_ns` ago. Counted as achieved is the gap where it was waited
+    /// for; where the program took longer by itself, and before the first send, what was asked.
+    fn pace(&self, slot: Slot, stream: &Stream, gap_ns: u32) {
+        let gap = self.clock.ns_to_ticks(u64::from(gap_ns));
+        let (last, now) = (stream.last.get(), self.clock.now());
+        let went = if last == 0 || now >= last + gap {
+            slot.achieved(gap, 0);
+            now
+        } else {
+            let end = self.clock.wait_until(last + gap);
+            slot.achieved(end - last, end - last - gap);
+            end
+        };
+        stream.last.set(went);
     }
 
     /// Counts a delay that is over now, if it was not counted before: asked and achieved together.
@@ -321,6 +348,7 @@ impl Stream {
             lineage: Cell::new(0),
             children: Cell::new(0),
             slot: Cell::new(None),
+            last: Cell::new(0),
         }
     }
 

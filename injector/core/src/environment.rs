@@ -4,9 +4,9 @@
 pub const TABLE: &str = "JITTERLAB_TABLE";
 /// Path of the seed file. Required.
 pub const SEED: &str = "JITTERLAB_SEED";
-/// Families of hooks, separated by commas; all if it is not set.
+/// Families of hooks, separated by commas; `verbs,socket` if it is not set.
 pub const HOOKS: &str = "JITTERLAB_HOOKS";
-/// `spin` (the default) or `defer`.
+/// `spin` (the default), `defer` or `pace`.
 pub const MODE: &str = "JITTERLAB_MODE";
 /// `pcg` (the default) or `lcg`.
 pub const GENERATOR: &str = "JITTERLAB_GENERATOR";
@@ -18,6 +18,8 @@ pub const RANK: &str = "JITTERLAB_RANK";
 pub const CONTROL_DIR: &str = "JITTERLAB_CONTROL_DIR";
 /// A file that gets a line of JSON with the counters when the process ends.
 pub const REPORT: &str = "JITTERLAB_REPORT";
+/// A folder in which each rank of an MPI program leaves what it has sent when it ends.
+pub const TRACE: &str = "JITTERLAB_TRACE";
 /// Who started the program, and as which of its children: 16 hexadecimal digits, written by the
 /// library in their place when the program starts another.
 pub const LINEAGE: &str = "JITTERLAB_LINEAGE";

@@ -18,6 +18,7 @@ pub mod generator;
 mod input;
 pub mod netem;
 pub mod picture;
+pub mod record;
 pub mod seed;
 pub mod shape;
 pub mod table;

@@ -11,6 +11,7 @@ use jitterlab_injector::control::{
 use jitterlab_injector::delay::{Injection, Passage, Stream};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
 use jitterlab_injector::seed;
+use jitterlab_injector::units::DelayUnit;
 
 fn identity() -> Identity {
     Identity {
@@ -292,6 +293,69 @@ fn a_spin_is_never_shorter_than_asked_by_more_than_the_compensation() {
     let totals = created.page.totals();
     assert_eq!((totals.delays, totals.asked_ns), (50, 50 * 20_000));
     assert!(totals.achieved_ns >= totals.asked_ns - 50, "{totals:?}");
+}
+
+#[test]
+fn paced_sends_are_apart_by_what_is_asked_for_and_late_ones_wait_for_nothing() {
+    const GAP: u32 = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let pacing = Settings {
+        mode: Mode::Pace,
+        ..DEFERRED
+    };
+    let created = create(directory.path(), pacing, &table(|_| GAP));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stream = Stream::new();
+    let clock = injection.clock();
+    let mut asked_before = None;
+    for _ in 0..50 {
+        assert!(!injection.is_undelayed(&stream, Hook::Send));
+        let asks = clock.now();
+        assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
+        // The one before went after it was asked for, and this one has gone by now.
+        if let Some(before) = asked_before.replace(asks) {
+            assert!(clock.ticks_to_ns_f64(clock.now() - before) >= f64::from(GAP) - 1.0);
+        }
+    }
+    let before = created.page.totals();
+    assert_eq!((before.delays, before.asked_ns), (50, 50 * u64::from(GAP)));
+    assert!(before.achieved_ns >= before.asked_ns - 50, "{before:?}");
+    // One that comes later than that by itself is counted as what was asked.
+    clock.wait_until(clock.now() + clock.ns_to_ticks(u64::from(10 * GAP)));
+    injection.before_send(&stream, Hook::Send);
+    let achieved = created.page.totals().achieved_ns - before.achieved_ns;
+    assert!(achieved.abs_diff(GAP.into()) <= 1, "{achieved}");
+}
+
+#[test]
+fn a_paced_send_without_a_gap_is_one_that_the_next_is_apart_from() {
+    let directory = tempfile::tempdir().unwrap();
+    let pacing = Settings {
+        mode: Mode::Pace,
+        ..DEFERRED
+    };
+    let created = create(directory.path(), pacing, &table(|_| 0));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let stream = Stream::new();
+    injection.before_send(&stream, Hook::Send);
+    assert!(!injection.is_undelayed(&stream, Hook::Send));
+    assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
+    let totals = created.page.totals();
+    assert_eq!((totals.delays, totals.asked_ns), (2, 0));
+}
+
+#[test]
+fn modes_that_cannot_be_had_are_named() {
+    let obstacle = |mode: Mode, unit, family: HookFamily| mode.obstacle(unit, family.bit());
+    for mode in Mode::ALL {
+        for family in HookFamily::ALL {
+            let deferred = mode == Mode::Defer && !family.defers();
+            let timed = obstacle(mode, DelayUnit::Nanoseconds, family);
+            assert_eq!(timed.is_some(), deferred, "{mode:?} {family:?}");
+            let spins = obstacle(mode, DelayUnit::Spins, family);
+            assert_eq!(spins.is_some(), mode != Mode::Spin, "{mode:?} {family:?}");
+        }
+    }
 }
 
 #[test]

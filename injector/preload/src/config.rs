@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
-    CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, SEED, TABLE, UNIT,
+    CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, SEED, TABLE, TRACE,
+    UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::seed;
@@ -38,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) control_dir: Option<PathBuf>,
     /// Where the counters are reported.
     pub(crate) report: Option<CString>,
+    /// The folder where ranks of MPI leave what they have sent.
+    pub(crate) trace: Option<CString>,
 }
 
 impl Config {
@@ -52,8 +55,9 @@ impl Config {
         let table = DistributionTable::load(&table_path, unit).map_err(|error| chain(&error))?;
         let seed = seed::load(&seed_path).map_err(|error| chain(&error))?;
         let mode = optional::<Mode>(MODE)?.unwrap_or_default();
-        if table.unit() == DelayUnit::Spins && mode == Mode::Defer {
-            return Err("a table of spins cannot be deferred: it has no time".into());
+        let hooks = families(&std::env::var(HOOKS).unwrap_or_default())?;
+        if let Some(obstacle) = mode.obstacle(table.unit(), hooks) {
+            return Err(obstacle.into());
         }
         Ok(Config {
             settings: Settings {
@@ -65,11 +69,12 @@ impl Config {
                 seedings: 1,
             },
             table: TableSource::of(&table, &table_path),
-            hooks: families(&std::env::var(HOOKS).unwrap_or_default())?,
+            hooks,
             rank: optional(RANK)?.unwrap_or_else(launchers_rank),
             lineage: lineage()?,
             control_dir: std::env::var_os(CONTROL_DIR).map(PathBuf::from),
-            report: std::env::var_os(REPORT).and_then(|path| CString::new(path.into_vec()).ok()),
+            report: path(REPORT),
+            trace: path(TRACE),
         })
     }
 }
@@ -90,10 +95,14 @@ fn optional<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Result<Option<T>,
     }
 }
 
-/// A set of families from their names; all of them from an empty list.
+fn path(name: &str) -> Option<CString> {
+    CString::new(std::env::var_os(name)?.into_vec()).ok()
+}
+
+/// A set of families from their names; from an empty list those that are on by default.
 fn families(list: &str) -> Result<u32, String> {
     if list.is_empty() {
-        return Ok(HookFamily::ALL.iter().map(|family| family.bit()).sum());
+        return Ok(HookFamily::DEFAULT.iter().map(|family| family.bit()).sum());
     }
     list.split(',').try_fold(0, |set, name| {
         name.trim()

@@ -13,6 +13,8 @@ mod config;
 mod defer;
 mod hooks;
 mod lifecycle;
+mod objects;
 mod real;
 mod report;
 mod state;
+mod trace;

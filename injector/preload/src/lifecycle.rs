@@ -15,7 +15,7 @@ use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 
 use crate::config::Config;
-use crate::{defer, hooks, report, state};
+use crate::{defer, hooks, report, state, trace};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
@@ -92,6 +92,9 @@ fn start(config: Config) {
         let injection = Injection::new(page, Clock::global(), config.rank);
         state::install(injection, config.hooks);
         state::with_stream(|stream| stream.set_lineage(config.lineage));
+        if let Some(folder) = config.trace {
+            trace::start(folder);
+        }
         *lock() = Some(process);
     }
 }
@@ -203,6 +206,7 @@ pub(crate) extern "C" fn clean_up() {
     };
     state::stop();
     defer::settle_all();
+    trace::leave();
     if let Some(path) = process.report.take() {
         report::append(path, injection);
     }

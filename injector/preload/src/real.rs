@@ -6,6 +6,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::objects;
+
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 unsafe extern "C" {
@@ -15,10 +17,19 @@ unsafe extern "C" {
 /// The function of this name that the program would have called without us. `F` is its type.
 pub(crate) struct Real<F> {
     name: &'static CStr,
-    /// A shared object that may have been loaded where symbols are not looked up (`RTLD_LOCAL`).
-    object: Option<&'static CStr>,
+    elsewhere: Elsewhere,
     address: AtomicPtr<c_void>,
     function: PhantomData<F>,
+}
+
+/// Where a function is looked for that is not among those that come after ours. What provides it may
+/// have been loaded where symbols are not looked up (`RTLD_LOCAL`).
+enum Elsewhere {
+    Nowhere,
+    /// In this shared object.
+    Object(&'static CStr),
+    /// Under the name that it has for those who stand before it, and then in every shared object.
+    Profiled(&'static CStr),
 }
 
 impl<F: Copy> Real<F> {
@@ -27,12 +38,8 @@ impl<F: Copy> Real<F> {
     /// # Safety
     /// `F` is the type of the C function `name`.
     pub(crate) const unsafe fn new(name: &'static CStr) -> Self {
-        Real {
-            name,
-            object: None,
-            address: AtomicPtr::new(std::ptr::null_mut()),
-            function: PhantomData,
-        }
+        // SAFETY: by the contract of this function.
+        unsafe { Real::with(name, Elsewhere::Nowhere) }
     }
 
     /// A function of `object`.
@@ -40,9 +47,23 @@ impl<F: Copy> Real<F> {
     /// # Safety
     /// As [`Real::new`].
     pub(crate) const unsafe fn of(object: &'static CStr, name: &'static CStr) -> Self {
+        // SAFETY: by the contract of this function.
+        unsafe { Real::with(name, Elsewhere::Object(object)) }
+    }
+
+    /// A function of an MPI, which has a second name, `profiling`, for those who stand before it.
+    ///
+    /// # Safety
+    /// As [`Real::new`], of both names.
+    pub(crate) const unsafe fn profiled(name: &'static CStr, profiling: &'static CStr) -> Self {
+        // SAFETY: by the contract of this function.
+        unsafe { Real::with(name, Elsewhere::Profiled(profiling)) }
+    }
+
+    const unsafe fn with(name: &'static CStr, elsewhere: Elsewhere) -> Self {
         Real {
             name,
-            object: Some(object),
+            elsewhere,
             address: AtomicPtr::new(std::ptr::null_mut()),
             function: PhantomData,
         }
@@ -71,16 +92,14 @@ impl<F: Copy> Real<F> {
         // Looking up may set errno and leaves it set for a program that does not expect that.
         let errno = crate::real::errno();
         let mut address = next(self.name);
-        if let (true, Some(object)) = (address.is_null(), self.object) {
-            // SAFETY: asks for a library that is loaded already, and only then counts it once
-            // more, which keeps the function in place for good.
-            address = unsafe {
-                let handle = libc::dlopen(object.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
-                if handle.is_null() {
-                    handle
-                } else {
-                    real_dlsym()(handle, self.name.as_ptr())
-                }
+        if address.is_null() {
+            address = match self.elsewhere {
+                Elsewhere::Nowhere => address,
+                Elsewhere::Object(object) => objects::function_of(object, self.name),
+                Elsewhere::Profiled(profiling) => match next(profiling) {
+                    address if address.is_null() => objects::function_of_any(self.name),
+                    address => address,
+                },
             };
         }
         self.address.store(address, Ordering::Relaxed);
@@ -88,7 +107,8 @@ impl<F: Copy> Real<F> {
     }
 }
 
-fn next(name: &CStr) -> *mut c_void {
+/// The function of this name that comes after ours, where symbols are looked up.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
     // SAFETY: RTLD_NEXT with a proper name, from code of this library.
     unsafe { real_dlsym()(libc::RTLD_NEXT, name.as_ptr()) }
 }
@@ -136,7 +156,10 @@ pub(crate) fn set_errno(value: c_int) {
 /// A function's name as C spells it.
 macro_rules! c_name {
     ($name:ident) => {
-        match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+        c_name!(stringify!($name))
+    };
+    ($name:expr) => {
+        match std::ffi::CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes()) {
             Ok(name) => name,
             Err(_) => c"",
         }

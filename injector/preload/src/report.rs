@@ -33,7 +33,8 @@ fn line(injection: &Injection) -> Result<Line, fmt::Error> {
         bytes: [0; 1024],
         length: 0,
     };
-    write!(line, "{{\"pid\":{},\"calls\":{{", std::process::id())?;
+    let (pid, rank) = (std::process::id(), injection.rank());
+    write!(line, "{{\"pid\":{pid},\"rank\":{rank},\"calls\":{{")?;
     for (index, hook) in Hook::ALL.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
         let calls = totals.calls[*hook as usize];

@@ -7,7 +7,7 @@ use super::Hook;
 /// Slots for threads in a page. Threads beyond that share the last one.
 pub const THREAD_SLOTS: usize = 256;
 
-/// The counters of one thread, on cache lines of its own (two, because processors fetch pairs).
+/// The counters of one thread, on cache lines of its own (an even number, because processors fetch pairs).
 ///
 /// One thread writes a slot, so it adds by a load and a store: an atomic addition costs 5 ns more.
 /// Only the last slot is shared, and there the addition is atomic.

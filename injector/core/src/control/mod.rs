@@ -45,6 +45,14 @@ pub enum Hook {
     PostSend,
     /// `ibv_wr_start` … `ibv_wr_complete`
     WorkRequest,
+    /// `MPI_Send` and the other calls that send from one rank to another
+    MpiSend,
+    /// `MPI_Put` and the other one-sided calls
+    MpiRma,
+    /// `MPI_Allreduce` and the other collective calls
+    MpiCollective,
+    /// An operation of an endpoint of UCT
+    UctPost,
 }
 
 /// What `--hook` chooses: hooks that belong together.
@@ -54,18 +62,42 @@ pub enum HookFamily {
     Verbs,
     /// Sockets of UDP and TCP.
     Socket,
+    /// MPI's sends: from one rank to another, and one-sided.
+    Mpi,
+    /// MPI's collectives.
+    MpiCollectives,
+    /// UCX's transports.
+    Uct,
 }
 
 impl HookFamily {
     /// Every family.
-    pub const ALL: [HookFamily; 2] = [HookFamily::Verbs, HookFamily::Socket];
+    pub const ALL: [HookFamily; 5] = [
+        HookFamily::Verbs,
+        HookFamily::Socket,
+        HookFamily::Mpi,
+        HookFamily::MpiCollectives,
+        HookFamily::Uct,
+    ];
+
+    /// Those that are on where nobody chooses: the lowest layer that there is. The others lie above
+    /// it, and with them a message would be delayed twice.
+    pub const DEFAULT: [HookFamily; 2] = [HookFamily::Verbs, HookFamily::Socket];
 
     /// The name in options and the environment.
     pub fn name(self) -> &'static str {
         match self {
             HookFamily::Verbs => "verbs",
             HookFamily::Socket => "socket",
+            HookFamily::Mpi => "mpi",
+            HookFamily::MpiCollectives => "mpi-collectives",
+            HookFamily::Uct => "uct",
         }
+    }
+
+    /// Whether its sends can be deferred: what they send is known well enough to be copied.
+    pub fn defers(self) -> bool {
+        matches!(self, HookFamily::Verbs | HookFamily::Socket)
     }
 
     /// Its bit in a set of families.
@@ -83,14 +115,14 @@ impl std::str::FromStr for HookFamily {
             .find(|family| family.name() == text)
             .ok_or_else(|| crate::units::UnitError {
                 text: text.into(),
-                expected: "a hook: verbs or socket",
+                expected: "a hook: verbs, socket, mpi, mpi-collectives or uct",
             })
     }
 }
 
 impl Hook {
     /// Every hook.
-    pub const ALL: [Hook; 8] = [
+    pub const ALL: [Hook; 12] = [
         Hook::Send,
         Hook::SendTo,
         Hook::SendMsg,
@@ -99,9 +131,13 @@ impl Hook {
         Hook::WriteV,
         Hook::PostSend,
         Hook::WorkRequest,
+        Hook::MpiSend,
+        Hook::MpiRma,
+        Hook::MpiCollective,
+        Hook::UctPost,
     ];
 
-    /// The function's name.
+    /// The function's name, or that of the group of functions.
     pub fn name(self) -> &'static str {
         match self {
             Hook::Send => "send",
@@ -112,20 +148,32 @@ impl Hook {
             Hook::WriteV => "writev",
             Hook::PostSend => "ibv_post_send",
             Hook::WorkRequest => "ibv_wr_start",
+            Hook::MpiSend => "mpi_send",
+            Hook::MpiRma => "mpi_rma",
+            Hook::MpiCollective => "mpi_collective",
+            Hook::UctPost => "uct_ep",
         }
     }
 
     /// The family it belongs to.
-    pub fn family(self) -> HookFamily {
+    pub const fn family(self) -> HookFamily {
         match self {
+            Hook::Send
+            | Hook::SendTo
+            | Hook::SendMsg
+            | Hook::SendMMsg
+            | Hook::Write
+            | Hook::WriteV => HookFamily::Socket,
             Hook::PostSend | Hook::WorkRequest => HookFamily::Verbs,
-            _ => HookFamily::Socket,
+            Hook::MpiSend | Hook::MpiRma => HookFamily::Mpi,
+            Hook::MpiCollective => HookFamily::MpiCollectives,
+            Hook::UctPost => HookFamily::Uct,
         }
     }
 }
 
 /// Says that a file is a control page, and of which layout: `jlabctl` and a version.
-const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x01");
+const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x02");
 
 /// The shared memory itself.
 ///

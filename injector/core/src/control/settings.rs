@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::HookFamily;
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
 use crate::table::DistributionTable;
 use crate::units::{DelayUnit, UnitError};
@@ -18,17 +19,39 @@ pub enum Mode {
     Spin,
     /// A helper thread sends when the message is due: the latency L rises, the caller goes on.
     Defer,
+    /// A send goes no earlier than the delay after the one before it in the same thread: the gap g
+    /// rises, and a send that comes late enough by itself waits for nothing.
+    Pace,
 }
 
 impl Mode {
     /// Every mode.
-    pub const ALL: [Mode; 2] = [Mode::Spin, Mode::Defer];
+    pub const ALL: [Mode; 3] = [Mode::Spin, Mode::Defer, Mode::Pace];
 
     /// The name in options and the environment.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Spin => "spin",
             Mode::Defer => "defer",
+            Mode::Pace => "pace",
+        }
+    }
+}
+
+impl Mode {
+    /// Why this mode cannot be had with a table that counts `unit`, at the families `hooks` (a sum of
+    /// [`HookFamily::bit`]); `None` if it can.
+    pub fn obstacle(self, unit: DelayUnit, hooks: u32) -> Option<&'static str> {
+        let undeferred = |family: &HookFamily| hooks & family.bit() != 0 && !family.defers();
+        if self != Mode::Spin && unit == DelayUnit::Spins {
+            Some("a table of spins has no time to defer or pace by; use --mode spin")
+        } else if self == Mode::Defer && HookFamily::ALL.iter().any(undeferred) {
+            Some(
+                "a call of MPI or UCT cannot be deferred: its data stay the program's; defer below it, \
+                 with --hook socket or --hook verbs, or use --mode spin or pace",
+            )
+        } else {
+            None
         }
     }
 }
@@ -42,7 +65,7 @@ impl std::str::FromStr for Mode {
             .find(|mode| mode.name() == text)
             .ok_or_else(|| UnitError {
                 text: text.into(),
-                expected: "a mode: spin or defer",
+                expected: "a mode: spin, defer or pace",
             })
     }
 }
@@ -113,6 +136,7 @@ const ENABLED: u32 = 1;
 const DEFER: u32 = 2;
 const LCG: u32 = 4;
 const SPINS: u32 = 8;
+const PACE: u32 = 16;
 
 /// What a thread keeps of the settings, ready for its hot path.
 pub(crate) type Head = Settings;
@@ -129,10 +153,10 @@ pub(super) fn head(word: impl Fn(usize) -> Option<u32>) -> Option<Head> {
     let choose = |bit, set, clear| if flags & bit == 0 { clear } else { set };
     Some(Settings {
         enabled: flags & ENABLED != 0,
-        mode: if flags & DEFER == 0 {
-            Mode::Spin
-        } else {
-            Mode::Defer
+        mode: match flags & (DEFER | PACE) {
+            0 => Mode::Spin,
+            DEFER => Mode::Defer,
+            _ => Mode::Pace,
         },
         generator: choose(LCG, GeneratorKind::Lcg, GeneratorKind::Pcg),
         unit: if flags & SPINS == 0 {
@@ -175,6 +199,7 @@ pub(super) fn encode(settings: &Settings, table: &TableSource) -> Box<[u32; SETT
     let flag = |set: bool, bit: u32| if set { bit } else { 0 };
     words[FLAGS] = flag(settings.enabled, ENABLED)
         | flag(settings.mode == Mode::Defer, DEFER)
+        | flag(settings.mode == Mode::Pace, PACE)
         | flag(settings.generator == GeneratorKind::Lcg, LCG)
         | flag(settings.unit == DelayUnit::Spins, SPINS);
     words[SEEDINGS] = settings.seedings;
@@ -200,14 +225,15 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_decoded(
-            (enabled, defer, lcg, spins) in any::<(bool, bool, bool, bool)>(),
+            (enabled, lcg, spins) in any::<(bool, bool, bool)>(),
+            mode in proptest::sample::select(&Mode::ALL[..]),
             (seed, seedings) in any::<(u64, u32)>(),
             origin in "[a-z=() ./]{0,256}",
             first in any::<u32>(), last in any::<u32>(),
         ) {
             let settings = Settings {
                 enabled,
-                mode: if defer { Mode::Defer } else { Mode::Spin },
+                mode,
                 generator: if lcg { GeneratorKind::Lcg } else { GeneratorKind::Pcg },
                 unit: if spins { DelayUnit::Spins } else { DelayUnit::Nanoseconds },
                 seed,

@@ -11,7 +11,7 @@
 mod x86_64 {
     use std::ffi::{CStr, c_char, c_void};
 
-    use crate::hooks::verbs;
+    use crate::hooks::{mpi, verbs};
     use crate::real::real_dlsym;
 
     /// What a look-up of `name` gives, for the instructions below.
@@ -28,7 +28,8 @@ mod x86_64 {
             None
         } else {
             // SAFETY: the caller gave `dlsym` a C string.
-            verbs::hook_of(unsafe { CStr::from_ptr(name) })
+            let name = unsafe { CStr::from_ptr(name) };
+            verbs::hook_of(name).or_else(|| mpi::hook_of(handle, name))
         };
         Answer {
             hook: hook.unwrap_or(std::ptr::null()),

@@ -1,6 +1,6 @@
 //! The hooks, a file for each family, and those that keep the books.
 //!
-//! A new family (MPI, UCT) is a file here, a [`jitterlab_injector::control::HookFamily`] and its
+//! A new family is a file here, a [`jitterlab_injector::control::HookFamily`] and its
 //! [`jitterlab_injector::control::Hook`]s.
 
 /// Lets the sections that hold a hook begin with a cache line. How many lines a hook's way is
@@ -17,9 +17,11 @@ mod descriptors;
 mod dlsym;
 mod ending;
 mod lineage;
+mod mpi;
 mod socket;
 mod threads;
 mod variadic;
 mod verbs;
 
+pub(crate) use mpi::Call;
 pub(crate) use threads::prepare_keys;

@@ -163,20 +163,32 @@ impl Ended {
 }
 
 pub fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.c"))
+    fixture_file(&format!("{name}.c"))
+}
+
+pub fn fixture_file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
 }
 
 /// Compiles a C file with every warning an error.
 pub fn compile(source: &Path, target: &Path, options: &[&str]) {
-    let status = Command::new("cc")
-        .args(["-O1", "-g", "-pthread", "-Wall", "-Werror", "-D_GNU_SOURCE"])
+    let strict = ["-g", "-pthread", "-Wall", "-Werror", "-D_GNU_SOURCE"];
+    compile_by("cc", source, target, &[&strict[..], options].concat());
+}
+
+/// Compiles a file with a compiler that there may be for its language.
+pub fn compile_by(compiler: &str, source: &Path, target: &Path, options: &[&str]) {
+    let status = Command::new(compiler)
+        .arg("-O1")
         .arg("-o")
         .arg(target)
         .arg(source)
         .args(options)
         .status()
         .expect("a C compiler is needed for these tests: install gcc and libc6-dev");
-    assert!(status.success(), "{}", source.display());
+    assert!(status.success(), "{compiler} {}", source.display());
 }
 
 /// The library, built if it has to be: cargo builds no shared library for a test by itself.

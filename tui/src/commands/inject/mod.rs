@@ -1,10 +1,13 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
 mod doctor;
+mod launcher;
 mod pages;
 mod run;
 mod set;
 mod status;
+mod trace;
+mod undelayed;
 
 use crate::outcome::{Exit, Failure};
 
@@ -19,6 +22,8 @@ pub enum Command {
     Set(set::Set),
     /// Run a program and say which hooks its sends pass through, and what bypasses them
     Doctor(doctor::Doctor),
+    /// Run an MPI program and count what its ranks send to each other
+    Trace(trace::Trace),
     /// As `run`, for a tracer (started by `jitterlab inject doctor`)
     #[command(hide = true)]
     Traced(run::Run),
@@ -31,6 +36,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Status(options) => options.run(),
         Command::Set(options) => options.run(),
         Command::Doctor(options) => options.run(),
+        Command::Trace(options) => options.run(),
         Command::Traced(options) => doctor::traced(options),
     }
 }

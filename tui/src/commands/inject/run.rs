@@ -14,6 +14,7 @@ use jitterlab_injector::units::DelayUnit;
 use nix::unistd::AccessFlags;
 
 use super::doctor::elf;
+use super::launcher;
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::printable;
@@ -27,10 +28,11 @@ pub struct Run {
     /// A file with one integer: the same seed gives the same delays
     #[arg(long)]
     seed: PathBuf,
-    /// Where sends are caught: verbs, socket
+    /// Where sends are caught: verbs, socket; above these mpi, mpi-collectives, uct
     #[arg(long, value_delimiter = ',', default_value = "verbs,socket")]
     hook: Vec<HookFamily>,
-    /// spin: the caller waits, then sends; defer: a helper thread sends later
+    /// spin: the caller waits, then sends; defer: a helper thread sends later (verbs, socket); pace: a send
+    /// goes no earlier than the delay after the one before it
     #[arg(long, default_value = "spin")]
     mode: Mode,
     /// pcg, or lcg as in the paper
@@ -67,10 +69,9 @@ impl Run {
         let (table_file, seed_file) = (lasting(&self.table)?, lasting(&self.seed)?);
         let table = DistributionTable::load(&self.table, self.unit).map_err(Failure::input)?;
         seed::load(&self.seed).map_err(Failure::input)?;
-        if table.unit() == DelayUnit::Spins && self.mode == Mode::Defer {
-            return Err(Failure::input(
-                "a table of spins has no time to defer by; use --mode spin",
-            ));
+        let hooks = self.hook.iter().fold(0, |set, family| set | family.bit());
+        if let Some(obstacle) = self.mode.obstacle(table.unit(), hooks) {
+            return Err(Failure::input(obstacle));
         }
         let report = self.report.as_deref().map(report_file).transpose()?;
         let library = library()?;
@@ -81,7 +82,6 @@ impl Run {
             .ok_or_else(|| Failure::input("no program is given"))?;
         let mut command = process::Command::new(program);
         command
-            .args(arguments)
             .env(environment::TABLE, table_file)
             .env(environment::SEED, seed_file)
             .env(environment::HOOKS, families.join(","))
@@ -94,6 +94,7 @@ impl Run {
         if let Some(report) = report {
             command.env(environment::REPORT, report);
         }
+        launcher::give_arguments(&mut command, arguments);
         // Replaces this process: whoever started `jitterlab inject run` waits for the program.
         let error = command.exec();
         Err(Failure::input(format!(

@@ -27,7 +27,7 @@ pub struct Set {
     /// Start the streams of delays over from this seed file
     #[arg(long)]
     seed: Option<PathBuf>,
-    /// spin or defer
+    /// spin, defer or pace
     #[arg(long)]
     mode: Option<Mode>,
     /// Inject
@@ -58,8 +58,9 @@ impl Set {
         let locked = page.lock().map_err(Failure::run)?;
         let (now, _) = page.settings();
         let unit = table.as_ref().map_or(now.unit, |(_, unit)| *unit);
-        if unit == DelayUnit::Spins && self.mode.unwrap_or(now.mode) == Mode::Defer {
-            return Err(Failure::input("a table of spins has no time to defer by"));
+        let mode = self.mode.unwrap_or(now.mode);
+        if let Some(obstacle) = mode.obstacle(unit, page.identity().hooks) {
+            return Err(Failure::input(obstacle));
         }
         locked.change(|settings, source| {
             if let Some((table, unit)) = table {
@@ -70,7 +71,7 @@ impl Set {
                 settings.seed = seed;
                 settings.seedings = settings.seedings.wrapping_add(1);
             }
-            settings.mode = self.mode.unwrap_or(settings.mode);
+            settings.mode = mode;
             settings.enabled = (settings.enabled || self.on) && !self.off;
         });
         Ok(Exit::Done)

@@ -120,10 +120,16 @@ impl Program {
             .iter()
             .map(|(hook, calls)| format!("{hook} {calls}"))
             .collect();
+        let of_mpi = [HookFamily::Mpi, HookFamily::MpiCollectives].map(HookFamily::name);
+        let rank = match of_mpi.iter().any(|family| self.hooks.contains(family)) {
+            true => format!(", rank {}", self.rank),
+            false => String::new(),
+        };
         format!(
-            "{} {}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {}\n",
+            "{} {}{}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {}\n",
             self.pid,
             printable(&self.program),
+            rank,
             if self.settings.enabled { "on" } else { "off" },
             self.settings.mode.name(),
             self.hooks.join(", "),

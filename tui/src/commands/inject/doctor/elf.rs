@@ -40,6 +40,8 @@ pub struct Executable {
     pub system_calls: usize,
     /// Made by the Go toolchain, whose programs make their system calls themselves.
     pub go: bool,
+    /// It brings MPI's functions with it, where no hook can stand before them.
+    pub own_mpi: bool,
 }
 
 impl Executable {
@@ -51,6 +53,7 @@ impl Executable {
             imports: Vec::new(),
             system_calls: 0,
             go: false,
+            own_mpi: false,
         };
         let Ok(data) = fs::read(path) else {
             return executable;
@@ -74,6 +77,10 @@ impl Executable {
                 .filter_map(|section| section.data().ok())
                 .map(system_calls)
                 .sum();
+            executable.own_mpi = file
+                .symbols()
+                .chain(file.dynamic_symbols())
+                .any(|symbol| symbol.is_definition() && symbol.name() == Ok("PMPI_Send"));
             executable.go = file.section_by_name(".note.go.buildid").is_some();
         }
         executable

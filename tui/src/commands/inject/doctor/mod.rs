@@ -1,6 +1,7 @@
 //! `inject doctor`: which hooks a program's sends pass through, and what bypasses them.
 
 mod calls;
+mod conclusion;
 pub(super) mod elf;
 mod trace;
 mod verdict;
@@ -16,7 +17,7 @@ use super::run;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
 use elf::Executable;
-use trace::Ending;
+pub(super) use trace::{Ending, ending_signals};
 use verdict::{Finding, Verdict};
 
 /// Options of `inject doctor`.
@@ -80,9 +81,7 @@ pub fn traced(options: run::Run) -> Result<Exit, Failure> {
              forbids"
         ))
     })?;
-    trace::ending_signals()
-        .thread_unblock()
-        .map_err(Failure::run)?;
+    ending_signals().thread_unblock().map_err(Failure::run)?;
     raise(Signal::SIGSTOP).map_err(Failure::run)?;
     options.start()
 }

@@ -10,12 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jitterlab_injector::control::{self, Attached, Hook};
+use jitterlab_injector::control::{self, Attached, Hook, HookFamily};
 use jitterlab_injector::environment;
-use jitterlab_injector::generator::TABLE_ENTRIES;
-use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::trace;
-use jitterlab_injector::units::DelayUnit;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -23,6 +20,7 @@ use nix::unistd::Pid;
 use thiserror::Error;
 
 use super::calls::{self, Call, Socket};
+use crate::commands::inject::undelayed;
 
 /// A program that could not be watched.
 #[derive(Debug, Error)]
@@ -152,16 +150,8 @@ struct Process {
 
 impl Tracer {
     fn start(program: &[OsString], folder: &Path) -> Result<Self, TraceError> {
-        let write = |name: &str, content: &str| {
-            let path = folder.join(name);
-            fs::write(&path, content)
-                .map(|()| path)
-                .map_err(system("write a table of no delay"))
-        };
-        let zero = Box::new([0; TABLE_ENTRIES]);
-        let table = DistributionTable::new(zero, DelayUnit::Nanoseconds, "constant(value=0)");
-        let table = write("zero.dist", &table.to_text())?;
-        let seed = write("seed", "1\n")?;
+        let options = undelayed::options(folder, &HookFamily::ALL)
+            .map_err(system("write a table of no delay"))?;
         let alive = Alive::default();
         alive
             .end_by_signals()
@@ -170,10 +160,8 @@ impl Tracer {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         // Not to be waited for by its handle: all processes are waited for together.
         let child = Command::new(own)
-            .args(["inject", "traced", "--table"])
-            .arg(table)
-            .arg("--seed")
-            .arg(seed)
+            .args(["inject", "traced"])
+            .args(options)
             .arg("--")
             .args(program)
             .env(environment::CONTROL_DIR, folder)

@@ -7,17 +7,18 @@ use jitterlab_injector::control::{Hook, HookFamily};
 use serde::Serialize;
 
 use super::calls::Call;
+use super::conclusion;
 use super::elf::{Executable, Linkage};
 use super::trace::Seen;
 
 /// The sends of one kind, of everything that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The system call, or for verbs the hook.
+    /// The system call, or where the kernel has no part in it the hook.
     pub call: &'static str,
     /// How many passed a hook.
     pub hooked: u64,
-    /// How many reached the kernel; verbs do not.
+    /// How many reached the kernel; verbs do not, and what is above sockets is not the kernel's.
     pub kernel: Option<u64>,
     /// How many reached the kernel past the hooks.
     pub bypassed: u64,
@@ -49,6 +50,8 @@ pub enum Kind {
     Doorbells,
     /// A program whose descriptors cannot be looked at.
     Hidden,
+    /// MPI is linked into the program.
+    StaticMpi,
 }
 
 /// Something that bypasses the hooks, or may.
@@ -78,7 +81,7 @@ const LIBRARIES: [(&str, Kind, &str); 8] = [
         "libuct_ib",
         Kind::Doorbells,
         "UCX writes the doorbells of Mellanox cards itself (rc_mlx5, dc_mlx5, its default there); \
-         UCX_TLS=rc_v,ud_v,self,sm makes it post through verbs",
+         UCX_TLS=rc_v,ud_v,self,sm makes it post through verbs, and --hook uct stands above it",
     ),
     (
         "libpsm2",
@@ -116,6 +119,9 @@ const LIBRARIES: [(&str, Kind, &str); 8] = [
         "io_uring submits sends past the functions that are hooked",
     ),
 ];
+
+/// The hooks of MPI. What passes them passes others below, or goes by memory between ranks of a machine.
+const MPI: [HookFamily; 2] = [HookFamily::Mpi, HookFamily::MpiCollectives];
 
 /// All processes that ran one program.
 #[derive(Default)]
@@ -157,10 +163,18 @@ impl Program {
         hooks.iter().map(|&hook| self.hooked[hook as usize]).sum()
     }
 
-    fn verbs(&self) -> u64 {
-        let verbs = |hook: &Hook| hook.family() == HookFamily::Verbs;
-        let hooks: Vec<Hook> = Hook::ALL.into_iter().filter(verbs).collect();
+    fn hooked_in(&self, families: &[HookFamily]) -> u64 {
+        let of_them = |hook: &Hook| families.contains(&hook.family());
+        let hooks: Vec<Hook> = Hook::ALL.into_iter().filter(of_them).collect();
         self.hooked_by(&hooks)
+    }
+
+    fn verbs(&self) -> u64 {
+        self.hooked_in(&[HookFamily::Verbs])
+    }
+
+    fn mpi(&self) -> u64 {
+        self.hooked_in(&MPI)
     }
 
     fn kernel(&self, call: Call) -> u64 {
@@ -194,7 +208,7 @@ pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
         let found = found(program, &file);
         let possible = possible(program, &file);
         let known: BTreeSet<Kind> = found.iter().map(|(kind, _)| *kind).collect();
-        let sends = program.kernel_total() + program.verbs() > 0;
+        let sends = program.kernel_total() + program.verbs() + program.mpi() > 0;
         let named = |(kind, text)| Finding {
             program: path.clone(),
             kind,
@@ -210,35 +224,24 @@ pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
         bypasses.extend(found.into_iter().map(named));
     }
     let rows = rows(programs.values().collect());
-    let hooked: u64 = rows.iter().map(|row| row.hooked).sum();
+    let all = |families: &[HookFamily]| {
+        programs
+            .values()
+            .map(|p| p.hooked_in(families))
+            .sum::<u64>()
+    };
+    let (hooked, mpi) = (all(&HookFamily::DEFAULT), all(&MPI));
     let bypassed: u64 = rows.iter().map(|row| row.bypassed).sum();
-    let conclusion = conclusion(hooked, bypassed, bypasses.is_empty());
+    let conclusion = match mpi {
+        0 => conclusion::of_network(hooked, bypassed, bypasses.is_empty()),
+        _ => conclusion::of_mpi(mpi, hooked, bypassed, bypasses.is_empty()),
+    };
     Verdict {
-        sound: bypasses.is_empty() && hooked > 0,
+        sound: bypasses.is_empty() && hooked + mpi > 0,
         rows,
         bypasses,
         may_bypass,
         conclusion,
-    }
-}
-
-fn conclusion(hooked: u64, bypassed: u64, none_found: bool) -> String {
-    match (hooked, bypassed, none_found) {
-        (0, 0, true) => "nothing was sent to a network in this run: it says nothing about this \
-                         program; run it so that it communicates"
-            .into(),
-        (0, _, _) => "no send passes a hook: under injection this program runs as if nothing were \
-                      injected"
-            .into(),
-        (_, 0, true) => format!("every send of this run passed a hook: {hooked}"),
-        (_, 0, false) => format!(
-            "{hooked} sends of this run passed a hook, and what is listed above did not: injection \
-             delays only a part"
-        ),
-        _ => format!(
-            "{bypassed} of {} sends bypassed the hooks in this run: injection delays only a part",
-            hooked + bypassed
-        ),
     }
 }
 
@@ -250,9 +253,9 @@ fn rows(programs: Vec<&Program>) -> Vec<Row> {
         kernel: Some(sum(&|program| program.kernel(call))),
         bypassed: sum(&|program| program.bypassed(call)),
     });
-    let verbs = Hook::ALL
+    let others = Hook::ALL
         .into_iter()
-        .filter(|hook| hook.family() == HookFamily::Verbs)
+        .filter(|hook| hook.family() != HookFamily::Socket)
         .map(|hook| Row {
             call: hook.name(),
             hooked: sum(&|program| program.hooked_by(&[hook])),
@@ -260,7 +263,7 @@ fn rows(programs: Vec<&Program>) -> Vec<Row> {
             bypassed: 0,
         });
     sockets
-        .chain(verbs)
+        .chain(others)
         .filter(|row| row.hooked > 0 || row.kernel.is_some_and(|calls| calls > 0))
         .collect()
 }
@@ -289,6 +292,11 @@ fn found(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
         for call in Call::ALL {
             past(program, call, &mut found);
         }
+    }
+    if file.own_mpi && program.mpi() == 0 {
+        let text = "MPI is linked into it, where --hook mpi cannot stand before it: link it to the shared \
+                    library, or inject below, at sockets or verbs";
+        found.push((Kind::StaticMpi, text.into()));
     }
     if program.other_network > 0 {
         let text = format!(
@@ -449,6 +457,7 @@ mod tests {
             imports: Vec::new(),
             system_calls: 0,
             go: false,
+            own_mpi: false,
         }
     }
 
@@ -490,6 +499,38 @@ mod tests {
         assert_eq!(kinds(&verdict.bypasses), [Kind::OtherSockets, Kind::Hidden]);
         assert!(!verdict.sound);
         assert!(verdict.conclusion.contains("only a part"));
+    }
+
+    #[test]
+    fn mpi_is_a_layer_of_its_own() {
+        let mut seen = Seen {
+            program: "/usr/bin/ring".into(),
+            loaded: true,
+            ..Seen::default()
+        };
+        seen.hooked[Hook::MpiSend as usize] = 40;
+        seen.hooked[Hook::MpiCollective as usize] = 2;
+        let verdict = judge(vec![seen], executable(Linkage::Dynamic));
+        assert!(verdict.sound);
+        let rows: Vec<_> = verdict
+            .rows
+            .iter()
+            .map(|row| (row.call, row.hooked))
+            .collect();
+        assert_eq!(rows, [("mpi_send", 40), ("mpi_collective", 2)]);
+        assert!(verdict.conclusion.starts_with("42 calls of MPI passed"));
+        let own = |path: &Path| Executable {
+            own_mpi: true,
+            ..executable(Linkage::Dynamic)(path)
+        };
+        let inside = Seen {
+            program: "/usr/bin/ring".into(),
+            loaded: true,
+            ..Seen::default()
+        };
+        let verdict = judge(vec![inside], own);
+        assert!(!verdict.sound);
+        assert_eq!(kinds(&verdict.bypasses), [Kind::StaticMpi]);
     }
 
     #[test]

@@ -1,0 +1,227 @@
+//! What a rank sends by MPI, counted to the message, and left in a file when it ends.
+//!
+//! `jitterlab inject trace` reads the files; [`jitterlab_injector::record`] says what is in them.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_int};
+use std::fmt::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::hooks::Call;
+
+static ON: AtomicBool = AtomicBool::new(false);
+/// The folder of the files.
+static FOLDER: OnceLock<CString> = OnceLock::new();
+static ACCOUNT: OnceLock<Account> = OnceLock::new();
+
+/// The ranks that there are, and which of them this process is.
+pub(crate) struct Peers {
+    pub(crate) ranks: usize,
+    pub(crate) own: usize,
+}
+
+#[derive(Default)]
+struct Sum {
+    calls: AtomicU64,
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Sum {
+    fn add(&self, calls: u64, messages: u64, bytes: u64) {
+        self.calls.fetch_add(calls, Ordering::Relaxed);
+        self.messages.fetch_add(messages, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> [u64; 3] {
+        [&self.calls, &self.messages, &self.bytes].map(|sum| sum.load(Ordering::Relaxed))
+    }
+}
+
+struct Account {
+    /// A child that is forked has its parent's account, and leaves it to it.
+    pid: u32,
+    rank: usize,
+    calls: [Sum; Call::NAMES.len()],
+    /// By rank.
+    peers: Box<[Sum]>,
+    /// To processes that are none of these ranks, or of which that is not known.
+    others: Sum,
+}
+
+impl Account {
+    fn of(peers: Option<Peers>) -> Self {
+        let peers = peers.unwrap_or(Peers { ranks: 0, own: 0 });
+        Account {
+            pid: std::process::id(),
+            rank: peers.own,
+            calls: std::array::from_fn(|_| Sum::default()),
+            peers: (0..peers.ranks).map(|_| Sum::default()).collect(),
+            others: Sum::default(),
+        }
+    }
+}
+
+/// Counts from now on; the file will be in `folder`.
+pub(crate) fn start(folder: CString) {
+    ON.store(FOLDER.set(folder).is_ok(), Ordering::Relaxed);
+}
+
+/// Whether calls are recorded.
+#[inline(always)]
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Counts a call that sends `messages`, each to a rank and of so many bytes.
+pub(crate) fn messages(
+    call: Call,
+    peers: impl FnOnce() -> Option<Peers>,
+    messages: impl Iterator<Item = (Option<usize>, u64)>,
+) {
+    let account = ACCOUNT.get_or_init(|| Account::of(peers()));
+    let sum = &account.calls[call as usize];
+    sum.add(1, 0, 0);
+    for (peer, bytes) in messages {
+        sum.add(0, 1, bytes);
+        peer.and_then(|peer| account.peers.get(peer))
+            .unwrap_or(&account.others)
+            .add(0, 1, bytes);
+    }
+}
+
+/// Counts a collective call to which the caller gives `bytes`.
+pub(crate) fn collective(call: Call, peers: impl FnOnce() -> Option<Peers>, bytes: u64) {
+    let account = ACCOUNT.get_or_init(|| Account::of(peers()));
+    account.calls[call as usize].add(1, 0, bytes);
+}
+
+/// Leaves the file of a process that ends, if it has made a call of MPI. A process may end in a signal
+/// handler, so nothing is allocated here; and nobody is disturbed because a file cannot be written.
+pub(crate) fn leave() {
+    let (Some(folder), Some(account)) = (FOLDER.get(), ACCOUNT.get()) else {
+        return;
+    };
+    if account.pid != std::process::id() {
+        return;
+    }
+    let mut path = Text::<512>::new();
+    let named = folder
+        .to_str()
+        .is_ok_and(|folder| write!(path, "{folder}/{}.json\0", account.pid).is_ok());
+    if let Some(mut file) = named.then(|| File::create(path.bytes())).flatten() {
+        // A file that is cut off is no JSON, and is told of.
+        let _ = write_account(account, &mut file);
+        file.flush();
+    }
+}
+
+fn write_account(account: &Account, file: &mut File) -> fmt::Result {
+    let (rank, ranks) = (account.rank, account.peers.len());
+    write!(file, "{{\"rank\":{rank},\"ranks\":{ranks},\"calls\":[")?;
+    let calls = Call::NAMES.iter().zip(&account.calls);
+    let mut comma = "";
+    for (name, sum) in calls {
+        let [calls, messages, bytes] = sum.get();
+        if calls > 0 {
+            write!(
+                file,
+                "{comma}{{\"call\":\"{name}\",\"calls\":{calls},\"messages\":{messages},\"bytes\":{bytes}}}"
+            )?;
+            comma = ",";
+        }
+    }
+    write!(file, "],\"peers\":[")?;
+    comma = "";
+    for (peer, sum) in account.peers.iter().enumerate() {
+        let [_, messages, bytes] = sum.get();
+        if messages > 0 {
+            write!(
+                file,
+                "{comma}{{\"rank\":{peer},\"messages\":{messages},\"bytes\":{bytes}}}"
+            )?;
+            comma = ",";
+        }
+    }
+    let [_, messages, bytes] = account.others.get();
+    writeln!(
+        file,
+        "],\"others\":{{\"messages\":{messages},\"bytes\":{bytes}}}}}"
+    )
+}
+
+/// A text in the making, on the stack; what does not fit makes it fail.
+struct Text<const ROOM: usize> {
+    room: [u8; ROOM],
+    length: usize,
+}
+
+impl<const ROOM: usize> Text<ROOM> {
+    fn new() -> Self {
+        Text {
+            room: [0; ROOM],
+            length: 0,
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.room[..self.length]
+    }
+}
+
+impl<const ROOM: usize> Write for Text<ROOM> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        let place = self.room.get_mut(self.length..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// A file that is written straight to the kernel, past our own hooks.
+struct File {
+    fd: c_int,
+    text: Text<4096>,
+}
+
+impl File {
+    /// At a path that ends with a zero.
+    fn create(path: &[u8]) -> Option<Self> {
+        let how = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+        // SAFETY: a C string.
+        let fd =
+            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), how, 0o666) };
+        let fd = c_int::try_from(fd).ok().filter(|&fd| fd >= 0)?;
+        Some(File {
+            fd,
+            text: Text::new(),
+        })
+    }
+
+    fn flush(&mut self) {
+        let bytes = self.text.bytes();
+        // SAFETY: the bytes are ours.
+        unsafe { libc::syscall(libc::SYS_write, self.fd, bytes.as_ptr(), bytes.len()) };
+        self.text.length = 0;
+    }
+}
+
+impl Write for File {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.text.write_str(text).or_else(|_| {
+            self.flush();
+            self.text.write_str(text)
+        })
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours.
+        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+    }
+}
