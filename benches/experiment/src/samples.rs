@@ -118,7 +118,11 @@ fn read_text(path: &Path, mut file: impl BufRead) -> Result<Vec<f64>, SamplesErr
                 return Err(SamplesError::Line {
                     path: path.into(),
                     line: number,
-                    text: text.escape_default().take(40).collect(),
+                    text: text
+                        .replace(char::is_control, "\u{fffd}")
+                        .chars()
+                        .take(40)
+                        .collect(),
                 });
             }
         }
