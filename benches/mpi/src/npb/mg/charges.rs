@@ -22,6 +22,8 @@ pub fn place(comm: &Comm, edge: usize, own: &[Range<usize>; 3], field: &mut Fiel
         for point in first..first + xs.len() {
             extremes.offer(random.next(), point as f64);
         }
+        // Memory that was never written is one page of zeros, many times: it would be read from the cache.
+        field.row_mut(y - ys.start + 1, z - zs.start + 1).fill(0.0);
     }
     for (point, charge) in extremes.of_all(comm).charges() {
         let [x, y, z] = [point % edge, point / edge % edge, point / edge / edge];
