@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use common::Ran;
-use jitterlab_mpi::npb::{Class, KERNELS, Kernel};
+use jitterlab_mpi::npb::{self, Class, KERNELS, Kernel};
 use serde_json::Value;
 
 /// The numbers of ranks that are tried.
@@ -31,11 +31,16 @@ fn every_kernel_verifies_class_w_alone_and_in_company() {
 }
 
 #[test]
+fn ft_divides_planes_where_ranks_are_more_than_planes() {
+    assert_verifies(npb::kernel("ft").unwrap(), Class::W, 64);
+}
+
+#[test]
 fn a_number_of_ranks_that_a_kernel_does_not_run_on_is_wrong_usage_and_said_once() {
     for kernel in &KERNELS {
         for ranks in RANKS {
             if !(kernel.ranks.allows)(ranks, Class::S) {
-                let ran = npb(ranks, &[], kernel.name, Class::S);
+                let ran = run(ranks, &[], kernel.name, Class::S);
                 let message = format!("these are {ranks}\n");
                 assert_eq!((ran.status, says(&ran, &message)), (Some(2), 1), "{ran}");
                 assert!(
@@ -68,7 +73,7 @@ fn one_corrupted_message_fails_verification() {
         let ranks = allowed(kernel, Class::S).find(|&ranks| ranks > 1).unwrap();
 
         // Looked at and left alone, and how many there are.
-        let sound = npb(ranks, &[preload], kernel.name, Class::S);
+        let sound = run(ranks, &[preload], kernel.name, Class::S);
         assert!(verified(&sound) && sound.status == Some(0), "{sound}");
         let line = |line: &str| line.strip_prefix("corrupt: messages: ")?.parse().ok();
         let messages: usize = sound.stderr.lines().find_map(line).unwrap();
@@ -76,7 +81,7 @@ fn one_corrupted_message_fails_verification() {
 
         let middle = (messages / 2).to_string();
         let variables = [preload, ("CORRUPT_MESSAGE", &middle)];
-        let corrupted = npb(ranks, &variables, kernel.name, Class::S);
+        let corrupted = run(ranks, &variables, kernel.name, Class::S);
         assert_eq!(says(&corrupted, "corrupt: flipped"), 1, "{corrupted}");
         assert!(!verified(&corrupted), "{}: {corrupted}", kernel.name);
         assert_eq!(corrupted.status, Some(1), "{corrupted}");
@@ -89,7 +94,7 @@ fn allowed(kernel: &Kernel, class: Class) -> impl Iterator<Item = usize> {
         .filter(move |&ranks| (kernel.ranks.allows)(ranks, class))
 }
 
-fn npb(ranks: usize, variables: &[(&str, &str)], kernel: &str, class: Class) -> Ran {
+fn run(ranks: usize, variables: &[(&str, &str)], kernel: &str, class: Class) -> Ran {
     let class = format!("--class={class}");
     mpirun(ranks, variables, &["npb", kernel, &class, "--format=json"])
 }
@@ -117,7 +122,7 @@ fn verified(ran: &Ran) -> bool {
 }
 
 fn assert_verifies(kernel: &Kernel, class: Class, ranks: usize) {
-    let ran = npb(ranks, &[], kernel.name, class);
+    let ran = run(ranks, &[], kernel.name, class);
     let what = format!("{} {class} on {ranks} ranks", kernel.name);
     assert!(ran.status == Some(0) && verified(&ran), "{what}: {ran}");
 
