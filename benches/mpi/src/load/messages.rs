@@ -49,20 +49,22 @@ impl<'a> Messages<'a> {
 impl Traffic for Messages<'_> {
     fn run(&mut self, mut pace: Pace<'_>, over: &mut dyn FnMut() -> bool) -> Moved {
         let mut inbox = Inbox::new(self);
-        let mut sends = self.targets.len();
-        let moved = mpi::request::scope(|scope| {
+        let mut sends = !self.targets.is_empty();
+        let sent = mpi::request::scope(|scope| {
             let mut outbox = Outbox::new(self, scope);
-            while sends > 0 || !outbox.is_done(&inbox) || inbox.ended < self.sources {
+            while sends || !outbox.is_done(&inbox) || inbox.ended < self.sources {
                 pace.pass();
-                if sends > 0 && over() {
+                if sends && over() {
                     outbox.end();
-                    sends = 0;
+                    sends = false;
                 }
                 let has_received = inbox.take();
-                let has_sent =
-                    sends > 0 && outbox.has_room(&inbox) && pace.take() && outbox.send(&mut inbox);
+                let may_send = sends && outbox.has_room(&inbox) && pace.take();
+                if may_send {
+                    outbox.send(&mut inbox);
+                }
                 outbox.forget_sent();
-                if has_received || has_sent {
+                if has_received || may_send {
                     continue;
                 }
                 // A send that is posted goes on only while this rank is in MPI, and so does what comes.
@@ -75,8 +77,8 @@ impl Traffic for Messages<'_> {
             outbox.sent
         });
         Moved {
-            caused: moved,
-            sent: moved,
+            caused: sent,
+            sent,
             received: inbox.received,
             elapsed_ns: pace.elapsed(),
             longest_gap_ns: pace.longest_gap(),
@@ -161,7 +163,7 @@ impl<'s, 'a> Outbox<'s, 'a> {
         self.posted.len() < WINDOW && inbox.under_way[self.target()] < WINDOW
     }
 
-    fn send(&mut self, inbox: &mut Inbox<'_>) -> bool {
+    fn send(&mut self, inbox: &mut Inbox<'_>) {
         let target = self.target();
         let peer = self.messages.comm.process_at_rank(target as i32);
         let data = &self.messages.data[..];
@@ -169,7 +171,6 @@ impl<'s, 'a> Outbox<'s, 'a> {
             .push_back(peer.immediate_send_with_tag(self.scope, data, DATA));
         inbox.under_way[target] += 1;
         self.sent += 1;
-        true
     }
 
     /// Drops the oldest sends that are done. They are never waited for: who waits does not receive, and whom it
