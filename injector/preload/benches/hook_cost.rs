@@ -1,7 +1,7 @@
 //! What a hook adds to a call, over calling the hooked function directly.
 //!
 //! Goals: switched off at most 1 ns, switched on with a delay of zero at most 4 ns
-//! (`ibv_post_send` on a device that does nothing).
+//! (`ibv_post_send` on a device that does nothing; `MPI_Send` of an MPI that does nothing: 5 ns).
 
 mod driver;
 
@@ -16,6 +16,7 @@ fn main() {
     println!("{:<44} {:>8} {:>8} {:>8}", "", "direct", "hooked", "added");
     let calls = [
         ("post_send", "ibv_post_send"),
+        ("MPI_Send", "MPI_Send"),
         ("send", "send on a UDP socket (refused)"),
         ("write", "write on /dev/null"),
     ];

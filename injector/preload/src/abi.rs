@@ -1,5 +1,5 @@
-//! The little of libibverbs' layout that the hooks rely on: the same from rdma-core 44 to 64. A
-//! test compares every line with the header.
+//! The little of other libraries' layout that the hooks rely on. Tests compare every line with the
+//! headers. libibverbs' is the same from rdma-core 44 to 64.
 
 /// `offsetof(struct ibv_context, ops.post_send)`.
 pub(crate) const POST_SEND_AT: usize = 208;
@@ -74,3 +74,32 @@ pub(crate) const OPCODE_TSO: u32 = 10;
 pub(crate) const QP_STATE: i32 = 1;
 /// `IBV_QPS_RTS`; `qp_state` is the first member of `struct ibv_qp_attr`.
 pub(crate) const STATE_RTS: u32 = 3;
+
+/// Where `struct uct_iface`, which begins with a `uct_iface_ops_t`, has the operations of endpoints, in words.
+pub(crate) mod uct {
+    /// How the versions begin that have them there.
+    pub(crate) const VERSION: &str = "1.13.";
+    pub(crate) const PUT_SHORT: usize = 0;
+    pub(crate) const PUT_BCOPY: usize = 1;
+    pub(crate) const PUT_ZCOPY: usize = 2;
+    pub(crate) const GET_SHORT: usize = 3;
+    pub(crate) const GET_BCOPY: usize = 4;
+    pub(crate) const GET_ZCOPY: usize = 5;
+    pub(crate) const AM_SHORT: usize = 6;
+    pub(crate) const AM_SHORT_IOV: usize = 7;
+    pub(crate) const AM_BCOPY: usize = 8;
+    pub(crate) const AM_ZCOPY: usize = 9;
+    pub(crate) const ATOMIC_CSWAP64: usize = 10;
+    pub(crate) const ATOMIC_CSWAP32: usize = 11;
+    pub(crate) const ATOMIC32_POST: usize = 12;
+    pub(crate) const ATOMIC64_POST: usize = 13;
+    pub(crate) const ATOMIC32_FETCH: usize = 14;
+    pub(crate) const ATOMIC64_FETCH: usize = 15;
+    pub(crate) const TAG_EAGER_SHORT: usize = 16;
+    pub(crate) const TAG_EAGER_BCOPY: usize = 17;
+    pub(crate) const TAG_EAGER_ZCOPY: usize = 18;
+    pub(crate) const TAG_RNDV_ZCOPY: usize = 19;
+    pub(crate) const TAG_RNDV_REQUEST: usize = 21;
+    /// How many there are up to the last of these.
+    pub(crate) const OPERATIONS: usize = TAG_RNDV_REQUEST + 1;
+}

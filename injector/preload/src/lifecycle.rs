@@ -67,7 +67,7 @@ fn stay_off(reason: &str) {
 }
 
 /// A line on stderr, past all buffers, wherever stderr goes; a failure has nobody to be told to.
-fn say(message: &str) {
+pub(crate) fn say(message: &str) {
     let line = format!("jitterlab: {message}\n");
     // SAFETY: the bytes are ours.
     unsafe { libc::syscall(libc::SYS_write, 2, line.as_ptr(), line.len()) };

@@ -67,7 +67,17 @@ pub(crate) fn active(family: HookFamily) -> Option<&'static Injection> {
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.
 #[inline(always)]
 pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
-    fast::with_stream(|stream| injection.before_send(stream, hook))
+    // Not by a closure: whether that becomes a call of its own depends on how many hooks there are.
+    injection.before_send(fast::stream(), hook)
+}
+
+/// The same for a hook whose sends cannot be deferred: a mode that defers is refused with it, and what such
+/// a mode has drawn is waited for.
+#[inline(never)]
+pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
+    if let Passage::Defer(delay) = pass(injection, hook) {
+        wait_out(injection, delay);
+    }
 }
 
 /// Whether a send that came through `hook` has no delay, and is counted; calls nothing. If not,
@@ -111,8 +121,11 @@ mod fast {
     );
 
     #[inline(always)]
-    pub(super) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
-        use_it(known().unwrap_or_else(first))
+    pub(super) fn stream() -> &'static Stream {
+        match known() {
+            Some(stream) => stream,
+            None => first(),
+        }
     }
 
     /// For a thread that has used its stream before.
@@ -159,9 +172,17 @@ mod fast {
 
 /// Elsewhere, as the compiler does it.
 #[cfg(not(target_arch = "x86_64"))]
+#[allow(unsafe_code)]
 mod fast {
-    pub(super) use super::with_stream;
     use super::{STREAM, Stream};
+
+    #[inline(always)]
+    pub(super) fn stream() -> &'static Stream {
+        let stream = STREAM.with(std::ptr::from_ref);
+        // SAFETY: this thread's own stream lives, as it has no destructor, as long as the thread
+        // does, and the reference is used by this thread while it runs.
+        unsafe { &*stream }
+    }
 
     #[inline(always)]
     pub(super) fn with_known_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> Option<T> {

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::fmt::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -105,9 +105,14 @@ pub(crate) fn leave() {
     let (Some(folder), Some(account)) = (FOLDER.get(), ACCOUNT.get()) else {
         return;
     };
-    if account.pid != std::process::id() {
-        return;
+    if account.pid == std::process::id() {
+        write_file(folder, account);
     }
+}
+
+/// Apart, because it takes a piece of a stack that may be small.
+#[inline(never)]
+fn write_file(folder: &CStr, account: &Account) {
     let mut path = Text::<512>::new();
     let named = folder
         .to_str()
@@ -185,7 +190,7 @@ impl<const ROOM: usize> Write for Text<ROOM> {
 /// A file that is written straight to the kernel, past our own hooks.
 struct File {
     fd: c_int,
-    text: Text<4096>,
+    text: Text<1024>,
 }
 
 impl File {

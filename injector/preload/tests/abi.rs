@@ -1,4 +1,4 @@
-//! What the hooks believe of libibverbs is what its header says.
+//! What the hooks believe of libibverbs and UCX is what their headers say.
 
 mod common;
 
@@ -7,12 +7,11 @@ mod common;
 mod abi;
 
 use std::mem::offset_of;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn layout_is_that_of_the_header() {
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("abi.c");
+fn layout_is_that_of_libibverbs() {
     let expected = [
         (
             "offsetof(struct ibv_context, ops.post_send)",
@@ -94,6 +93,64 @@ fn layout_is_that_of_the_header() {
         ("offsetof(struct ibv_qp_attr, qp_state)", 0),
         ("offsetof(struct ibv_qp_ex, qp_base)", 0),
     ];
+    expect("infiniband/verbs.h", &expected);
+}
+
+#[test]
+fn layout_is_that_of_ucx() {
+    if !Path::new("/usr/include/uct/api/uct.h").exists() {
+        eprintln!("left out: needs the headers of UCX (libucx-dev)");
+        return;
+    }
+    let operations = [
+        ("put_short", abi::uct::PUT_SHORT),
+        ("put_bcopy", abi::uct::PUT_BCOPY),
+        ("put_zcopy", abi::uct::PUT_ZCOPY),
+        ("get_short", abi::uct::GET_SHORT),
+        ("get_bcopy", abi::uct::GET_BCOPY),
+        ("get_zcopy", abi::uct::GET_ZCOPY),
+        ("am_short", abi::uct::AM_SHORT),
+        ("am_short_iov", abi::uct::AM_SHORT_IOV),
+        ("am_bcopy", abi::uct::AM_BCOPY),
+        ("am_zcopy", abi::uct::AM_ZCOPY),
+        ("atomic_cswap64", abi::uct::ATOMIC_CSWAP64),
+        ("atomic_cswap32", abi::uct::ATOMIC_CSWAP32),
+        ("atomic32_post", abi::uct::ATOMIC32_POST),
+        ("atomic64_post", abi::uct::ATOMIC64_POST),
+        ("atomic32_fetch", abi::uct::ATOMIC32_FETCH),
+        ("atomic64_fetch", abi::uct::ATOMIC64_FETCH),
+        ("tag_eager_short", abi::uct::TAG_EAGER_SHORT),
+        ("tag_eager_bcopy", abi::uct::TAG_EAGER_BCOPY),
+        ("tag_eager_zcopy", abi::uct::TAG_EAGER_ZCOPY),
+        ("tag_rndv_zcopy", abi::uct::TAG_RNDV_ZCOPY),
+        ("tag_rndv_request", abi::uct::TAG_RNDV_REQUEST),
+    ];
+    let fields: Vec<String> = operations
+        .iter()
+        .map(|(name, _)| format!("offsetof(uct_iface_t, ops.ep_{name})"))
+        .collect();
+    let mut expected: Vec<(&str, usize)> = fields
+        .iter()
+        .zip(operations)
+        .map(|(field, (_, index))| (field.as_str(), index * size_of::<usize>()))
+        .collect();
+    let version = |index| {
+        abi::uct::VERSION
+            .split('.')
+            .nth(index)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    expected.push(("UCT_VERNO_MAJOR", version(0)));
+    expected.push(("UCT_VERNO_MINOR", version(1)));
+    expect("uct/api/uct.h", &expected);
+}
+
+/// Expects these values of expressions in C.
+fn expect(header: &str, expected: &[(&str, usize)]) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("abi.c");
     let prints: Vec<String> = expected
         .iter()
         .map(|(what, _)| format!("printf(\"%zu\\n\", (size_t)({what}));\n"))
@@ -101,7 +158,7 @@ fn layout_is_that_of_the_header() {
     std::fs::write(
         &source,
         format!(
-            "#include <infiniband/verbs.h>\n#include <stddef.h>\n#include <stdio.h>\n\
+            "#include <{header}>\n#include <stddef.h>\n#include <stdio.h>\n\
              int main(void) {{\n{}return 0;\n}}\n",
             prints.concat()
         ),

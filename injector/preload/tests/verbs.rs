@@ -2,12 +2,11 @@
 
 mod common;
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Ended, Lab};
+use common::{Ended, Lab, free_port, is_listening};
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::environment;
 
@@ -23,22 +22,6 @@ fn device(lab: &Lab) -> PathBuf {
         &["-shared", "-fPIC"],
     );
     device
-}
-
-/// A port that nobody listens on.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-fn is_listening(port: u16) -> bool {
-    let entry = format!(":{port:04X} ");
-    ["tcp", "tcp6"].iter().any(|family| {
-        let table = std::fs::read_to_string(format!("/proc/net/{family}")).unwrap_or_default();
-        table
-            .lines()
-            .any(|line| line.contains(&entry) && line.contains(" 0A "))
-    })
 }
 
 /// Runs a program against itself; its client under the library, its server without.

@@ -33,6 +33,7 @@ impl Driver {
         std::fs::write(path("s.seed"), "1\n").unwrap();
         let mut child = Command::new(&program)
             .env("LD_PRELOAD", format!("{library}:{}", device.display()))
+            .env(environment::HOOKS, "verbs,socket,mpi")
             .env(environment::TABLE, path("t.dist"))
             .env(environment::SEED, path("s.seed"))
             .env(environment::CONTROL_DIR, path("control"))

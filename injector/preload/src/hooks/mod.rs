@@ -18,8 +18,10 @@ mod dlsym;
 mod ending;
 mod lineage;
 mod mpi;
+mod slots;
 mod socket;
 mod threads;
+mod uct;
 mod variadic;
 mod verbs;
 

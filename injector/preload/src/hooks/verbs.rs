@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::delay::{Delay, Injection, Passage};
 
+use super::slots::replace;
 use crate::abi::{POST_SEND_AT, QP_STATE, STATE_RTS, SendRequest, WR_START_AT};
 use crate::defer;
 use crate::defer::build::Start as WrStart;
@@ -181,33 +182,6 @@ macro_rules! each_slot {
             $function::<7> as $type as *mut c_void,
         ]
     };
-}
-
-/// Replaces the function pointer at `place` by our hook for that original. Does nothing to a
-/// pointer that is null, is ours already, or is one original more than there are slots.
-///
-/// # Safety
-/// `place` holds a function pointer of the type that `hooks` have, and may be written.
-unsafe fn replace(
-    place: *mut *mut c_void,
-    originals: &[AtomicPtr<c_void>; SLOTS],
-    hooks: [*mut c_void; SLOTS],
-) {
-    // SAFETY: by the contract of this function.
-    let original = unsafe { place.read() };
-    if original.is_null() || hooks.contains(&original) {
-        return;
-    }
-    for (slot, hook) in originals.iter().zip(hooks) {
-        let free = std::ptr::null_mut();
-        let taken = slot.compare_exchange(free, original, Ordering::AcqRel, Ordering::Acquire);
-        if taken.is_ok() || taken == Err(original) {
-            // SAFETY: by the contract of this function. Another thread that opens the same device
-            // writes the same value.
-            unsafe { place.write(hook) };
-            return;
-        }
-    }
 }
 
 /// Hooks a context that a provider has just made; gives it back.

@@ -3,6 +3,7 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -189,6 +190,22 @@ pub fn compile_by(compiler: &str, source: &Path, target: &Path, options: &[&str]
         .status()
         .expect("a C compiler is needed for these tests: install gcc and libc6-dev");
     assert!(status.success(), "{compiler} {}", source.display());
+}
+
+/// A port that nobody listens on.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+pub fn is_listening(port: u16) -> bool {
+    let entry = format!(":{port:04X} ");
+    ["tcp", "tcp6"].iter().any(|family| {
+        let table = std::fs::read_to_string(format!("/proc/net/{family}")).unwrap_or_default();
+        table
+            .lines()
+            .any(|line| line.contains(&entry) && line.contains(" 0A "))
+    })
 }
 
 /// The library, built if it has to be: cargo builds no shared library for a test by itself.

@@ -18,7 +18,6 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::Passage;
 
 use crate::objects;
 use crate::real::{Real, c_name, real_dlsym};
@@ -91,10 +90,7 @@ fn pass(hook: Hook, language: Language, call: Call, content: &impl Sends) {
         content.record(language, call);
     }
     if let Some(injection) = state::installed(hook.family()) {
-        // A mode that defers is refused with these hooks; what it has drawn is waited for.
-        if let Passage::Defer(delay) = state::pass(injection, hook) {
-            state::wait_out(injection, delay);
-        }
+        state::pass_undeferred(injection, hook);
     }
 }
 
@@ -107,6 +103,11 @@ macro_rules! hook {
         $language:ident $name:expr, $profiling:expr, $call:ident;
         $hook:ident ($($argument:ident)*) $content:expr
     ) => {
+        on_cache_lines!(
+            concat!(".text.jitterlab.", $name),
+            concat!(".text.jitterlab.on.", $name)
+        );
+
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
             static REAL: Real<Function> =
@@ -161,8 +162,7 @@ macro_rules! hook {
     };
 }
 
-/// A hook of a function that makes a request, `request`, or takes one away: what `$books` says is done
-/// after it, or before.
+/// A hook of a function that makes a request or takes one away, with what is done before it and after.
 macro_rules! bookkeeping {
     (
         $language:ident $name:expr, $profiling:expr, $call:ident;
