@@ -19,6 +19,18 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .filter(|&shape| rows(shape).next().is_some())
         .collect();
     drawn.first()?;
+    let mut places: Vec<f64> = drawn
+        .iter()
+        .flat_map(|&shape| rows(shape))
+        .map(|(percent, _, _)| percent.into())
+        .collect();
+    places.sort_unstable_by(f64::total_cmp);
+    places.dedup();
+    let step = SIDE_BY_SIDE
+        * places
+            .last()
+            .zip(places.first())
+            .map_or(1.0, |(a, b)| a - b);
     let points: Vec<(Member, Vec<Series>)> = drawn
         .iter()
         .map(|&shape| {
@@ -27,14 +39,11 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
                 rows.filter_map(|(percent, _, row)| point(row, percent.into()))
                     .collect()
             };
-            (shape, lines(analysis, of_application))
+            (shape, lines(analysis, step, of_application))
         })
         .collect();
-    let all = || points.iter().flat_map(|(_, series)| marked(series));
-    let (low, high) = range(reach(all()));
-    let mut places: Vec<f64> = all().map(|point| point.x).collect();
-    places.sort_unstable_by(f64::total_cmp);
-    places.dedup();
+    let all = points.iter().flat_map(|(_, series)| marked(series));
+    let (low, high) = range(reach(all));
     let counted = drawn
         .iter()
         .flat_map(|&shape| rows(shape))
@@ -46,7 +55,8 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         caption: format!(
             "After the paper's figures 11 and 12: runtime in proportion to that without injection, with \
              delays that are constant (“uniform”, left) and that vary (lognormal, right), with 95 % \
-             intervals over runs ({} runs a point). Both have one mean at each load imitated.",
+             intervals over runs ({} runs a point). Both have one mean at each load imitated. Points of one \
+             load stand side by side only to be seen.",
             n_of(counted)
         ),
         panels: points
@@ -78,7 +88,7 @@ pub fn by_std(analysis: &Analysis) -> Option<Figure> {
         caption: format!(
             "After the paper's figures 15 and 16: change of the runtime against no injection, by the \
              standard deviation of the delays, with 95 % intervals over runs ({} runs a point). In a \
-             panel all delays have one mean.",
+             panel all delays have one mean. Points of one deviation stand side by side only to be seen.",
             n_of(injected(analysis).map(|(_, _, row)| row.runs))
         ),
         panels: percents
@@ -109,9 +119,10 @@ fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> P
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
     };
-    let all = lines(analysis, of_application);
+    let stds = rows.iter().filter_map(|(_, _, row)| row.injected_ns);
+    let (_, right) = range(stds.map(|(_, std)| std / 1e3));
+    let all = lines(analysis, SIDE_BY_SIDE * right, of_application);
     let (low, high) = range(reach(marked(&all)));
-    let (_, right) = range(marked(&all).map(|point| point.x));
     let mean = rows
         .iter()
         .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3));
@@ -143,19 +154,27 @@ fn point(row: &Runtime, x: f64) -> Option<Point> {
     })
 }
 
-/// A series an application, each with its look in every panel.
-fn lines(analysis: &Analysis, points: impl Fn(&str) -> Vec<Point>) -> Vec<Series> {
+/// How far points that belong to one place stand from each other, as a part of the axis.
+const SIDE_BY_SIDE: f64 = 0.012;
+
+/// A series an application, each with its look in every panel, and its points `step` beside those of the one before.
+fn lines(analysis: &Analysis, step: f64, points: impl Fn(&str) -> Vec<Point>) -> Vec<Series> {
     let mut names: Vec<&str> = analysis
         .runtimes
         .iter()
         .map(|row| row.application.as_str())
         .collect();
     names.dedup();
+    let middle = (names.len() as f64 - 1.0) / 2.0;
     names
         .into_iter()
         .enumerate()
         .map(|(i, name)| {
-            let points = points(name);
+            let beside = |point: Point| Point {
+                x: point.x + step * (i as f64 - middle),
+                ..point
+            };
+            let points: Vec<Point> = points(name).into_iter().map(beside).collect();
             let line = points.iter().map(|point| (point.x, point.y)).collect();
             series(name, i, vec![Mark::Line(line), Mark::Points(points)])
         })
