@@ -244,7 +244,7 @@ fn wrong_samples_are_refused_with_their_line() {
     let broken = lab.run("dist fit w.csv");
     assert_eq!(broken.status.code(), Some(2));
     let message = text(&broken.stderr);
-    let expected = "jitterlab: w.csv is not a Parquet file with one INT64 column of nanoseconds: ";
+    let expected = "jitterlab: w.csv is not a Parquet file with an INT64 column of nanoseconds, after one of ranks if it has them: ";
     assert!(message.starts_with(expected), "{message}");
     assert_eq!(message.lines().count(), 1);
     lab.refuses(
