@@ -3,9 +3,9 @@
 //!
 //!     RUSTFLAGS='-C target-cpu=native' cargo bench -p jitterlab-mpi --bench npb [-- KERNEL…]
 //!
-//! The reference is no part of a run: its figures are those of NPB 3.4 in Fortran and C, measured once on a machine
-//! with two cores (AMD EPYC, Zen 3, virtual) with Open MPI 4.1.4, gfortran and gcc 12.2, -O3 -march=native, the best
-//! of several. A ratio to them says something on such a machine, and only there.
+//! The reference is no part of a run: its figures are those of NPB 3.4 in Fortran and C, measured once on a virtual
+//! machine with two cores (x86-64) with Open MPI 4.1.4, gfortran and gcc 12.2, -O3 -march=native, the best of several. A
+//! ratio to them says something on such a machine, and only there.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
