@@ -1,7 +1,8 @@
 /* Measures, from the program's side, what a hook costs and how long a delay becomes. Does what
    each line on stdin says and answers with a line. Run under the library, with the null device.
 
-     cost CALL            ns a call: directly, through the hook; medians of alternating batches
+     cost CALL            ns a call: directly, through the hook; medians of alternating batches; and how many
+                          additions the processor makes at once meanwhile
      delay ASKED N [..]   p1 p50 p99 p99.9 of the error of N delays, ns; by "hook", or by
                           "sleep", or "tight" sleep with a timer slack of 1 ns
      gaps ASKED MS        how the processor is taken away, looked at for MS ms: the share of time that
@@ -83,20 +84,40 @@ static inline void message(int real) { (real ? PMPI_Send : MPI_Send)("", 1, NULL
 
 static inline void nothing(int real) { (real ? real_write : write)(null_file, "", 1); }
 
+/* Eight additions that wait for each other, over eight that do not. Half as much where another hardware thread of
+   the core is at work, be it another virtual machine's, of which nothing else can be seen from here. */
+static double additions_at_once(void)
+{
+    enum { ROUNDS = 500 };
+    uint64_t x[8] = { 0 }, start = ticks(), between;
+#define ADD(n) x[n]++; __asm__ volatile("" : "+r"(x[n]));
+    for (int i = 0; i < ROUNDS; i++) {
+        ADD(0) ADD(0) ADD(0) ADD(0) ADD(0) ADD(0) ADD(0) ADD(0)
+    }
+    between = ticks();
+    for (int i = 0; i < ROUNDS; i++) {
+        ADD(0) ADD(1) ADD(2) ADD(3) ADD(4) ADD(5) ADD(6) ADD(7)
+    }
+    return (double)(between - start) / (ticks() - between);
+}
+
 #define BATCHES 3001
 static void cost(void call(int), int calls)
 {
-    static double sides[2][BATCHES];
-    for (int b = 0; b < BATCHES; b++)
+    static double sides[2][BATCHES], at_once[BATCHES];
+    for (int b = 0; b < BATCHES; b++) {
+        at_once[b] = additions_at_once();
         for (int real = 0; real < 2; real++) {
             uint64_t start = ticks();
             for (int i = 0; i < calls; i++)
                 call(real);
             sides[real][b] = (ticks() - start) * ns_per_tick / calls;
         }
+    }
     qsort(sides[0], BATCHES, sizeof(double), ascending);
     qsort(sides[1], BATCHES, sizeof(double), ascending);
-    printf("%.3f %.3f\n", sides[1][BATCHES / 2], sides[0][BATCHES / 2]);
+    qsort(at_once, BATCHES, sizeof(double), ascending);
+    printf("%.3f %.3f %.2f\n", sides[1][BATCHES / 2], sides[0][BATCHES / 2], at_once[BATCHES / 2]);
 }
 
 static void delays(double asked, int n, const char *how)

@@ -36,8 +36,10 @@ pub(super) fn start(injection: &'static Injection) {
     // SAFETY: the prototype is that of the C library.
     static REAL: Real<PthreadCreate> = unsafe { Real::new(c"pthread_create") };
     let argument = std::ptr::from_ref(injection).cast_mut().cast::<c_void>();
-    // A thread begins with the signals held back that its maker holds back: all of them.
+    // A thread begins with the signals held back that its maker holds back: all of them. And with its
+    // niceness, of which a busy processor makes when it begins.
     let held = HeldSignals::hold();
+    let urgent = Urgent::begin();
     let mut thread = std::mem::MaybeUninit::uninit();
     let started = REAL.get().is_some_and(|create| {
         // SAFETY: as the prototype asks; the thread is detached, so that nobody has to join it.
@@ -51,9 +53,43 @@ pub(super) fn start(injection: &'static Injection) {
                 && libc::pthread_detach(thread.assume_init()) == 0
         }
     });
+    drop(urgent);
     drop(held);
     if !started {
         run(injection, 0);
+    }
+}
+
+/// The highest priority but for real-time ones, of which the kernel takes a share away from threads that watch
+/// the clock.
+const NICENESS: c_int = -20;
+
+/// While it lives, the calling thread has [`NICENESS`], if the process may.
+struct Urgent(Option<c_int>);
+
+impl Urgent {
+    fn begin() -> Self {
+        // The program sees no error that is not its own.
+        let errno = crate::real::errno();
+        // SAFETY: reads and sets the niceness of this thread, which Linux has for each. The first fails for no
+        // thread that is alive.
+        let (before, raised) = unsafe {
+            (
+                libc::getpriority(libc::PRIO_PROCESS, 0),
+                libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) == 0,
+            )
+        };
+        crate::real::set_errno(errno);
+        Urgent(raised.then_some(before))
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // SAFETY: sets the niceness of this thread; to be nicer is always allowed.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before) };
+        }
     }
 }
 

@@ -57,7 +57,7 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
     };
     match state::active(HookFamily::Verbs) {
         Some(injection) => post_later(qp, wr, bad_wr, injection, real),
-        None if defer::busy() => post_deferred(qp, wr, bad_wr, Passage::Now, real),
+        None if defer::busy() => post_in_turn(qp, wr, bad_wr, real),
         // SAFETY: the arguments are the caller's own.
         None => unsafe { real(qp, wr, bad_wr) },
     }
@@ -96,6 +96,19 @@ extern "C" fn post_delayed(
     unsafe { real(qp, wr, bad_wr) }
 }
 
+/// A send without a delay, behind those that have one. A [`Passage`] is passed in memory, for which the hook
+/// would make room on the stack at every call.
+#[cold]
+#[inline(never)]
+extern "C" fn post_in_turn(
+    qp: *mut c_void,
+    wr: *mut SendRequest,
+    bad_wr: *mut *mut SendRequest,
+    real: PostSend,
+) -> c_int {
+    post_deferred(qp, wr, bad_wr, Passage::Now, real)
+}
+
 /// The delay of a send; `None` if it has none, and only waits for those before it.
 fn delay_of(passage: Passage) -> Option<Delay> {
     match passage {
@@ -132,7 +145,7 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
     };
     match state::active(HookFamily::Verbs) {
         Some(injection) => start_later(qp, injection, real),
-        None if defer::busy() => start_deferred(qp, Passage::Now, real),
+        None if defer::busy() => start_in_turn(qp, real),
         // SAFETY: the argument is the caller's own.
         None => unsafe { real(qp) },
     }
@@ -156,6 +169,13 @@ extern "C" fn start_delayed(qp: *mut c_void, injection: &Injection, real: WrStar
     }
     // SAFETY: the argument is that of the caller of the hook.
     unsafe { real(qp) }
+}
+
+/// As [`post_in_turn`].
+#[cold]
+#[inline(never)]
+extern "C" fn start_in_turn(qp: *mut c_void, real: WrStart) {
+    start_deferred(qp, Passage::Now, real);
 }
 
 #[cold]
