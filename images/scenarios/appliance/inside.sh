@@ -1,4 +1,5 @@
-# Runs in the appliance: what is said of it is so. VERBS is not empty where jitterlab was built with verbs.
+# Runs in the appliance: what is said of it is so. VERBS is not empty where jitterlab was built with verbs, MPI where
+# jitterlab-mpi was built.
 set -uo pipefail
 
 has() { # has WHAT TEXT WORD
@@ -81,6 +82,12 @@ if [ -n "$VERBS" ]; then
     is "send over the RDMA device" "$? $(field n) $(field device)" "0 300 rxe0"
     cat err
     echo "# median RTT $(field median) ns; a reading of the clock takes $(field clock_read_ns) ns"
+fi
+
+if [ -n "$MPI" ]; then
+    mpirun --allow-run-as-root --oversubscribe -n 2 jitterlab-mpi npb is --class S --format json >out 2>err
+    is "a kernel of NPB on two ranks" "$? $(field verified)" "0 true"
+    cat err
 fi
 
 # A delay far above what an emulator does by itself: every round trip has it, and without it not one.
