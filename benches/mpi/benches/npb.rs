@@ -40,7 +40,7 @@ fn main() {
         .filter(|argument| !argument.starts_with('-'))
         .collect();
     println!("class A, best of {REPEATS}; ratio: Mop/s of ours / of the reference\n");
-    println!("kernel  ranks      Mop/s    time, s  in MPI  reference  ratio");
+    println!("kernel  ranks      Mop/s    time, s  in MPI  MiB a rank  reference  ratio");
     for kernel in &KERNELS {
         if named.is_empty() || named.iter().any(|name| name == kernel.name) {
             let allowed = |ranks: &usize| (kernel.ranks.allows)(*ranks, Class::A);
@@ -54,10 +54,15 @@ fn main() {
 fn compare(kernel: &Kernel, ranks: usize) {
     let best = (0..REPEATS)
         .map(|_| run(kernel, ranks))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let (mops, time, share) = best.unwrap();
+        .max_by(|a, b| a.mops.total_cmp(&b.mops));
+    let Run {
+        mops,
+        time,
+        share,
+        mib,
+    } = best.unwrap();
     print!(
-        "{:<7} {ranks:>5} {mops:>10.0} {time:>10.3} {:>5.1} %",
+        "{:<7} {ranks:>5} {mops:>10.0} {time:>10.3} {:>5.1} % {mib:>11.1}",
         kernel.name,
         100.0 * share
     );
@@ -70,13 +75,30 @@ fn compare(kernel: &Kernel, ranks: usize) {
     }
 }
 
-/// Mop/s, time, and the part of it in MPI.
-fn run(kernel: &Kernel, ranks: usize) -> (f64, f64, f64) {
+struct Run {
+    mops: f64,
+    time: f64,
+    /// The part of it in MPI.
+    share: f64,
+    /// Memory of the rank that took most.
+    mib: f64,
+}
+
+fn run(kernel: &Kernel, ranks: usize) -> Run {
     let program = env!("CARGO_BIN_EXE_jitterlab-mpi");
     let arguments = ["npb", kernel.name, "--class=A", "--format=json"];
     let ran = common::mpirun(&["mpirun", "--oversubscribe"], ranks, program, &arguments);
     let report = ran.report();
     assert_eq!(report["verified"], true, "{}: {ran}", kernel.name);
     let number = |name: &str| report[name].as_f64().unwrap();
-    (number("mops"), number("time_s"), number("mpi_share"))
+    let memory = report["memory_bytes"].as_array().unwrap().iter();
+    let most = memory
+        .map(|bytes| bytes.as_f64().unwrap())
+        .fold(0.0, f64::max);
+    Run {
+        mops: number("mops"),
+        time: number("time_s"),
+        share: number("mpi_share"),
+        mib: most / f64::from(1 << 20),
+    }
 }

@@ -30,9 +30,40 @@ fn every_kernel_verifies_class_w_alone_and_in_company() {
     }
 }
 
+/// What the arrays of NPB 3.4 take in class W on one rank, in bytes, by the formulas in docs/npb.md.
+const MEMORY_OF_THE_ORIGINAL: [(&str, u64); 8] = [
+    ("bt", 6_790_640),
+    ("cg", 18_312_336),
+    ("ep", 1_128_576),
+    ("ft", 29_362_320),
+    ("is", 18_874_368),
+    ("lu", 7_258_480),
+    ("mg", 59_153_120),
+    ("sp", 16_683_872),
+];
+
+#[test]
+fn no_kernel_takes_more_memory_than_the_original() {
+    for kernel in &KERNELS {
+        let mut originals = MEMORY_OF_THE_ORIGINAL.iter();
+        let (_, original) = originals.find(|(name, _)| *name == kernel.name).unwrap();
+        let report = run(1, &[], kernel.name, Class::W).report();
+        let [ours] = &report["memory_bytes"].as_array().unwrap()[..] else {
+            panic!("one rank: {report}");
+        };
+        let ours = ours.as_u64().unwrap();
+        assert!(ours <= *original, "{}: {ours} > {original}", kernel.name);
+    }
+}
+
 #[test]
 fn ft_divides_planes_where_ranks_are_more_than_planes() {
     assert_verifies(npb::kernel("ft").unwrap(), Class::W, 64);
+}
+
+#[test]
+fn mg_leaves_ranks_out_that_have_no_point_of_a_level() {
+    assert_verifies(npb::kernel("mg").unwrap(), Class::S, 64);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use clap::Args;
 use jitterlab_mpi::comm::{Comm, Phase};
-use jitterlab_mpi::npb::{self, Class, Kernel, Outcome};
-use serde::Serialize;
+use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
+use serde::{Deserialize, Serialize};
 
 use super::{Format, Wrong};
 
@@ -17,6 +17,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
+
+const MIB: f64 = (1 << 20) as f64;
 
 /// A run, as it is printed for programs.
 #[derive(Serialize)]
@@ -36,8 +38,17 @@ struct Report<'a> {
     collective_bytes: u64,
     /// The part of the measured phases that ranks spent in MPI.
     mpi_share: f64,
+    /// For each rank, what the run took of memory at most, beyond what MPI had taken before; null where that is not known.
+    memory_bytes: Vec<Option<u64>>,
     /// A list of phases for each rank.
-    phases: &'a [Vec<Phase>],
+    phases: Vec<&'a [Phase]>,
+}
+
+/// What one rank has to say.
+#[derive(Default, Serialize, Deserialize)]
+struct OfRank {
+    memory_bytes: Option<u64>,
+    phases: Vec<Phase>,
 }
 
 #[derive(Serialize)]
@@ -62,10 +73,11 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
             comm.size()
         )));
     }
+    let before = memory::peak();
     let outcome = (kernel.run)(comm, arguments.class);
-    let phases = everybodys(comm);
+    let ranks = everybodys(comm, before);
     if comm.rank() == 0 {
-        let report = report(arguments, comm.size(), &outcome, &phases);
+        let report = report(arguments, &outcome, &ranks);
         match arguments.format {
             Format::Json => println!("{}", serde_json::json!(report)),
             Format::Text => print(&report),
@@ -74,29 +86,29 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
     Ok(outcome.verified())
 }
 
-/// The phases of every rank, at rank 0.
-fn everybodys(comm: &Comm) -> Vec<Vec<Phase>> {
-    let mine = serde_json::json!(comm.phases()).to_string();
-    comm.collect(mine.as_bytes())
+/// What every rank has to say, at rank 0. `before` is the most memory that this one had before the run.
+fn everybodys(comm: &Comm, before: Option<u64>) -> Vec<OfRank> {
+    let mine = OfRank {
+        memory_bytes: memory::peak()
+            .zip(before)
+            .map(|(peak, before)| peak.saturating_sub(before)),
+        phases: comm.phases(),
+    };
+    comm.collect(serde_json::json!(mine).to_string().as_bytes())
         .iter()
         .map(|bytes| serde_json::from_slice(bytes).unwrap_or_default())
         .collect()
 }
 
-fn report<'a>(
-    arguments: &'a Arguments,
-    ranks: usize,
-    outcome: &'a Outcome,
-    phases: &'a [Vec<Phase>],
-) -> Report<'a> {
-    let all = || phases.iter().flatten();
+fn report<'a>(arguments: &'a Arguments, outcome: &'a Outcome, ranks: &'a [OfRank]) -> Report<'a> {
+    let all = || ranks.iter().flat_map(|rank| &rank.phases);
     // Not `setup`: it is not measured.
-    let measured = || phases.iter().flat_map(|phases| phases.iter().skip(1));
+    let measured = || ranks.iter().flat_map(|rank| rank.phases.iter().skip(1));
     let wall: f64 = measured().map(|phase| phase.wall_s).sum();
     Report {
         kernel: arguments.kernel.name,
         class: arguments.class.to_string(),
-        ranks,
+        ranks: ranks.len(),
         time_s: outcome.time_s,
         mops: outcome.mops(),
         verified: outcome.verified(),
@@ -117,7 +129,8 @@ fn report<'a>(
         collectives: all().map(|phase| phase.collectives).sum(),
         collective_bytes: all().map(|phase| phase.collective_bytes).sum(),
         mpi_share: measured().map(|phase| phase.mpi_s).sum::<f64>() / wall,
-        phases,
+        memory_bytes: ranks.iter().map(|rank| rank.memory_bytes).collect(),
+        phases: ranks.iter().map(|rank| &rank.phases[..]).collect(),
     }
 }
 
@@ -153,12 +166,18 @@ fn print(report: &Report<'_>) {
         report.collective_bytes,
         100.0 * report.mpi_share
     );
+    if let Some(most) = report.memory_bytes.iter().max().copied().flatten() {
+        println!(
+            "  {:.1} MiB of memory in a rank, at most",
+            most as f64 / MIB
+        );
+    }
     println!(
         "  {:<16} {:>4} {:>10} {:>10} {:>10} {:>14} {:>11}",
         "phase", "rank", "wall, s", "MPI, s", "messages", "bytes", "collectives"
     );
     for (rank, phases) in report.phases.iter().enumerate() {
-        for phase in phases {
+        for phase in *phases {
             println!(
                 "  {:<16} {:>4} {:>10.4} {:>10.4} {:>10} {:>14} {:>11}",
                 phase.name,

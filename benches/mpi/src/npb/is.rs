@@ -23,6 +23,7 @@ pub const KERNEL: Kernel = Kernel {
 
 const SEED: u64 = 314_159_265;
 const ITERATIONS: usize = 10;
+/// The most that a class has.
 const BUCKETS: usize = 1024;
 const TESTED: usize = 5;
 /// Keys that are put into buckets at a time: both they and the buckets are in the second-level cache.
@@ -34,6 +35,8 @@ struct Problem {
     keys: usize,
     /// Keys are below it.
     limit: u32,
+    /// How many parts of the range of keys are handed out to ranks.
+    buckets: usize,
     tests: [Test; TESTED],
 }
 
@@ -55,7 +58,13 @@ impl Test {
 }
 
 fn problem(class: Class) -> Problem {
-    let [keys, limit] = class.of([[16, 11], [20, 16], [23, 19], [25, 21], [27, 23]]);
+    let [keys, limit, buckets] = class.of([
+        [16, 11, 9],
+        [20, 16, 10],
+        [23, 19, 10],
+        [25, 21, 10],
+        [27, 23, 10],
+    ]);
     let places = class.of([
         [48427, 17148, 23627, 62548, 4431],
         [357773, 934767, 875723, 898999, 404505],
@@ -81,6 +90,7 @@ fn problem(class: Class) -> Problem {
     Problem {
         keys: 1 << keys,
         limit: 1 << limit,
+        buckets: 1 << buckets,
         tests: std::array::from_fn(|i| Test {
             place: places[i],
             rank: ranks[i],
@@ -104,7 +114,6 @@ fn run(comm: &Comm, class: Class) -> Outcome {
             mine[1] += sort.strays;
         }
     });
-    comm.phase("setup");
     mine[0] += u64::from(sort.sorts());
     let mut found = [0; 2];
     comm.all_reduce(&mine, &mut found, SystemOperation::sum());
@@ -139,14 +148,15 @@ struct Sort<'a> {
     /// How many keys of each [`CHUNK`] of them are in each bucket, and one chunk by buckets.
     sizes: Vec<[u32; BUCKETS]>,
     chunk: Vec<u32>,
-    /// All keys by the rank that has their bucket, and those that this rank has, of everybody.
+    /// All keys by the rank that has their bucket, and those that this rank has, of everybody. Once keys are sent, their
+    /// memory has for each key that may be this rank's how many of those received are less.
     sent: Vec<u32>,
     received: Vec<u32>,
-    /// The keys that are less than all of this rank's; the first that may be its own; for each from there on,
-    /// how many of those received are less; and how many were received that belong elsewhere.
+    /// How many keys are less than all of this rank's; the first that may be its own, and how many different ones may;
+    /// and how many were received that belong elsewhere.
     lesser: u32,
     first: u32,
-    below: Vec<u32>,
+    values: usize,
     strays: u64,
     /// The keys whose rank is known.
     tested: [u32; TESTED],
@@ -166,7 +176,7 @@ impl<'a> Sort<'a> {
         Sort {
             comm,
             problem,
-            shift: (problem.limit / BUCKETS as u32).ilog2(),
+            shift: (problem.limit / problem.buckets as u32).ilog2(),
             keys: (0..count).map(|_| key()).collect(),
             sizes: vec![[0; BUCKETS]; count.div_ceil(CHUNK)],
             chunk: vec![0; CHUNK.min(count)],
@@ -175,7 +185,7 @@ impl<'a> Sort<'a> {
             received: Vec::with_capacity(count + count / 2),
             lesser: 0,
             first: 0,
-            below: Vec::new(),
+            values: 0,
             strays: 0,
             tested: [0; TESTED],
         }
@@ -201,27 +211,26 @@ impl<'a> Sort<'a> {
     }
 
     /// How many keys of all ranks are in each bucket; and tells all ranks the keys that are tested.
-    fn bucket_sizes(&mut self) -> [u32; BUCKETS] {
-        let mut given = [0; BUCKETS + TESTED];
+    fn bucket_sizes(&mut self) -> Vec<u32> {
+        let mut all = vec![0; self.problem.buckets];
         for (chunk, sizes) in self.keys.chunks(CHUNK).zip(&mut self.sizes) {
             *sizes = [0; BUCKETS];
             for key in chunk {
                 sizes[bucket(*key, self.shift)] += 1;
             }
-            for (given, size) in given.iter_mut().zip(sizes) {
-                *given += *size;
+            for (all, size) in all.iter_mut().zip(sizes) {
+                *all += *size;
             }
         }
-        for (given, test) in given[BUCKETS..].iter_mut().zip(&self.problem.tests) {
-            if test.place / self.keys.len() == self.comm.rank() {
-                *given = self.keys[test.place % self.keys.len()];
-            }
-        }
-        let mut all = [0; BUCKETS + TESTED];
+        let first = self.keys.len() * self.comm.rank();
+        let here = |test: &Test| self.keys.get(test.place.wrapping_sub(first)).copied();
+        let tests = self.problem.tests.iter();
+        all.extend(tests.map(|test| here(test).unwrap_or(0)));
         self.comm
-            .all_reduce(&given, &mut all, SystemOperation::sum());
-        self.tested.copy_from_slice(&all[BUCKETS..]);
-        std::array::from_fn(|bucket| all[bucket])
+            .all_reduce_in_place(&mut all, SystemOperation::sum());
+        self.tested
+            .copy_from_slice(&all.split_off(self.problem.buckets));
+        all
     }
 
     /// Puts keys in the order of the ranks that they are sent to, and says how many each gets.
@@ -267,16 +276,20 @@ impl<'a> Sort<'a> {
     /// Counts the keys that were received, which are of these buckets.
     fn count(&mut self, buckets: &Range<usize>) {
         self.first = (buckets.start << self.shift) as u32;
-        self.below.clear();
-        self.below.resize(buckets.len() << self.shift, 0);
-        self.strays = count(&self.received, self.first, &mut self.below);
-        sums_before(&mut self.below);
+        self.values = buckets.len() << self.shift;
+        if self.sent.len() < self.values {
+            self.sent.resize(self.values, 0);
+        }
+        let below = &mut self.sent[..self.values];
+        below.fill(0);
+        self.strays = count(&self.received, self.first, below);
+        sums_before(below);
     }
 
     /// How many of the keys whose rank is known are with this rank and have it.
     fn right(&self, iteration: usize) -> u64 {
         let right = |(test, key): &(&Test, &u32)| {
-            let below = self.below.get(key.wrapping_sub(self.first) as usize);
+            let below = self.sent[..self.values].get(key.wrapping_sub(self.first) as usize);
             below.is_some_and(|below| i64::from(self.lesser + below) == test.rank(iteration))
         };
         self.problem
@@ -289,16 +302,16 @@ impl<'a> Sort<'a> {
 
     /// Whether the keys are in order when each is put where its rank says, and none is less than those of the ranks
     /// before.
-    fn sorts(&mut self) -> bool {
-        self.sent.resize(self.received.len(), 0);
+    fn sorts(self) -> bool {
+        let (mut sorted, mut places) = (self.keys, self.sent);
+        sorted.resize(self.received.len(), 0);
         for key in &self.received {
-            let next = self.below.get_mut(key.wrapping_sub(self.first) as usize);
+            let next = places[..self.values].get_mut(key.wrapping_sub(self.first) as usize);
             if let Some(next) = next {
-                self.sent[*next as usize] = *key;
+                sorted[*next as usize] = *key;
                 *next += 1;
             }
         }
-        let sorted = &self.sent;
         let mut greatest = vec![0; self.comm.size()];
         let mine = sorted.last().copied().unwrap_or(0);
         self.comm.all_gather(&[mine], &mut greatest);

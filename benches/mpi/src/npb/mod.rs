@@ -14,6 +14,7 @@ mod flow;
 mod ft;
 mod is;
 mod lu;
+pub mod memory;
 mod mg;
 mod outcome;
 mod random;

@@ -201,7 +201,6 @@ where
 
     /// The norms, beside the published ones.
     fn verify(&mut self) -> Vec<Check> {
-        self.comm.phase("norms");
         self.exchange();
         self.evaluate();
         let residual = self

@@ -43,23 +43,20 @@ struct Block {
 impl Matrix {
     /// The part of these rows and columns.
     pub fn new(recipe: &Recipe, rows: Range<usize>, columns: Range<usize>) -> Matrix {
-        let vectors = vectors(recipe);
-        let reaching = reaching(&vectors, rows.clone());
+        let vectors = Vectors::draw(recipe, &rows, &columns);
         let mut matrix = Matrix::empty(columns.len());
         // A row is summed up where all its elements have their place. All terms but the shift are positive: an
         // element that is 0 has none yet.
         let mut sums = vec![0.0; columns.len()];
         let mut met = Vec::new();
-        for (row, reaching) in rows.zip(reaching) {
-            for (vector, weight) in reaching {
-                for &(place, value) in &vectors[vector] {
-                    if columns.contains(&place) {
-                        let column = place - columns.start;
-                        if sums[column] == 0.0 {
-                            met.push(column);
-                        }
-                        sums[column] += weight * value;
+        for (row, reaching) in rows.zip(&vectors.reaching) {
+            for &(vector, weight) in reaching {
+                for &(column, value) in vectors.part(vector) {
+                    let (column, sum) = (column as usize, &mut sums[column as usize]);
+                    if *sum == 0.0 {
+                        met.push(column);
                     }
+                    *sum += weight * value;
                 }
             }
             if columns.contains(&row) {
@@ -139,23 +136,66 @@ fn row_product(columns: &[u16], values: &[f64], operand: &[f64; WIDTH]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The elements of a sparse vector: place and value.
-type Sparse = Vec<(usize, f64)>;
+/// Elements of something sparse: place and value.
+type Sparse = Vec<(u32, f64)>;
 
-/// The random vectors, one for each row.
-fn vectors(recipe: &Recipe) -> Vec<Sparse> {
+/// Of the random vectors, one for each row, what a part of the matrix is made of.
+struct Vectors {
+    /// What lies in its columns, counted from the first of them: one vector's elements behind the other's.
+    elements: Sparse,
+    /// Where those of each vector begin, and the last one's end.
+    bounds: Vec<u32>,
+    /// For each of its rows, the vectors that are not zero there, and their values there times their weights.
+    reaching: Vec<Sparse>,
+}
+
+impl Vectors {
+    /// Draws all, and keeps what is in these rows and columns.
+    fn draw(recipe: &Recipe, rows: &Range<usize>, columns: &Range<usize>) -> Vectors {
+        let mut drawn = Vectors {
+            elements: Vec::new(),
+            bounds: vec![0],
+            reaching: vec![Sparse::new(); rows.len()],
+        };
+        let ratio = SMALLEST.powf(1.0 / recipe.order as f64);
+        let mut weight = 1.0;
+        let mut random = stream();
+        for own in 0..recipe.order {
+            for (place, value) in vector(&mut random, recipe, own) {
+                if columns.contains(&place) {
+                    let column = place - columns.start;
+                    drawn.elements.push((column as u32, value));
+                }
+                if rows.contains(&place) {
+                    let reaching = &mut drawn.reaching[place - rows.start];
+                    reaching.push((own as u32, weight * value));
+                }
+            }
+            drawn.bounds.push(drawn.elements.len() as u32);
+            weight *= ratio;
+        }
+        drawn
+    }
+
+    /// What of a vector lies in the columns.
+    fn part(&self, vector: u32) -> &[(u32, f64)] {
+        let vector = vector as usize;
+        &self.elements[self.bounds[vector] as usize..self.bounds[vector + 1] as usize]
+    }
+}
+
+/// What the vectors are drawn from.
+fn stream() -> Random {
     let mut random = Random::new(SEED);
     // The first number of the stream is not used.
     random.next();
-    (0..recipe.order)
-        .map(|own| vector(&mut random, recipe, own))
-        .collect()
+    random
 }
 
 /// Draws pairs of value and place until there are enough different places; the place `own` gets its value anyhow.
-fn vector(random: &mut Random, recipe: &Recipe, own: usize) -> Sparse {
+fn vector(random: &mut Random, recipe: &Recipe, own: usize) -> Vec<(usize, f64)> {
     let places = recipe.order.next_power_of_two() as f64;
-    let mut vector = Sparse::with_capacity(recipe.nonzeros + 1);
+    let mut vector = Vec::with_capacity(recipe.nonzeros + 1);
     while vector.len() < recipe.nonzeros {
         let value = random.next();
         let place = (places * random.next()) as usize;
@@ -170,22 +210,6 @@ fn vector(random: &mut Random, recipe: &Recipe, own: usize) -> Sparse {
     vector
 }
 
-/// For each of these rows, the vectors that are not zero there, and their values there times their weights.
-fn reaching(vectors: &[Sparse], rows: Range<usize>) -> Vec<Sparse> {
-    let ratio = SMALLEST.powf(1.0 / vectors.len() as f64);
-    let mut reaching = vec![Sparse::new(); rows.len()];
-    let mut weight = 1.0;
-    for (number, vector) in vectors.iter().enumerate() {
-        for &(place, value) in vector {
-            if rows.contains(&place) {
-                reaching[place - rows.start].push((number, weight * value));
-            }
-        }
-        weight *= ratio;
-    }
-    reaching
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,10 +218,12 @@ mod tests {
     fn by_definition(recipe: &Recipe, operand: &[f64]) -> Vec<f64> {
         let unit = SMALLEST - recipe.shift;
         let mut product: Vec<f64> = operand.iter().map(|x| unit * x).collect();
-        for (number, vector) in vectors(recipe).iter().enumerate() {
+        let mut random = stream();
+        for number in 0..recipe.order {
+            let vector = vector(&mut random, recipe, number);
             let weight = SMALLEST.powf(number as f64 / recipe.order as f64);
             let scalar: f64 = vector.iter().map(|&(place, x)| x * operand[place]).sum();
-            for &(place, x) in vector {
+            for (place, x) in vector {
                 product[place] += weight * scalar * x;
             }
         }

@@ -65,6 +65,11 @@ impl<'a> Grid<'a> {
         }
     }
 
+    /// Computes the tables of the transforms again, which are there from the beginning: the original has it measured.
+    pub fn renew_tables(&mut self) {
+        self.ffts = self.ffts.each_ref().map(|fft| Fft::new(fft.length()));
+    }
+
     /// The z of this rank, in space.
     pub fn planes(&self) -> Range<usize> {
         part(self.ffts[2].length(), &self.column)

@@ -85,6 +85,8 @@ fn run(comm: &Comm, class: Class) -> Outcome {
 
 /// From nothing to the waves of the first values.
 fn begin(comm: &Comm, grid: &mut Grid<'_>, sizes: [usize; 3]) {
+    comm.phase("tables");
+    grid.renew_tables();
     comm.phase("first values");
     first_values(grid, sizes);
     grid.forward();
