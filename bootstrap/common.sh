@@ -39,9 +39,11 @@ bootstrap: install them as root (apt-get install$missing), then run this again"
     install_packages $missing || {
         $as_root apt-get update -q >&2 && install_packages $missing
     } || stop "apt-get could not install:$missing"
-    case " $missing " in
-    *' redis-server '*) stop_redis ;;
-    esac
+    for service in redis-server munge; do
+        case " $missing " in
+        *" $service "*) stop_service "$service" ;;
+        esac
+    done
 }
 
 # become_root: sets $as_root to what stands before a command that root has to run, if there is such a thing.
@@ -74,11 +76,16 @@ use_verbs() {
 # use_mpi: sets $mpi to what makes cargo leave out what needs an MPI, where there is none.
 use_mpi() {
     mpi='--exclude jitterlab-mpi'
-    if command -v mpicc >/dev/null || (need_packages libopenmpi-dev openmpi-bin); then
+    if has_mpi || { (need_packages libopenmpi-dev openmpi-bin) && has_mpi; }; then
         # Its bindings are made by libclang, of any version.
         (need_packages libclang-dev) && mpi=
     fi
-    [ -z "$mpi" ] || say "without MPI: it is missing, or libclang-dev, which its bindings are made with"
+    [ -z "$mpi" ] || say "going on without MPI: jitterlab-mpi is not built, and experiments that need it say so"
+}
+
+# Any MPI will do: what compiles for it, and what starts ranks.
+has_mpi() {
+    command -v "${MPICC:-mpicc}" >/dev/null && command -v mpirun >/dev/null
 }
 
 # The first number of the version of a package that apt would install.
@@ -92,10 +99,10 @@ install_packages() {
         apt-get install -q -y --no-install-recommends "$@" >&2
 }
 
-# Its package starts a service that nobody has asked for; the experiment starts a server of its own.
-stop_redis() {
+# stop_service NAME: a package starts a service that nobody has asked for; experiments and tests start one of their own.
+stop_service() {
     if [ -d /run/systemd/system ]; then
         # shellcheck disable=SC2086
-        $as_root systemctl disable --now redis-server.service >&2 || true
+        $as_root systemctl disable --now "$1.service" >&2 || true
     fi
 }

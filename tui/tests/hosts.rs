@@ -153,13 +153,8 @@ fn what_is_no_worker_is_not_waited_for() {
         "e.yaml",
         packet_experiment("  a: { at: local }\n  b: { at: ssh lab, address: 127.0.0.1 }\n"),
     );
-    let path = format!(
-        "{}:{}",
-        lab.path("bin").display(),
-        std::env::var("PATH").unwrap()
-    );
     let mut command = lab.command("run e.yaml --headless");
-    let output = command.env("PATH", path).output().unwrap();
+    let output = command.env("PATH", lab.path_with_bin()).output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(

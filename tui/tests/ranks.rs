@@ -1,35 +1,15 @@
-//! `jitterlab run` with what is started over MPI: ranks on this machine, and in network namespaces.
+//! `jitterlab run` with what is started over MPI, on this machine.
 
-mod cluster;
 mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use cluster::{Cluster, is_root};
 use common::experiments::{folder, lines, planned};
-use common::{Lab, build_library, text};
+use common::mpi::{has_mpi, has_mpich};
+use common::{Lab, text};
 use jitterlab_experiment::samples;
 use serde_json::Value;
-
-/// Whether there is an MPI, with the program of ranks built beside this one; says so if not.
-fn has_mpi() -> bool {
-    if Command::new("mpirun").arg("--version").output().is_err() {
-        eprintln!("not run: there is no mpirun; apt-get install libopenmpi-dev openmpi-bin");
-        return false;
-    }
-    build_library();
-    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab"));
-    let profile = program.parent().unwrap();
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "jitterlab-mpi"]);
-    build.arg("--target-dir").arg(profile.parent().unwrap());
-    if profile.ends_with("release") {
-        build.arg("--release");
-    }
-    assert!(build.status().unwrap().success());
-    true
-}
 
 /// Ranks that send to each other through sockets, which delays are injected at.
 const RANKS: &str = r#"
@@ -182,22 +162,38 @@ fn why_ranks_did_not_start_is_said() {
 }
 
 #[test]
-fn namespaces_are_nodes() {
-    if !is_root() || !has_mpi() {
+fn ranks_of_another_mpi_than_their_launchers_are_found_out() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("bin")).unwrap();
+    if !has_mpi() || !has_mpich(&lab) {
         return;
     }
-    let cluster = Cluster::new(2);
-    let hosts = cluster.host(1) + &cluster.host(2);
-    cluster.lab.write(
+    std::fs::remove_file(lab.path("bin/jitterlab-mpi")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab")).with_file_name("jitterlab-mpi");
+    std::os::unix::fs::symlink(program, lab.path("bin/jitterlab-mpi")).unwrap();
+    lab.write(
         "e.yaml",
-        format!(
-            "name: nodes\nseed: 1\nrepetitions: 1\nretries: 0\nhosts:\n{hosts}\
-             mpi: {{ on: n2, hosts: {{ n1: 1, n2: 1 }} }}\nsuites:\n  application:\n    \
-             - {{ name: ep, npb: {{ kernel: ep, class: S, ranks: 2 }} }}\n"
-        ),
+        "name: mixed\nseed: 1\nrepetitions: 1\nhosts: { here: { at: local } }\nmpi: { on: here }\nsuites:\n  library:\n    \
+         - { case: barrier, ranks: 2, iterations: 10 }\n  application:\n    \
+         - { name: ep, npb: { kernel: ep, class: S, ranks: 2 } }\n",
     );
-    let records = records(&cluster.lab);
-    assert_eq!(records[0]["mpi"]["verified"], true);
+    let output = Command::new(lab.path("bin/jitterlab"))
+        .args(["run", "e.yaml", "--headless"])
+        .current_dir(lab.path(""))
+        .env("PATH", lab.path_with_bin())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    // Each is tried once: it would fail again.
+    assert_eq!(records.len(), 2);
+    for record in records {
+        let reason = record["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("the ranks that mpirun started know nothing of each other"),
+            "{reason}"
+        );
+    }
 }
 
 #[test]
@@ -212,25 +208,56 @@ fn what_is_missing_is_said_with_what_to_install_before_anything_is_made() {
         std::os::unix::fs::symlink(found, lab.path("bin").join(name)).unwrap();
     };
     // A program that stands alone, with the least that a worker needs.
-    for name in ["setpriv", "true", "sh"] {
+    for name in ["setpriv", "true", "sh", "printenv"] {
         program(name);
     }
     std::fs::copy(env!("CARGO_BIN_EXE_jitterlab"), lab.path("bin/jitterlab")).unwrap();
-    let said = |expected: &str| {
+    let says = |arguments: &str, expected: &str| {
         let output = Command::new(lab.path("bin/jitterlab"))
-            .args(["run", "e.yaml"])
+            .args(arguments.split_whitespace())
             .current_dir(lab.path(""))
             .env("PATH", lab.path("bin"))
             .output()
             .unwrap();
         let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{stderr}");
-        assert!(stderr.contains(expected), "{stderr}");
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert_eq!(stderr, format!("jitterlab: {expected}\n"));
+        assert!(output.stdout.is_empty());
         assert!(!lab.path("results").exists());
     };
-    said("host here has no mpirun: on Debian, `apt-get install libopenmpi-dev openmpi-bin`");
-    std::os::unix::fs::symlink(lab.path("bin/true"), lab.path("bin/mpirun")).unwrap();
-    said("host here has no jitterlab-mpi, beside jitterlab or where its PATH leads: build it with");
+    let load = "load run --transport mpi --pattern pairs --level 20";
+    let install = "on Debian, `apt-get install libopenmpi-dev openmpi-bin libclang-dev`";
+    let build = "`cargo build --release -p jitterlab-mpi`";
+    let both = format!("has neither mpirun nor jitterlab-mpi: {install}, then {build}");
+    says("run e.yaml", &format!("host here {both}"));
+    says(load, &format!("this machine {both}"));
+    let place = |name: &str| {
+        let file = lab.path("bin").join(name);
+        std::os::unix::fs::symlink(lab.path("bin/true"), &file).unwrap();
+        file
+    };
+    let launcher = place("mpirun");
+    let no_program = format!(
+        "host here has no jitterlab-mpi, beside jitterlab or where its PATH leads: build it with {build}, which needs \
+         an MPI ({install})"
+    );
+    says("run e.yaml", &no_program);
+    std::fs::remove_file(launcher).unwrap();
+    place("jitterlab-mpi");
+    says(
+        "run e.yaml",
+        "host here has no mpirun: on Debian, `apt-get install libopenmpi-dev openmpi-bin`",
+    );
+    place("srun");
+    lab.write(
+        "e.yaml",
+        RANKS.replace("mpi: { on: here", "mpi: { on: here, launcher: srun"),
+    );
+    says(
+        "run e.yaml",
+        "srun starts ranks inside an allocation, and host here is in none (SLURM_JOB_ID is not set): start jitterlab \
+         with salloc or sbatch",
+    );
 }
 
 #[test]

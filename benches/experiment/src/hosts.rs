@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::agent::protocol::Program;
 use crate::environment::Node;
-use crate::mpi::{PROGRAM, no_launcher, no_program};
-use crate::spec::{Experiment, Host, Launcher, Place};
-use crate::worker::{Unfit, Worker};
+use crate::mpi::{ALLOCATION, Missing, PROGRAM};
+use crate::spec::{Experiment, Host, Launcher, Mpi};
+use crate::worker::{PROMPT, Unfit, Worker};
 
 /// The workers of an experiment's hosts.
 #[derive(Debug)]
@@ -44,36 +45,58 @@ impl<'a> Hosts<'a> {
                 self.workers.insert(name, worker);
             }
         }
-        self.survey_mpi().map_err(Unfit::Host)?;
+        self.survey_mpi()?;
         let workers = self.workers.iter();
         let nodes = workers.map(|(&name, worker)| (name.to_string(), worker.node().clone()));
         Ok(nodes.collect())
     }
 
     /// MPI is needed only where ranks are started; what is missing is said, and how to come by it.
-    fn survey_mpi(&mut self) -> Result<(), String> {
+    fn survey_mpi(&mut self) -> Result<(), Unfit> {
         let suites = &self.experiment.suites;
         let ranks =
             !suites.library.is_empty() || suites.application.iter().any(|case| case.npb.is_some());
         let Some(mpi) = self.experiment.mpi.as_ref().filter(|_| ranks) else {
             return Ok(());
         };
-        let on = &mpi.on;
-        let here = self.host(on)?.at == Place::Local;
-        let worker = self.worker(on)?;
-        let place = format!("host {on}");
-        if !worker.has_program(mpi.launcher.name())? {
-            return Err(no_launcher(mpi.launcher, &place));
+        let missing = self.missing(mpi).map_err(Unfit::Host)?;
+        if !missing.is_empty() {
+            return Err(Unfit::Mpi(missing.join("; ")));
         }
-        if mpi.launcher == Launcher::Srun && here && std::env::var_os("SLURM_JOB_ID").is_none() {
-            return Err("srun starts ranks inside an allocation, and this is none (SLURM_JOB_ID is not set): \
-                 start jitterlab with salloc or sbatch"
-                .into());
-        }
-        if !worker.has_program(PROGRAM)? {
-            return Err(no_program(&place));
+        if mpi.launcher == Launcher::Srun && !self.is_allocation(&mpi.on).map_err(Unfit::Host)? {
+            return Err(Unfit::Mpi(format!(
+                "srun starts ranks inside an allocation, and host {} is in none ({ALLOCATION} is not set): \
+                 start jitterlab with salloc or sbatch",
+                mpi.on
+            )));
         }
         Ok(())
+    }
+
+    /// What each host has not that ranks run on.
+    fn missing(&mut self, mpi: &'a Mpi) -> Result<Vec<String>, String> {
+        let others = mpi.hosts.keys().filter(|&name| *name != mpi.on);
+        let mut all = Vec::new();
+        for name in std::iter::once(&mpi.on).chain(others) {
+            let worker = self.worker(name)?;
+            let starts = *name != mpi.on || worker.has_program(mpi.launcher.name())?;
+            let missing = Missing {
+                launcher: (!starts).then_some(mpi.launcher),
+                program: !worker.has_program(PROGRAM)?,
+            };
+            all.extend(missing.on(&format!("host {name}")));
+        }
+        Ok(all)
+    }
+
+    /// Whether what is started on a host is in an allocation of Slurm.
+    fn is_allocation(&mut self, name: &'a str) -> Result<bool, String> {
+        let program = Program {
+            command: vec!["printenv".into(), ALLOCATION.into()],
+            cpu: None,
+        };
+        let ended = self.worker(name)?.run_to_end(program, PROMPT)?;
+        Ok(ended.status == Some(0))
     }
 
     /// A host as the experiment describes it.

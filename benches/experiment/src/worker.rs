@@ -18,8 +18,8 @@ use crate::agent::protocol::{self, Ended, HEARTBEAT, Program, Ready, Reply, Requ
 use crate::environment::Node;
 use crate::spec::{Host, Place};
 
-/// Starting a program and asking it to end.
-const PROMPT: Nanos = Nanos(10_000_000_000);
+/// Starting a program and asking it to end. Small commands have ended by then.
+pub const PROMPT: Nanos = Nanos(10_000_000_000);
 
 /// A worker that says nothing for this long, beside the time of what it was asked for, is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,6 +46,9 @@ pub enum Unfit {
     /// It has not the CPU that its description names.
     #[error("{0}")]
     Cpu(String),
+    /// It has not what starts ranks over MPI, or is in no allocation.
+    #[error("{0}")]
+    Mpi(String),
 }
 
 /// The way to a worker; the worker ends with it.
@@ -141,6 +144,14 @@ impl Worker {
         let name = name.to_string();
         match self.link.ask(&Request::Take { name }, &[])? {
             (Reply::Done, content) => Ok(content),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    /// Lets its directory be found by another path, too.
+    pub fn name_directory(&mut self, path: &Path) -> Result<(), String> {
+        match self.link.ask(&Request::Name { path: path.into() }, &[])? {
+            (Reply::Done, _) => Ok(()),
             (other, _) => Err(self.link.strange(&other)),
         }
     }
@@ -287,9 +298,11 @@ impl Drop for Link {
 /// How long an answer may take.
 fn patience(request: &Request, patience: Duration) -> Duration {
     match request {
-        Request::Hello | Request::Heartbeat | Request::Find { .. } | Request::FreePort { .. } => {
-            patience
-        }
+        Request::Hello
+        | Request::Heartbeat
+        | Request::Name { .. }
+        | Request::Find { .. }
+        | Request::FreePort { .. } => patience,
         Request::Put { .. } | Request::Take { .. } => FILE_PATIENCE,
         // Starting may end in stopping, which is given the same time again.
         Request::Run { timeout, .. } | Request::Start { timeout, .. } => {

@@ -149,15 +149,10 @@ impl Cluster {
 
     /// `jitterlab validate h.yaml` with these options, not started yet.
     pub fn command(&self, options: &str) -> Command {
-        let path = format!(
-            "{}:{}",
-            self.lab.path("bin").display(),
-            std::env::var("PATH").unwrap()
-        );
         let mut command = self
             .lab
             .command(&format!("validate h.yaml --transport {options}"));
-        command.env("PATH", path);
+        command.env("PATH", self.lab.path_with_bin());
         command
     }
 

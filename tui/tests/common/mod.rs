@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod experiments;
+pub mod mpi;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,12 @@ impl Lab {
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// The PATH with the folder `bin` of the lab before the others.
+    pub fn path_with_bin(&self) -> String {
+        let others = std::env::var("PATH").unwrap();
+        format!("{}:{others}", self.path("bin").display())
     }
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {

@@ -1,5 +1,8 @@
 //! A real server of ssh.
 
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -12,6 +15,12 @@ use crate::common::Lab;
 /// The client starts the server for each connection and speaks to it over its standard input, so
 /// that nothing listens: a port chosen beforehand may be another's by the time a daemon binds it.
 pub fn path_to_sshd(lab: &Lab) -> String {
+    path_to_machines(lab, "", "LC_ALL=C")
+}
+
+/// The same, with a server in a place of its own for each name: `enter` stands before its command, with `%h` for the
+/// name. What is started there has these variables.
+pub fn path_to_machines(lab: &Lab, enter: &str, variables: &str) -> String {
     for key in ["host", "user"] {
         let made = Command::new("ssh-keygen")
             .args(["-q", "-t", "ed25519", "-N", "", "-f"])
@@ -26,7 +35,7 @@ pub fn path_to_sshd(lab: &Lab) -> String {
         "sshd_config",
         format!(
             "HostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\n\
-             PasswordAuthentication no\nUsePAM no\nPermitRootLogin yes\n",
+             PasswordAuthentication no\nUsePAM no\nPermitRootLogin yes\nSetEnv {variables}\n",
             show("host"),
             show("user.pub")
         ),
@@ -35,20 +44,19 @@ pub fn path_to_sshd(lab: &Lab) -> String {
     lab.write(
         "ssh_config",
         format!(
-            "Host *\n  ProxyCommand /usr/sbin/sshd -i -f {}\n  User root\n  IdentityFile {}\n\
+            "Host *\n  ProxyCommand {enter}/usr/sbin/sshd -i -f {}\n  User root\n  IdentityFile {}\n\
              \x20 IdentitiesOnly yes\n  StrictHostKeyChecking no\n\
              \x20 UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
             show("sshd_config"),
             show("user")
         ),
     );
-    fs::create_dir(lab.path("bin")).unwrap();
+    fs::create_dir_all(lab.path("bin")).unwrap();
     let program = format!(
         "#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n",
         show("ssh_config")
     );
     lab.write("bin/ssh", program);
     fs::set_permissions(lab.path("bin/ssh"), fs::Permissions::from_mode(0o755)).unwrap();
-    let others = std::env::var("PATH").unwrap();
-    format!("{}:{others}", lab.path("bin").display())
+    lab.path_with_bin()
 }

@@ -2,6 +2,7 @@
 //! stdout. It listens nowhere, and nothing that it started outlives it. It outlives its controller by
 //! no more than [`protocol::SILENCE`].
 
+mod directory;
 mod orphans;
 mod process;
 pub mod protocol;
@@ -15,16 +16,16 @@ use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
 
+use directory::Directory;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 pub use process::last_line;
 use process::{Groups, Process};
 use protocol::{Program, Ready, Reply, Request, SILENCE, VERSION};
-use tempfile::TempDir;
 
 use crate::environment::Node;
 
 struct Agent {
-    directory: TempDir,
+    directory: Directory,
     groups: Groups,
     running: BTreeMap<u32, Process>,
     started: u32,
@@ -54,16 +55,14 @@ impl<R: Read + AsFd> Read for Heard<R> {
 pub fn serve(input: impl Read + AsFd + Send + 'static, mut output: impl Write) -> io::Result<()> {
     orphans::adopt()?;
     let mut agent = Agent {
-        directory: tempfile::Builder::new()
-            .prefix("jitterlab-agent-")
-            .tempdir()?,
+        directory: Directory::make()?,
         groups: Groups::default(),
         running: BTreeMap::new(),
         started: 0,
     };
     // A thread of its own reads, so that the end of the controller is seen while a program runs.
     let (sender, requests) = channel();
-    let (groups, directory) = (agent.groups.clone(), agent.directory.path().to_path_buf());
+    let (groups, directory) = (agent.groups.clone(), agent.directory.clone());
     thread::spawn(move || {
         let mut input = Heard(input);
         let status = loop {
@@ -90,9 +89,7 @@ pub fn serve(input: impl Read + AsFd + Send + 'static, mut output: impl Write) -
                 Ok(None) | Err(_) => break 0,
             }
         };
-        groups.kill();
-        orphans::end();
-        let _ = fs::remove_dir_all(directory);
+        end(&groups, &directory);
         std::process::exit(status);
     });
     for (request, payload) in requests {
@@ -108,10 +105,16 @@ pub fn serve(input: impl Read + AsFd + Send + 'static, mut output: impl Write) -
     Ok(())
 }
 
+/// Nothing that was started, and no file, outlives the worker.
+fn end(groups: &Groups, directory: &Directory) {
+    groups.end();
+    orphans::end();
+    directory.remove();
+}
+
 impl Drop for Agent {
     fn drop(&mut self) {
-        self.groups.kill();
-        orphans::end();
+        end(&self.groups, &self.directory);
     }
 }
 
@@ -135,6 +138,12 @@ impl Agent {
                     .and_then(|content| fs::remove_file(&path).map(|()| content))
                     .map_err(|error| format!("cannot give {name}: {error}"))?;
                 return Ok((Reply::Done, content));
+            }
+            Request::Name { path } => {
+                self.directory
+                    .name(&path)
+                    .map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+                Reply::Done
             }
             Request::FreePort { address } => {
                 let port = TcpListener::bind((address, 0))

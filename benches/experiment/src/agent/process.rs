@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
 use regex::Regex;
 
@@ -27,13 +27,20 @@ impl Groups {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Kills them all.
-    pub fn kill(&self) {
-        self.with(|groups| {
-            for &group in groups.iter() {
-                let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
-            }
-        });
+    /// Asks them all to end, and kills them [`GRACE`] later, or when the programs that they belong to have ended.
+    pub fn end(&self) {
+        let groups = self.with(|groups| groups.clone());
+        let groups = || groups.iter().map(|&group| Pid::from_raw(group));
+        for group in groups() {
+            let _ = killpg(group, Signal::SIGTERM);
+        }
+        let deadline = Instant::now() + GRACE;
+        while groups().any(|group| kill(group, None).is_ok()) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        for group in groups() {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
     }
 }
 
@@ -44,6 +51,10 @@ enum Event {
     Closed,
     Exited(ExitStatus, Instant),
 }
+
+/// Programs that have to end have this long for it. What starts ranks on other machines ends them when it is asked to
+/// end; if it is killed, ranks that srun has started live on.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Of what a program prints the last so many bytes are kept at least.
 const KEPT: usize = 1 << 20;
@@ -181,12 +192,15 @@ impl Process {
         format!("{} {ended} ready{said}", self.name)
     }
 
-    /// Waits for its end; kills it after `timeout`.
+    /// Waits for its end; after `timeout` it is asked to end, and after [`GRACE`] killed.
     pub fn end(mut self, timeout: Duration) -> Ended {
         drop(self.stdin.take());
-        let deadline = Instant::now() + timeout;
-        while self.exited.is_none() && self.next(deadline).is_some() {}
+        self.wait(timeout);
         let timed_out = self.exited.is_none();
+        if timed_out {
+            let _ = killpg(self.group, Signal::SIGTERM);
+            self.wait(GRACE);
+        }
         // What it has left behind goes with it.
         let _ = killpg(self.group, Signal::SIGKILL);
         while self.exited.is_none() || self.open_streams > 0 {
@@ -210,6 +224,11 @@ impl Process {
             stdout: self.stdout.text(),
             stderr: self.stderr.text(),
         }
+    }
+
+    fn wait(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while self.exited.is_none() && self.next(deadline).is_some() {}
     }
 
     /// How it failed, if it has ended by itself and not well. A server that leaves a daemon behind

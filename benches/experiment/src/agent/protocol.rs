@@ -6,6 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jitterlab_injector::units::Nanos;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Node;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -41,6 +42,11 @@ pub enum Request {
         /// A name without directories.
         name: String,
     },
+    /// Let the worker's directory be found by this path, too, as long as the worker works.
+    Name {
+        /// Where another worker has its directory, on another machine.
+        path: PathBuf,
+    },
     /// A port that nobody listens on.
     FreePort {
         /// The address that it is free on.
@@ -55,7 +61,7 @@ pub enum Request {
     Run {
         /// The program.
         program: Program,
-        /// It is killed after this time.
+        /// It is asked to end after this time, and killed if it does not.
         timeout: Nanos,
     },
     /// Start a program and leave it running.
@@ -64,7 +70,7 @@ pub enum Request {
         program: Program,
         /// When it counts as started.
         ready: Ready,
-        /// It is killed if it is not ready after this time.
+        /// It has to end if it is not ready after this time.
         timeout: Nanos,
     },
     /// Ask a program that was started to end (SIGTERM), and kill it if it does not. It fails if the

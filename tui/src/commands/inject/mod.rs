@@ -9,6 +9,8 @@ mod status;
 mod trace;
 mod undelayed;
 
+pub(super) use doctor::elf::find;
+
 use crate::outcome::{Exit, Failure};
 
 /// The verbs of `jitterlab inject`.

@@ -1,13 +1,15 @@
 //! `load run --transport mpi`: the load of `jitterlab-mpi`, started by mpirun, or by srun in an allocation of Slurm.
 
-use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process;
 
-use jitterlab_experiment::mpi::{ENVIRONMENT, PROGRAM, no_launcher, no_program};
+use clap::builder::PossibleValuesParser;
+use jitterlab_experiment::mpi::{ALLOCATION, ENVIRONMENT, Missing, PROGRAM};
 use jitterlab_experiment::spec::Launcher;
 
 use super::Run;
+use crate::commands::inject::find;
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
 
@@ -23,9 +25,12 @@ pub struct Options {
     /// Over MPI: a case of the library suite that half of the ranks measure, without and with the load
     #[arg(long, value_name = "CASE")]
     victim: Option<String>,
-    /// Over MPI: arguments of mpirun, or of srun in an allocation of Slurm
+    /// Over MPI: what starts the ranks [default: srun in an allocation of Slurm, else mpirun]
+    #[arg(long, value_name = "PROGRAM", value_parser = PossibleValuesParser::new(["mpirun", "srun"]))]
+    launcher: Option<String>,
+    /// Over MPI: arguments of the launcher
     #[arg(last = true, value_name = "ARGUMENTS")]
-    launcher: Vec<String>,
+    arguments: Vec<String>,
 }
 
 /// Who sends to whom.
@@ -50,7 +55,8 @@ impl Options {
             ("--pattern", self.pattern.is_some()),
             ("--ranks", self.ranks.is_some()),
             ("--victim", self.victim.is_some()),
-            ("--", !self.launcher.is_empty()),
+            ("--launcher", self.launcher.is_some()),
+            ("--", !self.arguments.is_empty()),
         ];
         given
             .into_iter()
@@ -60,18 +66,30 @@ impl Options {
 
 /// Becomes the launcher.
 pub fn start(run: &Run) -> Result<Exit, Failure> {
-    let launcher = match std::env::var_os("SLURM_JOB_ID") {
-        Some(_) => Launcher::Srun,
-        None => Launcher::Mpirun,
+    let is_allocation = std::env::var_os(ALLOCATION).is_some();
+    let launcher = match run.mpi.launcher.as_deref() {
+        Some("srun") => Launcher::Srun,
+        None if is_allocation => Launcher::Srun,
+        _ => Launcher::Mpirun,
     };
-    let error = command(run, launcher)?.exec();
-    Err(match error.kind() {
-        ErrorKind::NotFound => Failure::run(no_launcher(launcher, "this machine")),
-        _ => Failure::run(format!("cannot start {}: {error}", launcher.name())),
-    })
+    let program = program()?;
+    let missing = Missing {
+        launcher: find(Path::new(launcher.name()))
+            .is_none()
+            .then_some(launcher),
+        program: program.is_none(),
+    };
+    if let Some(missing) = missing.on("this machine") {
+        return Err(Failure::input(missing));
+    }
+    let error = command(run, launcher, &program.unwrap_or_default()).exec();
+    Err(Failure::run(format!(
+        "cannot start {}: {error}",
+        launcher.name()
+    )))
 }
 
-fn command(run: &Run, launcher: Launcher) -> Result<process::Command, Failure> {
+fn command(run: &Run, launcher: Launcher, program: &Path) -> process::Command {
     let options = &run.mpi;
     let cpus = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
     let ranks = options
@@ -81,8 +99,8 @@ fn command(run: &Run, launcher: Launcher) -> Result<process::Command, Failure> {
     command
         .envs(ENVIRONMENT)
         .args(["-n", &ranks])
-        .args(&options.launcher)
-        .arg(program()?)
+        .args(&options.arguments)
+        .arg(program)
         .arg("load")
         .args(["--level", &run.level.to_string()])
         .args(["--duration", &run.duration.to_string()])
@@ -103,16 +121,14 @@ fn command(run: &Run, launcher: Launcher) -> Result<process::Command, Failure> {
     if run.format == Format::Json {
         command.args(["--format", "json"]);
     }
-    Ok(command)
+    command
 }
 
 /// The program of ranks: beside this one, or where the PATH leads.
-fn program() -> Result<std::path::PathBuf, Failure> {
+fn program() -> Result<Option<PathBuf>, Failure> {
     let own = std::env::current_exe().map_err(Failure::run)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let beside = own.parent().map(std::path::Path::to_path_buf);
+    let beside = own.parent().map(Path::to_path_buf);
     let mut places = beside.into_iter().chain(std::env::split_paths(&path));
-    places
-        .find_map(|place| Some(place.join(PROGRAM)).filter(|path| path.is_file()))
-        .ok_or_else(|| Failure::run(no_program("this machine")))
+    Ok(places.find_map(|place| Some(place.join(PROGRAM)).filter(|path| path.is_file())))
 }

@@ -101,7 +101,7 @@ fn experiment(
 fn failure(error: ConductError) -> Failure {
     match error {
         ConductError::Store(error) => input_or_run(error),
-        ConductError::Host(Unfit::Cpu(_)) => Failure::input(error),
+        ConductError::Host(Unfit::Cpu(_) | Unfit::Mpi(_)) => Failure::input(error),
         other => Failure::run(other),
     }
 }

@@ -1,0 +1,196 @@
+//! What `jitterlab-mpi` and its launcher have said.
+
+use jitterlab_injector::units::Nanos;
+use serde_json::Value;
+
+use super::super::Failed;
+use crate::agent::protocol::Ended;
+use crate::mpi::PROGRAM;
+use crate::spec::Launcher;
+use crate::worker::failure;
+
+/// What rank 0 of so many printed, or why there is nothing.
+pub fn printed(
+    launcher: Launcher,
+    ranks: u32,
+    ended: &Ended,
+    timeout: Nanos,
+) -> Result<Value, Failed> {
+    let printed: Vec<Value> = ended.stdout.lines().filter_map(object).collect();
+    if let Some(wrong) = printed.iter().find(|printed| printed["verified"] == false) {
+        return Err(Failed::Once(unverified(wrong)));
+    }
+    if printed.len() > 1 || printed.iter().any(|printed| printed["ranks"] != ranks) {
+        return Err(strangers(launcher));
+    }
+    // What a launcher says when it is asked to end is no reason.
+    let why = || cause(&ended.stderr).filter(|_| !ended.timed_out);
+    let said = || why().map(|why| format!(": {why}")).unwrap_or_default();
+    match (
+        failure(launcher.name(), ended, timeout),
+        printed.into_iter().next(),
+    ) {
+        (None, Some(printed)) => Ok(printed),
+        (None, None) => Err(format!("rank 0 printed no result{}", said()).into()),
+        (Some(_), _) if refusals(&ended.stderr) > 1 => Err(strangers(launcher)),
+        // What was asked for is wrong, and stays wrong.
+        (Some(failure), _) if ended.status == Some(2) => {
+            Err(Failed::Always(why().unwrap_or(failure)))
+        }
+        (Some(failure), _) => Err(format!("{failure}{}", said()).into()),
+    }
+}
+
+/// A result, if a line is one. Between them stands what others print: a prologue of Slurm, a warning of the MPI.
+fn object(line: &str) -> Option<Value> {
+    serde_json::from_str(line).ok().filter(Value::is_object)
+}
+
+/// How often something was refused. Rank 0 says it, and no other.
+fn refusals(stderr: &str) -> usize {
+    let begin = format!("{PROGRAM}: ");
+    stderr
+        .lines()
+        .filter(|line| line.starts_with(&begin))
+        .count()
+}
+
+/// Each rank took itself for the only one.
+fn strangers(launcher: Launcher) -> Failed {
+    let launcher = launcher.name();
+    Failed::Always(format!(
+        "the ranks that {launcher} started know nothing of each other: it is not of the MPI that {PROGRAM} was built \
+         with, or they speak no common PMI (`srun --mpi=list` names those of Slurm; `arguments: [--mpi=pmix]` chooses)"
+    ))
+}
+
+/// Which numbers of a benchmark's result are not those that are published.
+fn unverified(printed: &Value) -> String {
+    let checks = printed["checks"].as_array().into_iter().flatten();
+    let wrong: Vec<String> = checks
+        .filter(|check| check["passed"] == false)
+        .map(|check| {
+            let what = check["what"].as_str().unwrap_or("a number");
+            format!(
+                "{what} is {} and should be {}",
+                check["value"], check["expected"]
+            )
+        })
+        .collect();
+    format!("the result is wrong: {}", wrong.join("; "))
+}
+
+/// What says why: a line of ours where there is one, else a paragraph of the launcher's: that which says what signal a
+/// rank died of, or that PMI is missing, or the first.
+fn cause(stderr: &str) -> Option<String> {
+    let mut lines = stderr.lines().map(str::trim);
+    if let Some(ours) = lines.find(|line| line.starts_with("jitterlab")) {
+        return Some(ours.into());
+    }
+    let mut paragraphs = vec![Vec::new()];
+    for line in stderr.lines() {
+        match paragraphs.last_mut() {
+            Some(words) if line.contains(char::is_alphabetic) => {
+                words.extend(line.split_whitespace())
+            }
+            _ => paragraphs.push(Vec::new()),
+        }
+    }
+    paragraphs.retain(|words| !words.is_empty());
+    let telling = |words: &&Vec<&str>| words.contains(&"signal") || words.contains(&"PMI");
+    let paragraph = paragraphs.iter().find(telling).or(paragraphs.first())?;
+    let paragraph = paragraph.join(" ");
+    Some(paragraph.chars().take(LONGEST_CAUSE).collect())
+}
+
+/// Characters. Launchers say what they have to say at the beginning.
+const LONGEST_CAUSE: usize = 400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(status: i32, stdout: &str, stderr: &str) -> Ended {
+        Ended {
+            status: Some(status),
+            signal: None,
+            timed_out: false,
+            seconds: 1.0,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        }
+    }
+
+    fn read(ended: Ended) -> Result<Value, Failed> {
+        printed(Launcher::Mpirun, 2, &ended, Nanos(1))
+    }
+
+    const GOOD: &str = "{\"ranks\":2,\"verified\":true}\n";
+
+    #[test]
+    fn the_result_is_found_among_what_others_print() {
+        let noisy = format!("prologue: 3 GPUs\n{GOOD}[1,2]\n");
+        assert_eq!(read(ended(0, &noisy, "")).unwrap()["ranks"], 2);
+        let Err(Failed::Once(reason)) = read(ended(0, "Segmentation fault\n", "")) else {
+            panic!("it was taken")
+        };
+        assert_eq!(reason, "rank 0 printed no result");
+    }
+
+    #[test]
+    fn what_ranks_say_decides_what_becomes_of_a_run() {
+        let banner = "-------\nmpirun detected that one\n  Exit code: 2\n-------\n";
+        let wrong = "{\"verified\":false,\"checks\":[{\"what\":\"zeta\",\"value\":1.5,\"expected\":8.6,\"passed\":false}]}";
+        let Err(Failed::Once(reason)) = read(ended(1, wrong, banner)) else {
+            panic!("it was taken")
+        };
+        assert_eq!(reason, "the result is wrong: zeta is 1.5 and should be 8.6");
+        let said = format!("jitterlab-mpi: lu class S runs on a power of two\n{banner}");
+        let Err(Failed::Always(reason)) = read(ended(2, "", &said)) else {
+            panic!("it would be tried again")
+        };
+        assert!(reason.starts_with("jitterlab-mpi: lu class S"), "{reason}");
+        let Err(Failed::Once(reason)) = read(ended(1, "", banner)) else {
+            panic!("it was taken")
+        };
+        assert_eq!(
+            reason,
+            "mpirun ended with exit status 1: mpirun detected that one Exit code: 2"
+        );
+        let late = Ended {
+            timed_out: true,
+            ..ended(1, "", banner)
+        };
+        let late = read(late);
+        assert_eq!(
+            late,
+            Err(Failed::Once("mpirun did not end within 1ns".into()))
+        );
+        let signal = format!(
+            "{banner}-----\nmpirun noticed that rank 1\nexited on signal 9 (Killed).\n----\n"
+        );
+        let Err(Failed::Once(reason)) = read(ended(137, GOOD, &signal)) else {
+            panic!("it was taken")
+        };
+        assert_eq!(
+            reason,
+            "mpirun ended with exit status 137: mpirun noticed that rank 1 exited on signal 9 (Killed)."
+        );
+    }
+
+    #[test]
+    fn ranks_that_are_each_alone_have_the_wrong_launcher() {
+        let alone = "{\"ranks\":1,\"verified\":true}\n";
+        let refused = "jitterlab-mpi: barrier is between 2 ranks at least\n";
+        for ended in [
+            ended(0, alone, ""),
+            ended(0, &alone.repeat(2), ""),
+            ended(2, "", &refused.repeat(2)),
+        ] {
+            let Err(Failed::Always(reason)) = read(ended) else {
+                panic!("it was taken")
+            };
+            assert!(reason.contains("know nothing of each other"), "{reason}");
+        }
+    }
+}

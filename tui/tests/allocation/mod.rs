@@ -1,0 +1,173 @@
+//! A Slurm of one node, in a namespace of the network that nothing leads to.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::common::experiments::until;
+use crate::common::{Lab, text};
+
+const DAEMONS: [&str; 3] = ["munged", "slurmctld", "slurmd"];
+
+/// Its daemons; they end with this value.
+pub struct Slurm {
+    pub lab: Lab,
+    namespace: String,
+    daemons: Vec<Child>,
+}
+
+/// Whether Slurm is there, and may be started; says so if not. bootstrap/test installs it.
+pub fn has_slurm() -> bool {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("not run: this makes a network namespace, which only root may");
+        return false;
+    }
+    let is_there = |name: &&str| Path::new("/usr/sbin").join(name).exists();
+    let missing = DAEMONS.iter().find(|name| !is_there(name));
+    if let Some(name) = missing {
+        eprintln!("not run: there is no {name}; apt-get install slurm-wlm munge");
+    }
+    missing.is_none()
+}
+
+impl Slurm {
+    /// Starts it; its node is idle.
+    pub fn start() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let namespace = format!("jls-{}-{number}", std::process::id());
+        let mut slurm = Slurm {
+            lab: Lab::new(),
+            namespace,
+            daemons: Vec::new(),
+        };
+        for command in [
+            format!("netns add {}", slurm.namespace),
+            format!("-n {} link set lo up", slurm.namespace),
+            // Slurm resolves no address where loopback is all that there is: a cable that leads nowhere.
+            format!(
+                "-n {} link add cable0 type veth peer name cable1",
+                slurm.namespace
+            ),
+            format!("-n {} address add 10.73.0.1/24 dev cable0", slurm.namespace),
+            format!("-n {} link set cable0 up", slurm.namespace),
+            format!("-n {} link set cable1 up", slurm.namespace),
+        ] {
+            let status = Command::new("ip").args(command.split(' ')).status();
+            assert!(status.unwrap().success(), "{command}");
+        }
+        slurm.configure();
+        let file = |name: &str| slurm.lab.path(name).display().to_string();
+        let munge = [
+            ("--key-file", "munge.key"),
+            ("--socket", "munge.socket"),
+            ("--pid-file", "munge.pid"),
+            ("--log-file", "munge.log"),
+            ("--seed-file", "munge.seed"),
+        ];
+        let munge = munge.map(|(option, name)| format!("{option}={}", file(name)));
+        let [munged, slurmctld, slurmd] = DAEMONS;
+        let munged = slurm.daemon(munged, &["--foreground", "--force"], &munge);
+        let conf = [file("slurm.conf")];
+        slurm.daemons.push(munged);
+        until(|| slurm.lab.path("munge.socket").exists());
+        for (name, options) in [(slurmctld, ["-D", "-f"]), (slurmd, ["-D", "-f"])] {
+            let daemon = slurm.daemon(name, &options, &conf);
+            slurm.daemons.push(daemon);
+        }
+        until(|| {
+            let said = slurm.command("sinfo").args(["-h", "-o", "%T"]).output();
+            text(&said.unwrap().stdout).trim() == "idle"
+        });
+        slurm
+    }
+
+    fn configure(&self) {
+        for folder in ["state", "spool", "tmp"] {
+            fs::create_dir(self.lab.path(folder)).unwrap();
+        }
+        let key: String = (0..64).map(|i| format!("{i:02}")).collect();
+        self.lab.write("munge.key", key);
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(self.lab.path("munge.key"), private).unwrap();
+        let host = nix::unistd::gethostname().unwrap();
+        let host = host.to_string_lossy();
+        let host = host.split('.').next().unwrap();
+        let folder = self.lab.path("");
+        let folder = folder.display();
+        // Nothing of them is used, but slurmd begins with finding out which there are, and none are mounted.
+        self.lab.write("cgroup.conf", "CgroupPlugin=cgroup/v1\n");
+        self.lab.write(
+            "slurm.conf",
+            format!(
+                "ClusterName=lab\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\nAuthType=auth/munge\n\
+                 AuthInfo=socket={folder}munge.socket\nCredType=cred/munge\n\
+                 StateSaveLocation={folder}state\nSlurmdSpoolDir={folder}spool\nTmpFS={folder}tmp\n\
+                 SlurmctldPidFile={folder}slurmctld.pid\nSlurmdPidFile={folder}slurmd.pid\n\
+                 SlurmctldLogFile={folder}slurmctld.log\nSlurmdLogFile={folder}slurmd.log\n\
+                 ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n\
+                 JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n\
+                 SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
+                 SlurmdParameters=config_overrides\n\
+                 NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN\n\
+                 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP\n"
+            ),
+        );
+    }
+
+    fn daemon(&self, name: &str, options: &[&str], arguments: &[String]) -> Child {
+        let said = File::create(self.lab.path(&format!("{name}.out"))).unwrap();
+        self.command(&format!("/usr/sbin/{name}"))
+            .args(options)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(said.try_clone().unwrap())
+            .stderr(said)
+            .spawn()
+            .unwrap()
+    }
+
+    /// A command where Slurm is, not started yet.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &self.namespace, program])
+            .current_dir(self.lab.path(""))
+            .env("SLURM_CONF", self.lab.path("slurm.conf"));
+        command
+    }
+
+    /// The processes that run in it.
+    fn pids(&self) -> Vec<String> {
+        let mut pids = Command::new("ip");
+        let pids = pids.args(["netns", "pids", &self.namespace]).output();
+        let pids = text(&pids.unwrap().stdout);
+        pids.lines().map(str::to_owned).collect()
+    }
+
+    /// The ranks that run in it.
+    pub fn ranks(&self) -> Vec<String> {
+        let is_rank = |pid: &String| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.starts_with("jitterlab-mpi")
+        };
+        self.pids().into_iter().filter(is_rank).collect()
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        // The daemons, and all that they have started.
+        for pid in self.pids() {
+            let _ = Command::new("kill").args(["-9", &pid]).status();
+        }
+        for daemon in &mut self.daemons {
+            let _ = daemon.wait();
+        }
+        let _ = Command::new("ip")
+            .args(["netns", "delete", &self.namespace])
+            .status();
+    }
+}

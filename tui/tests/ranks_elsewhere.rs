@@ -1,0 +1,266 @@
+//! `jitterlab run` with ranks on several hosts: in network namespaces, and at the end of ssh.
+
+mod cluster;
+mod common;
+mod ssh;
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+
+use cluster::{Cluster, is_root};
+use common::experiments::{folder, kill, lines, until};
+use common::mpi::{has_mpi, has_mpich};
+use common::text;
+use serde_json::Value;
+
+/// A section of hosts, and the rest of an experiment.
+fn experiment(hosts: &str, mpi: &str, suites: &str) -> String {
+    format!(
+        "name: elsewhere\nseed: 1\nrepetitions: 1\nretries: 0\nhosts:\n{hosts}mpi: {mpi}\nsuites:\n{suites}"
+    )
+}
+
+fn records(cluster: &Cluster, output: &Output) -> Vec<Value> {
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    lines(&folder(&cluster.lab).join("runs.jsonl"))
+}
+
+#[test]
+fn eight_namespaces_are_eight_nodes() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let cluster = Cluster::new(8);
+    let hosts: String = (1..=8).map(|host| cluster.host(host)).collect();
+    let slots: Vec<String> = (1..=8).map(|host| format!("n{host}: 1")).collect();
+    let mpi = format!("{{ on: n3, hosts: {{ {} }} }}", slots.join(", "));
+    let suites = "  library:\n    - { case: allreduce, ranks: 8, size: 64B, iterations: 20, warmup: 1ms }\n  \
+                  application:\n    - { name: mg, npb: { kernel: mg, class: S, ranks: 8 } }\n";
+    cluster
+        .lab
+        .write("e.yaml", experiment(&hosts, &mpi, suites));
+    let records = records(&cluster, &cluster.lab.run("run e.yaml --headless"));
+    let of = |case: &str| &records.iter().find(|r| r["case"] == case).unwrap()["mpi"];
+    assert_eq!(of("allreduce")["points"][0]["samples"], 8 * 20);
+    assert_eq!(
+        (&of("mg")["verified"], &of("mg")["ranks"]),
+        (&true.into(), &8.into())
+    );
+    for host in 1..=8 {
+        assert_eq!(programs(&cluster, host), [] as [String; 0]);
+    }
+}
+
+/// The programs that run in a host's namespace.
+fn programs(cluster: &Cluster, host: usize) -> Vec<String> {
+    let pids = Command::new("ip")
+        .args(["netns", "pids", &cluster.namespace(host)])
+        .output()
+        .unwrap();
+    let pids = text(&pids.stdout);
+    // One that has ended meanwhile has no name.
+    let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+    pids.lines().filter_map(name).collect()
+}
+
+fn has_rank(cluster: &Cluster, host: usize) -> bool {
+    // The system keeps 15 letters of a name.
+    programs(cluster, host)
+        .iter()
+        .any(|name| name.starts_with("jitterlab-mpi"))
+}
+
+/// Two machines at the end of ssh, `n1` and `n2`: each has its own network and its own temporary files, and from each
+/// the other is reached by its name. Nothing of it can be reached from anywhere else.
+struct Machines {
+    cluster: Cluster,
+    path: String,
+}
+
+impl Machines {
+    fn new() -> Self {
+        let cluster = Cluster::new(2);
+        let lab = &cluster.lab;
+        for folder in ["tmp", "tmp-n1", "tmp-n2"] {
+            fs::create_dir(lab.path(folder)).unwrap();
+        }
+        let folder = lab.path("");
+        let folder = folder.display();
+        let namespace = cluster.namespace(0);
+        let prefix = namespace.trim_end_matches('0');
+        // Entering a namespace of the network is entering a new one of mounts, too.
+        lab.write(
+            "enter",
+            format!(
+                "host=$1\nshift\nexec ip netns exec {prefix}${{host#n}} sh -c \
+                 'mount --bind \"$0\" {folder}tmp && exec \"$@\"' {folder}tmp-$host \"$@\"\n"
+            ),
+        );
+        let variables = format!(
+            "TMPDIR={folder}tmp PATH={folder}bin:{}",
+            std::env::var("PATH").unwrap()
+        );
+        let path = ssh::path_to_machines(lab, &format!("sh {folder}enter %h "), &variables);
+        Machines { cluster, path }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.cluster.lab.mortal("run e.yaml --headless");
+        command.env("PATH", &self.path);
+        command
+    }
+
+    fn write(&self, program: &str, mpi: &str, rest: &str) {
+        let host =
+            |n| format!("  n{n}: {{ at: ssh n{n}, address: 10.72.0.{n}, jitterlab: {program} }}\n");
+        let text = experiment(&[1, 2].map(host).concat(), mpi, rest);
+        self.cluster.lab.write("e.yaml", text);
+    }
+
+    /// Starts an experiment of one run that does not end by itself, and waits until there is a rank on both machines.
+    fn started(&self, case: &str) -> Child {
+        let library = format!("  library:\n    - {{ case: barrier, ranks: 2, {case} }}\n");
+        self.write(OWN, ONE_RANK_EACH, &library);
+        let mut command = self.command();
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        until(|| [1, 2].into_iter().all(|host| has_rank(&self.cluster, host)));
+        child.unwrap()
+    }
+
+    /// How the only run has failed.
+    fn failure(&self, child: Child) -> String {
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let records = lines(&folder(&self.cluster.lab).join("runs.jsonl"));
+        records[0]["reason"].as_str().unwrap().into()
+    }
+
+    /// Waits until nothing runs on the machines any more; then there is no file of ours, either.
+    fn are_left_clean(&self) {
+        until(|| {
+            [1, 2]
+                .into_iter()
+                .all(|host| programs(&self.cluster, host).is_empty())
+        });
+        for folder in ["tmp-n1", "tmp-n2"] {
+            let left = fs::read_dir(self.cluster.lab.path(folder)).unwrap();
+            let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+            assert!(
+                left.iter()
+                    .all(|name| !name.to_string_lossy().starts_with("jitterlab")),
+                "{left:?}"
+            );
+        }
+    }
+}
+
+const OWN: &str = env!("CARGO_BIN_EXE_jitterlab");
+/// They are one machine after all: a rank is not to keep the core that the other one has, too.
+const ONE_RANK_EACH: &str = "{ on: n1, hosts: { n1: 1, n2: 1 }, arguments: [--bind-to, none, --mca, mpi_yield_when_idle, '1'] }";
+
+/// With the levels of an experiment that injects, and what they are made from.
+const INJECTED: &str = "  packet:
+    - { case: rtt, transports: [udp], from: n1, to: n2, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+  library:
+    - { case: barrier, ranks: 2, iterations: 100, warmup: 1ms, levels: [none, injected] }
+  application:
+    - { name: ep, npb: { kernel: ep, class: S, ranks: 2 }, levels: [none, injected] }
+load: { transport: udp, from: n1, to: n2, message: 1400B, bandwidth: 100MiB }
+levels:
+  load: [20]
+  injected: { percent: [20], transport: udp, shapes: [uniform] }
+";
+
+#[test]
+fn ranks_at_the_end_of_ssh_are_started_and_delayed_and_leave_nothing() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let machines = Machines::new();
+    machines.write(OWN, ONE_RANK_EACH, INJECTED);
+    let records = records(&machines.cluster, &machines.command().output().unwrap());
+    for case in ["barrier", "ep"] {
+        for record in records.iter().filter(|record| record["case"] == case) {
+            assert_eq!(record["mpi"]["ranks"], 2, "{record}");
+            let injected = record["level"]["kind"] == "injected";
+            // Both ranks report, each from its own machine: a barrier is a call of each.
+            let least = if case == "barrier" { 200 } else { 1 };
+            assert_eq!(
+                record["injection"]["delayed"].as_u64() >= Some(least),
+                injected,
+                "{record}"
+            );
+        }
+    }
+    machines.are_left_clean();
+}
+
+#[test]
+fn mpichs_ranks_are_started_at_the_end_of_ssh_too() {
+    if !is_root() {
+        return;
+    }
+    let machines = Machines::new();
+    let lab = &machines.cluster.lab;
+    if !has_mpich(lab) {
+        return;
+    }
+    let mpi = "{ on: n1, hosts: { n1: 1, n2: 1 }, arguments: [-genv, UCX_TLS, 'tcp,self'] }";
+    let program = lab.path("bin/jitterlab").display().to_string();
+    machines.write(&program, mpi, INJECTED);
+    for record in records(&machines.cluster, &machines.command().output().unwrap()) {
+        let injected = record["level"]["kind"] == "injected" && record["case"] == "barrier";
+        assert!(
+            !injected || record["injection"]["delayed"].as_u64() >= Some(200),
+            "{record}"
+        );
+    }
+    machines.are_left_clean();
+}
+
+#[test]
+fn ranks_on_other_machines_end_with_a_controller_that_is_killed() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let machines = Machines::new();
+    kill(machines.started("duration: 3000s, timeout: 3600s"));
+    machines.are_left_clean();
+}
+
+#[test]
+fn ranks_on_other_machines_end_when_their_time_is_over() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let machines = Machines::new();
+    let child = machines.started("duration: 3000s, timeout: 15s");
+    assert_eq!(machines.failure(child), "mpirun did not end within 15s");
+    machines.are_left_clean();
+}
+
+#[test]
+fn a_rank_that_dies_takes_its_run_with_it_and_why_is_said() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let machines = Machines::new();
+    let child = machines.started("duration: 3000s, timeout: 3600s");
+    let namespace = machines.cluster.namespace(2);
+    let killed = Command::new("ip")
+        .args(["netns", "exec", &namespace, "sh", "-c"])
+        .arg(format!(
+            "for pid in $(ip netns pids {namespace}); do case $(cat /proc/$pid/comm) in jitterlab-mpi*) kill -9 $pid; \
+             esac; done"
+        ))
+        .status();
+    assert!(killed.unwrap().success());
+    let reason = machines.failure(child);
+    assert!(reason.contains("signal 9"), "{reason}");
+    machines.are_left_clean();
+}
