@@ -189,12 +189,12 @@ pub fn about(estimate: f64, figures: &[f64], confidence: f64) -> Result<Interval
     })
 }
 
-/// By what factor one mean exceeds another.
+/// By what factor one figure exceeds another.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Ratio {
-    /// Mean of the first over mean of the second, with its interval.
+    /// The factor, with its interval.
     pub ratio: Interval,
-    /// Two-sided p of the hypothesis that the means are equal.
+    /// Two-sided p of the hypothesis that it is 1.
     pub p: f64,
 }
 
@@ -207,59 +207,78 @@ pub struct Ratio {
 /// There are fewer than two figures in a set, one of them is not finite and positive, neither set
 /// varies, or the confidence is not between 0 and 1.
 pub fn ratio(first: &[f64], second: &[f64], confidence: f64) -> Result<Ratio, Error> {
-    ratio_of_products(&[first], &[second], confidence)
-}
-
-/// The product of the means of some sets over that of others, all independent, as in [`ratio`]: with
-/// two of each, by what factor one slowdown exceeds another. The degrees of freedom are those of
-/// Satterthwaite (1946), which for two sets are Welch's.
-///
-/// # Errors
-/// As of [`ratio`].
-pub fn ratio_of_products(
-    over: &[&[f64]],
-    under: &[&[f64]],
-    confidence: f64,
-) -> Result<Ratio, Error> {
-    const STATISTIC: &str = "a ratio of means";
     check_level("confidence", confidence)?;
-    let (mut above, mut below, mut variance, mut weight) = (1.0, 1.0, 0.0, 0.0);
-    for (i, figures) in over.iter().chain(under).enumerate() {
-        check(figures, STATISTIC, 2)?;
-        if let Some(&value) = figures.iter().find(|&&x| x <= 0.0) {
-            return Err(Error::Parameter {
-                name: "a figure in a ratio of means",
-                value,
-                expected: "above 0",
-            });
-        }
+    let mut means = [0.0; 2];
+    let (mut variance, mut weight) = (0.0, 0.0);
+    for (place, figures) in means.iter_mut().zip([first, second]) {
+        check_positive(figures)?;
         let (mean, std) = (summary::mean(figures)?, summary::std(figures)?);
         let n = figures.len() as f64;
         let share = (std / mean).powi(2) / n;
-        if i < over.len() {
-            above *= mean;
-        } else {
-            below *= mean;
-        }
+        *place = mean;
         variance += share;
         weight += share * share / (n - 1.0);
     }
-    if variance == 0.0 {
-        return Err(Error::NoVariation {
-            statistic: STATISTIC,
-        });
-    }
     let freedom = variance * variance / weight;
-    let product: f64 = above / below;
-    let logarithm = product.ln();
-    let reach = t_quantile(f64::midpoint(1.0, confidence), freedom) * variance.sqrt();
+    on_logarithms(
+        (means[0] / means[1]).ln(),
+        variance.sqrt(),
+        freedom,
+        confidence,
+    )
+}
+
+/// The geometric mean of ratios that were each found in a block of its own, and whether it is 1: Student's
+/// t on their logarithms. What all runs of a block share, as the state of the machine, is in no ratio.
+///
+/// # Errors
+/// There are fewer than two ratios, one of them is not finite and positive, they do not vary, or the
+/// confidence is not between 0 and 1.
+pub fn paired(ratios: &[f64], confidence: f64) -> Result<Ratio, Error> {
+    check_level("confidence", confidence)?;
+    check_positive(ratios)?;
+    let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+    let n = ratios.len() as f64;
+    on_logarithms(
+        summary::mean(&logarithms)?,
+        summary::std(&logarithms)? / n.sqrt(),
+        n - 1.0,
+        confidence,
+    )
+}
+
+const RATIO: &str = "a ratio";
+
+fn check_positive(figures: &[f64]) -> Result<(), Error> {
+    check(figures, RATIO, 2)?;
+    match figures.iter().find(|&&x| x <= 0.0) {
+        Some(&value) => Err(Error::Parameter {
+            name: "a figure in a ratio",
+            value,
+            expected: "above 0",
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Of a logarithm with its standard error.
+fn on_logarithms(
+    logarithm: f64,
+    error: f64,
+    freedom: f64,
+    confidence: f64,
+) -> Result<Ratio, Error> {
+    if error == 0.0 {
+        return Err(Error::NoVariation { statistic: RATIO });
+    }
+    let reach = t_quantile(f64::midpoint(1.0, confidence), freedom) * error;
     Ok(Ratio {
         ratio: Interval {
-            estimate: product,
+            estimate: logarithm.exp(),
             low: (logarithm - reach).exp(),
             high: (logarithm + reach).exp(),
         },
-        p: two_sided_t(logarithm / variance.sqrt(), freedom),
+        p: two_sided_t(logarithm / error, freedom),
     })
 }
 
@@ -370,21 +389,32 @@ mod tests {
         assert!(signed.low < -1.0);
     }
 
-    /// With four sets the logarithms' variances add up; two of them alike cancel in the estimate.
+    /// Computed from the closed form that Student's distribution has with 3 degrees of freedom: F(t) = 1/2 + (x / (1 +
+    /// x²) + arctan x) / π with x = t / √3.
     #[test]
-    fn a_slowdown_over_another_has_the_variance_of_all_four_sets() {
-        let (a, b) = ([11.0, 12.0, 13.0], [9.0, 10.0, 11.0]);
-        let one = ratio(&a, &b, 0.95).unwrap();
-        let both = ratio_of_products(&[&a, &b], &[&b, &b], 0.95).unwrap();
-        assert!((one.ratio.estimate - both.ratio.estimate).abs() < 1e-12);
-        let width = |ratio: &Ratio| (ratio.ratio.high / ratio.ratio.low).ln();
-        // Each set has standard deviation 1: the variance of its logarithm is 1 / (n m²).
-        let (v1, v2) = (1.0 / (3.0 * 144.0), 1.0 / 300.0);
-        let v: f64 = v1 + 3.0 * v2;
-        let freedom = v * v / ((v1 * v1 + 3.0 * v2 * v2) / 2.0);
-        let expected = 2.0 * t_quantile(0.975, freedom) * v.sqrt();
-        assert!((width(&both) - expected).abs() < 1e-9);
-        assert!(width(&both) > width(&one) && both.p > one.p);
+    fn ratios_of_blocks_have_students_t_on_logarithms() {
+        let found = paired(&[1.1, 1.2, 1.3, 1.6], 0.95).unwrap();
+        for (found, expected) in [
+            (found.ratio.estimate, 1.287_239_377_185),
+            (found.ratio.low, 0.997_511_817_589),
+            (found.ratio.high, 1.661_118_379_712),
+            (found.p, 0.051_211_800_815),
+        ] {
+            assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+        }
+        assert!(paired(&[1.1], 0.95).is_err());
+        assert!(paired(&[1.1, 1.1], 0.95).is_err());
+        assert!(paired(&[1.1, 0.0], 0.95).is_err());
+    }
+
+    /// Blocks that differ a lot from each other, and an effect in each: the pairs show it, the two sets alone do not.
+    #[test]
+    fn what_a_block_shares_is_in_no_ratio() {
+        let base = [1.0, 2.0, 4.0, 8.0];
+        let slower = [1.11, 2.18, 4.42, 8.84];
+        let ratios: Vec<f64> = slower.iter().zip(base).map(|(a, b)| a / b).collect();
+        assert!(paired(&ratios, 0.95).unwrap().p < 0.001);
+        assert!(ratio(&slower, &base, 0.95).unwrap().p > 0.5);
     }
 
     #[test]

@@ -202,6 +202,18 @@ impl ResultFolder {
             None => Ok(Vec::new()),
         }
     }
+
+    /// The samples of a run over MPI in nanoseconds, rank by rank, each rank's in the order in which they were taken;
+    /// none if it has none.
+    ///
+    /// # Errors
+    /// The file is missing or broken, or says nothing of ranks.
+    pub fn rank_samples(&self, record: &RunRecord) -> Result<Vec<Vec<f64>>, StoreError> {
+        match &record.samples {
+            Some(file) => Ok(samples::read_ranks(&self.path.join(file))?),
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {

@@ -4,27 +4,32 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
 
 use mpi::ffi;
 use mpi::topology::{Communicator as _, SimpleCommunicator};
-use mpi::traits::AsRaw as _;
+use mpi::traits::{AsRaw as _, CommunicatorCollectives as _};
 
 /// Memory of rank 0 that all ranks put into and get from, in messages of one size, without rank 0 taking part.
 ///
-/// [`Window::allocate`] and the end of its life are collective: every rank comes to them.
+/// [`Window::allocate`] and the end of its life are collective: every rank comes to them. Errors of MPI end the program, as
+/// those of messages do: that is the error handler of a window unless it is given another.
 pub struct Window<'a> {
     handle: ffi::MPI_Win,
-    /// What is put from and got into: only MPI touches it.
-    own: Vec<u8>,
+    /// What is put from and got into: MPI touches it between a put or get and the flush after it, behind the compiler's back.
+    own: Vec<UnsafeCell<u8>>,
     message: usize,
     /// Where this rank's slots begin in rank 0's memory.
     begin: usize,
     /// The communicator outlives its window.
     comm: PhantomData<&'a SimpleCommunicator>,
 }
+
+/// What all memory holds.
+const FILL: u8 = 0x6c;
 
 impl<'a> Window<'a> {
     /// A window with so many slots for each rank, each of them for a message of so many bytes.
@@ -49,11 +54,19 @@ impl<'a> Window<'a> {
                 (&raw mut memory).cast(),
                 &raw mut handle,
             );
-            ffi::MPI_Win_lock_all(0, handle);
         }
+        if exposed > 0 {
+            // Memory that nobody has written to may be a single page of zeros, which is read from the cache.
+            // SAFETY: MPI gave this rank so many bytes at this address, and no rank puts or gets before all have met
+            // at the barrier below.
+            unsafe { ptr::write_bytes(memory.cast::<u8>(), FILL, exposed) };
+        }
+        comm.barrier();
+        // SAFETY: the window is valid, and nobody has locked it.
+        unsafe { ffi::MPI_Win_lock_all(0, handle) };
         Window {
             handle,
-            own: vec![0; share],
+            own: (0..share).map(|_| UnsafeCell::new(FILL)).collect(),
             message,
             begin: comm.rank() as usize * share,
             comm: PhantomData,
@@ -67,8 +80,9 @@ impl<'a> Window<'a> {
     pub fn put(&mut self, slot: usize) {
         let (own, length) = self.slot(slot);
         let place = (self.begin + slot * self.message) as ffi::MPI_Aint;
-        // SAFETY: `own` is memory of this window for `length` bytes, which lives until the window is freed and which
-        // nobody else touches; at rank 0 as many bytes at `place` are of this rank's share. All ranks are locked.
+        // SAFETY: `own` is memory of this window for `length` bytes, which lives until the window is freed, and of which
+        // there is no reference to what is inside the cells; at rank 0 as many bytes at `place` are of this rank's share.
+        // All ranks are locked.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Put(
@@ -104,9 +118,11 @@ impl<'a> Window<'a> {
         unsafe { ffi::MPI_Win_flush(0, self.handle) };
     }
 
-    fn slot(&mut self, slot: usize) -> (*mut c_void, i32) {
-        let bytes = &mut self.own[slot * self.message..][..self.message];
-        (bytes.as_mut_ptr().cast(), self.message as i32)
+    fn slot(&self, slot: usize) -> (*mut c_void, i32) {
+        let cells = &self.own[slot * self.message..][..self.message];
+        // Cells may be written to through a pointer that comes from a shared reference to all of them.
+        let bytes = UnsafeCell::raw_get(cells.as_ptr());
+        (bytes.cast(), self.message as i32)
     }
 }
 

@@ -62,6 +62,26 @@ fn sizes_are_measured_in_turn() {
 }
 
 #[test]
+fn the_least_size_is_measured() {
+    for case in CASES.iter().filter(|case| case.unit > 0) {
+        let size = case.least.to_string();
+        let options = ["--size", &size, "--iterations", "20"];
+        for ranks in [1, 2] {
+            if case.check(ranks, case.least).is_err() {
+                continue;
+            }
+            let point = &measured(case, ranks, &options)["points"][0];
+            assert_eq!(point["size_bytes"], case.least, "{}", case.name);
+            assert_eq!(point["samples"], 20 * case.counted(ranks), "{}", case.name);
+        }
+        if case.least > 0 {
+            let arguments = ["library", case.name, "--size", "0"];
+            assert_wrong(2, &arguments, "bytes or more, and not 0");
+        }
+    }
+}
+
+#[test]
 fn a_time_becomes_the_same_number_of_operations_on_every_rank() {
     let report = measured(case("allgather").unwrap(), 4, &["--duration", "5ms"]);
     let point = &report["points"][0];
@@ -130,6 +150,11 @@ fn what_cannot_be_measured_is_wrong_usage_and_said_once() {
         (2, &["bcast", "--size", "8KB"], "a size: a number of bytes"),
         (2, &["bcast", "--size", "2GiB"], "more than MPI counts"),
         (2, &["bcast", "--iterations", "0"], "a number from 1"),
+        (
+            2,
+            &["bcast", "--iterations", "33554433"],
+            "a number from 1 to 33554432 on 2 ranks",
+        ),
         (2, &["halo-exchange", "--dimensions", "4"], "2 or 3"),
         (
             2,

@@ -24,6 +24,14 @@ fn what_is_sent_arrives_where_the_pattern_says() {
 }
 
 #[test]
+fn any_seed_is_one() {
+    let seed = u64::MAX.to_string();
+    let options = ["--level", "50", "--duration", "20ms", "--seed", &seed];
+    let report = loaded(Pattern::Alltoall, 2, &options);
+    assert!(count(&report, "sent_messages") > 0, "{report}");
+}
+
+#[test]
 fn a_level_of_0_sends_nothing() {
     for pattern in Pattern::value_variants() {
         let report = loaded(*pattern, 2, &["--level", "0", "--duration", "20ms"]);

@@ -48,6 +48,7 @@ impl Analysed {
             records: &records,
             tables: tables(&folder)?,
             samples: &|record| Ok(folder.samples(record)?),
+            rank_samples: &|record| Ok(folder.rank_samples(record)?),
         })?;
         Ok(Analysed {
             folder,

@@ -31,6 +31,15 @@ impl Estimate {
         self.low.zip(self.high)
     }
 
+    /// One over it, of an estimate above 0.
+    pub fn inverse(&self) -> Self {
+        Estimate {
+            value: 1.0 / self.value,
+            low: self.high.map(|x| 1.0 / x),
+            high: self.low.map(|x| 1.0 / x),
+        }
+    }
+
     /// Everything multiplied by a factor above 0: another unit.
     pub fn scaled(&self, factor: f64) -> Self {
         Estimate {

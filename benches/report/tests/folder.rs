@@ -2,47 +2,12 @@
 
 mod synthetic;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::Transport;
 use jitterlab_report::Analysed;
-use synthetic::{World, folder};
-use tempfile::TempDir;
-
-fn analysed(world: &World) -> (TempDir, Analysed) {
-    let directory = tempfile::tempdir().unwrap();
-    let analysed = Analysed::open(&folder(directory.path(), world)).unwrap();
-    (directory, analysed)
-}
-
-/// The rows of a CSV file by their headings.
-fn rows(report: &Path, table: &str) -> Vec<BTreeMap<String, String>> {
-    let mut reader = csv::Reader::from_path(report.join(format!("{table}.csv"))).unwrap();
-    let headings = reader.headers().unwrap().clone();
-    reader
-        .records()
-        .map(|row| {
-            let row = row.unwrap();
-            let fields = headings.iter().zip(row.iter());
-            fields
-                .map(|(a, b)| (a.to_string(), b.to_string()))
-                .collect()
-        })
-        .collect()
-}
-
-/// Every file of a report.
-fn files(report: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = std::fs::read_dir(report).unwrap().flatten();
-    entries
-        .map(|entry| {
-            let name = entry.file_name().into_string().unwrap();
-            (name, std::fs::read(entry.path()).unwrap())
-        })
-        .collect()
-}
+use synthetic::{World, analysed, files, folder, rows};
 
 #[test]
 fn known_means_and_effects_are_found() {
@@ -125,103 +90,6 @@ fn a_world_without_an_effect_of_variation_is_not_given_one() {
     });
     let words = &analysed.analysis.summary.applications[0];
     assert!(words.contains("no effect of variation"), "{words}");
-}
-
-#[test]
-fn the_papers_findings_are_asked_of_what_ranks_did() {
-    let with_ranks = World {
-        ranks: true,
-        application: false,
-        samples: 2_000,
-        ..World::default()
-    };
-    let (_directory, analysed) = analysed(&with_ranks);
-    let report = analysed.write_report().unwrap();
-    let report = report.parent().unwrap();
-    let of = |place: &str| -> BTreeMap<String, String> {
-        let findings = rows(report, "paper");
-        let found: Vec<_> = findings
-            .into_iter()
-            .filter(|row| row["place"] == place)
-            .collect();
-        found
-            .into_iter()
-            .map(|row| (row["finding"].clone(), row["here"].clone()))
-            .collect()
-    };
-    // Load adds a lognormal excess, whose delays have one mean and a lower median; a barrier has the longest of
-    // four in it.
-    for place in [
-        "figures 2 and 3",
-        "figure 5",
-        "figure 7",
-        "figure 8",
-        "figure 9",
-        "figure 11",
-        "figure 12",
-    ] {
-        let found = of(place);
-        assert!(!found.is_empty(), "{place}");
-        assert!(
-            found.values().all(|here| here == "holds"),
-            "{place}: {found:?}"
-        );
-    }
-    assert_eq!(
-        of("figures 11 and 12")["lu runs longer under lognormal than under constant delays of the same mean"],
-        "holds"
-    );
-    // EP is no program that the paper says more of.
-    assert!(of("table 4").keys().all(|claim| !claim.contains(" ep ")));
-    let paragraph = &analysed.analysis.summary.paper[0];
-    assert!(
-        paragraph.contains("slows down more than ep (figure 12)"),
-        "{paragraph}"
-    );
-    let library = rows(report, "library");
-    assert_eq!(library.len(), 2 * 11);
-    for row in &library {
-        let injected = row["level_kind"] == "injected";
-        let varied = injected && row["shape"] != "uniform";
-        assert_eq!(row["ratio_to_constant"].is_empty(), !varied, "{row:?}");
-        assert_eq!(row["n"], "6000");
-        assert!(row["mean_us_low"].parse::<f64>().unwrap() < row["mean_us_high"].parse().unwrap());
-    }
-    let communication = rows(report, "communication");
-    assert_eq!(communication.len(), 2 * 11);
-    assert!(
-        communication
-            .iter()
-            .all(|row| row["messages"] == "1000" && row["ranks"] == "4")
-    );
-    let names: Vec<String> = files(report).into_keys().collect();
-    for figure in [
-        "unloaded",
-        "load",
-        "shapes-rtt-udp",
-        "library-ping-pong",
-        "library-barrier",
-        "runtimes",
-        "correlations",
-        "fixed-mean",
-    ] {
-        assert!(names.contains(&format!("{figure}.svg")), "{figure}");
-    }
-}
-
-#[test]
-fn a_world_without_an_effect_contradicts_the_paper_nowhere_that_it_cannot() {
-    let (_directory, analysed) = analysed(&World {
-        ranks: true,
-        by_mean: 0.0,
-        by_std: 0.0,
-        ..World::default()
-    });
-    for finding in &analysed.analysis.paper {
-        if ["figure 11", "figure 12", "figures 11 and 12"].contains(&finding.place) {
-            assert_ne!(finding.standing.name(), "holds", "{finding:?}");
-        }
-    }
 }
 
 #[test]

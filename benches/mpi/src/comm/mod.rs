@@ -7,6 +7,7 @@ mod account;
 mod meeting;
 mod posts;
 
+use std::panic;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -20,6 +21,16 @@ use mpi::traits::CommunicatorCollectives as _;
 pub use account::{Account, Phase};
 pub use meeting::Meeting;
 pub use posts::{Posted, Posts};
+
+/// From now on a rank that panics ends all ranks, with exit status 3. Unwinding would come to `MPI_Finalize`, which waits for
+/// the others, who wait for this one's messages: nobody would ever end.
+pub fn end_all_with_a_panic() {
+    let say = panic::take_hook();
+    panic::set_hook(Box::new(move |why| {
+        say(why);
+        SimpleCommunicator::world().abort(3);
+    }));
+}
 
 /// A communicator, and this rank's account of it.
 ///
@@ -139,7 +150,12 @@ impl Comm {
 
     /// Everybody gets what `root` has.
     pub fn broadcast<T: Equivalence>(&self, root: usize, data: &mut [T]) {
-        self.account.collective(size_of_val(data), || {
+        let given = if self.rank() == root {
+            size_of_val(data)
+        } else {
+            0
+        };
+        self.account.collective(given, || {
             self.peer(root).broadcast_into(data);
         });
     }

@@ -5,7 +5,7 @@ use clap::Args;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
-    self, Case, Choice, Figures, Length, MOST_OPERATIONS, Plan, Point, RankClock, Sample, Timeline,
+    self, Case, Choice, Figures, Length, Plan, Point, RankClock, Sample, Timeline, most_operations,
 };
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     size: Vec<Bytes>,
     /// Operations to measure with each size
-    #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = operations)]
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
     iterations: Option<usize>,
     /// Time to measure with each size, about
     #[arg(long, default_value = "1s")]
@@ -107,6 +107,16 @@ impl Arguments {
         };
         for &size in &sizes {
             self.case.check(comm.size(), size).map_err(Wrong)?;
+        }
+        let most = most_operations(comm.size());
+        if self
+            .iterations
+            .is_some_and(|count| !(1..=most).contains(&count))
+        {
+            let ranks = comm.size();
+            return Err(Wrong(format!(
+                "--iterations takes a number from 1 to {most} on {ranks} ranks: rank 0 keeps every sample of every rank"
+            )));
         }
         for file in [&self.samples, &self.arrivals].into_iter().flatten() {
             if sizes.len() > 1 {
@@ -228,13 +238,6 @@ pub fn case(name: &str) -> Result<&'static Case, String> {
         let names: Vec<&str> = library::CASES.iter().map(|case| case.name).collect();
         format!("the cases are {}", names.join(", "))
     })
-}
-
-fn operations(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|count| (1..=MOST_OPERATIONS).contains(count))
-        .ok_or_else(|| format!("a number from 1 to {MOST_OPERATIONS}"))
 }
 
 fn dimensions(text: &str) -> Result<usize, &'static str> {

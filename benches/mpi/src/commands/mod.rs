@@ -7,7 +7,7 @@ mod npb;
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
-use jitterlab_mpi::comm::Comm;
+use jitterlab_mpi::comm::{self, Comm};
 use mpi::Threading;
 use mpi::environment::Universe;
 
@@ -66,6 +66,7 @@ pub fn run(command: Result<Command, Wrong>) -> ExitCode {
         eprintln!("jitterlab-mpi: MPI does not start");
         return ExitCode::from(3);
     };
+    comm::end_all_with_a_panic();
     let comm = world(&universe);
     let ended = (command.map_err(Failure::from)).and_then(|command| match command {
         Command::Library(arguments) => library::run(&comm, &arguments),

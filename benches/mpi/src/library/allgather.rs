@@ -8,6 +8,7 @@ pub const CASE: Case = Case {
     name: "allgather",
     title: "the data of all ranks, everywhere; the size is that of one rank's",
     unit: 1,
+    least: 1,
     sample: Sample::Call,
     options: &[],
     run,

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     name: "allreduce",
     title: "the sum of the ranks' vectors, everywhere; the size is that of a vector",
     unit: size_of::<f64>(),
+    least: size_of::<f64>(),
     sample: Sample::Call,
     options: &[],
     run,

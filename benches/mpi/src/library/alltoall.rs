@@ -8,6 +8,7 @@ pub const CASE: Case = Case {
     name: "alltoall",
     title: "a part from each rank to each; the size is that of one part",
     unit: 1,
+    least: 1,
     sample: Sample::Call,
     options: &[],
     run,

@@ -8,6 +8,7 @@ pub const CASE: Case = Case {
     name: "barrier",
     title: "barriers, one after the other; they have no size",
     unit: 0,
+    least: 0,
     sample: Sample::Call,
     options: &[],
     run,

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     name: "bcast",
     title: "rank 0's data, everywhere; the size is that of the data",
     unit: 1,
+    least: 1,
     sample: Sample::Call,
     options: &[],
     run,

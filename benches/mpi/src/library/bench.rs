@@ -4,7 +4,7 @@ use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives as _;
 
-use super::{Length, MOST_OPERATIONS, Plan, RankClock};
+use super::{Length, Plan, RankClock, most_operations};
 use crate::comm::Comm;
 
 /// Times operations on one rank, as many as on every other.
@@ -126,6 +126,6 @@ impl<'a> Bench<'a> {
             // A clock may not have moved in a single operation.
             Length::Time(time) => (time.0 as f64 / each_ns.max(1.0)) as usize,
         }
-        .clamp(1, MOST_OPERATIONS)
+        .clamp(1, most_operations(self.ranks()))
     }
 }

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     name: "halo-exchange",
     title: "faces to and from the neighbours in a periodic grid of ranks; the size is that of a face",
     unit: 1,
+    least: 0,
     sample: Sample::Call,
     options: &[Choice::Dimensions],
     run,

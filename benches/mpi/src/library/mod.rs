@@ -36,6 +36,8 @@ pub struct Case {
     pub title: &'static str,
     /// Sizes are multiples of so many bytes; 0 of an operation that has no size.
     pub unit: usize,
+    /// The least size. A message may be empty; of a collective of nothing some MPIs make nothing, and some an error.
+    pub least: usize,
     /// What a sample is.
     pub sample: Sample,
     /// The options that it has a use for.
@@ -87,8 +89,13 @@ pub enum Length {
     Time(Nanos),
 }
 
-/// Operations of a run, at most: half a gigabyte of times.
-pub const MOST_OPERATIONS: usize = 1 << 25;
+/// Times of all ranks together, at most. Rank 0 has all of them, and what they are made into: about 64 bytes for each, 4 GiB.
+const MOST_TIMES: usize = 1 << 26;
+
+/// Operations of a run on so many ranks, at most.
+pub fn most_operations(ranks: usize) -> usize {
+    (MOST_TIMES / ranks).max(1)
+}
 
 /// All there are.
 pub static CASES: [Case; 8] = [
@@ -123,6 +130,12 @@ impl Case {
             let unit = self.unit;
             return Err(format!(
                 "{name} adds numbers of {unit} bytes, and {size} is no multiple"
+            ));
+        }
+        if size < self.least {
+            let least = self.least;
+            return Err(format!(
+                "{name} takes {least} bytes or more, and not {size}"
             ));
         }
         // MPI counts elements of all ranks together in 31 bits.

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     name: "ping-pong",
     title: "a message of the size from rank k to rank k + N/2 and back, all pairs at once",
     unit: 1,
+    least: 0,
     sample: Sample::RoundTrip,
     options: &[Choice::NonBlocking],
     run,

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     name: "reduce-scatter",
     title: "each rank's part of the sum of the ranks' vectors; the size is that of a part",
     unit: size_of::<f64>(),
+    least: size_of::<f64>(),
     sample: Sample::Call,
     options: &[],
     run,

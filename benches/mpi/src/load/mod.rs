@@ -166,7 +166,8 @@ impl Prepared<'_> {
         let _ = nix::sys::prctl::set_timerslack(1);
         let rate = self.load.level.fraction() * self.rate;
         let moved = if self.load.level.value() > 0.0 {
-            let gaps = Gaps::new(self.load.seed + self.comm.rank() as u64, 1.0 / rate);
+            let seed = self.load.seed.wrapping_add(self.comm.rank() as u64);
+            let gaps = Gaps::new(seed, 1.0 / rate);
             let pace = Pace::new(self.clock, Some(Bucket::new(gaps)));
             self.traffic.run(pace, over)
         } else {

@@ -1,4 +1,5 @@
 //! What a launcher of ranks prints, and how it ends.
+#![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};

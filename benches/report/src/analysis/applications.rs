@@ -3,12 +3,13 @@
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{RunRecord, SuiteKind};
-use jitterlab_stats::{holm, repeated, summary};
+use jitterlab_stats::summary;
 use serde::Serialize;
 
-use super::condition::{CONFIDENCE, mean_of};
+use super::delays::Cost;
 use super::fits::Injected;
 use super::normality::Normality;
+use super::slowdown::{Repeated, Slowdown, correct};
 use super::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -21,23 +22,41 @@ pub struct Group {
     /// The level.
     pub level: Level,
     /// The runtime of each run, in seconds.
-    pub runtimes: Vec<f64>,
-    /// Mean and standard deviation of the delays injected, in nanoseconds.
+    pub runtimes: Repeated,
+    /// Mean and standard deviation of the delays injected, in nanoseconds: those of the table.
     pub injected: Option<(f64, f64)>,
+    /// How many delays each run had, all processes together.
+    pub delayed: Repeated,
+    /// What they came to in each run, in seconds.
+    pub delay_s: Repeated,
     /// Which of the NAS Parallel Benchmarks it is, if one: `lu`.
     pub kernel: Option<String>,
 }
 
 impl Group {
-    fn mean(&self) -> Estimate {
-        let sum: f64 = self.runtimes.iter().sum();
-        repeated::mean(&self.runtimes, CONFIDENCE).map_or(
-            Estimate::alone(sum / self.runtimes.len() as f64),
-            Into::into,
-        )
+    fn new(record: &RunRecord, tables: &[Injected]) -> Self {
+        Group {
+            application: record.case.clone(),
+            level: record.level,
+            runtimes: Repeated::default(),
+            injected: injected(record.level, tables),
+            delayed: Repeated::default(),
+            delay_s: Repeated::default(),
+            kernel: kernel(record),
+        }
     }
 
-    fn against(&self, base: &Group) -> Slowdown {
+    fn add(&mut self, record: &RunRecord, runtime_s: f64) {
+        self.runtimes.add(record.block, runtime_s);
+        if let Some(injection) = record.injection {
+            let delayed = injection.delayed as f64;
+            self.delayed.add(record.block, delayed);
+            self.delay_s
+                .add(record.block, delayed * injection.asked_mean_ns / 1e9);
+        }
+    }
+
+    fn against(&self, base: &Group) -> Option<Slowdown> {
         Slowdown::of(&self.runtimes, &base.runtimes)
     }
 }
@@ -53,18 +72,13 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
             continue;
         };
         let known = groups
-            .iter_mut()
-            .find(|group| group.application == record.case && group.level == record.level);
-        match known {
-            Some(group) => group.runtimes.push(figure.runtime_s),
-            None => groups.push(Group {
-                application: record.case.clone(),
-                level: record.level,
-                runtimes: vec![figure.runtime_s],
-                injected: injected(record.level, tables),
-                kernel: kernel(record),
-            }),
-        }
+            .iter()
+            .position(|group| group.application == record.case && group.level == record.level);
+        let place = known.unwrap_or_else(|| {
+            groups.push(Group::new(record, tables));
+            groups.len() - 1
+        });
+        groups[place].add(record, figure.runtime_s);
     }
     groups.sort_by(|a, b| (&a.application, a.level).cmp(&(&b.application, b.level)));
     groups
@@ -84,47 +98,6 @@ fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {
     Some((table.mean_ns, table.std_ns))
 }
 
-/// One runtime in proportion to another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Slowdown {
-    /// The ratio, with its interval.
-    pub ratio: Estimate,
-    /// Two-sided p of the hypothesis that the means are equal; none without repeated runs.
-    pub p: Option<f64>,
-    /// The same after Holm's correction over the table.
-    pub holm_p: Option<f64>,
-}
-
-impl Slowdown {
-    /// Of figures, one a run, against others.
-    pub fn of(figures: &[f64], base: &[f64]) -> Self {
-        let mean = |figures: &[f64]| mean_of(figures.iter().copied()).unwrap_or(f64::NAN);
-        let ratio = repeated::ratio(figures, base, CONFIDENCE).ok();
-        Slowdown {
-            ratio: ratio.map_or(Estimate::alone(mean(figures) / mean(base)), |ratio| {
-                ratio.ratio.into()
-            }),
-            p: ratio.map(|ratio| ratio.p),
-            holm_p: None,
-        }
-    }
-
-    /// Whether the two differ, at the report's level of significance.
-    pub fn is_significant(&self) -> bool {
-        self.holm_p.is_some_and(|p| p < words::ALPHA)
-    }
-}
-
-/// Corrects the p values of a table.
-pub fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
-    let mut tested: Vec<&mut Slowdown> =
-        slowdowns.filter(|slowdown| slowdown.p.is_some()).collect();
-    let p: Vec<f64> = tested.iter().filter_map(|slowdown| slowdown.p).collect();
-    for (slowdown, p) in tested.iter_mut().zip(holm::adjust(&p)) {
-        slowdown.holm_p = Some(p);
-    }
-}
-
 /// The runtime of an application at a level, against no injection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Runtime {
@@ -142,6 +115,8 @@ pub struct Runtime {
     pub injected_ns: Option<(f64, f64)>,
     /// In proportion to the runtime at level none.
     pub slowdown: Option<Slowdown>,
+    /// What its delays came to, and how much of that shows.
+    pub cost: Option<Cost>,
 }
 
 /// The runtimes of all groups.
@@ -156,11 +131,12 @@ pub fn runtimes(groups: &[Group]) -> Vec<Runtime> {
             Runtime {
                 application: group.application.clone(),
                 level: group.level,
-                runs: group.runtimes.len(),
-                runtime_s: group.mean(),
-                runtime_std_s: summary::std(&group.runtimes).ok(),
+                runs: group.runtimes.runs(),
+                runtime_s: group.runtimes.mean(),
+                runtime_std_s: summary::std(group.runtimes.figures()).ok(),
                 injected_ns: group.injected,
-                slowdown: base.map(|base| group.against(base)),
+                slowdown: base.and_then(|base| group.against(base)),
+                cost: base.and_then(|base| Cost::of(base, group)),
             }
         })
         .collect();
@@ -224,6 +200,30 @@ impl Row for Runtime {
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.p)),
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.holm_p)),
         ));
+        columns.extend([
+            column(
+                "delays",
+                "Delays a run",
+                "delays of a run, of all its processes together, mean over runs",
+                |row: &Runtime| Value::number(row.cost.as_ref().map(|cost| cost.delays)),
+            )
+            .in_csv_only(),
+            column(
+                "delay_s",
+                "Delays, s",
+                "what they came to, in seconds, mean over runs",
+                |row: &Runtime| Value::number(row.cost.as_ref().map(|cost| cost.sum_s.value)),
+            )
+            .in_csv_only(),
+            column(
+                "delay_shown",
+                "Shown of delays",
+                "part of that by which the runtime is longer: 1 where delays follow each other, one over the number of \
+                 ranks where all are delayed at the same time; mean over blocks, 95 % interval",
+                |row: &Runtime| Value::estimate(row.cost.as_ref().and_then(Cost::shown)),
+            )
+            .of_estimates(),
+        ]);
         columns
     }
 }
@@ -239,14 +239,14 @@ fn slowdown_columns<R>(
         column(
             names[0],
             heading,
-            "ratio of the mean runtimes, 95 % interval over runs",
+            "ratio of the runtimes, geometric mean over blocks with its 95 % interval",
             ratio,
         )
         .of_estimates(),
         column(
             names[1],
             "p",
-            "two-sided p of equal mean runtimes, Welch's test on logarithms",
+            "two-sided p of equal runtimes, paired t test on logarithms, a pair a block",
             p,
         )
         .in_csv_only(),
@@ -293,13 +293,16 @@ pub fn fixed_mean(groups: &[Group]) -> Vec<FixedMean> {
         let Some(base) = base.filter(|_| shape != Member::Uniform) else {
             continue;
         };
+        let Some(slowdown) = group.against(base) else {
+            continue;
+        };
         rows.push(FixedMean {
             application: group.application.clone(),
             percent,
             shape,
-            runs: (group.runtimes.len(), base.runtimes.len()),
+            runs: (group.runtimes.runs(), base.runtimes.runs()),
             injected_ns: group.injected,
-            slowdown: group.against(base),
+            slowdown,
         });
     }
     let place = |shape: Member| Member::ALL.iter().position(|&member| member == shape);
@@ -395,14 +398,15 @@ pub fn normality(groups: &[Group]) -> Vec<Normality> {
         .filter_map(|name| {
             let residuals: Vec<f64> = groups
                 .iter()
-                .filter(|group| group.application == name && group.runtimes.len() > 1)
+                .filter(|group| group.application == name && group.runtimes.runs() > 1)
                 .flat_map(|group| {
-                    let mean = group.mean().value;
+                    let mean = group.runtimes.mean().value;
                     // What is left of n figures about their own mean varies too little by this.
-                    let n = group.runtimes.len() as f64;
+                    let n = group.runtimes.runs() as f64;
                     let spread = (n / (n - 1.0)).sqrt();
                     group
                         .runtimes
+                        .figures()
                         .iter()
                         .map(move |t| (t / mean - 1.0) * spread)
                 })
@@ -461,13 +465,13 @@ fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
         row.shape.name(),
         words::short(std / 1e3)
     );
-    let n = format!("n = {} and {} runs", row.runs.0, row.runs.1);
+    let n = format!("n = {}", words::counted(slowdown.blocks, "pair"));
     let change = words::change(slowdown.ratio.value);
     Some(match (slowdown.ratio.interval(), slowdown.holm_p) {
         (Some((low, high)), Some(p)) if slowdown.is_significant() => format!(
             "At the same mean latency, variation changed the runtime of {application}: at \
              {setting} it was {change} with {varied} than with constant ones (95 % interval {} to \
-             {}, Welch's test, Holm-corrected {}, {n}).",
+             {}, paired t test, Holm-corrected {}, {n}).",
             words::signed_percent(low),
             words::signed_percent(high),
             words::p(p)
@@ -475,7 +479,7 @@ fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
         (Some((low, high)), Some(p)) => format!(
             "At the same mean latency, no effect of variation on the runtime of {application} \
              could be shown: at {setting} the difference between {varied} and constant ones was {} \
-             (95 % interval {} to {}, Welch's test, Holm-corrected {}, {n}).",
+             (95 % interval {} to {}, paired t test, Holm-corrected {}, {n}).",
             words::signed_percent(slowdown.ratio.value),
             words::signed_percent(low),
             words::signed_percent(high),

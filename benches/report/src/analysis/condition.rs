@@ -9,6 +9,7 @@ use jitterlab_stats::repeated::{self, Moments};
 use jitterlab_stats::summary::{Summary, quantile};
 use serde::Serialize;
 
+use super::slowdown::Repeated;
 use crate::Error;
 use crate::table::Estimate;
 
@@ -31,6 +32,9 @@ pub const COMPARED: usize = 200_000;
 
 /// Gives the samples of a run, in nanoseconds and in the order in which they were taken.
 pub type Reader<'a> = dyn Fn(&RunRecord) -> Result<Vec<f64>, Error> + 'a;
+
+/// Gives the samples of a run over MPI, in nanoseconds, rank by rank.
+pub type RankReader<'a> = dyn Fn(&RunRecord) -> Result<Vec<Vec<f64>>, Error> + 'a;
 
 /// What round trips are of: a case of the packet suite over one transport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -124,7 +128,7 @@ pub struct Pooled {
     /// What is known of them together.
     pub summary: Summary,
     /// The mean of each run, in nanoseconds.
-    pub means: Vec<f64>,
+    pub means: Repeated,
     /// The median of each run, in nanoseconds.
     medians: Vec<f64>,
     segments: Vec<Vec<Moments>>,
@@ -141,13 +145,13 @@ impl Pooled {
             source,
         };
         let (mut pooled, mut segments) = (Vec::new(), Vec::new());
-        let (mut means, mut medians) = (Vec::new(), Vec::new());
+        let (mut means, mut medians) = (Repeated::default(), Vec::new());
         for run in runs {
             let samples = read(run)?;
             if samples.is_empty() {
                 continue;
             }
-            means.push(Moments::of(&samples).mean());
+            means.add(run.block, Moments::of(&samples).mean());
             let sorted = jitterlab_stats::sorted(&samples).map_err(statistics)?;
             medians.push(quantile(&sorted, 0.5));
             segments.push(repeated::segments(&samples, SEGMENTS));

@@ -53,7 +53,7 @@ impl Runs {
             let Some((mean, std)) = group.injected else {
                 continue;
             };
-            for &runtime in &group.runtimes {
+            for &runtime in group.runtimes.figures() {
                 runs.runtimes.push(runtime);
                 runs.means.push(mean);
                 runs.stds.push(std);

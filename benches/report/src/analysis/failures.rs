@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::condition::Link;
 use super::latency::Latency;
-use super::{Analysis, correlation, subject};
+use super::{Analysis, correlation, delays, subject};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -107,6 +107,7 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
     }
     gaps.extend(gaps_of_applications(analysis));
     gaps.extend(correlation::gaps(&analysis.groups));
+    gaps.extend(delays::gap(&analysis.groups));
     let single = analysis.latency.iter().filter(|row| row.runs < 2).count()
         + analysis.runtimes.iter().filter(|row| row.runs < 2).count();
     if single > 0 {

@@ -6,9 +6,10 @@ use jitterlab_experiment::record::{RunRecord, SuiteKind};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::applications::{Slowdown, correct};
-use super::condition::{Pooled, Reader, mean_of};
+use super::condition::{Pooled, RankReader, Reader, mean_of};
 use super::normality::Normality;
+use super::pictures::RankPicture;
+use super::slowdown::{Repeated, Slowdown, correct};
 use super::{AtLevel, level_columns, micros};
 use crate::Error;
 use crate::table::{Column, Estimate, Row, Value, column};
@@ -48,22 +49,28 @@ pub struct Operation {
     /// Its mean in proportion to that under constant delays of the same mean.
     pub to_constant: Option<Slowdown>,
     #[serde(skip)]
-    means: Vec<f64>,
+    means: Repeated,
 }
 
-/// What is told of operations: their rows, and tests for normality.
+/// What is told of operations: their rows, tests for normality, and each rank for itself.
 pub struct Operations {
     /// By case and level.
     pub rows: Vec<Operation>,
     /// Of the samples of each row.
     pub normality: Vec<Normality>,
+    /// For the figures: of each row, rank by rank.
+    pub ranks: Vec<RankPicture>,
 }
 
 /// Every operation at every level.
 ///
 /// # Errors
 /// The samples of a run cannot be read.
-pub fn operations(done: &[&RunRecord], read: &Reader) -> Result<Operations, Error> {
+pub fn operations(
+    done: &[&RunRecord],
+    read: &Reader,
+    read_ranks: &RankReader,
+) -> Result<Operations, Error> {
     let of_library = || done.iter().filter(|run| run.suite == SuiteKind::Library);
     let mut keys: Vec<(&str, Level)> = of_library()
         .map(|run| (run.case.as_str(), run.level))
@@ -73,6 +80,7 @@ pub fn operations(done: &[&RunRecord], read: &Reader) -> Result<Operations, Erro
     let mut operations = Operations {
         rows: Vec::new(),
         normality: Vec::new(),
+        ranks: Vec::new(),
     };
     for (case, level) in keys {
         let runs: Vec<&RunRecord> = of_library()
@@ -89,6 +97,10 @@ pub fn operations(done: &[&RunRecord], read: &Reader) -> Result<Operations, Erro
         operations
             .rows
             .push(Operation::of(case, level, &runs, &time));
+        drop(time);
+        operations
+            .ranks
+            .push(RankPicture::of(case, level, &runs, read_ranks)?);
     }
     compare(&mut operations.rows);
     Ok(operations)
@@ -131,7 +143,7 @@ impl Operation {
 
 /// Sets each varied shape in proportion to constant delays of the same mean.
 fn compare(rows: &mut [Operation]) {
-    let constants: Vec<(String, u8, Vec<f64>)> = rows
+    let constants: Vec<(String, u8, Repeated)> = rows
         .iter()
         .filter_map(|row| {
             let (percent, _) = row
@@ -148,7 +160,7 @@ fn compare(rows: &mut [Operation]) {
             .iter()
             .find(|(case, of, _)| *case == row.case && *of == percent);
         let constant = constant.filter(|_| shape != Member::Uniform);
-        row.to_constant = constant.map(|(_, _, means)| Slowdown::of(&row.means, means));
+        row.to_constant = constant.and_then(|(_, _, means)| Slowdown::of(&row.means, means));
     }
     correct(rows.iter_mut().filter_map(|row| row.to_constant.as_mut()));
 }
@@ -241,14 +253,15 @@ impl Row for Operation {
             column(
                 "ratio_to_constant",
                 "Times constant delays",
-                "ratio of the mean to that with constant delays of the same mean, 95 % interval over runs",
+                "ratio of the mean to that with constant delays of the same mean, geometric mean over blocks with its 95 % \
+                 interval",
                 |row: &Operation| Value::estimate(row.to_constant.map(|ratio| ratio.ratio)),
             )
             .of_estimates(),
             column(
                 "ratio_to_constant_holm_p",
                 "p (Holm)",
-                "two-sided p of equal means, Welch's test on logarithms, after Holm's correction over the rows",
+                "two-sided p of equal means, paired t test on logarithms, after Holm's correction over the rows",
                 |row: &Operation| Value::p(row.to_constant.and_then(|ratio| ratio.holm_p)),
             ),
         ]);
@@ -267,12 +280,11 @@ pub fn in_words(rows: &[Operation]) -> Vec<String> {
         let ratio = row.to_constant?;
         let interval = match (ratio.ratio.interval(), ratio.holm_p) {
             (Some((low, high)), Some(p)) => format!(
-                " (95 % interval {} to {}, Holm-corrected {}, n = {} and {} runs)",
+                " (95 % interval {} to {}, Holm-corrected {}, n = {} of runs)",
                 words::signed_percent(low),
                 words::signed_percent(high),
                 words::p(p),
-                row.runs,
-                constant.runs
+                words::counted(ratio.blocks, "pair")
             ),
             _ => String::new(),
         };

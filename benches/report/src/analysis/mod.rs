@@ -6,6 +6,7 @@ pub mod applications;
 pub mod communication;
 pub mod condition;
 pub mod correlation;
+pub mod delays;
 pub mod emulation;
 pub mod failures;
 pub mod fits;
@@ -14,6 +15,7 @@ pub mod library;
 pub mod normality;
 pub mod paper;
 pub mod pictures;
+pub mod slowdown;
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
@@ -24,7 +26,7 @@ use crate::table::{Column, Estimate, Table, Value, column};
 use accuracy::Accuracy;
 use applications::{FixedMean, Group, Runtime};
 use communication::Communication;
-use condition::{Condition, Link, Reader};
+use condition::{Condition, Link, RankReader, Reader};
 use correlation::Correlation;
 use emulation::Emulation;
 use failures::Failure;
@@ -33,7 +35,7 @@ use latency::Latency;
 use library::Operation;
 use normality::Normality;
 use paper::Finding;
-use pictures::{ExcessPicture, RttPicture};
+use pictures::{ExcessPicture, RankPicture, RttPicture};
 
 /// What the analysis is made from.
 pub struct Input<'a> {
@@ -43,6 +45,8 @@ pub struct Input<'a> {
     pub tables: Vec<Injected>,
     /// Gives a run's samples.
     pub samples: &'a Reader<'a>,
+    /// Gives those of a run over MPI by rank.
+    pub rank_samples: &'a RankReader<'a>,
 }
 
 /// Everything that was found.
@@ -82,6 +86,9 @@ pub struct Analysis {
     /// For the figures: the excess under load.
     #[serde(skip)]
     pub excess_pictures: Vec<ExcessPicture>,
+    /// For the figures: operations of MPI, rank by rank.
+    #[serde(skip)]
+    pub rank_pictures: Vec<RankPicture>,
     /// For the figures: runtimes by level.
     #[serde(skip)]
     pub groups: Vec<Group>,
@@ -149,14 +156,16 @@ impl Analysis {
             failures: failures::failures(input.records),
             rtt_pictures: Vec::new(),
             excess_pictures: Vec::new(),
+            rank_pictures: Vec::new(),
             groups: Vec::new(),
         };
         for link in Link::all(&done) {
             analysis.packets(&link, &done, input.samples)?;
         }
         emulation::correct(&mut analysis.emulation);
-        let operations = library::operations(&done, input.samples)?;
+        let operations = library::operations(&done, input.samples, input.rank_samples)?;
         analysis.library = operations.rows;
+        analysis.rank_pictures = operations.ranks;
         analysis.normality.extend(operations.normality);
         analysis.normality.extend(applications::normality(&groups));
         analysis.groups = groups;

@@ -45,7 +45,7 @@ impl Normality {
         })
     }
 
-    fn rejected(&self) -> bool {
+    fn is_rejected(&self) -> bool {
         self.lilliefors_p < words::ALPHA
     }
 }
@@ -86,7 +86,14 @@ impl Row for Normality {
                 "Normal?",
                 "whether the Lilliefors test rejects a normal distribution at alpha 0.05",
                 |row: &Normality| {
-                    Value::Text(if row.rejected() { "no" } else { "not rejected" }.into())
+                    Value::Text(
+                        if row.is_rejected() {
+                            "no"
+                        } else {
+                            "not rejected"
+                        }
+                        .into(),
+                    )
                 },
             ),
         ]
@@ -100,7 +107,7 @@ pub fn in_words(rows: &[Normality]) -> Vec<String> {
             .iter()
             .filter(|row| row.of_samples == of_samples)
             .collect();
-        let rejected = tested.iter().filter(|row| row.rejected()).count();
+        let rejected = tested.iter().filter(|row| row.is_rejected()).count();
         (!tested.is_empty()).then(|| {
             format!(
                 "The Lilliefors test rejects a normal distribution of the {what} in {rejected} of \

@@ -1,9 +1,11 @@
 //! What figures of distributions need: a few hundred numbers in the place of millions of samples.
 
 use jitterlab_experiment::level::Level;
+use jitterlab_experiment::record::RunRecord;
 use jitterlab_stats::summary::quantile;
 
-use super::condition::{Condition, Link};
+use super::condition::{Condition, Link, RankReader};
+use crate::Error;
 
 /// The round trips of a condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,64 @@ impl RttPicture {
             box_ns: [0.01, 0.25, 0.5, 0.75, 0.99].map(|p| quantile(&condition.rtt.sorted, p)),
             histogram: Histogram::of(&condition.rtt.sorted, condition.rtt.summary.min),
         }
+    }
+}
+
+/// The times of an operation of MPI at one level, rank by rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankPicture {
+    /// The name of the case.
+    pub case: String,
+    /// At which level.
+    pub level: Level,
+    /// Number of runs.
+    pub runs: usize,
+    /// For each rank that times it, the number of its samples, of all runs together.
+    pub n: Vec<usize>,
+    /// For each rank, the times in nanoseconds at [`RankPicture::SHARES`].
+    pub quantiles_ns: Vec<[f64; 9]>,
+}
+
+impl RankPicture {
+    /// The shares of a rank's samples whose quantiles are shown, the longest time last.
+    pub const SHARES: [f64; 9] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0];
+
+    /// Of the runs of one case at one level.
+    ///
+    /// # Errors
+    /// The samples of a run cannot be read, or say nothing of ranks.
+    pub fn of(
+        case: &str,
+        level: Level,
+        runs: &[&RunRecord],
+        read: &RankReader,
+    ) -> Result<Self, Error> {
+        let mut ranks: Vec<Vec<f64>> = Vec::new();
+        for run in runs {
+            for (rank, samples) in read(run)?.into_iter().enumerate() {
+                match ranks.get_mut(rank) {
+                    Some(of_rank) => of_rank.extend(samples),
+                    None => ranks.push(samples),
+                }
+            }
+        }
+        let mut picture = RankPicture {
+            case: case.into(),
+            level,
+            runs: runs.len(),
+            n: ranks.iter().map(Vec::len).collect(),
+            quantiles_ns: Vec::new(),
+        };
+        for samples in ranks {
+            let sorted = jitterlab_stats::sorted(&samples).map_err(|source| Error::Statistics {
+                what: format!("{case}, {level}"),
+                source,
+            })?;
+            picture
+                .quantiles_ns
+                .push(RankPicture::SHARES.map(|share| quantile(&sorted, share)));
+        }
+        Ok(picture)
     }
 }
 

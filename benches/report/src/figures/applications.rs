@@ -2,6 +2,7 @@
 //! paper's figures 13 and 14), and by shape at a fixed mean (figures 15 and 16).
 
 use jitterlab_experiment::level::{Level, Member};
+use jitterlab_stats::correlation::Pearson;
 use jitterlab_stats::{correlation, summary};
 
 use super::{n_of, range, series};
@@ -26,15 +27,15 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
             .iter()
             .filter(|group| group.application == *name && group.injected.is_some())
             .collect();
-        counts.push(groups.iter().map(|group| group.runtimes.len()).sum());
+        counts.push(groups.iter().map(|group| group.runtimes.runs()).sum());
         panels.push(scatter(
-            name,
+            &format!("{name}: {}", r(row.mean)),
             &groups,
             "Mean injected delay, µs",
             |(mean, _)| mean,
         ));
         panels.push(scatter(
-            "",
+            &format!("{name}: {}", r(row.std)),
             &groups,
             "Standard deviation of the injected delay, µs",
             |(_, std)| std,
@@ -46,7 +47,7 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
         title: "Runtime against mean and standard deviation of the injected delays".into(),
         caption: format!(
             "After the paper's figures 13 and 14: runtime of each run against the mean (left) and the standard deviation (right) of the \
-             delays injected ({} runs an application), with the line of least squares. If \
+             delays injected ({} runs an application), with the line of least squares and r with its 95 % interval. If \
              variation decided, the right points would lie on their line, and the left ones would \
              be spread by shape.",
             n_of(counts)
@@ -57,13 +58,23 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
     })
 }
 
+/// `r = 0.89 [0.81 to 0.94]`.
+fn r(of: Pearson) -> String {
+    let interval = of.r;
+    format!(
+        "r = {:.2} [{:.2} to {:.2}]",
+        interval.estimate, interval.low, interval.high
+    )
+}
+
 fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) -> f64) -> Panel {
     let points = |group: &Group| -> Vec<(f64, f64)> {
         let Some(injected) = group.injected else {
             return Vec::new();
         };
         let x = delay(injected) / 1e3;
-        group.runtimes.iter().map(|&runtime| (x, runtime)).collect()
+        let runtimes = group.runtimes.figures().iter();
+        runtimes.map(|&runtime| (x, runtime)).collect()
     };
     let all: Vec<(f64, f64)> = groups.iter().flat_map(|group| points(group)).collect();
     let (left, right) = range(all.iter().map(|point| point.0));

@@ -5,6 +5,7 @@ mod emulation;
 mod excess;
 mod library;
 mod load;
+mod ranks;
 mod runtimes;
 
 use jitterlab_experiment::record::Transport;
@@ -27,14 +28,14 @@ const OF_ALL: [&str; 7] = [
 /// The figures of one link, whose id follows.
 const OF_LINK: [&str; 3] = ["fits-", "emulation-", "shapes-"];
 /// The figures of one case of the library suite, whose name follows.
-const OF_CASE: &str = "library-";
+const OF_CASE: [&str; 2] = ["library-", "ranks-"];
 
 /// Whether a file has the name of a figure that a report can have.
 pub fn is_name(file: &str) -> bool {
     file.strip_suffix(".svg").is_some_and(|id| {
         let over = |transport: &Transport| id.ends_with(&format!("-{}", transport.name()));
         OF_ALL.contains(&id)
-            || id.starts_with(OF_CASE)
+            || OF_CASE.iter().any(|kind| id.starts_with(kind))
             || OF_LINK.iter().any(|kind| id.starts_with(kind)) && Transport::ALL.iter().any(over)
     })
 }
@@ -68,7 +69,7 @@ impl Figures {
             runtimes::by_std(analysis),
             applications::slowdowns(analysis),
         ];
-        let cases = library::cases(analysis).into_iter();
+        let cases = library::cases(analysis);
         let mut fits: Vec<Figure> = Vec::new();
         let mut emulated: Vec<Figure> = Vec::new();
         for link in links(analysis) {
@@ -79,7 +80,9 @@ impl Figures {
         Figures {
             latency: latency.into_iter().flatten().collect(),
             library: cases
-                .filter_map(|case| library::centres(analysis, case))
+                .into_iter()
+                .flat_map(|case| [library::centres(analysis, case), ranks::map(analysis, case)])
+                .flatten()
                 .collect(),
             fits,
             emulation: emulated,

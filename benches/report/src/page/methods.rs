@@ -36,9 +36,19 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
              freedom, R being the number of runs, on logarithms.",
             words::count(BOOTSTRAP.resamples as u64), BOOTSTRAP.seed
         )),
-        ("Intervals and tests of runtimes", "One figure a run. A mean has the interval of Student's \
-            t. A ratio of means has Welch's t on the difference of logarithms, with variances by \
-            the delta method.".into()),
+        ("Intervals and tests of runtimes", "One figure a run: a run is a sample, and not the \
+            messages in it. A mean has the interval of Student's t. A ratio is taken in each block, which \
+            holds every condition once, in an order of its own and with one seed; over blocks it has its \
+            geometric mean, with Student's t on logarithms. What all runs of a block share drops out; blocks \
+            in which one of the two runs failed are left out. So is one slowdown compared with another. Of \
+            injected and background round trips, which have no blocks in common, the ratio of means has \
+            Welch's t on the difference of logarithms.".into()),
+        ("What delays come to", "The sum of the n delays that a run draws from a table of mean μ and \
+            standard deviation σ has the mean n μ and the standard deviation σ √n: in proportion, \
+            σ / (μ √n). How much of the sum shows in the runtime is what a run took longer than the one of \
+            its block without injection, over the sum of its delays, all ranks together: 1 where each delay makes \
+            the run longer by itself, one over the number of ranks where all are always delayed at the same \
+            time. Delays are counted from the start of a program to its end.".into()),
         ("Normality", "Kolmogorov-Smirnov distance to the normal with the sample's own mean and \
             standard deviation. The plain test is what the paper used; its p is not valid because \
             the parameters were estimated. The Lilliefors test (Dallal and Wilkinson 1986) is. \
@@ -71,10 +81,12 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             within 1 ns, a table's resolution. \
             r of mean and r of standard deviation share the runtimes, so they are compared with \
             Steiger's test (1980, equation 14); the paper's Fisher z, which takes them for \
-            independent, stands beside it.".into()),
+            independent, stands beside it. All of these take runs for independent of each other, and the \
+            table's moments for those of what a run drew: neither is exactly so.".into()),
         ("Significance", format!(
             "Level {}. Where a table holds several tests of one question, p is corrected after Holm \
-             (1979) over its rows.",
+             (1979) over its rows. The two comparisons that the experimental suites are made for, of LU \
+             with EP and of lognormal with constant delays, are corrected for being two.",
             words::ALPHA
         )),
     ]

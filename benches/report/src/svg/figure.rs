@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Canvas, escape, number};
 use super::panel::{Mark, Panel, Series};
-use super::style::Style;
+use super::style::{Shade, Style};
 
 /// A figure of the report.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,6 +100,14 @@ impl Figure {
 
     fn sample(&self, canvas: &mut Canvas, series: &Series, (x, y): (f64, f64)) {
         let any = |test: fn(&Mark) -> bool| series.marks.iter().any(test);
+        let shade = series.marks.iter().find_map(|mark| match mark {
+            Mark::Cells(shade, _) => Some(Shade(*shade)),
+            _ => None,
+        });
+        if let Some(shade) = shade {
+            canvas.rect((x + 6.0, y - 7.0), (SAMPLE - 8.0, 14.0), &shade.sample());
+            return;
+        }
         if any(|mark| matches!(mark, Mark::Bars(_) | Mark::Box { .. })) {
             let fill = series.style.fill(&self.id);
             canvas.rect((x + 6.0, y - 7.0), (SAMPLE - 8.0, 14.0), &fill);

@@ -11,5 +11,5 @@ mod style;
 
 pub use axis::Axis;
 pub use figure::Figure;
-pub use panel::{Bar, Mark, Panel, Point, Series};
+pub use panel::{Bar, Cell, Mark, Panel, Point, Series};
 pub use style::Style;

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Tick};
 use super::canvas::{Anchor, Canvas};
-use super::style::Style;
+use super::style::{Shade, Style};
 
 /// A point, with the interval of its y where there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +28,17 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
 }
 
+/// A cell of a heat map: one place wide on both axes, which are of categories.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Place on the x axis.
+    pub x: f64,
+    /// Place on the y axis.
+    pub y: f64,
+    /// Written into it where there is room.
+    pub label: String,
+}
+
 /// What a series is drawn as. A series may have several.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
@@ -51,6 +62,8 @@ pub enum Mark {
         /// Height of the box, in units of the y axis.
         height: f64,
     },
+    /// Cells of one shade, from 0, the lightest, to 1.
+    Cells(f64, Vec<Cell>),
 }
 
 /// What belongs to one entry of the legend.
@@ -85,6 +98,8 @@ const RIGHT: f64 = 14.0;
 const LABEL: f64 = 30.0;
 /// About the width of a character of the ticks' labels.
 const CHARACTER: f64 = 7.0;
+/// Width of a character and height of a line inside a cell.
+const CELL_TEXT: (f64, f64) = (7.0, 14.0);
 const FRAME: &str = "stroke=\"#444\" stroke-width=\"1\"";
 const GRID: &str = "stroke=\"#dcdfe3\" stroke-width=\"1\"";
 const BOLD: &str = "font-weight=\"600\"";
@@ -241,6 +256,21 @@ impl Frame<'_> {
                 canvas.line((x, self.top), (x, self.bottom()), &style.stroke(1.8));
             }
             Mark::Box { x, y, height } => self.quantile_box(canvas, figure, style, x, *y, *height),
+            Mark::Cells(shade, cells) => self.cells(canvas, Shade(*shade), cells),
+        }
+    }
+
+    fn cells(&self, canvas: &mut Canvas, shade: Shade, cells: &[Cell]) {
+        for cell in cells {
+            let (left, right) = (self.x(cell.x - 0.5), self.x(cell.x + 0.5));
+            let (top, bottom) = (self.y(cell.y + 0.5), self.y(cell.y - 0.5));
+            canvas.rect((left, top), (right - left, bottom - top), &shade.fill());
+            let has_room = bottom - top >= CELL_TEXT.1
+                && right - left >= CELL_TEXT.0 * cell.label.chars().count() as f64;
+            if has_room {
+                let middle = (f64::midpoint(left, right), f64::midpoint(top, bottom) + 4.0);
+                canvas.text(middle, Anchor::Middle, &cell.label, &shade.text());
+            }
         }
     }
 

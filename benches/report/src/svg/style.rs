@@ -7,6 +7,33 @@ use super::canvas::{Canvas, number};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style(pub usize);
 
+/// How dark a cell is, from 0 to 1: a grey that a print keeps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shade(pub f64);
+
+impl Shade {
+    /// Attributes of a cell.
+    pub fn fill(self) -> String {
+        let grey = self.grey();
+        format!("fill=\"#{grey:02x}{grey:02x}{grey:02x}\" stroke=\"#fff\" stroke-width=\"0.8\"")
+    }
+
+    /// Attributes of a cell that stands for others, in a legend.
+    pub fn sample(self) -> String {
+        self.fill().replace("#fff", "#444")
+    }
+
+    /// Attributes of what is written on it.
+    pub fn text(self) -> String {
+        let colour = if self.grey() < 128 { "#fff" } else { "#16202c" };
+        format!("font-size=\"11\" fill=\"{colour}\"")
+    }
+
+    fn grey(self) -> u8 {
+        (240.0 - 210.0 * self.0.clamp(0.0, 1.0)) as u8
+    }
+}
+
 struct Look {
     /// Chosen to differ in lightness, and by eyes of every colour vision (after Okabe and Ito).
     colour: &'static str,

@@ -1,6 +1,7 @@
 //! A small result folder with known effects, made through the store as an experiment makes it.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jitterlab_experiment::environment::{Environment, Node};
@@ -11,9 +12,45 @@ use jitterlab_experiment::record::{
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
+use jitterlab_report::Analysed;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::json;
+use tempfile::TempDir;
+
+/// The folder of a world, and what the report finds in it.
+pub fn analysed(world: &World) -> (TempDir, Analysed) {
+    let directory = tempfile::tempdir().unwrap();
+    let analysed = Analysed::open(&folder(directory.path(), world)).unwrap();
+    (directory, analysed)
+}
+
+/// The rows of a CSV file by their headings.
+pub fn rows(report: &Path, table: &str) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(report.join(format!("{table}.csv"))).unwrap();
+    let headings = reader.headers().unwrap().clone();
+    reader
+        .records()
+        .map(|row| {
+            let row = row.unwrap();
+            let fields = headings.iter().zip(row.iter());
+            fields
+                .map(|(a, b)| (a.to_string(), b.to_string()))
+                .collect()
+        })
+        .collect()
+}
+
+/// Every file of a report.
+pub fn files(report: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(report).unwrap().flatten();
+    entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, std::fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
 
 /// The experiment that the folder claims to hold.
 pub const EXPERIMENT: &str = "\
@@ -142,7 +179,12 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
             for level in levels() {
                 let samples = round_trips(&mut network, world, transport, level, &fits);
                 let record = packet(block, transport, level, &fits);
-                keep(&mut recorder, world, record, Some(&samples));
+                keep(
+                    &mut recorder,
+                    world,
+                    record,
+                    Some(Samples::of_one(&samples)),
+                );
             }
         }
         for level in
@@ -168,11 +210,14 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
         for (case, delays) in [("ping-pong", 1), ("barrier", 4)] {
             let samples: Vec<u64> = (0..world.samples)
                 .map(|_| {
-                    let own = network.base(Transport::Udp);
+                    // MPI adds something to what is below it.
+                    let own = 1.2 * network.base(Transport::Tcp);
                     let delay = (0..delays).map(|_| network.delay(level, fits));
                     (own + delay.fold(0.0, f64::max)) as u64
                 })
                 .collect();
+            let of_rank = samples.chunks(world.samples.div_ceil(delays));
+            let samples = Samples::of_ranks(&of_rank.map(<[u64]>::to_vec).collect::<Vec<_>>());
             let mut run = record(block, SuiteKind::Library, case, level, fits);
             run.mpi = Some(json!({
                 "case": case, "ranks": 2.max(delays), "points": [{
@@ -180,7 +225,7 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
                     "skew": { "mean_ns": 500.0 }, "operation": { "mean_ns": 900.0 },
                 }],
             }));
-            keep(recorder, world, run, Some(&samples));
+            keep(recorder, world, run, Some(samples));
         }
         let (mean, std) = member(level, fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
         let slowdown = world.by_mean * mean / 1e3 + world.by_std * std / 1e3;
@@ -276,8 +321,35 @@ fn fits(recorder: &Recorder, network: &mut Network) -> Vec<Fit> {
         .collect()
 }
 
+/// A file of samples.
+struct Samples {
+    parquet: Vec<u8>,
+    n: u64,
+}
+
+impl Samples {
+    fn of_one(samples: &[u64]) -> Self {
+        let file = tempfile::Builder::new()
+            .suffix(".parquet")
+            .tempfile()
+            .unwrap();
+        samples::write(file.path(), samples, &[]).unwrap();
+        Samples {
+            parquet: std::fs::read(file.path()).unwrap(),
+            n: samples.len() as u64,
+        }
+    }
+
+    fn of_ranks(ranks: &[Vec<u64>]) -> Self {
+        Samples {
+            parquet: samples::ranks_to_parquet(ranks).unwrap(),
+            n: ranks.iter().map(Vec::len).sum::<usize>() as u64,
+        }
+    }
+}
+
 /// Stores a run, or its failure.
-fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: Option<&[u64]>) {
+fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: Option<Samples>) {
     if world.without.contains(&record.level) {
         return;
     }
@@ -288,14 +360,12 @@ fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: 
         record.application = None;
         record.packet = None;
     } else if let Some(samples) = samples {
-        let file = tempfile::Builder::new()
-            .suffix(".parquet")
-            .tempfile()
-            .unwrap();
-        samples::write(file.path(), samples, &[]).unwrap();
-        let bytes = std::fs::read(file.path()).unwrap();
-        record.samples = Some(recorder.store_samples(&record.run, &bytes).unwrap());
-        record.n = Some(samples.len() as u64);
+        record.samples = Some(
+            recorder
+                .store_samples(&record.run, &samples.parquet)
+                .unwrap(),
+        );
+        record.n = Some(samples.n);
     }
     recorder.record(record).unwrap();
 }
@@ -326,7 +396,7 @@ fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit
         load: None,
         mpi: None,
         injection: injected.map(|member| Injection {
-            delayed: 1_000,
+            delayed: 10_000,
             asked_mean_ns: member.mean_ns,
             achieved_mean_ns: member.mean_ns + 12.0,
             error_max_ns: 4_321,

@@ -1,180 +1,194 @@
 //! Findings on applications: figures 11 to 16, and table 4.
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_stats::repeated;
+use jitterlab_stats::correlation::Pearson;
 
 use super::Finding;
-use super::standing::{Standing, above_one, both, change, compared};
+use super::slowed::{Slowed, of_kernel, shown};
+use super::standing::{Standing, above, above_one, all, at_most, compared};
 use crate::analysis::Analysis;
-use crate::analysis::applications::{FixedMean, Group, Slowdown, names};
-use crate::analysis::condition::CONFIDENCE;
-use crate::analysis::correlation::Verdict;
+use crate::analysis::applications::{FixedMean, names};
+use crate::analysis::correlation::{Correlation, Verdict};
 use crate::words;
 
 /// A slowdown below this is a limited one, as the paper calls that at its lower mean.
 const LIMITED: f64 = 1.05;
+/// What the paper takes for evidence of a linear relation (section 7, after Kendall).
+const LINEAR: f64 = 0.7;
+
+/// Every finding on applications but those that stand for themselves. The paper says nothing of correlations of EP, which
+/// hardly communicates.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let (lu, ep) = (of_kernel(analysis, "lu"), of_kernel(analysis, "ep"));
+    let asked = || {
+        names(&analysis.groups)
+            .into_iter()
+            .filter(move |&name| Some(name) != ep)
+    };
+    let mut findings = Vec::new();
+    if let Some(lu) = lu {
+        findings.extend(most_slowed(analysis, lu, Member::Uniform, "figure 11"));
+        findings.extend(most_slowed(analysis, lu, Member::Lognormal, "figure 12"));
+        findings.extend(others_unaffected(analysis, lu));
+    }
+    findings.extend(ep.and_then(|ep| hardly_slowed(analysis, ep)));
+    // LU is asked alone, as the experiment was made for it.
+    let others = asked().filter(|&name| Some(name) != lu);
+    findings.extend(others.filter_map(|name| longer(analysis, name)));
+    let correlations: Vec<&Correlation> = analysis
+        .correlations
+        .iter()
+        .filter(|row| Some(row.application.as_str()) != ep)
+        .collect();
+    findings.extend(linear("figure 13", "mean", &correlations, |row| row.mean));
+    findings.extend(linear(
+        "figure 14",
+        "standard deviation",
+        &correlations,
+        |row| row.std,
+    ));
+    findings.extend(correlations.iter().map(|row| more_correlated(row)));
+    findings.extend(asked().filter_map(|name| only_at_high_means(analysis, name)));
+    findings
+}
 
 /// Figures 11 and 12: LU against the rest.
-pub fn most_slowed(analysis: &Analysis) -> Vec<Finding> {
-    let kernel = |name: &str| {
-        analysis
-            .groups
-            .iter()
-            .find(|group| group.kernel.as_deref() == Some(name))
-    };
-    let Some(lu) = kernel("lu").map(|group| group.application.as_str()) else {
-        return Vec::new();
-    };
-    let others = names(&analysis.groups)
-        .into_iter()
-        .filter(|&name| name != lu);
-    // Of the others the one that is slowed most: if LU is slowed more than it, it is slowed most.
-    let next = others.max_by(|a, b| {
-        let slowdown =
-            |name: &str| ratio_at_highest(analysis, name, Member::Uniform).unwrap_or(0.0);
-        slowdown(a).total_cmp(&slowdown(b))
-    });
-    let of_constant = next.and_then(|next| {
-        let claim = format!("constant delays slow {lu} most, here compared with {next}");
-        more(analysis, lu, next, Member::Uniform, "figure 11", claim)
-    });
-    let ep = kernel("ep").map(|group| group.application.as_str());
-    let of_varied = ep.and_then(|ep| {
-        let claim = format!("under the same lognormal delays {lu} slows down more than {ep}");
-        more(analysis, lu, ep, Member::Lognormal, "figure 12", claim)
-    });
-    of_constant.into_iter().chain(of_varied).collect()
-}
-
-/// The runs of an application without injection, and at the highest mean with a shape.
-fn at_ends<'a>(
-    analysis: &'a Analysis,
-    name: &str,
-    shape: Member,
-) -> Option<(&'a Group, &'a Group)> {
-    let groups = || {
-        analysis
-            .groups
-            .iter()
-            .filter(|group| group.application == name)
-    };
-    let none = groups().find(|group| group.level == Level::None)?;
-    let injected = groups()
-        .filter(|group| matches!(group.level, Level::Injected { shape: of, .. } if of == shape));
-    Some((none, injected.max_by_key(|group| group.level)?))
-}
-
-fn ratio_at_highest(analysis: &Analysis, name: &str, shape: Member) -> Option<f64> {
-    let (none, injected) = at_ends(analysis, name, shape)?;
-    Some(Slowdown::of(&injected.runtimes, &none.runtimes).ratio.value)
-}
-
-/// Whether one application is slowed more than another by a shape at the highest mean.
-fn more(
+fn most_slowed(
     analysis: &Analysis,
-    name: &str,
-    other: &str,
+    lu: &str,
     shape: Member,
     place: &'static str,
-    claim: String,
 ) -> Option<Finding> {
-    let ((none, injected), (other_none, other_injected)) = (
-        at_ends(analysis, name, shape)?,
-        at_ends(analysis, other, shape)?,
-    );
-    let ratio = repeated::ratio_of_products(
-        &[&injected.runtimes, &other_none.runtimes],
-        &[&none.runtimes, &other_injected.runtimes],
-        CONFIDENCE,
-    );
-    let standing = ratio.as_ref().map_or(Standing::Undecided, |found| {
-        above_one(found.ratio.estimate, Some(found.p))
-    });
-    let one = |none: &Group, injected: &Group| {
-        format!(
-            "{} {} (n = {} and {} runs{})",
-            none.application,
-            change(Slowdown::of(&injected.runtimes, &none.runtimes).ratio),
-            none.runtimes.len(),
-            injected.runtimes.len(),
-            delayed(analysis, injected)
-        )
-    };
-    let together = ratio.map_or(String::new(), |found| {
-        format!(
-            "; one slowdown over the other {}, {}",
-            change(found.ratio.into()),
-            words::p(found.p)
-        )
-    });
-    Some(Finding {
-        place,
-        claim,
-        standing,
-        evidence: format!(
-            "at {}: {} and {}{together}",
-            injected.level,
-            one(none, injected),
-            one(other_none, other_injected)
-        ),
-    })
-}
-
-/// How often a run was delayed, which is most of why it is slowed: `; 1,200 delays of 8 µs`.
-fn delayed(analysis: &Analysis, group: &Group) -> String {
-    let mut rows = analysis.injector.iter();
-    let Some(row) = rows.find(|row| row.subject == group.application && row.level == group.level)
-    else {
-        return String::new();
-    };
-    format!(
-        "; {} delays a run of {} µs on the mean",
-        words::count(row.delayed / row.runs as u64),
-        words::short(row.asked_mean_ns / 1e3)
-    )
-}
-
-/// Figure 12, table 4, and figures 15 and 16: each application for itself. The paper says nothing of
-/// that for EP, which hardly communicates.
-pub fn applications(analysis: &Analysis) -> Vec<Finding> {
-    let is_ep = |name: &str| {
-        let mut groups = analysis.groups.iter();
-        groups.any(|group| group.application == name && group.kernel.as_deref() == Some("ep"))
-    };
-    let asked: Vec<&str> = names(&analysis.groups)
+    let of_lu = Slowed::at_highest(analysis, lu, shape)?;
+    // Of the others the one that is slowed most: if LU is slowed more than it, it is slowed most.
+    let (_, next) = names(&analysis.groups)
         .into_iter()
-        .filter(|name| !is_ep(name))
+        .filter(|&name| name != lu)
+        .filter_map(|name| {
+            let slowed = Slowed::at(analysis, name, of_lu.injected.level)?;
+            Some((slowed.slowdown()?.ratio.value, slowed))
+        })
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let found = of_lu.more_than(&next)?;
+    Some(Finding::new(
+        place,
+        format!(
+            "{} delays slow {lu} most, here compared with {}",
+            if shape == Member::Uniform {
+                "constant"
+            } else {
+                "lognormal"
+            },
+            next.none.application
+        ),
+        above_one(found.ratio.value, found.p),
+        format!(
+            "at {}: {} and {}{}",
+            of_lu.injected.level,
+            of_lu.told(),
+            next.told(),
+            compared(found)
+        ),
+    ))
+}
+
+/// Figure 11: most programs but LU.
+fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
+    let level = Slowed::at_highest(analysis, lu, Member::Uniform)?
+        .injected
+        .level;
+    let others: Vec<(Slowed, Standing)> = names(&analysis.groups)
+        .into_iter()
+        .filter(|&name| name != lu)
+        .filter_map(|name| {
+            let slowed = Slowed::at(analysis, name, level)?;
+            Some((slowed, at_most(slowed.slowdown()?.ratio, LIMITED)))
+        })
         .collect();
-    let varied = asked.iter().filter_map(|name| longer(analysis, name));
-    let correlated = analysis.correlations.iter().filter(|row| !is_ep(&row.application)).map(|row| Finding {
-        place: "table 4",
-        claim: format!(
+    others.first()?;
+    let most = |standing: Standing| {
+        let count = others.iter().filter(|(_, of)| *of == standing).count();
+        2 * count > others.len()
+    };
+    let told: Vec<String> = others.iter().map(|(slowed, _)| slowed.told()).collect();
+    Some(Finding::new(
+        "figure 11",
+        format!("constant delays hardly slow most programs other than {lu}"),
+        if most(Standing::Holds) {
+            Standing::Holds
+        } else if most(Standing::DoesNotHold) {
+            Standing::DoesNotHold
+        } else {
+            Standing::Undecided
+        },
+        format!("at {level}: {}", words::list(&told)),
+    ))
+}
+
+/// The abstract: who does not communicate is not slowed.
+fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
+    let slowed = Slowed::at_highest(analysis, ep, Member::Lognormal)?;
+    let limit = words::percent_of(LIMITED - 1.0);
+    Some(Finding::new(
+        "abstract",
+        format!("lognormal delays slow {ep}, which hardly communicates, by less than {limit}"),
+        at_most(slowed.slowdown()?.ratio, LIMITED),
+        format!("at {}: {}", slowed.injected.level, slowed.told()),
+    ))
+}
+
+/// Figures 13 and 14: whether runtimes lie on a line.
+fn linear(
+    place: &'static str,
+    moment: &str,
+    rows: &[&Correlation],
+    of: fn(&Correlation) -> Pearson,
+) -> Option<Finding> {
+    rows.first()?;
+    let standings = rows.iter().map(|row| above(of(row).r.into(), LINEAR));
+    let told: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{} {}, n = {} runs", row.application, r(of(row)), of(row).n))
+        .collect();
+    Some(Finding::new(
+        place,
+        format!(
+            "the runtime of every program rises linearly with the {moment} of the delays (r above {LINEAR})"
+        ),
+        all(standings),
+        format!("r of {}", told.join("; ")),
+    ))
+}
+
+/// `0.89 [0.81 to 0.94]`.
+fn r(of: Pearson) -> String {
+    format!("{:.2} [{:.2} to {:.2}]", of.r.estimate, of.r.low, of.r.high)
+}
+
+/// Table 4.
+fn more_correlated(row: &Correlation) -> Finding {
+    Finding::new(
+        "table 4",
+        format!(
             "the runtime of {} is more highly correlated with the standard deviation of the delays than \
              with their mean",
             row.application
         ),
-        standing: match row.verdict() {
+        match row.verdict() {
             Verdict::Variation => Standing::Holds,
             Verdict::Mean => Standing::DoesNotHold,
             Verdict::Undecided | Verdict::Untested => Standing::Undecided,
         },
-        evidence: format!(
-            "r = {:.2} [{:.2} to {:.2}] with the mean and {:.2} [{:.2} to {:.2}] with the standard deviation; \
-             n = {} runs{}",
-            row.mean.r.estimate,
-            row.mean.r.low,
-            row.mean.r.high,
-            row.std.r.estimate,
-            row.std.r.low,
-            row.std.r.high,
+        format!(
+            "r = {} with the mean and {} with the standard deviation; n = {} runs{}",
+            r(row.mean),
+            r(row.std),
             row.mean.n,
-            row.steiger_holm_p.map(|p| format!(", {}", words::p(p))).unwrap_or_default()
+            row.steiger_holm_p
+                .map(|p| format!(", {}", words::p(p)))
+                .unwrap_or_default()
         ),
-    });
-    let means = asked
-        .iter()
-        .filter_map(|name| only_at_high_means(analysis, name));
-    varied.chain(correlated).chain(means).collect()
+    )
 }
 
 /// The lognormal against constant delays at each mean, in the order of means.
@@ -187,20 +201,22 @@ fn lognormal<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a FixedMean> {
 /// Figure 12 against figure 11.
 fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
     let row = lognormal(analysis, name).pop()?;
-    Some(Finding {
-        place: "figures 11 and 12",
-        claim: format!(
-            "{name} runs longer under lognormal than under constant delays of the same mean"
-        ),
-        standing: above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
-        evidence: format!(
-            "at the mean of load {} %{}; n = {} and {} runs",
-            row.percent,
+    let percent = row.percent;
+    let at = |shape: Member| Slowed::at(analysis, name, Level::Injected { percent, shape });
+    let shows = at(Member::Lognormal)
+        .zip(at(Member::Uniform))
+        .and_then(|(varied, constant)| shown(&varied, &constant));
+    Some(Finding::new(
+        "figures 11 and 12",
+        format!("{name} runs longer under lognormal than under constant delays of the same mean"),
+        above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
+        format!(
+            "at the mean of load {percent} %{}; n = {} of runs{}",
             compared(row.slowdown),
-            row.runs.0,
-            row.runs.1
+            words::counted(row.slowdown.blocks, "pair"),
+            shows.map(|shows| format!("; {shows}")).unwrap_or_default()
         ),
-    })
+    ))
 }
 
 /// Figures 15 and 16.
@@ -209,29 +225,22 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
     let [low, .., high] = rows[..] else {
         return None;
     };
-    let limited = match (
-        low.slowdown.is_significant(),
-        low.slowdown.ratio.value < LIMITED,
-    ) {
-        (false, _) | (true, true) => Standing::Holds,
-        (true, false) => Standing::DoesNotHold,
-    };
-    Some(Finding {
-        place: "figures 15 and 16",
-        claim: format!("variation slows {name} at a high mean, and hardly at a low one"),
-        standing: both(
-            limited,
+    Some(Finding::new(
+        "figures 15 and 16",
+        format!("variation slows {name} at a high mean, and hardly at a low one"),
+        all([
+            at_most(low.slowdown.ratio, LIMITED),
             above_one(high.slowdown.ratio.value, high.slowdown.holm_p),
-        ),
-        evidence: format!(
-            "lognormal against constant delays at the mean of load {} %{}; at that of load {} %{}; n = {} \
-             and {} runs",
+        ]),
+        format!(
+            "lognormal against constant delays at the mean of load {} %{}; at that of load {} %{}; n = {} and {} of \
+             runs",
             low.percent,
             compared(low.slowdown),
             high.percent,
             compared(high.slowdown),
-            high.runs.0,
-            high.runs.1
+            words::counted(low.slowdown.blocks, "pair"),
+            words::counted(high.slowdown.blocks, "pair")
         ),
-    })
+    ))
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use crate::analysis::applications::Slowdown;
+use crate::analysis::slowdown::Slowdown;
 use crate::table::Estimate;
 use crate::words;
 
@@ -54,25 +54,56 @@ pub fn ordered(first: Estimate, second: Estimate, claimed: Ordering) -> Standing
     }
 }
 
-/// The standing of a claim that two figures are one.
+/// The standing of a claim that two figures are one. That they were not seen to differ is not enough: what they may
+/// differ by, with the errors of both, has to be little.
 pub fn alike(first: Estimate, second: Estimate) -> Standing {
-    if (first.value / second.value - 1.0).abs() <= ALIKE {
+    let reach = |of: Estimate| {
+        let (low, high) = of.interval()?;
+        (low > 0.0).then(|| (high / low).ln() / 2.0)
+    };
+    let Some((reach, other)) = reach(first).zip(reach(second)) else {
+        return Standing::Undecided;
+    };
+    let (ratio, factor) = (first.value / second.value, reach.hypot(other).exp());
+    let (low, high) = (ratio / factor, ratio * factor);
+    if low >= 1.0 - ALIKE && high <= 1.0 + ALIKE {
         Standing::Holds
-    } else if order(first, second).is_some() {
+    } else if low > 1.0 + ALIKE || high < 1.0 - ALIKE {
         Standing::DoesNotHold
     } else {
         Standing::Undecided
     }
 }
 
-/// The standing of a claim of which both parts have to hold.
-pub fn both(first: Standing, second: Standing) -> Standing {
-    use Standing::{DoesNotHold, Holds, Undecided};
-    match (first, second) {
-        (Holds, Holds) => Holds,
-        (DoesNotHold, _) | (_, DoesNotHold) => DoesNotHold,
-        _ => Undecided,
+/// The standing of a claim that a figure is at most so much: its whole interval is.
+pub fn at_most(figure: Estimate, limit: f64) -> Standing {
+    match figure.interval() {
+        Some((_, high)) if high <= limit => Standing::Holds,
+        Some((low, _)) if low > limit => Standing::DoesNotHold,
+        _ => Standing::Undecided,
     }
+}
+
+/// The standing of a claim that a figure is above so much: its whole interval is.
+pub fn above(figure: Estimate, limit: f64) -> Standing {
+    match at_most(figure, limit) {
+        Standing::Holds => Standing::DoesNotHold,
+        Standing::DoesNotHold => Standing::Holds,
+        Standing::Undecided => Standing::Undecided,
+    }
+}
+
+/// The standing of a claim of which all parts have to hold.
+pub fn all(parts: impl IntoIterator<Item = Standing>) -> Standing {
+    use Standing::{DoesNotHold, Holds, Undecided};
+    parts
+        .into_iter()
+        .reduce(|first, second| match (first, second) {
+            (Holds, Holds) => Holds,
+            (DoesNotHold, _) | (_, DoesNotHold) => DoesNotHold,
+            _ => Undecided,
+        })
+        .unwrap_or(Undecided)
 }
 
 /// The standing of a claim that a ratio is above 1.
@@ -113,4 +144,41 @@ pub fn compared(slowdown: Slowdown) -> String {
     let p = slowdown.holm_p.or(slowdown.p);
     let p = p.map(|p| format!(", {}", words::p(p))).unwrap_or_default();
     format!("; {}{p}", change(slowdown.ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Standing::{DoesNotHold, Holds, Undecided};
+    use super::*;
+
+    fn estimate(value: f64, low: f64, high: f64) -> Estimate {
+        Estimate {
+            value,
+            low: Some(low),
+            high: Some(high),
+        }
+    }
+
+    #[test]
+    fn not_to_be_seen_to_differ_is_not_to_be_one() {
+        let narrow = |value: f64| estimate(value, value / 1.01, value * 1.01);
+        let wide = |value: f64| estimate(value, value / 2.0, value * 2.0);
+        for (first, second, standing) in [
+            (narrow(10.0), narrow(10.5), Holds),
+            (narrow(10.0), narrow(13.0), DoesNotHold),
+            (narrow(10.0), narrow(11.0), Undecided),
+            (wide(10.0), wide(10.0), Undecided),
+            (Estimate::alone(10.0), narrow(10.0), Undecided),
+        ] {
+            assert_eq!(alike(first, second), standing, "{first:?} {second:?}");
+        }
+        assert_eq!(at_most(estimate(1.0, 0.9, 1.04), 1.05), Holds);
+        assert_eq!(at_most(estimate(1.2, 1.1, 1.3), 1.05), DoesNotHold);
+        assert_eq!(at_most(estimate(1.0, 0.8, 1.2), 1.05), Undecided);
+        assert_eq!(above(estimate(0.9, 0.8, 0.95), 0.7), Holds);
+        assert_eq!(above(Estimate::alone(0.9), 0.7), Undecided);
+        assert_eq!(all([Holds, Holds, Undecided]), Undecided);
+        assert_eq!(all([Holds, DoesNotHold, Undecided]), DoesNotHold);
+        assert_eq!(all([]), Undecided);
+    }
 }

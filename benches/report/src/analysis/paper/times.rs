@@ -3,14 +3,25 @@
 use std::cmp::Ordering;
 
 use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::record::Transport;
 
 use super::Finding;
-use super::standing::{Standing, above_one, alike, both, compared, ordered, us};
+use super::standing::{Standing, above_one, alike, all, compared, ordered, us};
 use crate::analysis::Analysis;
 use crate::analysis::latency::Latency;
 use crate::analysis::library::at_highest;
 use crate::table::Estimate;
 use crate::words;
+
+/// Every finding on round trips and operations.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let of_packets = [load(analysis), unloaded(analysis), overhead(analysis)];
+    let mut findings: Vec<Finding> = of_packets.into_iter().flatten().collect();
+    findings.extend(packets(analysis));
+    findings.extend(ping_pong(analysis));
+    findings.extend(barrier(analysis));
+    findings
+}
 
 /// The round trips over the first link without load.
 fn unloaded_row(analysis: &Analysis) -> Option<&Latency> {
@@ -19,7 +30,7 @@ fn unloaded_row(analysis: &Analysis) -> Option<&Latency> {
 }
 
 /// Figures 2 and 3.
-pub fn load(analysis: &Analysis) -> Option<Finding> {
+fn load(analysis: &Analysis) -> Option<Finding> {
     let none = unloaded_row(analysis)?;
     let loaded = analysis
         .latency
@@ -29,11 +40,11 @@ pub fn load(analysis: &Analysis) -> Option<Finding> {
     let rises = |figure: fn(&Latency) -> Estimate| {
         ordered(figure(highest), figure(none), Ordering::Greater)
     };
-    Some(Finding {
-        place: "figures 2 and 3",
-        claim: "background load raises mean and standard deviation of a round trip".into(),
-        standing: both(rises(|row| row.mean_ns), rises(|row| row.std_ns)),
-        evidence: format!(
+    Some(Finding::new(
+        "figures 2 and 3",
+        "background load raises mean and standard deviation of a round trip",
+        all([rises(|row| row.mean_ns), rises(|row| row.std_ns)]),
+        format!(
             "{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {} runs",
             none.link,
             us(none.mean_ns),
@@ -44,36 +55,70 @@ pub fn load(analysis: &Analysis) -> Option<Finding> {
             none.runs,
             highest.runs
         ),
-    })
+    ))
 }
 
 /// Figure 4.
-pub fn unloaded(analysis: &Analysis) -> Option<Finding> {
+fn unloaded(analysis: &Analysis) -> Option<Finding> {
     let none = unloaded_row(analysis)?;
-    Some(Finding {
-        place: "figure 4",
-        claim: "without load the distribution of round trips is skewed to the right".into(),
-        standing: if none.skew > 0.0 {
-            Standing::Holds
-        } else {
-            Standing::DoesNotHold
-        },
-        evidence: format!(
-            "{}: skewness {}, mean {}, median {}; n = {} round trips",
+    // Of a normal sample, whose skewness is 0 (Joanes and Gill 1998, equation 4).
+    let n = none.n as f64;
+    let error = (6.0 * n * (n - 1.0) / ((n - 2.0) * (n + 1.0) * (n + 3.0))).sqrt();
+    let standing = match none.skew / error {
+        z if z > DEVIATIONS => Standing::Holds,
+        z if z < -DEVIATIONS => Standing::DoesNotHold,
+        _ => Standing::Undecided,
+    };
+    Some(Finding::new(
+        "figure 4",
+        "without load the distribution of round trips is skewed to the right",
+        standing,
+        format!(
+            "{}: skewness {}, where a normal distribution's is 0 with a standard error of {}; mean {}, median {}; n = {} \
+             round trips of {} runs",
             none.link,
             words::short(none.skew),
+            words::short(error),
             us(none.mean_ns),
             us(none.median_ns),
-            words::count(none.n as u64)
+            words::count(none.n as u64),
+            none.runs
         ),
-    })
+    ))
+}
+
+/// Of a normal distribution, 95 % lie within so many standard errors.
+const DEVIATIONS: f64 = 1.96;
+
+/// Figure 7 against figure 5: what the library adds to a packet.
+fn overhead(analysis: &Analysis) -> Option<Finding> {
+    let mut rows = analysis.library.iter();
+    let ping_pong = rows.find(|row| row.case == "ping-pong" && row.level == Level::None)?;
+    // What the ranks speak over is TCP, where they do not share memory.
+    let mut rows = analysis.latency.iter();
+    let packets = rows.find(|row| {
+        row.level == Level::None && row.link.transport == Transport::Tcp && row.link.case == "rtt"
+    })?;
+    Some(Finding::new(
+        "figure 7",
+        "an MPI ping-pong takes longer than a round trip of packets",
+        ordered(ping_pong.mean_ns, packets.mean_ns, Ordering::Greater),
+        format!(
+            "without injection, mean of ping-pong {}, of {} {}; n = {} and {} runs",
+            us(ping_pong.mean_ns),
+            packets.link,
+            us(packets.mean_ns),
+            ping_pong.runs,
+            packets.runs
+        ),
+    ))
 }
 
 /// Mean, median and number of runs of one shape at the highest mean.
 type Centre = (Estimate, Estimate, usize);
 
 /// Figures 5 and 6.
-pub fn packets(analysis: &Analysis) -> Vec<Finding> {
+fn packets(analysis: &Analysis) -> Vec<Finding> {
     // Delays were fitted over one transport, and there they are to be alike.
     let fitted = analysis.tables.first().map(|table| table.transport);
     let of_link = |row: &&Latency| Some(row.link.transport) == fitted;
@@ -91,17 +136,29 @@ pub fn packets(analysis: &Analysis) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    centres(
+    let mut findings = centres(
         "packets",
         percent,
         constant,
         varied,
         ["figure 5", "figure 6"],
-    )
+    );
+    let (mean, median, runs) = constant;
+    findings.push(Finding::new(
+        "figure 6",
+        "mean and median of packets are one under constant delays",
+        alike(mean, median),
+        format!(
+            "mean {} and median {} with constant delays of load {percent} %; n = {runs} runs",
+            us(mean),
+            us(median)
+        ),
+    ));
+    findings
 }
 
 /// Figures 7 and 8.
-pub fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
+fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
     let Some((percent, constant, varied)) = operation(analysis, "ping-pong") else {
         return Vec::new();
     };
@@ -143,25 +200,23 @@ fn centres(
         )
     };
     vec![
-        Finding {
-            place: places[0],
-            claim: format!("constant and lognormal delays made for one load give {what} one mean"),
-            standing: alike(varied.0, constant.0),
-            evidence: evidence("mean", constant.0, varied.0),
-        },
-        Finding {
-            place: places[1],
-            claim: format!(
-                "the median of {what} is lower under lognormal than under constant delays"
-            ),
-            standing: ordered(varied.1, constant.1, Ordering::Less),
-            evidence: evidence("median", constant.1, varied.1),
-        },
+        Finding::new(
+            places[0],
+            format!("constant and lognormal delays made for one load give {what} one mean"),
+            alike(varied.0, constant.0),
+            evidence("mean", constant.0, varied.0),
+        ),
+        Finding::new(
+            places[1],
+            format!("the median of {what} is lower under lognormal than under constant delays"),
+            ordered(varied.1, constant.1, Ordering::Less),
+            evidence("median", constant.1, varied.1),
+        ),
     ]
 }
 
 /// Figures 9 and 10.
-pub fn barrier(analysis: &Analysis) -> Vec<Finding> {
+fn barrier(analysis: &Analysis) -> Vec<Finding> {
     let row = at_highest(&analysis.library, "barrier", Member::Lognormal);
     let (Some((percent, constant, varied)), Some(ratio)) = (
         operation(analysis, "barrier"),

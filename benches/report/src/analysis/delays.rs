@@ -1,0 +1,153 @@
+//! What injected delays come to in the runs of an application, and how much of that shows in its runtime.
+//!
+//! What a run draws from a table is not the table: the sum of n delays has the standard deviation σ √n, which of a heavy
+//! tail is a large part of its mean n μ. Where delays follow each other, the runtime is that of the sum, however it is
+//! divided; variation costs something of its own only where ranks wait for the slowest of several.
+
+use jitterlab_experiment::level::Level;
+use serde::Serialize;
+
+use super::applications::Group;
+use super::slowdown::Repeated;
+use crate::table::Estimate;
+use crate::words;
+
+/// The delays of an application's runs at one level.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// Delays of a run, all ranks together, mean over runs.
+    pub delays: f64,
+    /// What they came to in a run, in seconds, mean over runs.
+    pub sum_s: Estimate,
+    /// The same in proportion to the runtime without injection.
+    pub share_of_runtime: f64,
+    /// Standard deviation that the sum of a run's delays has by chance, in proportion to its mean.
+    pub spread: f64,
+    /// The part of the sum that shows in the runtime: 1 where each delay of each rank makes the run longer by
+    /// itself, one over the number of ranks where all ranks are always delayed at the same time, 0 where delays take
+    /// nothing but time that would be waited anyway. Of each run.
+    #[serde(skip)]
+    pub shown: Repeated,
+}
+
+impl Cost {
+    /// Of runs with injected delays, beside those of the same blocks without; `None` if nothing was delayed.
+    pub fn of(none: &Group, injected: &Group) -> Option<Self> {
+        let (mean_ns, std_ns) = injected.injected?;
+        let delays = injected.delayed.mean().value;
+        if !(delays > 0.0 && mean_ns > 0.0) {
+            return None;
+        }
+        let sum_s = injected.delay_s.mean();
+        Some(Cost {
+            delays,
+            sum_s,
+            share_of_runtime: sum_s.value / none.runtimes.mean().value,
+            spread: std_ns / mean_ns / delays.sqrt(),
+            shown: injected.runtimes.with(
+                [&none.runtimes, &injected.delay_s],
+                |runtime, [without, sum]| (sum > 0.0).then(|| (runtime - without) / sum),
+            ),
+        })
+    }
+
+    /// [`Cost::shown`] over all runs.
+    pub fn shown(&self) -> Option<Estimate> {
+        (self.shown.runs() > 0).then(|| self.shown.mean())
+    }
+}
+
+/// How far, by chance alone, the sum of a run's delays may be from that of the table before the report points at it.
+const SPREAD_TOLERANCE: f64 = 0.1;
+
+/// Applications whose runs have too few delays for them to come to what the table says.
+pub fn gap(groups: &[Group]) -> Option<String> {
+    let costs = groups.iter().filter_map(|group| {
+        let mut of_application = groups
+            .iter()
+            .filter(|of| of.application == group.application);
+        let none = of_application.find(|of| of.level == Level::None)?;
+        let cost = Cost::of(none, group)?;
+        (cost.spread > SPREAD_TOLERANCE).then_some((group, cost))
+    });
+    let mut worst: Vec<(&Group, Cost)> = Vec::new();
+    for (group, cost) in costs {
+        match worst
+            .iter_mut()
+            .find(|(of, _)| of.application == group.application)
+        {
+            Some(known) if known.1.spread < cost.spread => *known = (group, cost),
+            Some(_) => {}
+            None => worst.push((group, cost)),
+        }
+    }
+    let told: Vec<String> = worst
+        .iter()
+        .map(|(group, cost)| {
+            format!(
+                "{} of {} ({} delays a run, {})",
+                words::percent_of(cost.spread),
+                group.application,
+                words::count(cost.delays.round() as u64),
+                group.level
+            )
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "Delays of one mean come to one sum only where there are many: what a run draws differs from what its \
+             table says by a standard deviation of {}, by chance alone. A single run is slowed by what it drew, and \
+             shapes that vary are compared over all blocks.",
+            words::list(&told)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jitterlab_experiment::level::Member;
+
+    use super::*;
+
+    fn group(level: Level, runtimes: &[f64], delay_s: &[f64]) -> Group {
+        let repeated = |figures: &[f64]| {
+            let mut made = Repeated::default();
+            (1..)
+                .zip(figures)
+                .for_each(|(block, &figure)| made.add(block, figure));
+            made
+        };
+        Group {
+            application: "lu".into(),
+            level,
+            runtimes: repeated(runtimes),
+            injected: (level != Level::None).then_some((10_000.0, 40_000.0)),
+            delayed: repeated(&vec![400.0; delay_s.len()]),
+            delay_s: repeated(delay_s),
+            kernel: None,
+        }
+    }
+
+    #[test]
+    fn a_sum_spreads_by_the_root_of_its_number_and_half_of_it_shows() {
+        let none = group(Level::None, &[1.0, 2.0, 3.0], &[]);
+        let level = Level::Injected {
+            percent: 70,
+            shape: Member::Lognormal,
+        };
+        let injected = group(level, &[1.004, 2.006, 3.0], &[0.008, 0.012, 0.0]);
+        let cost = Cost::of(&none, &injected).unwrap();
+        // 40 us / 10 us / sqrt(400).
+        assert!((cost.spread - 0.2).abs() < 1e-12, "{cost:?}");
+        assert!((cost.shown().unwrap().value - 0.5).abs() < 1e-6, "{cost:?}");
+        // Nothing was drawn in block 3.
+        assert_eq!(cost.shown.runs(), 2);
+        assert!(
+            (cost.share_of_runtime - 0.02 / 3.0 / 2.0).abs() < 1e-12,
+            "{cost:?}"
+        );
+        assert_eq!(Cost::of(&none, &none), None);
+        let said = gap(&[none, injected]).unwrap();
+        assert!(said.contains("20 % of lu (400 delays a run"), "{said}");
+    }
+}

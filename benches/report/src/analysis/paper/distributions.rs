@@ -1,0 +1,138 @@
+//! Findings on what latencies and runtimes are like: sections 3.2, 5.3 and 6.
+
+use jitterlab_experiment::level::Member;
+use jitterlab_stats::distribution::Distribution;
+use jitterlab_stats::holm;
+
+use super::Finding;
+use super::standing::{Standing, all, at_most, change};
+use crate::analysis::Analysis;
+use crate::analysis::emulation::Emulation;
+use crate::analysis::normality::Normality;
+use crate::words;
+
+/// How far the mean under injected delays may be from that under load, to be called the same.
+const CLOSE: f64 = 0.10;
+
+/// Every finding on distributions.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let found = [
+        emulated(analysis),
+        best_fit(analysis),
+        normal(analysis, true),
+        normal(analysis, false),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Section 3.2: the mean with the fitted lognormal against that under load, over the link that was fitted.
+fn emulated(analysis: &Analysis) -> Option<Finding> {
+    let rows: Vec<&Emulation> = analysis
+        .emulation
+        .iter()
+        .filter(|row| row.shape == Member::Lognormal)
+        .filter(|row| row.fitted_over == Some(row.link.transport) && row.mean_ratio.is_some())
+        .collect();
+    rows.first()?;
+    let told: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            Some(format!(
+                "{} at load {} %",
+                change(row.mean_ratio?),
+                row.percent
+            ))
+        })
+        .collect();
+    // Both ends: that it is neither more nor less by much.
+    let standings = rows.iter().filter_map(|row| {
+        let ratio = row.mean_ratio?;
+        let inverse = ratio.inverse();
+        Some(all([
+            at_most(ratio, 1.0 + CLOSE),
+            at_most(inverse, 1.0 / (1.0 - CLOSE)),
+        ]))
+    });
+    Some(Finding::new(
+        "section 3.2",
+        "the mean with lognormal delays is close to that under the load that they imitate",
+        all(standings),
+        format!(
+            "mean round trip against that under load: {}",
+            words::list(&told)
+        ),
+    ))
+}
+
+/// Section 5.3: which kind of distribution describes the excess under load.
+fn best_fit(analysis: &Analysis) -> Option<Finding> {
+    let is_lognormal =
+        |distribution: &Distribution| matches!(distribution, Distribution::LogNormal { .. });
+    let best: Vec<bool> = (analysis.fits.iter())
+        .filter(|fit| fit.aic_difference == 0.0)
+        .map(|fit| is_lognormal(&fit.distribution))
+        .collect();
+    let lognormal = best.iter().filter(|&&is| is).count();
+    best.first()?;
+    Some(Finding::new(
+        "section 5.3",
+        "what load adds to a round trip is described best by a lognormal distribution",
+        if lognormal == best.len() {
+            Standing::Holds
+        } else {
+            Standing::DoesNotHold
+        },
+        format!(
+            "by Akaike's criterion, against a uniform and a constant one, at {lognormal} of {}",
+            words::counted(best.len(), "condition")
+        ),
+    ))
+}
+
+/// Section 6: packets and operations are not normally distributed, runtimes are.
+fn normal(analysis: &Analysis, of_samples: bool) -> Option<Finding> {
+    let rows: Vec<&Normality> = analysis
+        .normality
+        .iter()
+        .filter(|row| row.of_samples == of_samples)
+        .collect();
+    // Of runtimes one rejection of many refutes the claim: it must not be one by chance.
+    let p: Vec<f64> = rows.iter().map(|row| row.lilliefors_p).collect();
+    let p = if of_samples { p } else { holm::adjust(&p) };
+    let rejected = p.iter().filter(|&&p| p < words::ALPHA).count();
+    let least = rows.iter().map(|row| row.n).min()?;
+    let (claim, standing) = if of_samples {
+        let claim = "round trips and operations of MPI are not normally distributed";
+        let all_rejected = rejected == rows.len();
+        let standing = if all_rejected {
+            Standing::Holds
+        } else {
+            Standing::Undecided
+        };
+        (claim, standing)
+    } else {
+        // A test that does not reject shows nothing: what it can do is to refute.
+        let claim = "runtimes of programs are normally distributed";
+        let standing = if rejected > 0 {
+            Standing::DoesNotHold
+        } else {
+            Standing::Undecided
+        };
+        (claim, standing)
+    };
+    Some(Finding::new(
+        "section 6",
+        claim,
+        standing,
+        format!(
+            "the Lilliefors test{} rejects a normal distribution in {rejected} of {}, of n = {} or more",
+            if of_samples {
+                ""
+            } else {
+                ", corrected after Holm,"
+            },
+            words::counted(rows.len(), "case"),
+            words::count(least as u64)
+        ),
+    ))
+}

@@ -1,0 +1,177 @@
+//! The two comparisons that the experimental suites are made for, told in full whatever comes out: LU beside EP under
+//! the same lognormal delays, and LU under lognormal beside constant delays of one mean. Where one is not shown, the
+//! reason, as far as the runs hold it.
+
+use jitterlab_experiment::level::{Level, Member};
+
+use super::Finding;
+use super::slowed::{Slowed, of_kernel, share, shown};
+use super::standing::{Standing, above_one, change, compared};
+use crate::analysis::Analysis;
+use crate::analysis::delays::Cost;
+use crate::analysis::slowdown::{Slowdown, correct};
+use crate::words;
+
+/// By what factor LU ran longer with the most varied delays of load 70 %, in the paper's figure 16.
+const OF_PAPER: f64 = 1.25;
+
+/// Two conditions whose slowdowns are compared.
+struct Planned<'a> {
+    place: &'static str,
+    claim: String,
+    one: Slowed<'a>,
+    other: Slowed<'a>,
+    found: Slowdown,
+    why: fn(&Planned) -> Option<String>,
+}
+
+/// Both, corrected after Holm for being two.
+pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let mut planned: Vec<Planned> = [beside_ep(analysis), beside_constant(analysis)]
+        .into_iter()
+        .flatten()
+        .collect();
+    correct(planned.iter_mut().map(|planned| &mut planned.found));
+    planned.iter().map(Planned::finding).collect()
+}
+
+fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
+    let (lu, ep) = (of_kernel(analysis, "lu")?, of_kernel(analysis, "ep")?);
+    let one = Slowed::at_highest(analysis, lu, Member::Lognormal)?;
+    let other = Slowed::at(analysis, ep, one.injected.level)?;
+    Some(Planned {
+        place: "figure 12",
+        claim: format!("under the same lognormal delays {lu} slows down more than {ep}"),
+        one,
+        other,
+        found: one.more_than(&other)?,
+        why: why_no_more_than_ep,
+    })
+}
+
+fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
+    let lu = of_kernel(analysis, "lu")?;
+    let one = Slowed::at_highest(analysis, lu, Member::Lognormal)?;
+    let Level::Injected { percent, .. } = one.injected.level else {
+        return None;
+    };
+    let constant = Level::Injected {
+        percent,
+        shape: Member::Uniform,
+    };
+    let other = Slowed::at(analysis, lu, constant)?;
+    Some(Planned {
+        place: "figures 11 and 12",
+        claim: format!(
+            "{lu} runs longer under lognormal than under constant delays of the same mean"
+        ),
+        one,
+        other,
+        found: Slowdown::of(&one.injected.runtimes, &other.injected.runtimes)?,
+        why: why_no_longer_than_constant,
+    })
+}
+
+impl Planned<'_> {
+    fn finding(&self) -> Finding {
+        let standing = above_one(self.found.ratio.value, self.found.holm_p);
+        let evidence = format!(
+            "at the highest mean, {}: {}; {}: {}; one over the other{}, n = {}",
+            self.one.injected.level,
+            self.one.told(),
+            self.other.injected.level,
+            self.other.told(),
+            compared(self.found).replacen("; ", " ", 1),
+            words::counted(self.found.blocks, "block")
+        );
+        Finding {
+            is_planned: true,
+            reason: (standing != Standing::Holds)
+                .then(|| (self.why)(self))
+                .flatten(),
+            ..Finding::new(self.place, self.claim.clone(), standing, evidence)
+        }
+    }
+
+    /// How far the interval reaches to either side, as a logarithm.
+    fn reach(&self) -> Option<f64> {
+        let (low, high) = self.found.ratio.interval()?;
+        Some((high / low).ln() / 2.0)
+    }
+
+    /// What these runs can say of an effect of a size: that it is not there, or that it takes more of them.
+    fn could_show(&self, effect: f64) -> String {
+        let Some(reach) = self.reach() else {
+            return "without repeated runs no effect can be shown".into();
+        };
+        let size = words::signed_percent(effect);
+        let high = self.found.ratio.high.unwrap_or(f64::INFINITY);
+        if high < effect {
+            return format!("the interval excludes {size}");
+        }
+        let reaches = words::signed_percent(reach.exp());
+        // An interval shrinks with the root of the number of blocks.
+        let blocks = (self.found.blocks as f64 * (reach / effect.ln()).powi(2)).ceil();
+        if blocks <= self.found.blocks as f64 {
+            format!(
+                "the interval, which reaches {reaches} beyond its middle, is narrow enough to show {size}"
+            )
+        } else {
+            format!(
+                "the interval reaches {reaches} beyond its middle, too far to show {size}, for which it would take \
+                 about {} repetitions",
+                words::count(blocks as u64)
+            )
+        }
+    }
+}
+
+/// Of LU and EP: what their delays come to, beside what the runs can show.
+fn why_no_more_than_ep(planned: &Planned) -> Option<String> {
+    let (lu, ep) = (planned.one.cost()?, planned.other.cost()?);
+    let expected = (1.0 + lu.share_of_runtime) / (1.0 + ep.share_of_runtime);
+    let given = |slowed: &Slowed, cost: &Cost| {
+        format!(
+            "{} got delays of {} of its runtime without injection, all ranks together{}",
+            slowed.none.application,
+            words::percent_of(cost.share_of_runtime),
+            cost.shown()
+                .map(|shown| format!(", of which {} showed", share(shown)))
+                .unwrap_or_default()
+        )
+    };
+    let effect = if expected > 1.0 {
+        planned.could_show(expected)
+    } else {
+        "by that count it had no more to lose than the other".into()
+    };
+    Some(format!(
+        "{}, and {}: if all of it showed, one slowdown would be {} over the other, and {effect}",
+        given(&planned.one, &lu),
+        given(&planned.other, &ep),
+        words::signed_percent(expected),
+    ))
+}
+
+/// Of varied and constant delays: what was drawn, what of it shows, and what the runs can show.
+fn why_no_longer_than_constant(planned: &Planned) -> Option<String> {
+    let varied = planned.one.cost()?;
+    let (sums, constant_sums) = (
+        &planned.one.injected.delay_s,
+        &planned.other.injected.delay_s,
+    );
+    let drawn = Slowdown::of(sums, constant_sums)?;
+    let by_chance = format!(
+        "a run draws {} delays; what the lognormal ones came to was {} against the constant ones, and by chance alone \
+         such a sum has a standard deviation of {} of its mean",
+        words::count(varied.delays.round() as u64),
+        change(drawn.ratio),
+        words::percent_of(varied.spread)
+    );
+    let shows = shown(&planned.one, &planned.other).map(|shows| format!("; {shows}"));
+    Some(format!(
+        "{by_chance}{}; against the paper's figure 16 {}",
+        shows.unwrap_or_default(),
+        planned.could_show(OF_PAPER)
+    ))
+}

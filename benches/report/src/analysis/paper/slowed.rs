@@ -1,0 +1,134 @@
+//! How much an application is slowed by delays, beside another, or beside other delays.
+
+use jitterlab_experiment::level::{Level, Member};
+
+use super::standing::change;
+use crate::analysis::Analysis;
+use crate::analysis::applications::Group;
+use crate::analysis::delays::Cost;
+use crate::analysis::slowdown::Slowdown;
+use crate::table::Estimate;
+use crate::words;
+
+/// The runs of an application without injection, and with.
+#[derive(Clone, Copy)]
+pub struct Slowed<'a> {
+    pub none: &'a Group,
+    pub injected: &'a Group,
+}
+
+/// The application that is one of the NAS Parallel Benchmarks.
+pub fn of_kernel<'a>(analysis: &'a Analysis, kernel: &str) -> Option<&'a str> {
+    let mut groups = analysis.groups.iter();
+    let group = groups.find(|group| group.kernel.as_deref() == Some(kernel))?;
+    Some(&group.application)
+}
+
+impl<'a> Slowed<'a> {
+    /// An application with the delays of a shape that imitate the highest load.
+    pub fn at_highest(analysis: &'a Analysis, name: &str, shape: Member) -> Option<Self> {
+        let of_shape = analysis.groups.iter().filter(|group| {
+            group.application == name
+                && matches!(group.level, Level::Injected { shape: of, .. } if of == shape)
+        });
+        let highest = of_shape.max_by_key(|group| group.level)?;
+        Slowed::at(analysis, name, highest.level)
+    }
+
+    /// An application at an injected level.
+    pub fn at(analysis: &'a Analysis, name: &str, level: Level) -> Option<Self> {
+        let at = |level: Level| {
+            let mut groups = analysis.groups.iter();
+            groups.find(|group| group.application == name && group.level == level)
+        };
+        Some(Slowed {
+            none: at(Level::None)?,
+            injected: at(level)?,
+        })
+    }
+
+    /// By what.
+    pub fn slowdown(&self) -> Option<Slowdown> {
+        Slowdown::of(&self.injected.runtimes, &self.none.runtimes)
+    }
+
+    /// By what more than another.
+    pub fn more_than(&self, other: &Slowed) -> Option<Slowdown> {
+        Slowdown::of_slowdowns(
+            [&self.injected.runtimes, &self.none.runtimes],
+            [&other.injected.runtimes, &other.none.runtimes],
+        )
+    }
+
+    /// What its delays came to.
+    pub fn cost(&self) -> Option<Cost> {
+        Cost::of(self.none, self.injected)
+    }
+
+    /// `lu +167 % [+82 % to +291 %] (n = 5 pairs of runs; 1,171 delays a run of 34 µs on the mean)`.
+    pub fn told(&self) -> String {
+        let Some(slowdown) = self.slowdown() else {
+            return self.none.application.clone();
+        };
+        let delays = self.cost().map_or(String::new(), |cost| {
+            format!(
+                "; {} delays a run of {} µs on the mean",
+                words::count(cost.delays.round() as u64),
+                words::short(1e6 * cost.sum_s.value / cost.delays)
+            )
+        });
+        format!(
+            "{} {} (n = {} of runs{delays})",
+            self.none.application,
+            change(slowdown.ratio),
+            words::counted(slowdown.blocks, "pair")
+        )
+    }
+}
+
+/// How much shows of what varied and of what constant delays come to, and what follows from that.
+pub fn shown(varied: &Slowed, constant: &Slowed) -> Option<String> {
+    let (varied, constant) = (varied.cost()?, constant.cost()?);
+    let difference = varied.shown.with([&constant.shown], |varied, [constant]| {
+        Some(varied - constant)
+    });
+    Some(format!(
+        "of what delays come to, {} showed in the runtime with lognormal and {} with constant ones: {}",
+        share(varied.shown()?),
+        share(constant.shown()?),
+        meaning(difference.mean())
+    ))
+}
+
+/// Parts that differ by less are called the same.
+const SAME: f64 = 0.25;
+
+/// What follows from by how much more shows of varied delays.
+fn meaning(difference: Estimate) -> &'static str {
+    match difference.interval() {
+        Some((low, _)) if low > 0.0 => {
+            "more of those that vary, which cost something beyond their sum"
+        }
+        Some((_, high)) if high < 0.0 => {
+            "less of those that vary, the rest of which passes while a rank waits anyway"
+        }
+        Some((low, high)) if low > -SAME && high < SAME => {
+            "as much of either, so the runtime follows what delays come to, however that is divided"
+        }
+        Some(_) => "these runs do not tell whether that differs",
+        None => "one run of each does not tell whether that differs",
+    }
+}
+
+/// `97 % [90 % to 104 %]`.
+pub fn share(of: Estimate) -> String {
+    let value = words::percent_of(of.value);
+    match of.interval() {
+        Some((low, high)) => format!(
+            "{value} [{} to {}]",
+            words::percent_of(low),
+            words::percent_of(high)
+        ),
+        None => value,
+    }
+}
