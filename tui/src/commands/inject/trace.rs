@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -14,7 +13,8 @@ use jitterlab_injector::environment;
 use jitterlab_injector::record::{Calls, Others, Record, Sent};
 use serde::Serialize;
 
-use super::doctor::{Ending, elf, ending_signals};
+use super::doctor::elf;
+use super::ending::{Alive, Ending};
 use super::{run, undelayed};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
@@ -114,9 +114,13 @@ impl Trace {
             .env_remove(environment::REPORT)
             .stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?))
             .spawn()?;
-        // From now on what ends the program ends it alone: there will be a report to give.
-        ending_signals().thread_block()?;
-        child.wait()
+        // From now on what ends this ends the program alone: there will be a report to give.
+        let alive = Alive::default();
+        alive.lock().insert(child.id() as i32);
+        alive.end_by_signals()?;
+        let status = child.wait();
+        alive.lock().clear();
+        status
     }
 }
 
@@ -186,10 +190,7 @@ impl Report {
         let sum = |figure: fn(&Rank) -> u64| by_rank.iter().map(figure).sum();
         Report {
             program,
-            ended: match status.signal() {
-                Some(signal) => Ending::Signal(signal),
-                None => Ending::ExitStatus(status.code().unwrap_or(0)),
-            },
+            ended: status.into(),
             ranks,
             messages: sum(|rank| rank.messages),
             bytes: sum(|rank| rank.bytes),
