@@ -49,6 +49,8 @@ struct Report {
     by_rank: Vec<Rank>,
     /// Ranks that have left nothing: they made none of these calls, or were killed.
     silent: Vec<usize>,
+    /// Processes that ranks have spawned. They are ranks of another world, and left out.
+    spawned: usize,
 }
 
 #[derive(Serialize)]
@@ -150,7 +152,9 @@ fn add(sums: &mut Vec<Calls>, calls: &Calls) {
 
 impl Report {
     /// Programs that ran one after the other are added up, rank by rank.
-    fn of(program: String, status: ExitStatus, records: Vec<Record>) -> Self {
+    fn of(program: String, status: ExitStatus, mut records: Vec<Record>) -> Self {
+        let all = records.len();
+        records.retain(|record| !record.spawned);
         let ranks = records
             .iter()
             .map(|record| record.ranks.max(record.rank + 1))
@@ -200,6 +204,7 @@ impl Report {
             matrix,
             by_rank,
             silent,
+            spawned: all - records.len(),
         }
     }
 
@@ -238,6 +243,12 @@ impl Report {
         if others > 0 {
             text.push_str(&format!(
                 "\n{others} messages went to processes that are none of these ranks, or it is not known to whom\n"
+            ));
+        }
+        if self.spawned > 0 {
+            text.push_str(&format!(
+                "\n{} processes that ranks have spawned are left out\n",
+                self.spawned
             ));
         }
         if !self.silent.is_empty() {
