@@ -231,6 +231,29 @@ fn a_trace_of_nothing_says_so() {
 }
 
 #[test]
+fn a_signal_ends_the_program_that_is_traced_and_not_the_report() {
+    build_library();
+    let lab = Lab::new();
+    let mut trace = lab.mortal("inject trace --format json -- sh -c");
+    let mut trace = trace
+        .arg("echo begun; exec sleep 1000")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stderr = BufReader::new(trace.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    let pid = nix::unistd::Pid::from_raw(trace.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).unwrap();
+    let output = trace.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert_eq!(report["ended"], json!({"signal": 15}));
+}
+
+#[test]
 fn mpi_is_not_deferred_and_sockets_below_it_are() {
     let refusal = "a call of MPI or UCT cannot be deferred: its data stay the program's; defer below it, with --hook \
                    socket or --hook verbs, or use --mode spin or pace";
@@ -281,5 +304,42 @@ fn the_doctor_names_the_layers_of_an_mpi_program() {
             conclusion.starts_with("23 calls of MPI passed --hook mpi"),
             "{conclusion}"
         );
+    }
+}
+
+/// MPICH as a part of the program, which is else as any other: the library is in it, and has nothing to stand before.
+#[test]
+fn an_mpi_that_is_linked_into_the_program_is_found() {
+    if !installed().any(|mpi| mpi == "mpich") {
+        return;
+    }
+    let lab = lab("mpich");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ring.c");
+    let mut cc = Command::new("mpicc.mpich");
+    cc.arg("-O1").arg(source).args(["-static-mpi", "-o"]);
+    assert!(cc.arg(lab.path("inside")).status().unwrap().success());
+    let output = run(&lab, "inject trace -- mpirun.mpich -n 2 ./inside");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("no call of MPI was seen"));
+    // The doctor reads the registers of x86-64.
+    if cfg!(target_arch = "x86_64") {
+        let output = run(
+            &lab,
+            "inject doctor --format json -- mpirun.mpich -n 2 ./inside",
+        );
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["ended"], json!({"exit-status": 0}), "{report}");
+        assert_eq!(
+            (output.status.code(), &report["sound"]),
+            (Some(1), &json!(false))
+        );
+        let inside: Vec<_> = report["bypasses"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|finding| finding["program"].as_str().unwrap().ends_with("/inside"))
+            .map(|finding| &finding["kind"])
+            .collect();
+        assert_eq!(inside, [&json!("static-mpi")], "{report}");
     }
 }

@@ -11,6 +11,86 @@ use common::{Lab, text};
 use jitterlab_experiment::samples;
 use serde_json::Value;
 
+/// The kernels keep account of what they send, and the hooks see it from outside.
+#[test]
+fn a_trace_of_the_kernels_has_what_they_count_themselves() {
+    if !has_mpi() {
+        return;
+    }
+    for kernel in ["cg", "lu", "is", "ft", "mg"] {
+        for ranks in ["2", "4"] {
+            let program =
+                Path::new(env!("CARGO_BIN_EXE_jitterlab")).with_file_name("jitterlab-mpi");
+            let line = format!(
+                "inject trace --format json -- mpirun --oversubscribe -n {ranks} {} npb {kernel} --class S \
+                 --format json",
+                program.display()
+            );
+            let output = Lab::new()
+                .command(&line)
+                .envs([
+                    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+                    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+                    ("OMPI_MCA_mpi_yield_when_idle", "1"),
+                ])
+                .output()
+                .unwrap();
+            let printed = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{line}: {printed}");
+            let trace: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let own = printed.lines().find(|line| line.starts_with('{')).unwrap();
+            let own: Value = serde_json::from_str(own).unwrap();
+            assert_eq!(own["verified"], true, "{line}: {own}");
+            assert_eq!(
+                (&trace["messages"], &trace["bytes"]),
+                (&own["messages"], &own["bytes"]),
+                "{line}: {trace}\n{own}"
+            );
+            let by_rank = trace["by_rank"].as_array().unwrap();
+            assert_eq!(by_rank.len().to_string(), ranks);
+            for (traced, phases) in by_rank.iter().zip(own["phases"].as_array().unwrap()) {
+                assert_eq!(
+                    of_hooks(traced),
+                    of_phases(phases),
+                    "{line}: {traced}\n{phases}"
+                );
+            }
+        }
+    }
+}
+
+/// Messages and bytes, collectives and bytes given to them: what the hooks saw of a rank, but for what it needs to tell
+/// rank 0 of its own account.
+fn of_hooks(rank: &Value) -> [u64; 4] {
+    let calls = rank["calls"].as_array().unwrap();
+    let telling = calls
+        .iter()
+        .filter(|of| ["MPI_Gather", "MPI_Gatherv"].contains(&of["call"].as_str().unwrap()));
+    let (mut told, mut told_bytes) = (0, 0);
+    for of in telling {
+        told += of["calls"].as_u64().unwrap();
+        told_bytes += of["bytes"].as_u64().unwrap();
+    }
+    let figure = |name: &str| rank[name].as_u64().unwrap();
+    [
+        figure("messages"),
+        figure("bytes"),
+        figure("collectives") - told,
+        figure("collective_bytes") - told_bytes,
+    ]
+}
+
+/// The same as the rank counts it, by phase.
+fn of_phases(phases: &Value) -> [u64; 4] {
+    ["messages", "bytes", "collectives", "collective_bytes"].map(|name| {
+        let phases = phases.as_array().unwrap();
+        phases
+            .iter()
+            .map(|phase| phase[name].as_u64().unwrap())
+            .sum()
+    })
+}
+
 /// Ranks that send to each other through sockets, which delays are injected at.
 const RANKS: &str = r#"
 name: ranks

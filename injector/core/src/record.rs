@@ -10,6 +10,8 @@ pub struct Record {
     pub rank: usize,
     /// How many these are; 0 where the MPI is one whose handles are not known.
     pub ranks: usize,
+    /// Whether the ranks were started by those of another program (`MPI_Comm_spawn`), and not with it.
+    pub spawned: bool,
     /// What it called, in the order of a fixed list; what it did not call is left out.
     pub calls: Vec<Calls>,
     /// To whom it sent, by rank; those it did not send to are left out.
@@ -23,9 +25,10 @@ pub struct Record {
 pub struct Calls {
     /// Its name in C.
     pub call: String,
-    /// How often it was called. A send to `MPI_PROC_NULL` is none.
+    /// How often it was called; of a call that makes a persistent collective, how often that was started. A send to
+    /// `MPI_PROC_NULL` is none.
     pub calls: u64,
-    /// Messages that it sent to single ranks: of `MPI_Startall` several, of a collective none.
+    /// Messages that it sent to single ranks: of `MPI_Startall` or `MPI_Pready_range` several, of a collective none.
     pub messages: u64,
     /// Bytes in them, or that the rank gave to a collective.
     pub bytes: u64,

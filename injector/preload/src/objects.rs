@@ -46,10 +46,16 @@ pub(crate) fn own_function(name: &CStr) -> *mut c_void {
         .map_or(std::ptr::null_mut(), |own| function_of(own, name))
 }
 
-/// The address of the variable `name`, where symbols are looked up; 0 if there is none.
-pub(crate) fn variable(name: &CStr) -> usize {
+/// The address of the variable `name`: where symbols are looked up, for if a program refers to one, it lies in the
+/// program and not in the library; or else in any shared object that is loaded.
+pub(crate) fn variable_of_any(name: &CStr) -> Option<usize> {
     // SAFETY: a proper name.
-    unsafe { real_dlsym()(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
+    let place = unsafe { real_dlsym()(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let place = match place.is_null() {
+        true => function_of_any(name),
+        false => place,
+    };
+    (!place.is_null()).then_some(place as usize)
 }
 
 /// The names of the shared objects that are loaded, without the program itself, whose name is empty.

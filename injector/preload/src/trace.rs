@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::hooks::Call;
+use crate::state;
 
 static ON: AtomicBool = AtomicBool::new(false);
 /// The folder of the files.
@@ -20,6 +21,8 @@ static ACCOUNT: OnceLock<Account> = OnceLock::new();
 pub(crate) struct Peers {
     pub(crate) ranks: usize,
     pub(crate) own: usize,
+    /// Whether others have spawned them.
+    pub(crate) are_spawned: bool,
 }
 
 #[derive(Default)]
@@ -45,6 +48,7 @@ struct Account {
     /// A child that is forked has its parent's account, and leaves it to it.
     pid: u32,
     rank: usize,
+    is_spawned: bool,
     calls: [Sum; Call::NAMES.len()],
     /// By rank.
     peers: Box<[Sum]>,
@@ -54,10 +58,17 @@ struct Account {
 
 impl Account {
     fn of(peers: Option<Peers>) -> Self {
-        let peers = peers.unwrap_or(Peers { ranks: 0, own: 0 });
+        // Who has no rank among all has the one that the launcher told.
+        let told = state::injection().map_or(0, |injection| injection.rank() as usize);
+        let peers = peers.unwrap_or(Peers {
+            ranks: 0,
+            own: told,
+            are_spawned: false,
+        });
         Account {
             pid: std::process::id(),
             rank: peers.own,
+            is_spawned: peers.are_spawned,
             calls: std::array::from_fn(|_| Sum::default()),
             peers: (0..peers.ranks).map(|_| Sum::default()).collect(),
             others: Sum::default(),
@@ -83,7 +94,7 @@ pub(crate) fn messages(
     messages: impl Iterator<Item = (Option<usize>, u64)>,
 ) {
     let account = ACCOUNT.get_or_init(|| Account::of(peers()));
-    let sum = &account.calls[call as usize];
+    let sum = &account.calls[call.index()];
     sum.add(1, 0, 0);
     for (peer, bytes) in messages {
         sum.add(0, 1, bytes);
@@ -96,7 +107,7 @@ pub(crate) fn messages(
 /// Counts a collective call to which the caller gives `bytes`.
 pub(crate) fn collective(call: Call, peers: impl FnOnce() -> Option<Peers>, bytes: u64) {
     let account = ACCOUNT.get_or_init(|| Account::of(peers()));
-    account.calls[call as usize].add(1, 0, bytes);
+    account.calls[call.index()].add(1, 0, bytes);
 }
 
 /// Leaves the file of a process that ends, if it has made a call of MPI. A process may end in a signal
@@ -113,20 +124,35 @@ pub(crate) fn leave() {
 /// Apart, because it takes a piece of a stack that may be small.
 #[inline(never)]
 fn write_file(folder: &CStr, account: &Account) {
-    let mut path = Text::<512>::new();
-    let named = folder
-        .to_str()
-        .is_ok_and(|folder| write!(path, "{folder}/{}.json\0", account.pid).is_ok());
-    if let Some(mut file) = named.then(|| File::create(path.bytes())).flatten() {
+    let folder = folder.to_str().ok();
+    if let Some(mut file) = folder.and_then(|folder| create(folder, account)) {
         // A file that is cut off is no JSON, and is told of.
         let _ = write_account(account, &mut file);
         file.flush();
     }
 }
 
+/// A file of its own: processes of other hosts, and later ones of this, may have the same rank and number.
+#[inline(never)]
+fn create(folder: &str, account: &Account) -> Option<File> {
+    let (rank, pid) = (account.rank, account.pid);
+    for number in 0_u32.. {
+        let mut path = Text::<1024>::new();
+        write!(path, "{folder}/{rank}-{pid}-{number}.json\0").ok()?;
+        let file = File::create(path.bytes());
+        if file.is_some() || crate::real::errno() != libc::EEXIST {
+            return file;
+        }
+    }
+    None
+}
+
 fn write_account(account: &Account, file: &mut File) -> fmt::Result {
-    let (rank, ranks) = (account.rank, account.peers.len());
-    write!(file, "{{\"rank\":{rank},\"ranks\":{ranks},\"calls\":[")?;
+    let (rank, ranks, spawned) = (account.rank, account.peers.len(), account.is_spawned);
+    write!(
+        file,
+        "{{\"rank\":{rank},\"ranks\":{ranks},\"spawned\":{spawned},\"calls\":["
+    )?;
     let calls = Call::NAMES.iter().zip(&account.calls);
     let mut comma = "";
     for (name, sum) in calls {
@@ -194,9 +220,9 @@ struct File {
 }
 
 impl File {
-    /// At a path that ends with a zero.
+    /// At a path that ends with a zero, and where there is none yet.
     fn create(path: &[u8]) -> Option<Self> {
-        let how = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+        let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: a C string.
         let fd =
             unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), how, 0o666) };
@@ -208,9 +234,17 @@ impl File {
     }
 
     fn flush(&mut self) {
-        let bytes = self.text.bytes();
-        // SAFETY: the bytes are ours.
-        unsafe { libc::syscall(libc::SYS_write, self.fd, bytes.as_ptr(), bytes.len()) };
+        let mut rest = self.text.bytes();
+        while !rest.is_empty() {
+            // SAFETY: the bytes are ours.
+            let written =
+                unsafe { libc::syscall(libc::SYS_write, self.fd, rest.as_ptr(), rest.len()) };
+            match usize::try_from(written) {
+                Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
+                _ if crate::real::errno() == libc::EINTR => {}
+                _ => break,
+            }
+        }
         self.text.length = 0;
     }
 }

@@ -20,6 +20,8 @@ struct Mpi {
     fortran: &'static str,
     run: &'static str,
     library: &'static str,
+    /// Tells Fortran programs which it is.
+    define: &'static str,
 }
 
 const MPIS: [Mpi; 2] = [
@@ -29,6 +31,7 @@ const MPIS: [Mpi; 2] = [
         fortran: "mpif90.openmpi",
         run: "mpirun.openmpi",
         library: "libmpi.so.40",
+        define: "-DOPEN_MPI",
     },
     Mpi {
         name: "MPICH",
@@ -36,6 +39,7 @@ const MPIS: [Mpi; 2] = [
         fortran: "mpif90.mpich",
         run: "mpirun.mpich",
         library: "libmpich.so.12",
+        define: "-DMPICH",
     },
 ];
 
@@ -61,7 +65,8 @@ impl Mpi {
         } else {
             self.fortran
         };
-        compile_by(compiler, &fixture_file(source), &program, options);
+        let options = [options, &[self.define]].concat();
+        compile_by(compiler, &fixture_file(source), &program, &options);
         program
     }
 
@@ -142,8 +147,9 @@ fn with_hooks(lab: Lab, families: &[HookFamily]) -> Lab {
 }
 
 /// The programs: source, what it is called, options.
-const PROGRAMS: [(&str, &str, &[&str]); 3] = [
+const PROGRAMS: [(&str, &str, &[&str]); 4] = [
     ("mpi.c", "c", &["-Wall", "-Werror"]),
+    ("mpi_groups.c", "c-groups", &["-Wall", "-Werror"]),
     ("mpi_fortran.F90", "fortran", &["-w"]),
     ("mpi_fortran.F90", "fortran-2008", &["-DF08", "-w"]),
 ];
@@ -200,6 +206,16 @@ fn collectives_are_delayed_where_they_are_asked_for() {
     }
 }
 
+/// A lab in which ranks leave what they have sent in a folder.
+fn tracing() -> (Lab, PathBuf) {
+    let hooks = [HookFamily::Mpi, HookFamily::MpiCollectives];
+    let lab = with_hooks(Lab::constant(0), &hooks);
+    let folder = lab.path("trace");
+    std::fs::create_dir(&folder).unwrap();
+    let lab = lab.set(environment::TRACE, folder.to_str().unwrap());
+    (lab, folder)
+}
+
 /// The records that were left in a folder, by rank.
 fn records(folder: &Path) -> Vec<Record> {
     let mut records: Vec<Record> = std::fs::read_dir(folder)
@@ -216,13 +232,7 @@ fn records(folder: &Path) -> Vec<Record> {
 fn a_trace_holds_every_message_and_no_other() {
     for mpi in installed() {
         for (source, name, options) in PROGRAMS {
-            let lab = with_hooks(
-                Lab::constant(0),
-                &[HookFamily::Mpi, HookFamily::MpiCollectives],
-            );
-            let folder = lab.path("trace");
-            std::fs::create_dir(&folder).unwrap();
-            let lab = lab.set(environment::TRACE, folder.to_str().unwrap());
+            let (lab, folder) = tracing();
             let program = mpi.build(&lab, source, name, options);
             let ended = mpi.run(&lab, &program, &[]);
             let records = records(&folder);
@@ -252,6 +262,57 @@ fn a_trace_holds_every_message_and_no_other() {
             }
         }
     }
+}
+
+/// A program may do without the world that others have.
+#[test]
+fn a_trace_does_not_ask_for_a_world_where_there_is_none() {
+    let Some(mpi) = installed().into_iter().find(|mpi| mpi.name == "MPICH") else {
+        eprintln!("left out: Open MPI 4 has no sessions");
+        return;
+    };
+    let (lab, folder) = tracing();
+    let program = mpi.build(&lab, "mpi_session.c", "session", &["-Wall", "-Werror"]);
+    mpi.run(&lab, &program, &[]);
+    let records = records(&folder);
+    let ranks: Vec<usize> = records.iter().map(|record| record.rank).collect();
+    assert_eq!(ranks, [0, 1, 2], "as the launcher says");
+    for record in records {
+        assert_eq!((record.ranks, &record.peers[..]), (0, &[][..]));
+        assert_eq!((record.others.messages, record.others.bytes), (7, 28));
+        let calls: Vec<_> = record
+            .calls
+            .iter()
+            .map(|of| (&of.call[..], of.calls))
+            .collect();
+        assert_eq!(calls, [("MPI_Send", 7), ("MPI_Barrier", 1)]);
+    }
+}
+
+/// Who is spawned has a world of its own. Debian's MPICH, over UCX, spawns nobody.
+#[test]
+fn what_is_spawned_is_no_rank_of_those_that_spawn_it() {
+    let Some(mpi) = installed().into_iter().find(|mpi| mpi.name == "Open MPI") else {
+        return;
+    };
+    let (lab, folder) = tracing();
+    let program = mpi.build(&lab, "mpi_spawn.c", "spawn", &["-Wall", "-Werror"]);
+    mpi.run(&lab, &program, &[]);
+    let mut sent: Vec<_> = records(&folder)
+        .iter()
+        .map(|record| {
+            let others = (record.others.messages, record.others.bytes);
+            (record.spawned, record.rank, record.ranks, others)
+        })
+        .collect();
+    sent.sort_unstable();
+    let expected = [
+        (false, 0, 3, (1, 4)),
+        (false, 1, 3, (0, 0)),
+        (false, 2, 3, (0, 0)),
+        (true, 0, 1, (2, 8)),
+    ];
+    assert_eq!(sent, expected);
 }
 
 #[test]

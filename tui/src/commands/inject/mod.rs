@@ -1,6 +1,7 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
 mod doctor;
+mod ending;
 mod launcher;
 mod pages;
 mod run;

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -14,7 +13,8 @@ use jitterlab_injector::environment;
 use jitterlab_injector::record::{Calls, Others, Record, Sent};
 use serde::Serialize;
 
-use super::doctor::{Ending, elf, ending_signals};
+use super::doctor::elf;
+use super::ending::{Alive, Ending};
 use super::{run, undelayed};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
@@ -49,6 +49,8 @@ struct Report {
     by_rank: Vec<Rank>,
     /// Ranks that have left nothing: they made none of these calls, or were killed.
     silent: Vec<usize>,
+    /// Processes that ranks have spawned. They are ranks of another world, and left out.
+    spawned: usize,
 }
 
 #[derive(Serialize)]
@@ -114,9 +116,13 @@ impl Trace {
             .env_remove(environment::REPORT)
             .stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?))
             .spawn()?;
-        // From now on what ends the program ends it alone: there will be a report to give.
-        ending_signals().thread_block()?;
-        child.wait()
+        // From now on what ends this ends the program alone: there will be a report to give.
+        let alive = Alive::default();
+        alive.lock().insert(child.id() as i32);
+        alive.end_by_signals()?;
+        let status = child.wait();
+        alive.lock().clear();
+        status
     }
 }
 
@@ -146,7 +152,9 @@ fn add(sums: &mut Vec<Calls>, calls: &Calls) {
 
 impl Report {
     /// Programs that ran one after the other are added up, rank by rank.
-    fn of(program: String, status: ExitStatus, records: Vec<Record>) -> Self {
+    fn of(program: String, status: ExitStatus, mut records: Vec<Record>) -> Self {
+        let all = records.len();
+        records.retain(|record| !record.spawned);
         let ranks = records
             .iter()
             .map(|record| record.ranks.max(record.rank + 1))
@@ -186,10 +194,7 @@ impl Report {
         let sum = |figure: fn(&Rank) -> u64| by_rank.iter().map(figure).sum();
         Report {
             program,
-            ended: match status.signal() {
-                Some(signal) => Ending::Signal(signal),
-                None => Ending::ExitStatus(status.code().unwrap_or(0)),
-            },
+            ended: status.into(),
             ranks,
             messages: sum(|rank| rank.messages),
             bytes: sum(|rank| rank.bytes),
@@ -199,6 +204,7 @@ impl Report {
             matrix,
             by_rank,
             silent,
+            spawned: all - records.len(),
         }
     }
 
@@ -237,6 +243,12 @@ impl Report {
         if others > 0 {
             text.push_str(&format!(
                 "\n{others} messages went to processes that are none of these ranks, or it is not known to whom\n"
+            ));
+        }
+        if self.spawned > 0 {
+            text.push_str(&format!(
+                "\n{} processes that ranks have spawned are left out\n",
+                self.spawned
             ));
         }
         if !self.silent.is_empty() {

@@ -1,13 +1,12 @@
 //! What the calls send: the arguments that say it, and what they say.
 //!
-//! Bytes are those that the caller gives, as the standard counts its arguments. Of a collective that
-//! works in place they are those that lie in the place of the caller's.
+//! Bytes are those that the caller gives, as the standard counts its arguments.
 
 #![allow(unsafe_code)]
 
 use super::Call;
 use super::library::{Language, Library, library};
-use super::requests::{self, Sent};
+use super::requests;
 use crate::trace::{self, Peers};
 
 /// Arguments of a call that is being made: all that is read of them is the caller's own.
@@ -19,42 +18,95 @@ pub(super) trait Sends {
         true
     }
 
-    /// The bytes that the caller gives to a collective.
-    fn bytes(&self, _language: Language, _library: &Library) -> u64 {
-        0
+    /// Puts it into the trace.
+    fn record(&self, language: Language, call: Call);
+}
+
+/// A message, as far as it counts.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    /// The rank among all ranks, if it is one of them.
+    pub(super) peer: Option<usize>,
+    pub(super) bytes: u64,
+}
+
+/// What a persistent request is for.
+#[derive(Clone, Copy)]
+pub(super) enum Kept {
+    /// Each start sends a message.
+    Message(Sent),
+    /// After a start each partition is sent when it is said to be ready.
+    Partitions(Sent),
+    /// Each start is a collective, which that call has made, and to which so many bytes are given.
+    Collective(Call, u64),
+}
+
+/// Reads arguments of a call that is being made.
+#[derive(Clone, Copy)]
+pub(super) struct Reader {
+    pub(super) language: Language,
+    pub(super) library: &'static Library,
+}
+
+impl Reader {
+    /// Of a call in this language; `None` where there is no MPI that could be asked what they mean.
+    pub(super) fn of(language: Language) -> Option<Self> {
+        library().map(|library| Reader { language, library })
     }
 
-    /// Puts it into the trace.
-    fn record(&self, language: Language, call: Call) {
-        if let Some(library) = library() {
-            trace::collective(call, peers(library), self.bytes(language, library));
+    /// `count` elements, in bytes. Where there are none, their type is not looked at: it may be one that an
+    /// MPI does not take elsewhere.
+    ///
+    /// # Safety
+    /// Arguments of a call in this language.
+    pub(super) unsafe fn bytes(self, count: usize, datatype: usize) -> u64 {
+        // SAFETY: by the contract of this function.
+        unsafe { self.size(self.language.count(count), datatype) }
+    }
+
+    /// The same of a number of elements that has been read.
+    ///
+    /// # Safety
+    /// As [`Reader::bytes`].
+    pub(super) unsafe fn size(self, elements: u64, datatype: usize) -> u64 {
+        if elements == 0 {
+            return 0;
         }
+        // SAFETY: by the contract of this function.
+        let datatype = unsafe { self.language.datatype(self.library, datatype) };
+        elements.saturating_mul(self.library.size_of(datatype))
+    }
+
+    /// # Safety
+    /// As [`Reader::bytes`].
+    pub(super) unsafe fn comm(self, comm: usize) -> usize {
+        // SAFETY: by the contract of this function.
+        unsafe { self.language.comm(self.library, comm) }
+    }
+
+    /// # Safety
+    /// As [`Reader::bytes`].
+    pub(super) unsafe fn integer(self, word: usize) -> i32 {
+        // SAFETY: by the contract of this function.
+        unsafe { self.language.integer(word) }
     }
 }
 
 /// Who takes part, for the first call that is traced.
-fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
+pub(super) fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
     || {
         let world = library.world()?;
         Some(Peers {
             ranks: library.ranks_of(world),
             own: library.rank_in(world)?,
+            are_spawned: library.is_spawned(),
         })
     }
 }
 
-fn record_messages(call: Call, library: &Library, sent: impl Iterator<Item = Sent>) {
+pub(super) fn record_messages(call: Call, library: &Library, sent: impl Iterator<Item = Sent>) {
     let messages = sent.map(|sent| (sent.peer, sent.bytes));
     trace::messages(call, peers(library), messages);
-}
-
-/// `count` elements, in bytes.
-///
-/// # Safety
-/// Arguments of a call in this language.
-unsafe fn bytes_of(language: Language, library: &Library, count: usize, datatype: usize) -> u64 {
-    // SAFETY: by the contract of this function.
-    unsafe { language.count(count) * library.size_of(language.datatype(library, datatype)) }
 }
 
 /// From one rank to another.
@@ -66,17 +118,43 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// # Safety
-    /// It is a call's that is being made.
-    pub(super) unsafe fn sent(&self, language: Language, library: &Library) -> Sent {
-        // SAFETY: by the contract of this function.
-        unsafe {
-            let comm = language.comm(library, self.comm);
-            Sent {
-                peer: library.peer_by_comm(comm, language.integer(self.peer) as usize),
-                bytes: bytes_of(language, library, self.count, self.datatype),
-            }
+    fn sent(&self, language: Language) -> Option<Sent> {
+        let at = Reader::of(language)?;
+        // SAFETY: the caller's own arguments.
+        let bytes = unsafe { at.bytes(self.count, self.datatype) };
+        // SAFETY: likewise.
+        let peer = unsafe { to(at, self.peer, self.comm) };
+        Some(Sent { peer, bytes })
+    }
+
+    /// What a request is for that is made of these.
+    pub(super) fn kept(&self, language: Language) -> Option<Kept> {
+        match self.sends(language) {
+            true => kept(|| self.sent(language)).map(Kept::Message),
+            false => None,
         }
+    }
+}
+
+/// The rank among all ranks of a communicator's.
+///
+/// # Safety
+/// Arguments of a call that is being made.
+unsafe fn to(at: Reader, peer: usize, comm: usize) -> Option<usize> {
+    // SAFETY: by the contract of this function.
+    let (comm, peer) = unsafe { (at.comm(comm), at.integer(peer)) };
+    at.library.peer_by_comm(comm, peer)
+}
+
+/// What is sent, which is of interest to a trace alone.
+fn kept(sent: impl FnOnce() -> Option<Sent>) -> Option<Sent> {
+    const UNKNOWN: Sent = Sent {
+        peer: None,
+        bytes: 0,
+    };
+    match trace::is_on() {
+        true => sent(),
+        false => Some(UNKNOWN),
     }
 }
 
@@ -88,9 +166,7 @@ impl Sends for Message {
     }
 
     fn record(&self, language: Language, call: Call) {
-        if let Some(library) = library() {
-            // SAFETY: the caller's own arguments.
-            let sent = unsafe { self.sent(language, library) };
+        if let (Some(library), Some(sent)) = (library(), self.sent(language)) {
             record_messages(call, library, std::iter::once(sent));
         }
     }
@@ -112,16 +188,16 @@ impl Sends for OneSided {
     }
 
     fn record(&self, language: Language, call: Call) {
-        if let Some(library) = library() {
+        if let Some(at) = Reader::of(language) {
             // SAFETY: the caller's own arguments.
             let sent = unsafe {
-                let window = language.window(library, self.window);
+                let window = language.window(at.library, self.window);
                 Sent {
-                    peer: library.peer_by_window(window, language.integer(self.peer) as usize),
-                    bytes: bytes_of(language, library, self.count, self.datatype),
+                    peer: at.library.peer_by_window(window, at.integer(self.peer)),
+                    bytes: at.bytes(self.count, self.datatype),
                 }
             };
-            record_messages(call, library, std::iter::once(sent));
+            record_messages(call, at.library, std::iter::once(sent));
         }
     }
 }
@@ -141,19 +217,13 @@ impl Sends for Element {
     }
 
     fn record(&self, language: Language, call: Call) {
-        let one = &raw const ONE as usize;
-        let count = if language == Language::Fortran {
-            one
-        } else {
-            1
-        };
         let Element {
             datatype,
             peer,
             window,
         } = *self;
         OneSided {
-            count,
+            count: language.one(),
             datatype,
             peer,
             window,
@@ -162,178 +232,110 @@ impl Sends for Element {
     }
 }
 
-/// An `INTEGER` of Fortran.
-static ONE: i32 = 1;
+/// What a request sends partition by partition.
+pub(super) struct Partitioned {
+    /// Elements of a partition.
+    pub(super) count: usize,
+    pub(super) datatype: usize,
+    pub(super) peer: usize,
+    pub(super) comm: usize,
+}
 
-/// What a persistent request sends.
-pub(super) struct Start {
+impl Partitioned {
+    /// What the request is for that is made of these.
+    pub(super) fn kept(&self, language: Language) -> Option<Kept> {
+        // SAFETY: the caller's own argument.
+        if unsafe { language.integer(self.peer) } < 0 {
+            return None;
+        }
+        let sent = || {
+            let at = Reader::of(language)?;
+            // SAFETY: the caller's own arguments.
+            unsafe {
+                Some(Sent {
+                    peer: to(at, self.peer, self.comm),
+                    bytes: at.size(language.large_count(self.count), self.datatype),
+                })
+            }
+        };
+        kept(sent).map(Kept::Partitions)
+    }
+}
+
+/// A partition that is ready.
+pub(super) struct Ready {
     pub(super) request: usize,
 }
 
-impl Sends for Start {
+impl Sends for Ready {
     fn sends(&self, language: Language) -> bool {
+        partition(language, self.request).is_some()
+    }
+
+    fn record(&self, language: Language, call: Call) {
+        record_partitions(language, call, self.request, 1);
+    }
+}
+
+/// Those from one to another.
+pub(super) struct ReadyRange {
+    pub(super) low: usize,
+    pub(super) high: usize,
+    pub(super) request: usize,
+}
+
+impl ReadyRange {
+    fn partitions(&self, language: Language) -> i64 {
+        // SAFETY: the caller's own arguments.
+        let (low, high) = unsafe { (language.integer(self.low), language.integer(self.high)) };
+        i64::from(high) - i64::from(low) + 1
+    }
+}
+
+impl Sends for ReadyRange {
+    fn sends(&self, language: Language) -> bool {
+        self.partitions(language) > 0 && partition(language, self.request).is_some()
+    }
+
+    fn record(&self, language: Language, call: Call) {
+        record_partitions(language, call, self.request, self.partitions(language));
+    }
+}
+
+/// So many of them.
+pub(super) struct ReadyList {
+    pub(super) length: usize,
+    pub(super) request: usize,
+}
+
+impl ReadyList {
+    fn partitions(&self, language: Language) -> i64 {
         // SAFETY: the caller's own argument.
-        unsafe { requests::sent(language, self.request, 0) }.is_some()
-    }
-
-    fn record(&self, language: Language, call: Call) {
-        if let Some(library) = library() {
-            // SAFETY: the caller's own argument.
-            let sent = unsafe { requests::sent(language, self.request, 0) };
-            record_messages(call, library, sent.into_iter());
-        }
+        unsafe { language.integer(self.length) }.into()
     }
 }
 
-/// What several of them send.
-pub(super) struct StartAll {
-    pub(super) count: usize,
-    pub(super) requests: usize,
-}
-
-impl StartAll {
-    fn sent(&self, language: Language) -> impl Iterator<Item = Sent> {
-        let requests = self.requests;
-        // SAFETY: the caller's own argument: an `int` in large calls, too.
-        let count = unsafe { language.integer(self.count) };
-        // SAFETY: the caller's own requests.
-        (0..count as usize).filter_map(move |i| unsafe { requests::sent(language, requests, i) })
-    }
-}
-
-impl Sends for StartAll {
+impl Sends for ReadyList {
     fn sends(&self, language: Language) -> bool {
-        self.sent(language).next().is_some()
+        self.partitions(language) > 0 && partition(language, self.request).is_some()
     }
 
     fn record(&self, language: Language, call: Call) {
-        if let Some(library) = library() {
-            record_messages(call, library, self.sent(language));
-        }
+        record_partitions(language, call, self.request, self.partitions(language));
     }
 }
 
-/// No data.
-pub(super) struct Nothing {}
-
-impl Sends for Nothing {}
-
-/// The bytes that the caller gives to each kind of collective.
-macro_rules! collectives {
-    ($($(#[$documentation:meta])* $name:ident { $($part:ident),* }
-       |$it:ident, $language:ident, $library:ident| $bytes:expr;)*) => {$(
-        $(#[$documentation])*
-        pub(super) struct $name {
-            $(pub(super) $part: usize),*
-        }
-
-        impl Sends for $name {
-            fn bytes(&self, $language: Language, $library: &Library) -> u64 {
-                let $it = self;
-                // SAFETY: the caller's own arguments, of which those are read that the standard says
-                // are significant.
-                unsafe { $bytes }
-            }
-        }
-    )*};
+/// What each partition of a request is, if it sends any.
+fn partition(language: Language, request: usize) -> Option<Sent> {
+    match requests::of(language, request)? {
+        Kept::Partitions(sent) => Some(sent),
+        Kept::Message(_) | Kept::Collective(..) => None,
+    }
 }
 
-collectives! {
-    /// A buffer that everybody has.
-    Whole { count, datatype } |it, language, library|
-        bytes_of(language, library, it.count, it.datatype);
-
-    /// The caller's part of what is gathered.
-    Part { buffer, count, datatype, its_count, its_datatype } |it, language, library|
-        match language.is_in_place(it.buffer) {
-            true => bytes_of(language, library, it.its_count, it.its_datatype),
-            false => bytes_of(language, library, it.count, it.datatype),
-        };
-
-    /// The same, where parts differ.
-    Parts { buffer, count, datatype, its_counts, its_datatype, comm } |it, language, library|
-        match language.is_in_place(it.buffer) {
-            true => {
-                let rank = library.rank_in(language.comm(library, it.comm)).unwrap_or(0);
-                let count = language.counts(it.its_counts, rank + 1).last().unwrap_or(0);
-                count * library.size_of(language.datatype(library, it.its_datatype))
-            }
-            false => bytes_of(language, library, it.count, it.datatype),
-        };
-
-    /// A part for each rank, by the root alone.
-    Scattered { count, datatype, root, comm } |it, language, library| {
-        let comm = language.comm(library, it.comm);
-        match library.rank_in(comm) == usize::try_from(language.integer(it.root)).ok() {
-            true => bytes_of(language, library, it.count, it.datatype) * library.ranks_of(comm) as u64,
-            false => 0,
-        }
-    };
-
-    /// The same, where parts differ.
-    ScatteredParts { counts, datatype, root, comm } |it, language, library| {
-        let comm = language.comm(library, it.comm);
-        match library.rank_in(comm) == usize::try_from(language.integer(it.root)).ok() {
-            true => sum(language, library, it.counts, it.datatype, it.comm),
-            false => 0,
-        }
-    };
-
-    /// A part for each rank, by everybody.
-    ForAll { buffer, count, datatype, its_count, its_datatype, comm } |it, language, library| {
-        let ranks = library.ranks_of(language.comm(library, it.comm)) as u64;
-        ranks * match language.is_in_place(it.buffer) {
-            true => bytes_of(language, library, it.its_count, it.its_datatype),
-            false => bytes_of(language, library, it.count, it.datatype),
-        }
-    };
-
-    /// The same, where parts differ.
-    ForEach { buffer, counts, datatype, its_counts, its_datatype, comm } |it, language, library|
-        match language.is_in_place(it.buffer) {
-            true => sum(language, library, it.its_counts, it.its_datatype, it.comm),
-            false => sum(language, library, it.counts, it.datatype, it.comm),
-        };
-
-    /// The same, where types differ.
-    ForEachTyped { buffer, counts, datatypes, its_counts, its_datatypes, comm } |it, language, library| {
-        let (counts, datatypes) = match language.is_in_place(it.buffer) {
-            true => (it.its_counts, it.its_datatypes),
-            false => (it.counts, it.datatypes),
-        };
-        let ranks = library.ranks_of(language.comm(library, it.comm));
-        language
-            .counts(counts, ranks)
-            .enumerate()
-            .map(|(at, count)| count * library.size_of(language.datatype_at(library, datatypes, at)))
-            .sum()
-    };
-
-    /// What is reduced, of which each rank gets a part.
-    Sum { counts, datatype, comm } |it, language, library|
-        sum(language, library, it.counts, it.datatype, it.comm);
-
-    /// The same, where parts are equal.
-    Times { count, datatype, comm } |it, language, library|
-        bytes_of(language, library, it.count, it.datatype)
-            * library.ranks_of(language.comm(library, it.comm)) as u64;
-}
-
-/// The parts of all ranks, in bytes.
-///
-/// # Safety
-/// Arguments of a call in this language.
-unsafe fn sum(
-    language: Language,
-    library: &Library,
-    counts: usize,
-    datatype: usize,
-    comm: usize,
-) -> u64 {
-    // SAFETY: by the contract of this function; there is a count for each rank.
-    unsafe {
-        let ranks = library.ranks_of(language.comm(library, comm));
-        let elements: u64 = language.counts(counts, ranks).sum();
-        elements * library.size_of(language.datatype(library, datatype))
+fn record_partitions(language: Language, call: Call, request: usize, number: i64) {
+    if let (Some(library), Some(sent)) = (library(), partition(language, request)) {
+        let number = usize::try_from(number).unwrap_or(0);
+        record_messages(call, library, std::iter::repeat_n(sent, number));
     }
 }

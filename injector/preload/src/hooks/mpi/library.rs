@@ -31,9 +31,28 @@ pub(super) struct Library {
     window_group: Ask<usize>,
     group_free: unsafe extern "C" fn(*mut usize) -> c_int,
     group_translate: unsafe extern "C" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int,
+    comm_get_parent: unsafe extern "C" fn(*mut usize) -> c_int,
+    initialized: unsafe extern "C" fn(*mut c_int) -> c_int,
+    finalized: unsafe extern "C" fn(*mut c_int) -> c_int,
+    topo_test: Ask<c_int>,
+    cartdim_get: Ask<c_int>,
+    cart_shift: unsafe extern "C" fn(usize, c_int, c_int, *mut c_int, *mut c_int) -> c_int,
+    graph_neighbors_count: unsafe extern "C" fn(usize, c_int, *mut c_int) -> c_int,
+    dist_graph_neighbors_count:
+        unsafe extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int) -> c_int,
     /// Where handles are pointers: what makes one of the integer that it is in Fortran.
     pointers: Option<Pointers>,
-    world: Option<usize>,
+    known: Option<Known>,
+}
+
+/// What headers define, of those MPIs of which it is known.
+struct Known {
+    /// `MPI_COMM_WORLD`
+    world: usize,
+    /// `MPI_COMM_NULL`
+    no_comm: usize,
+    /// `MPI_CART`, `MPI_GRAPH` and `MPI_DIST_GRAPH`
+    topologies: [c_int; 3],
 }
 
 /// A question about a handle, and where the answer goes.
@@ -82,15 +101,45 @@ impl Library {
                 window_group: function(c"PMPI_Win_get_group")?,
                 group_free: function(c"PMPI_Group_free")?,
                 group_translate: function(c"PMPI_Group_translate_ranks")?,
-                world: world(pointers.is_some()),
+                comm_get_parent: function(c"PMPI_Comm_get_parent")?,
+                initialized: function(c"PMPI_Initialized")?,
+                finalized: function(c"PMPI_Finalized")?,
+                topo_test: function(c"PMPI_Topo_test")?,
+                cartdim_get: function(c"PMPI_Cartdim_get")?,
+                cart_shift: function(c"PMPI_Cart_shift")?,
+                graph_neighbors_count: function(c"PMPI_Graph_neighbors_count")?,
+                dist_graph_neighbors_count: function(c"PMPI_Dist_graph_neighbors_count")?,
+                known: Known::find(pointers.is_some()),
                 pointers,
             })
         }
     }
 
-    /// The communicator of all ranks, where it is known.
+    /// The communicator of all ranks, where it is known, and while it is there: a program that begins by
+    /// `MPI_Session_init` has none, and is ended by an MPI that is asked of it.
     pub(super) fn world(&self) -> Option<usize> {
-        self.world
+        let says = |ask: unsafe extern "C" fn(*mut c_int) -> c_int| {
+            let mut answer = 0;
+            // SAFETY: may be asked at any time, by any thread; a place for the answer.
+            unsafe { ask(&raw mut answer) == 0 && answer != 0 }
+        };
+        let there = || says(self.initialized) && !says(self.finalized);
+        self.known
+            .as_ref()
+            .map(|known| known.world)
+            .filter(|_| there())
+    }
+
+    /// Whether the ranks of this world were started by those of another (`MPI_Comm_spawn`).
+    pub(super) fn is_spawned(&self) -> bool {
+        let mut parent = 0;
+        // SAFETY: a place for the answer, of whose word a handle takes half or all.
+        let known = unsafe { (self.comm_get_parent)(&raw mut parent) } == 0;
+        known
+            && self
+                .known
+                .as_ref()
+                .is_some_and(|known| known.no_comm != parent)
     }
 
     /// The bytes of an element of a type; 0 for a type that is none.
@@ -108,18 +157,66 @@ impl Library {
 
     /// How many ranks a collective's parts go to: those of the other group, where there are two.
     pub(super) fn ranks_of(&self, comm: usize) -> usize {
-        let ask = match self.is_inter(comm) {
-            true => self.comm_remote_size,
-            false => self.comm_size,
+        match self.is_inter(comm) {
+            true => self.answer(self.comm_remote_size, comm).unwrap_or(0),
+            false => self.own_ranks_of(comm),
+        }
+    }
+
+    /// How many ranks there are in the caller's group.
+    pub(super) fn own_ranks_of(&self, comm: usize) -> usize {
+        self.answer(self.comm_size, comm).unwrap_or(0)
+    }
+
+    /// The places that the caller's neighbours have in the buffers and arrays that it sends from. Beyond
+    /// the edge of a grid there is nobody, who has a place, too.
+    pub(super) fn neighbours(&self, comm: usize) -> impl Iterator<Item = usize> {
+        self.targets(comm)
+            .into_iter()
+            .enumerate()
+            .filter_map(|(place, is_there)| is_there.then_some(place))
+    }
+
+    fn targets(&self, comm: usize) -> Vec<bool> {
+        let (Some(known), Some(topology)) = (&self.known, self.answer(self.topo_test, comm)) else {
+            return Vec::new();
         };
-        self.answer(ask, comm).unwrap_or(0)
+        let (mut sources, mut number, mut weighted) = (0, 0, 0);
+        // SAFETY: the program's own communicator, which has this topology, and places for the answers.
+        unsafe {
+            match known.topologies.map(|one| one as usize == topology) {
+                [true, _, _] => {
+                    let dimensions = self.answer(self.cartdim_get, comm).unwrap_or(0);
+                    let shifted = |dimension| self.both_ways(comm, dimension as c_int);
+                    return (0..dimensions).flat_map(shifted).collect();
+                }
+                [_, true, _] => {
+                    let rank = self.rank_in(comm).unwrap_or(0) as c_int;
+                    (self.graph_neighbors_count)(comm, rank, &raw mut number);
+                }
+                [_, _, true] => {
+                    let places = (&raw mut sources, &raw mut number, &raw mut weighted);
+                    (self.dist_graph_neighbors_count)(comm, places.0, places.1, places.2);
+                }
+                _ => {}
+            }
+        }
+        vec![true; usize::try_from(number).unwrap_or(0)]
+    }
+
+    /// Whether there is somebody before the caller in this dimension of a grid, and behind it.
+    fn both_ways(&self, comm: usize, dimension: c_int) -> [bool; 2] {
+        let (mut before, mut behind) = (-1, -1);
+        // SAFETY: a dimension of the program's own communicator, and places for the answers.
+        unsafe { (self.cart_shift)(comm, dimension, 1, &raw mut before, &raw mut behind) };
+        [before >= 0, behind >= 0]
     }
 
     /// The rank among all ranks of the one that a communicator calls `peer`; `None` if it is not one
     /// of them, or nothing is known of these.
-    pub(super) fn peer_by_comm(&self, comm: usize, peer: usize) -> Option<usize> {
-        if self.world == Some(comm) {
-            return Some(peer);
+    pub(super) fn peer_by_comm(&self, comm: usize, peer: c_int) -> Option<usize> {
+        if self.known.as_ref().is_some_and(|known| known.world == comm) {
+            return usize::try_from(peer).ok();
         }
         let group = match self.is_inter(comm) {
             true => self.comm_remote_group,
@@ -129,31 +226,36 @@ impl Library {
     }
 
     /// The same of a window.
-    pub(super) fn peer_by_window(&self, window: usize, peer: usize) -> Option<usize> {
+    pub(super) fn peer_by_window(&self, window: usize, peer: c_int) -> Option<usize> {
         self.peer_by(self.window_group, window, peer)
     }
 
-    fn peer_by(&self, group_of: Ask<usize>, handle: usize, peer: usize) -> Option<usize> {
-        let (mut group, mut world) = (0, 0);
-        let from = c_int::try_from(peer).ok()?;
+    fn peer_by(&self, group_of: Ask<usize>, handle: usize, peer: c_int) -> Option<usize> {
+        let mut world = self.group(self.comm_group, self.world()?)?;
+        let group = self.group(group_of, handle);
         let mut to = -1;
-        // SAFETY: the program's own handle, and places for the answers: a handle is a word or half
-        // of one, and the other half is 0. The groups are ours to give back.
+        // SAFETY: groups that are ours, and places for a rank and the answer.
         unsafe {
-            if group_of(handle, &raw mut group) != 0
-                || (self.comm_group)(self.world?, &raw mut world) != 0
-            {
-                return None;
+            if let Some(mut group) = group {
+                (self.group_translate)(group, 1, &raw const peer, world, &raw mut to);
+                (self.group_free)(&raw mut group);
             }
-            (self.group_translate)(group, 1, &raw const from, world, &raw mut to);
-            (self.group_free)(&raw mut group);
             (self.group_free)(&raw mut world);
         }
         // MPI_UNDEFINED is negative.
         usize::try_from(to).ok()
     }
 
-    fn is_inter(&self, comm: usize) -> bool {
+    /// A group, which is the caller's to give back.
+    fn group(&self, group_of: Ask<usize>, handle: usize) -> Option<usize> {
+        let mut group = 0;
+        // SAFETY: the program's own handle, and a place for the answer: a handle is a word or half of
+        // one, and the other half is 0.
+        (unsafe { group_of(handle, &raw mut group) } == 0).then_some(group)
+    }
+
+    /// Whether a communicator is one between two groups.
+    pub(super) fn is_inter(&self, comm: usize) -> bool {
         self.answer(self.comm_test_inter, comm) == Some(1)
     }
 
@@ -184,17 +286,22 @@ impl Pointers {
     }
 }
 
-/// `MPI_COMM_WORLD`, which a header defines: in Open MPI the address of a variable, in the common
-/// binary interface of MPICH and its kin a number.
-fn world(pointers: bool) -> Option<usize> {
-    if !pointers {
-        return Some(0x4400_0000);
-    }
-    // Where a program refers to it, the variable lies in the program and not in the library.
-    match objects::variable(c"ompi_mpi_comm_world") {
-        0 => Some(objects::function_of_any(c"ompi_mpi_comm_world") as usize)
-            .filter(|&place| place != 0),
-        place => Some(place),
+impl Known {
+    /// In Open MPI communicators are addresses of variables, in the common binary interface of MPICH and its
+    /// kin numbers.
+    fn find(pointers: bool) -> Option<Self> {
+        if !pointers {
+            return Some(Known {
+                world: 0x4400_0000,
+                no_comm: 0x0400_0000,
+                topologies: [2, 1, 3],
+            });
+        }
+        Some(Known {
+            world: objects::variable_of_any(c"ompi_mpi_comm_world")?,
+            no_comm: objects::variable_of_any(c"ompi_mpi_comm_null")?,
+            topologies: [1, 2, 3],
+        })
     }
 }
 
@@ -225,21 +332,58 @@ impl Language {
         u64::try_from(count).unwrap_or(0)
     }
 
-    /// The `n` counts of an array.
+    /// A count that is an `MPI_Count` in every language.
     ///
     /// # Safety
-    /// As [`Language::integer`]; the array has so many.
-    pub(super) unsafe fn counts(self, array: usize, n: usize) -> impl Iterator<Item = u64> {
-        (0..n).map(move |index| {
+    /// As [`Language::integer`].
+    pub(super) unsafe fn large_count(self, word: usize) -> u64 {
+        let count = match self {
+            Language::C | Language::LargeC => word as i64,
             // SAFETY: by the contract of this function.
-            let count = unsafe {
-                match self {
-                    Language::LargeC => *(array as *const i64).add(index),
-                    _ => i64::from(*(array as *const i32).add(index)),
-                }
-            };
-            u64::try_from(count).unwrap_or(0)
-        })
+            Language::Fortran | Language::Fortran2008 => unsafe { *(word as *const i64) },
+        };
+        u64::try_from(count).unwrap_or(0)
+    }
+
+    /// A count of 1, as a call in this language gives it.
+    pub(super) fn one(self) -> usize {
+        static ONE: i32 = 1;
+        match self {
+            Language::C | Language::LargeC => 1,
+            Language::Fortran | Language::Fortran2008 => &raw const ONE as usize,
+        }
+    }
+
+    /// The count at `place` of an array.
+    ///
+    /// # Safety
+    /// As [`Language::integer`]; the array has more.
+    pub(super) unsafe fn count_at(self, array: usize, place: usize) -> u64 {
+        // SAFETY: by the contract of this function.
+        let count = unsafe {
+            match self {
+                Language::LargeC => *(array as *const i64).add(place),
+                _ => i64::from(*(array as *const i32).add(place)),
+            }
+        };
+        u64::try_from(count).unwrap_or(0)
+    }
+
+    /// Whether a call has succeeded that gave `outcome`, and was given these arguments.
+    ///
+    /// # Safety
+    /// They are those of a call in this language; in Fortran the last takes the error, where the program
+    /// has not left it out.
+    pub(super) unsafe fn has_succeeded(self, outcome: c_int, arguments: &[usize]) -> bool {
+        match self {
+            Language::C | Language::LargeC => outcome == 0,
+            Language::Fortran | Language::Fortran2008 => {
+                let place = arguments.last().map(|&word| word as *const c_int);
+                // SAFETY: by the contract of this function.
+                let error = place.and_then(|place| unsafe { place.as_ref() });
+                error.is_none_or(|&error| error == 0)
+            }
+        }
     }
 
     /// A communicator.
@@ -278,6 +422,15 @@ impl Language {
         unsafe { self.handle(library, |pointers| pointers.window, word) }
     }
 
+    /// A request.
+    ///
+    /// # Safety
+    /// As [`Language::integer`].
+    pub(super) unsafe fn request(self, library: &Library, word: usize) -> usize {
+        // SAFETY: by the contract of this function.
+        unsafe { self.handle(library, |pointers| pointers.request, word) }
+    }
+
     /// The request at `index` of an array.
     ///
     /// # Safety
@@ -304,8 +457,7 @@ impl Language {
                         c"MPI_FORTRAN_IN_PLACE",
                     ]
                     .into_iter()
-                    .map(objects::variable)
-                    .filter(|&place| place != 0)
+                    .filter_map(objects::variable_of_any)
                     .collect()
                 })
                 .contains(&buffer),

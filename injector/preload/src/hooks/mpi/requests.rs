@@ -1,106 +1,206 @@
-//! Persistent requests that send: what `MPI_Start` is given is a handle and nothing else, and may be
-//! one that receives.
+//! Persistent requests: what `MPI_Start` is given is a handle and nothing else, and may be one that
+//! receives.
 //!
-//! They are made rarely, started often, and maybe by several threads at once, so they are in a table
-//! of fixed size without a lock. What finds no room is not delayed.
+//! They are made rarely, started often, and maybe by several threads at once, so they are in tables
+//! without a lock. A table that has no room for a handle near its place is followed by one of twice the size.
 
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::content::{Message, Sends};
-use super::library::{Language, library};
+use jitterlab_injector::control::{Hook, HookFamily};
 
-const ROOM: usize = 4096;
+use super::Call;
+use super::content::{Kept, Sent, peers, record_messages};
+use super::library::{Language, Library, library};
+use crate::{state, trace};
+
+/// Places of the first table.
+const ROOM: usize = 1024;
+/// Tables that there may be: of 16 million places.
+const TABLES: usize = 14;
+/// How far from its first place in a table a handle may be.
+const REACH: usize = 32;
 /// What is in the place of a handle where there never was one, and where there is none any more. No
 /// request has such a handle.
 const NEVER: usize = 0;
 const GONE: usize = 1;
 
-/// What is sent when a request is started.
-#[derive(Clone, Copy)]
-pub(super) struct Sent {
-    /// The rank among all ranks, if it is one of them.
-    pub(super) peer: Option<usize>,
-    pub(super) bytes: u64,
-}
-
+/// A request, and what it is for.
+#[derive(Default)]
 struct Place {
     handle: AtomicUsize,
+    /// [`MESSAGE`], [`PARTITIONS`], or a call from [`COLLECTIVE`] on.
+    purpose: AtomicUsize,
     peer: AtomicUsize,
     bytes: AtomicU64,
 }
 
-static PLACES: [Place; ROOM] = [const {
-    Place {
-        handle: AtomicUsize::new(NEVER),
-        peer: AtomicUsize::new(0),
-        bytes: AtomicU64::new(0),
+const MESSAGE: usize = 0;
+const PARTITIONS: usize = 1;
+const COLLECTIVE: usize = 2;
+/// In the place of a rank that is not known.
+const NOBODY: usize = usize::MAX;
+
+static PLACES: [OnceLock<Box<[Place]>>; TABLES] = [const { OnceLock::new() }; TABLES];
+
+impl Place {
+    /// Nobody can start a request before the call that makes it has returned.
+    fn write(&self, kept: Kept) {
+        let (purpose, peer, bytes) = match kept {
+            Kept::Message(sent) => (MESSAGE, sent.peer, sent.bytes),
+            Kept::Partitions(sent) => (PARTITIONS, sent.peer, sent.bytes),
+            Kept::Collective(call, bytes) => (COLLECTIVE + call.index(), None, bytes),
+        };
+        self.purpose.store(purpose, Ordering::Relaxed);
+        self.peer.store(peer.unwrap_or(NOBODY), Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Release);
     }
-}; ROOM];
 
-/// Where a handle may be, the likeliest place first.
-fn places(handle: usize) -> impl Iterator<Item = &'static Place> {
-    let first = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (0..ROOM).map(move |step| &PLACES[(first + step) % ROOM])
-}
-
-fn place_of(handle: usize) -> Option<&'static Place> {
-    places(handle)
-        .take_while(|place| place.handle.load(Ordering::Acquire) != NEVER)
-        .find(|place| place.handle.load(Ordering::Acquire) == handle)
-}
-
-/// Keeps what the request at `request`, just made, sends.
-pub(super) fn keep(language: Language, message: &Message, request: usize) {
-    let Some(library) = library().filter(|_| message.sends(language)) else {
-        return;
-    };
-    // SAFETY: where the MPI has left the handle, and what it was given to make it of.
-    let (handle, sent) = unsafe {
-        let handle = language.request_at(library, request, 0);
-        (handle, message.sent(language, library))
-    };
-    if handle == NEVER || handle == GONE {
-        return;
+    fn read(&self) -> Kept {
+        let bytes = self.bytes.load(Ordering::Acquire);
+        let peer = Some(self.peer.load(Ordering::Relaxed)).filter(|&peer| peer != NOBODY);
+        match self.purpose.load(Ordering::Relaxed) {
+            MESSAGE => Kept::Message(Sent { peer, bytes }),
+            PARTITIONS => Kept::Partitions(Sent { peer, bytes }),
+            call => Kept::Collective(Call::at(call - COLLECTIVE), bytes),
+        }
     }
-    // A handle that is there already was freed by a way that is not seen, and made anew.
-    let free = |place: &Place| {
+
+    /// Whether it was free and now belongs to `handle`.
+    fn take(&self, handle: usize) -> bool {
         [NEVER, GONE].into_iter().any(|free| {
-            let taken =
-                place
-                    .handle
-                    .compare_exchange(free, handle, Ordering::AcqRel, Ordering::Relaxed);
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            let taken = self.handle.compare_exchange(free, handle, order.0, order.1);
             taken.is_ok()
         })
-    };
-    if let Some(place) = place_of(handle).or_else(|| places(handle).find(|place| free(place))) {
-        // Nobody can start it before the call that makes it has returned.
-        let peer = sent.peer.unwrap_or(usize::MAX);
-        place.peer.store(peer, Ordering::Relaxed);
-        place.bytes.store(sent.bytes, Ordering::Release);
     }
 }
 
-/// The request at `request` is about to be freed.
+/// Where a handle may be in a table.
+fn near(table: &[Place], handle: usize) -> impl Iterator<Item = &Place> {
+    let first = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (first..first + REACH).map(|place| &table[place % table.len()])
+}
+
+/// Where a handle is. It was put into the first free place, and one that was never taken has none behind it.
+fn find(handle: usize) -> Option<&'static Place> {
+    PLACES
+        .iter()
+        .map_while(OnceLock::get)
+        .flat_map(|table| near(table, handle))
+        .map(|place| (place, place.handle.load(Ordering::Acquire)))
+        .take_while(|&(_, found)| found != NEVER)
+        .find_map(|(place, found)| (found == handle).then_some(place))
+}
+
+/// A place for a handle that has none.
+fn take(handle: usize) -> Option<&'static Place> {
+    PLACES.iter().enumerate().find_map(|(index, table)| {
+        let fresh = || (0..ROOM << index).map(|_| Place::default()).collect();
+        near(table.get_or_init(fresh), handle).find(|place| place.take(handle))
+    })
+}
+
+/// Whether anybody wants to know of requests.
+#[inline(always)]
+pub(super) fn are_minded() -> bool {
+    state::installed(HookFamily::Mpi).is_some()
+        || state::installed(HookFamily::MpiCollectives).is_some()
+}
+
+/// Keeps what the request at `request`, just made, is for; `None` if that is nothing that counts.
+pub(super) fn keep(language: Language, request: usize, kept: Option<Kept>) {
+    let Some(kept) = kept else {
+        return forget(language, request);
+    };
+    // SAFETY: where the MPI has left the handle.
+    let handle = library().map(|library| unsafe { language.request_at(library, request, 0) });
+    let Some(handle) = handle.filter(|&handle| handle != NEVER && handle != GONE) else {
+        return;
+    };
+    // A handle that is there already was freed by a way that is not seen, and made anew.
+    if let Some(place) = find(handle).or_else(|| take(handle)) {
+        place.write(kept);
+    }
+}
+
+/// The request at `request` is about to be freed, or is one that sends nothing.
 pub(super) fn forget(language: Language, request: usize) {
     // SAFETY: the caller's own handle.
     let handle = library().map(|library| unsafe { language.request_at(library, request, 0) });
-    if let Some(place) = handle.and_then(place_of) {
+    if let Some(place) = handle.and_then(find) {
         place.handle.store(GONE, Ordering::Release);
     }
 }
 
-/// What the request at `index` of `requests` sends, if it does.
-///
-/// # Safety
-/// An argument of a call in this language; the array has more.
-pub(super) unsafe fn sent(language: Language, requests: usize, index: usize) -> Option<Sent> {
-    // SAFETY: by the contract of this function.
-    let handle = unsafe { language.request_at(library()?, requests, index) };
-    let place = place_of(handle)?;
-    let bytes = place.bytes.load(Ordering::Acquire);
-    let peer = place.peer.load(Ordering::Relaxed);
-    Some(Sent {
-        peer: (peer != usize::MAX).then_some(peer),
-        bytes,
-    })
+/// What a request is for, of which a call is given the handle.
+pub(super) fn of(language: Language, request: usize) -> Option<Kept> {
+    // SAFETY: the caller's own argument.
+    let handle = unsafe { language.request(library()?, request) };
+    find(handle).map(Place::read)
+}
+
+/// The caller starts so many requests: all together that is one send, or one collective.
+pub(super) fn start_all(language: Language, call: Call, count: usize, requests: usize) {
+    // SAFETY: the caller's own argument: an `int` in large calls, too.
+    let count = unsafe { language.integer(count) };
+    start(
+        language,
+        call,
+        requests,
+        usize::try_from(count).unwrap_or(0),
+    );
+}
+
+/// The same; there are `count` of them at `requests`.
+pub(super) fn start(language: Language, call: Call, requests: usize, count: usize) {
+    let Some(library) = library() else {
+        return;
+    };
+    // SAFETY: the caller's own requests, of which there are so many.
+    let handle = |index| unsafe { language.request_at(library, requests, index) };
+    let started = (0..count).filter_map(|index| find(handle(index)).map(Place::read));
+    let started = started
+        .filter(|&kept| hook_of(kept).is_some_and(|hook| state::active(hook.family()).is_some()));
+    let starts = |hook: &Hook| started.clone().any(|kept| hook_of(kept) == Some(*hook));
+    let Some(hook) = [Hook::MpiSend, Hook::MpiCollective]
+        .into_iter()
+        .find(starts)
+    else {
+        return;
+    };
+    if trace::is_on() {
+        record(call, library, started);
+    }
+    if let Some(injection) = state::installed(hook.family())
+        && !state::is_undelayed(injection, hook)
+    {
+        state::pass_undeferred(injection, hook);
+    }
+}
+
+/// The hook that a start comes through; those of partitions come later.
+fn hook_of(kept: Kept) -> Option<Hook> {
+    match kept {
+        Kept::Message(_) => Some(Hook::MpiSend),
+        Kept::Collective(..) => Some(Hook::MpiCollective),
+        Kept::Partitions(_) => None,
+    }
+}
+
+fn record(call: Call, library: &Library, started: impl Iterator<Item = Kept> + Clone) {
+    let mut messages = started.clone().filter_map(|kept| match kept {
+        Kept::Message(sent) => Some(sent),
+        Kept::Partitions(_) | Kept::Collective(..) => None,
+    });
+    if let Some(first) = messages.next() {
+        record_messages(call, library, std::iter::once(first).chain(messages));
+    }
+    for kept in started {
+        if let Kept::Collective(made_by, bytes) = kept {
+            trace::collective(made_by, peers(library), bytes);
+        }
+    }
 }

@@ -13,11 +13,11 @@ use nix::sys::ptrace;
 use nix::sys::signal::{Signal, raise};
 use serde::Serialize;
 
+use super::ending::{Ending, ending_signals};
 use super::run;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
 use elf::Executable;
-pub(super) use trace::{Ending, ending_signals};
 use verdict::{Finding, Verdict};
 
 /// Options of `inject doctor`.

@@ -8,18 +8,17 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jitterlab_injector::control::{self, Attached, Hook, HookFamily};
 use jitterlab_injector::environment;
 use jitterlab_injector::trace;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use thiserror::Error;
 
 use super::calls::{self, Call, Socket};
+use crate::commands::inject::ending::{Alive, Ending};
 use crate::commands::inject::undelayed;
 
 /// A program that could not be watched.
@@ -39,25 +38,6 @@ pub enum TraceError {
         /// How.
         ending: Ending,
     },
-}
-
-/// How a process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// By itself.
-    ExitStatus(i32),
-    /// By a signal.
-    Signal(i32),
-}
-
-impl std::fmt::Display for Ending {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Ending::ExitStatus(status) => write!(f, "exit status {status}"),
-            Ending::Signal(signal) => write!(f, "signal {signal}"),
-        }
-    }
 }
 
 /// What was seen of one program in one process: a process that executes another begins anew.
@@ -397,47 +377,6 @@ impl Process {
         }
         seen
     }
-}
-
-/// The processes that run, for whoever wants them to end.
-#[derive(Clone, Default)]
-struct Alive(Arc<Mutex<BTreeSet<i32>>>);
-
-impl Alive {
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<i32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// From now on SIGTERM ends the processes and not this one, which has a report to give. SIGINT
-    /// does so by itself: the terminal sends it to all. A second signal kills.
-    fn end_by_signals(&self) -> nix::Result<()> {
-        let signals = ending_signals();
-        signals.thread_block()?;
-        let alive = self.clone();
-        std::thread::spawn(move || {
-            let mut again = false;
-            while let Ok(signal) = signals.wait() {
-                let signal = if again { Signal::SIGKILL } else { signal };
-                for &pid in alive.lock().iter() {
-                    if signal != Signal::SIGINT {
-                        // One that has just ended needs no signal.
-                        let _ = kill(Pid::from_raw(pid), signal);
-                    }
-                }
-                again = true;
-            }
-        });
-        Ok(())
-    }
-}
-
-/// The signals by which people end programs. They are blocked in the tracer, and have to be let
-/// through again in the program.
-pub fn ending_signals() -> SigSet {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGINT);
-    signals.add(Signal::SIGTERM);
-    signals
 }
 
 /// What a thread asks of the kernel, and what it was given.
