@@ -369,6 +369,13 @@ pub fn failure(name: &str, ended: &Ended, timeout: Nanos) -> Option<String> {
     }
     match (ended.status, ended.signal) {
         (Some(0), _) => None,
+        // What shells and launchers make of a signal that ended what they had started.
+        (Some(status @ 129..=192), _) => {
+            let signal = status - 128;
+            Some(format!(
+                "{name} ended with exit status {status}, as after signal {signal}"
+            ))
+        }
         (Some(status), _) => Some(format!("{name} ended with exit status {status}")),
         (None, Some(signal)) => Some(format!("{name} was ended by signal {signal}")),
         (None, None) => Some(format!("{name} ended, nobody knows how")),

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
+use crate::common::experiments::until;
 use crate::common::{Lab, build_library, text};
 
 /// A command that has to succeed.
@@ -72,8 +73,18 @@ impl Cluster {
             done(&format!("ip -n {name} link set veth0 up"));
             done(&format!("ip -n {name} link set lo up"));
         }
+        // The kernel says up to a second later that a device is running, and an MPI takes no other: it would use loopback.
+        until(|| (1..=hosts).all(|host| cluster.is_running(host)));
         fs::create_dir(cluster.lab.path("bin")).unwrap();
         cluster
+    }
+
+    fn is_running(&self, host: usize) -> bool {
+        let link = Command::new("ip")
+            .args(["-n", &self.namespace(host)])
+            .args(["-oneline", "link", "show", "veth0"])
+            .output();
+        text(&link.unwrap().stdout).contains(" state UP ")
     }
 
     /// The namespace of a host; of the bridge, 0.

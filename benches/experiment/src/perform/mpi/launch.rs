@@ -156,8 +156,8 @@ fn agent(experiment: &Experiment, mpi: &Mpi) -> String {
     let mut script = String::from("host=$1\nshift\ncase $host in\n");
     for name in mpi.hosts.keys().filter(|name| **name != mpi.on) {
         let host = &experiment.hosts[name];
-        if let (Some(address), Some(enter)) = (host.address(), enter(host)) {
-            script.push_str(&format!("{address}) exec {enter} ;;\n"));
+        if let (Some(address), Some(enter)) = (host.address(), enter(name, host)) {
+            script.push_str(&format!("{address}) {enter} ;;\n"));
         }
     }
     script.push_str(
@@ -168,10 +168,14 @@ fn agent(experiment: &Experiment, mpi: &Mpi) -> String {
 
 /// A line of shell that runs the command in `$@` on another host. The command is meant for a shell; names and paths
 /// of the experiment file hold nothing that one would read more into.
-fn enter(host: &Host) -> Option<String> {
+fn enter(name: &str, host: &Host) -> Option<String> {
     match &host.at {
         Place::Local => None,
-        Place::Netns(namespace) => Some(format!("ip netns exec {namespace} sh -c \"$*\"")),
+        // All have the temporary files of this machine. Daemons of Open MPI that make the same directory at the same time
+        // die of it, and mpirun waits for them for ever (its #3818, #8510): each has a place of its own.
+        Place::Netns(namespace) => Some(format!(
+            "mkdir -p tmp-{name} && TMPDIR=$PWD/tmp-{name} exec ip netns exec {namespace} sh -c \"$*\""
+        )),
         Place::Ssh(destination) => {
             // Ranks are found where the worker's program is.
             let program = host.jitterlab.as_deref();
@@ -187,7 +191,7 @@ fn enter(host: &Host) -> Option<String> {
                 }
             };
             Some(format!(
-                "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 \
+                "exec ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 \
                  -- {destination} {path}\"$@\""
             ))
         }
@@ -260,7 +264,7 @@ mod tests {
         );
         let agent = &files[1].1;
         for line in [
-            "10.0.0.1) exec ip netns exec na sh -c \"$*\" ;;",
+            "TMPDIR=$PWD/tmp-a exec ip netns exec na sh -c \"$*\" ;;",
             "-- me@far \"$@\" ;;",
             "-- far2 'PATH=/opt/j/:$PATH; export PATH;' \"$@\" ;;",
         ] {

@@ -174,7 +174,7 @@ mod tests {
         };
         assert_eq!(
             reason,
-            "mpirun ended with exit status 137: mpirun noticed that rank 1 exited on signal 9 (Killed)."
+            "mpirun ended with exit status 137, as after signal 9: mpirun noticed that rank 1 exited on signal 9 (Killed)."
         );
     }
 
