@@ -1,8 +1,8 @@
 //! The clock that delays are waited out with and round trips are measured by.
 //!
 //! On x86-64 it is the time-stamp counter where the processor says that the counter is invariant
-//! (constant rate, running in every power state), on aarch64 the generic counter, elsewhere
-//! `CLOCK_MONOTONIC`. Readings are *ticks*: only differences of two readings of one clock mean
+//! (constant rate, running in every power state) or Linux keeps its own time by it, on aarch64 the
+//! generic counter, elsewhere `CLOCK_MONOTONIC`. Readings are *ticks*: only differences of two readings of one clock mean
 //! something, and [`Clock::ticks_to_ns`] says what.
 
 #![allow(unsafe_code)]
@@ -16,7 +16,7 @@ use nix::time::{ClockId, clock_gettime};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The invariant time-stamp counter of x86-64.
+    /// The time-stamp counter of x86-64.
     Tsc,
     /// The generic timer's virtual counter of aarch64.
     GenericCounter,
@@ -195,11 +195,19 @@ fn best_source() -> Source {
     // AMD APM volume 3, appendix E.4.7; Intel SDM volume 2A, CPUID: 80000007H, EDX bit 8.
     let invariant =
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0;
-    if invariant {
+    if invariant || is_trusted() {
         Source::Tsc
     } else {
         Source::Monotonic
     }
+}
+
+/// Whether Linux keeps its own time by the counter, and would not if it had found it to change its rate, to stop, or to
+/// differ between processors. Emulators have such a counter that they do not call invariant.
+#[cfg(target_arch = "x86_64")]
+fn is_trusted() -> bool {
+    const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(CURRENT).is_ok_and(|name| name.trim_end() == "tsc")
 }
 
 #[cfg(target_arch = "x86_64")]
