@@ -166,13 +166,14 @@ fn agent(experiment: &Experiment, mpi: &Mpi) -> String {
     script
 }
 
-/// A line of shell that runs the command in `$@` on another host. The command is meant for a shell; names and paths
+/// A line of shell that runs the command in `$@` on another host, of this name, and ends with it. The command is meant for a shell; names and paths
 /// of the experiment file hold nothing that one would read more into.
 fn enter(name: &str, host: &Host) -> Option<String> {
     match &host.at {
         Place::Local => None,
-        // All have the temporary files of this machine. Daemons of Open MPI that make the same directory at the same time
-        // die of it, and mpirun waits for them for ever (its #3818, #8510): each has a place of its own.
+        // All have the temporary files of this machine. Of eight daemons of Open MPI started at once one ended now and then,
+        // and mpirun waited for it for ever; not since each has a place of its own. Its #3818 and #8510 tell of daemons that
+        // make and remove the same directory at the same time.
         Place::Netns(namespace) => Some(format!(
             "mkdir -p tmp-{name} && TMPDIR=$PWD/tmp-{name} exec ip netns exec {namespace} sh -c \"$*\""
         )),
