@@ -118,9 +118,12 @@ impl Machines {
         self.cluster.lab.write("e.yaml", text);
     }
 
-    /// Starts an experiment of one run that does not end by itself, and waits until there is a rank on both machines.
-    fn started(&self, case: &str) -> Child {
-        let library = format!("  library:\n    - {{ case: barrier, ranks: 2, {case} }}\n");
+    /// Starts an experiment of one run that does not end by itself (a warm-up keeps no times that could fill
+    /// memory), and waits until there is a rank on both machines.
+    fn started(&self, timeout: &str) -> Child {
+        let library = format!(
+            "  library:\n    - {{ case: barrier, ranks: 2, warmup: 3000s, duration: 1s, timeout: {timeout} }}\n"
+        );
         self.write(OWN, ONE_RANK_EACH, &library);
         let mut command = self.command();
         let child = command
@@ -232,7 +235,7 @@ fn ranks_on_other_machines_end_with_a_controller_that_is_killed() {
         return;
     }
     let machines = Machines::new();
-    kill(machines.started("duration: 3000s, timeout: 3600s"));
+    kill(machines.started("3600s"));
     machines.are_left_clean();
 }
 
@@ -242,7 +245,7 @@ fn ranks_on_other_machines_end_when_their_time_is_over() {
         return;
     }
     let machines = Machines::new();
-    let child = machines.started("duration: 3000s, timeout: 15s");
+    let child = machines.started("15s");
     assert_eq!(machines.failure(child), "mpirun did not end within 15s");
     machines.are_left_clean();
 }
@@ -253,7 +256,7 @@ fn a_rank_that_dies_takes_its_run_with_it_and_why_is_said() {
         return;
     }
     let machines = Machines::new();
-    let child = machines.started("duration: 3000s, timeout: 3600s");
+    let child = machines.started("3600s");
     let namespace = machines.cluster.namespace(2);
     let killed = Command::new("ip")
         .args(["netns", "exec", &namespace, "sh", "-c"])
