@@ -28,9 +28,9 @@ has() { # has WHAT TEXT WORD
     esac
 }
 
-# Everything that tuning may touch, read without jitterlab.
+# Everything that tuning may touch, read without jitterlab, and by few programs: an emulator is slow to start one.
 look() {
-    local file irq thread group flags own
+    local file files=() own
     for file in /proc/cmdline /sys/devices/system/cpu/{isolated,nohz_full,online,smt/control} \
         /sys/devices/virtual/workqueue/cpumask /proc/irq/default_smp_affinity \
         /proc/sys/kernel/{sched_rt_runtime_us,timer_migration,watchdog_cpumask,nmi_watchdog,soft_watchdog,numa_balancing} \
@@ -40,34 +40,67 @@ look() {
         /sys/class/net/*/queues/*/{rps,xps}_cpus /sys/class/net/*/mtu \
         /sys/fs/cgroup/cgroup.subtree_control /sys/fs/cgroup/jitterlab/cpuset.cpus \
         /etc/default/grub.d/* /etc/security/limits.d/* /boot/grub/grub.cfg /run/jitterlab/* /var/lib/jitterlab/*; do
-        [ -f "$file" ] && echo "$file: $(cat "$file" 2>&1)"
+        [ ! -f "$file" ] || files+=("$file")
     done
+    printf '%s\n' "${files[@]}"
+    grep -H '' "${files[@]}" 2>&1
     # Which device gets which number is another one at each boot.
-    for irq in /proc/irq/[0-9]*; do
-        echo "interrupt $(ls -d "$irq"/*/ 2>/dev/null | sed 's/.*\/\(.*\)\//\1/; s/[0-9]//g' | sort | tr '\n' ' ')$(cat "$irq/smp_affinity_list")"
-    done | sort
+    {
+        grep -sH '' /proc/irq/[0-9]*/smp_affinity_list
+        printf '%s\n' /proc/irq/[0-9]*/*/
+    } | awk -F '[/:]' '
+        $5 == "smp_affinity_list" { list[$4] = $6; next }
+        { gsub(/[0-9]/, "", $5); named[$4] = 1; print "interrupt", $5, list[$4] }
+        END { for (irq in list) if (!(irq in named)) print "interrupt", list[irq] }' | sort
     ethtool -c "$adapter" 2>&1
     ethtool -a "$adapter" 2>&1
     echo "irqbalance $(systemctl is-active irqbalance)"
-    # Workers come and go, threads that nobody can move follow what they work for, and who looks is no part of it.
-    # In a stat the process group is the third behind the name, and flags are the seventh.
+    # Workers come and go, threads that nobody can move (0x04000000) follow what they work for, and who looks is no part
+    # of it. In a stat the process group is the third behind the name, and flags are the seventh.
     read -r _ _ own _ < <(sed 's/.*) //' /proc/$$/stat)
-    for thread in /proc/[0-9]*/task/[0-9]*; do
-        read -r _ _ group _ _ _ flags _ < <(sed 's/.*) //' "$thread/stat")
-        [ "$group" = "$own" ] || ((flags & 0x04000000)) && continue
-        echo "$(cat "$thread/comm") $(sed -n 's/^Cpus_allowed_list:\t//p' "$thread/status")"
-    done 2>/dev/null | grep -vE '^ *$|^(kworker|irq/|udevd|\(udev-worker\))' | sort -u
+    {
+        grep -sH '' /proc/[0-9]*/task/[0-9]*/stat
+        grep -sE '^(Name|Cpus_allowed_list):' /proc/[0-9]*/task/[0-9]*/status
+    } | awk -v own="$own" '
+        match($0, /\/stat:.*\) /) {
+            thread = $0
+            sub(/\/stat:.*/, "", thread)
+            split(substr($0, RSTART + RLENGTH), field, " ")
+            skipped[thread] = field[3] == own || int(field[7] / 67108864) % 2
+            next
+        }
+        {
+            thread = $0
+            sub(/\/status:.*/, "", thread)
+            value = $0
+            sub(/^[^\t]*\t/, "", value)
+        }
+        /status:Name:/ { name = value }
+        /status:Cpus_allowed_list:/ && thread in skipped && !skipped[thread] { print name, value }' |
+        grep -vE '^(kworker|irq/|udevd|\(udev-worker\))' | sort -u
 }
 
-same() { # same WHAT [BEFORE]: as it was looked at before
+# settled NAME: keeps a look at what has come to rest, after what was just begun or plugged in.
+settled() {
+    udevadm settle
+    until_it sh -c 'systemctl list-jobs | grep "^No jobs"'
     look >$state/now
-    if diff "$state/${2:-before}" $state/now >$state/diff; then
-        echo "ok - boot $BOOT: $1"
-    else
-        echo "not ok - boot $BOOT: $1"
-        cat $state/diff
-        failed=1
-    fi
+    until mv $state/now "$state/$1" && look >$state/now && cmp --quiet $state/now "$state/$1"; do sleep 1; done
+}
+
+same() { # same WHAT [BEFORE]: as it was looked at before, once services that were started again are up
+    local tries
+    for ((tries = 0; tries < 20; tries++)); do
+        look >$state/now
+        if diff "$state/${2:-before}" $state/now >$state/diff; then
+            echo "ok - boot $BOOT: $1"
+            return
+        fi
+        sleep 1
+    done
+    echo "not ok - boot $BOOT: $1"
+    cat $state/diff
+    failed=1
 }
 
 # The settings in a state, by the JSON of plan, verify or apply.
@@ -88,7 +121,7 @@ tune() {
 case $BOOT in
 1)
     up
-    look >$state/before
+    settled before
     "$jitterlab" node show | sed 's/^/# /'
     tune plan --device "$adapter" >/dev/null
     is "plan" $? 0
@@ -111,7 +144,7 @@ case $BOOT in
     tune apply --device "$adapter" --profile reversible --format json >$state/applied
     is "apply, reversible" $? 0
     echo "# unsupported: $(in_state unsupported <$state/applied)"
-    look >$state/tuned
+    settled tuned
     tune verify >/dev/null
     is "verify, reversible" $? 0
     "$jitterlab" node show >/dev/null
@@ -140,7 +173,7 @@ case $BOOT in
     rdma link add rxe0 type rxe netdev veth0
     # Its daemon is started by udev when it comes to it.
     until_it systemctl is-active rdma-ndd.service
-    look >$state/given
+    settled given
     tune apply --device rxe0 --only swap,xps,rdma-mtu
     is "apply, what it was given" $? 0
     is "swap" "$(wc -l </proc/swaps)" 1

@@ -4,7 +4,7 @@ mod apply;
 mod revert;
 mod survey;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -374,7 +374,13 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
 
 /// Writes a value, and gives what stands there when all has settled.
 fn write(system: &System, place: &Place, value: &Value) -> Result<Value, system::Error> {
+    let linked = has_link(system, place);
     system.write(place, value)?;
+    // Some adapters negotiate their link anew, and what is set meanwhile is overwritten when they are done.
+    let start = Instant::now();
+    while linked && !has_link(system, place) && start.elapsed() < NEGOTIATION {
+        std::thread::sleep(PAUSE);
+    }
     let mut found = system.read(place)?;
     for _ in 0..TRIES {
         match place {
@@ -395,6 +401,18 @@ fn write(system: &System, place: &Place, value: &Value) -> Result<Value, system:
     }
     Ok(found)
 }
+
+/// Whether the adapter, if this is something of one, has a link.
+fn has_link(system: &System, place: &Place) -> bool {
+    let Place::Ethtool { interface, .. } = place else {
+        return false;
+    };
+    let carrier = system.text(format!("/sys/class/net/{interface}/carrier"));
+    carrier.as_deref() == Some("1")
+}
+
+/// At most; an adapter of copper takes 2 to 4 s.
+const NEGOTIATION: Duration = Duration::from_secs(6);
 
 /// How often, and after what time, it is looked again at what came out otherwise.
 const TRIES: usize = 50;
