@@ -56,25 +56,35 @@ const FLAGS: c_int =
 const PIECE: usize = 64 << 10;
 /// The most of address and control data.
 const EXTRAS: usize = 4 << 10;
+/// The most parts that the system takes.
+pub(crate) const MOST_PARTS: usize = 1024;
 /// A descriptor of our own is a high one: programs expect the low ones to be theirs.
 const OWN_FROM: c_int = 200;
 /// Longer than any program runs.
 const EVER_NS: u64 = u64::MAX >> 8;
 
 impl Outgoing<'_> {
-    fn length(&self) -> usize {
-        self.parts.iter().map(|part| part.iov_len).sum()
+    /// The length of its data; `None` for one that no memory holds, which is the system's to judge.
+    fn length(&self) -> Option<usize> {
+        if self.parts.len() > MOST_PARTS {
+            return None;
+        }
+        let mut lengths = self.parts.iter().map(|part| part.iov_len);
+        let sum = lengths.try_fold(0, usize::checked_add)?;
+        isize::try_from(sum).is_ok().then_some(sum)
     }
 
-    /// Whether it can only be sent by the program itself: out-of-band or zero-copy data, a message
-    /// that is too long for any socket, and what is no message at all.
-    fn is_special(&self, stream: bool) -> bool {
-        let length = self.length();
-        self.flags & !FLAGS != 0
-            || self.address.1 + self.control.1 > EXTRAS
-            || !stream && length > PIECE
-            || length == 0 && (stream || self.written)
-            || self.parts.len() > 1024
+    /// The length of one that can be sent later. `None` for what can only be sent by the program
+    /// itself: out-of-band or zero-copy data, a message that is too long for any socket, and what is
+    /// no message at all.
+    fn deferrable(&self, stream: bool) -> Option<usize> {
+        let special = |length: usize| {
+            self.flags & !FLAGS != 0
+                || self.address.1.saturating_add(self.control.1) > EXTRAS
+                || !stream && length > PIECE
+                || length == 0 && (stream || self.written)
+        };
+        self.length().filter(|&length| !special(length))
     }
 }
 
@@ -91,15 +101,14 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<De
         set_errno(before);
         return Verdict::NoSocket;
     };
-    if message.is_special(stream) {
+    let Some(length) = message.deferrable(stream) else {
         if !goes_next(fd, key, message.flags) {
             return Verdict::Failed(libc::EAGAIN);
         }
         set_errno(before);
         state::wait_out(injection, delay);
         return Verdict::Directly;
-    }
-    let length = message.length();
+    };
     let mut sent = 0;
     let mut held = DEFERRED.lock();
     if asked.is_none() && !held.is_pending(key) {

@@ -9,7 +9,7 @@ use jitterlab_injector::delay::Passage;
 
 use super::descriptors::{forget, is_internet, is_known_internet, is_stream};
 use crate::defer;
-use crate::defer::message::{Outgoing, Verdict};
+use crate::defer::message::{MOST_PARTS, Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
 use crate::state;
 
@@ -74,7 +74,8 @@ unsafe fn outgoing<'a>(header: *const libc::msghdr, flags: c_int) -> Outgoing<'a
         Outgoing {
             parts: match (*header).msg_iovlen {
                 0 => &[],
-                count => std::slice::from_raw_parts((*header).msg_iov, count),
+                // One too many is all that has to be known of too many.
+                count => std::slice::from_raw_parts((*header).msg_iov, count.min(MOST_PARTS + 1)),
             },
             address: ((*header).msg_name, (*header).msg_namelen as usize),
             control: ((*header).msg_control, (*header).msg_controllen),
