@@ -75,11 +75,12 @@ impl Outgoing<'_> {
     }
 
     /// The length of one that can be sent later. `None` for what can only be sent by the program
-    /// itself: out-of-band or zero-copy data, a message that is too long for any socket, and what is
-    /// no message at all.
+    /// itself: out-of-band or zero-copy data, control data that is not there, a message that is too
+    /// long for any socket, and what is no message at all.
     fn deferrable(&self, stream: bool) -> Option<usize> {
         let special = |length: usize| {
             self.flags & !FLAGS != 0
+                || self.control.0.is_null() && self.control.1 > 0
                 || self.address.1.saturating_add(self.control.1) > EXTRAS
                 || !stream && length > PIECE
                 || length == 0 && (stream || self.written)

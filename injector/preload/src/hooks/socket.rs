@@ -69,7 +69,7 @@ fn later(fd: c_int, passage: Passage, message: &Outgoing) -> Option<isize> {
 /// # Safety
 /// `header` is the caller's word that it leads to a message.
 unsafe fn outgoing<'a>(header: *const libc::msghdr, flags: c_int) -> Outgoing<'a> {
-    // SAFETY: by the contract of this function. A null pointer goes with a length of zero.
+    // SAFETY: by the contract of this function.
     unsafe {
         Outgoing {
             parts: match (*header).msg_iovlen {
@@ -77,7 +77,12 @@ unsafe fn outgoing<'a>(header: *const libc::msghdr, flags: c_int) -> Outgoing<'a
                 // One too many is all that has to be known of too many.
                 count => std::slice::from_raw_parts((*header).msg_iov, count.min(MOST_PARTS + 1)),
             },
-            address: ((*header).msg_name, (*header).msg_namelen as usize),
+            // Of a name that is not there the system ignores the length.
+            address: if (*header).msg_name.is_null() {
+                NOTHING
+            } else {
+                ((*header).msg_name, (*header).msg_namelen as usize)
+            },
             control: ((*header).msg_control, (*header).msg_controllen),
             flags,
             written: false,
