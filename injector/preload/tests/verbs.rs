@@ -15,13 +15,23 @@ const ITERATIONS: u64 = 300;
 
 /// The mock device.
 fn device(lab: &Lab) -> PathBuf {
-    let device = lab.path("libmock.so");
-    common::compile(
-        &common::fixture("mock_rdma"),
-        &device,
-        &["-shared", "-fPIC"],
-    );
-    device
+    lab.build("mock_rdma", &["-shared", "-fPIC"])
+}
+
+/// Runs the fixture `verbs` on the mock device.
+fn run_verbs(lab: &Lab, arguments: &[&str], below: &[PathBuf]) -> Ended {
+    let libraries: Vec<_> = [common::library().to_path_buf(), device(lab)]
+        .iter()
+        .chain(below)
+        .map(|library| library.display().to_string())
+        .collect();
+    let mut command = lab.command(lab.build("verbs", &["-libverbs"]));
+    command
+        .args(arguments)
+        .env("LD_PRELOAD", libraries.join(":"));
+    let ended = lab.end(command);
+    ended.expect_done(&arguments.join(" "));
+    ended
 }
 
 /// Runs a program against itself; its client under the library, its server without.
@@ -58,13 +68,7 @@ fn pair(lab: &Lab, line: &str) -> Ended {
 fn posts_arrive_once_in_order_and_as_they_were() {
     for mode in ["spin", "defer"] {
         let lab = Lab::constant(1_010_000).set(environment::MODE, mode);
-        let device = device(&lab);
-        let program = lab.build("verbs", &["-libverbs"]);
-        let mut command = lab.command(program);
-        let both = format!("{}:{}", common::library().display(), device.display());
-        command.arg(mode).env("LD_PRELOAD", both);
-        let ended = lab.end(command);
-        ended.expect_done(mode);
+        let ended = run_verbs(&lab, &[mode], &[]);
         assert!(ended.calls(Hook::PostSend) >= 8, "{:?}", ended.reports);
         assert_eq!(ended.calls(Hook::WorkRequest), 16);
         // One that is wrong, and one on a queue pair that was destroyed.
@@ -78,15 +82,18 @@ fn posts_arrive_once_in_order_and_as_they_were() {
 #[test]
 fn threads_build_on_one_queue_pair_with_a_delay_and_without() {
     let lab = Lab::with_table(|index| index % 2 * 20_000).set(environment::MODE, "defer");
-    let device = device(&lab);
-    let program = lab.build("verbs", &["-libverbs"]);
-    let mut command = lab.command(program);
-    let both = format!("{}:{}", common::library().display(), device.display());
-    command.args(["defer", "two"]).env("LD_PRELOAD", both);
-    let ended = lab.end(command);
-    ended.expect_done("two builders");
+    let ended = run_verbs(&lab, &["defer", "two"], &[]);
     assert_eq!(ended.calls(Hook::WorkRequest), 800);
     assert_eq!(ended.sum("delays"), 800);
+}
+
+#[test]
+fn who_builds_posts_itself_where_there_can_be_no_helper() {
+    let lab = Lab::constant(1_010_000).set(environment::MODE, "defer");
+    let no_threads = lab.build("no_threads", &["-shared", "-fPIC"]);
+    let ended = run_verbs(&lab, &["defer", "built"], &[no_threads]);
+    assert_eq!(ended.sum("delays"), 10);
+    assert_eq!(ended.sum("send_errors"), 0);
 }
 
 /// The shortest time that a latency program reports, in nanoseconds.

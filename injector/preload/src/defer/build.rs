@@ -14,9 +14,9 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use jitterlab_injector::delay::{Delay, Injection};
+use jitterlab_injector::delay::Delay;
 
-use super::{DEFERRED, Outcome, PATIENCE_NS, Work, release, settle};
+use super::{DEFERRED, Deferred, Outcome, PATIENCE_NS, Work, release, settle};
 use crate::abi::{self, DataBuffer, Sge, builder};
 use crate::state;
 
@@ -286,10 +286,15 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
         record: NonNull::from(inner.record.as_mut_slice()).cast(),
         words: inner.record.len(),
     };
-    if let Some(outcome) = defer(built, delay, injection) {
+    let mut held = DEFERRED.lock();
+    if let Some(outcome) = held.defer(built, delay) {
+        // In this order: where no helper can be started this thread does its work, for which it needs
+        // the builder.
         builder.release();
+        release(held, injection);
         return outcome;
     }
+    drop(held);
     // By itself, after what is pending: the helper needs the builder for that.
     let _record = std::mem::take(&mut inner.record);
     builder.release();
@@ -304,27 +309,27 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
     outcome
 }
 
-/// Defers what was recorded. `None` if there is no room for it, or no lane.
-fn defer(built: Built, delay: Delay, injection: &'static Injection) -> Option<c_int> {
-    let key = key_of(built.qp);
-    let mut held = DEFERRED.lock();
-    if let Some(error) = held.take_error(key) {
-        return Some(error);
+impl Deferred {
+    /// Defers what was recorded. `None` if there is no room for it, or no lane.
+    fn defer(&mut self, built: Built, delay: Delay) -> Option<c_int> {
+        let key = key_of(built.qp);
+        if let Some(error) = self.take_error(key) {
+            return Some(error);
+        }
+        if built.words == 0 {
+            return Some(0);
+        }
+        let place = self.lanes.find_or_make(key)?;
+        let (entry, copy, block) = self.take(built.words * 8)?;
+        let record = copy.cast::<u64>();
+        // SAFETY: the copy has room for the record, and the entry was taken for this.
+        unsafe {
+            std::ptr::copy_nonoverlapping(built.record.as_ptr(), record.as_ptr(), built.words);
+            let work = Work::Built(Built { record, ..built });
+            self.put((entry, block), place, delay, work);
+        }
+        Some(0)
     }
-    if built.words == 0 {
-        return Some(0);
-    }
-    let place = held.lanes.find_or_make(key)?;
-    let (entry, copy, block) = held.take(built.words * 8)?;
-    let record = copy.cast::<u64>();
-    // SAFETY: the copy has room for the record, and the entry was taken for this.
-    unsafe {
-        std::ptr::copy_nonoverlapping(built.record.as_ptr(), record.as_ptr(), built.words);
-        let work = Work::Built(Built { record, ..built });
-        held.put((entry, block), place, delay, work);
-    }
-    release(held, injection);
-    Some(0)
 }
 
 /// Stands in the place of `wr_abort`.
