@@ -16,7 +16,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use jitterlab_injector::delay::Delay;
 
-use super::{DEFERRED, Deferred, Outcome, PATIENCE_NS, Work, release, settle};
+use super::{
+    DEFERRED, Deferred, LANE_BYTES, Outcome, PATIENCE_NS, Work, is_full, memory, release, settle,
+    wait_for_progress,
+};
 use crate::abi::{self, DataBuffer, Sge, builder};
 use crate::state;
 
@@ -287,17 +290,28 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
         words: inner.record.len(),
     };
     let mut held = DEFERRED.lock();
-    if let Some(outcome) = held.defer(built, delay) {
+    if let Attempt::Told(outcome) = held.defer(built, delay) {
         // In this order: where no helper can be started this thread does its work, for which it needs
         // the builder.
         builder.release();
         release(held, injection);
         return outcome;
     }
-    drop(held);
-    // By itself, after what is pending: the helper needs the builder for that.
+    // The helper makes room, and needs the builder for that.
     let _record = std::mem::take(&mut inner.record);
     builder.release();
+    loop {
+        match held.defer(built, delay) {
+            Attempt::Told(outcome) => {
+                release(held, injection);
+                return outcome;
+            }
+            Attempt::Full => (held, _) = wait_for_progress(held, Some(1_000_000)),
+            Attempt::Never => break,
+        }
+    }
+    drop(held);
+    // By itself, after what is pending.
     if !settle(|lane| lane.key == key_of(qp), 0) {
         return libc::ENOMEM;
     }
@@ -309,18 +323,46 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
     outcome
 }
 
+/// What came of an attempt to defer what was recorded.
+enum Attempt {
+    /// The program is told this.
+    Told(c_int),
+    /// There is no room before something was performed.
+    Full,
+    /// It is too long, or there is no lane.
+    Never,
+}
+
 impl Deferred {
-    /// Defers what was recorded. `None` if there is no room for it, or no lane.
-    fn defer(&mut self, built: Built, delay: Delay) -> Option<c_int> {
+    fn defer(&mut self, built: Built, delay: Delay) -> Attempt {
         let key = key_of(built.qp);
         if let Some(error) = self.take_error(key) {
-            return Some(error);
+            return Attempt::Told(error);
         }
-        if built.words == 0 {
-            return Some(0);
+        let copied = built.words * 8;
+        if copied == 0 {
+            return Attempt::Told(0);
         }
-        let place = self.lanes.find_or_make(key)?;
-        let (entry, copy, block) = self.take(built.words * 8)?;
+        if copied > memory::LARGEST / 2 {
+            return Attempt::Never;
+        }
+        let Some(place) = self.lanes.find_or_make(key) else {
+            return Attempt::Never;
+        };
+        let Some(lane) = self.lanes.get(place) else {
+            return Attempt::Never;
+        };
+        let full = lane.pending > 0 && lane.bytes + copied > LANE_BYTES;
+        let (stuck, pending) = (lane.stuck_since.is_some(), lane.pending);
+        let taken = if full { None } else { self.take(copied) };
+        let Some((entry, copy, block)) = taken else {
+            return match (stuck, pending) {
+                (_, 0) => Attempt::Never,
+                // Nothing more goes into the send queue: the program has to poll for completions first.
+                (true, _) => Attempt::Told(libc::ENOMEM),
+                (false, _) => Attempt::Full,
+            };
+        };
         let record = copy.cast::<u64>();
         // SAFETY: the copy has room for the record, and the entry was taken for this.
         unsafe {
@@ -328,7 +370,7 @@ impl Deferred {
             let work = Work::Built(Built { record, ..built });
             self.put((entry, block), place, delay, work);
         }
-        Some(0)
+        Attempt::Told(0)
     }
 }
 
@@ -368,6 +410,8 @@ impl Built {
         self.builder.release();
         match outcome {
             0 => Outcome::Done,
+            // The provider has taken nothing of it.
+            error if is_full(error) => Outcome::Later,
             error => Outcome::Failed(error),
         }
     }

@@ -59,6 +59,12 @@ enum Outcome {
     Failed(c_int),
 }
 
+/// Whether a provider says by this error that its send queue is full: there is room when the program
+/// has polled for completions. Some say it by a negative number.
+fn is_full(error: c_int) -> bool {
+    matches!(error.abs(), libc::ENOMEM | libc::ENOSPC)
+}
+
 /// Something that waits for its time; what it copied follows it in its block of memory.
 struct Entry {
     /// The next in the same lane, behind one that could not be performed.

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use jitterlab_injector::delay::Delay;
 
 use super::{
-    DEFERRED, LANE_BYTES, Outcome, PATIENCE_NS, Work, give_up, memory, release, settle,
+    DEFERRED, LANE_BYTES, Outcome, PATIENCE_NS, Work, give_up, is_full, memory, release, settle,
     wait_for_progress,
 };
 use crate::abi::{OPCODE_TSO, SEND_INLINE, SendRequest, Sge};
@@ -191,7 +191,7 @@ impl Post {
         // destroyed (`before_destroy` waits for us) and a chain of our own.
         match unsafe { (self.real)(self.qp, self.first, &raw mut bad) } {
             0 => Outcome::Done,
-            libc::ENOMEM if !bad.is_null() => {
+            error if is_full(error) && !bad.is_null() => {
                 self.first = bad;
                 Outcome::Later
             }
