@@ -145,7 +145,8 @@ fn key_of(qp: *mut c_void) -> u64 {
 
 /// The program begins to build; `real` is the provider's `wr_start`. Gives whether its requests
 /// are recorded, to be posted after `asked`; with `None`, only if they have to wait for what is
-/// deferred on the queue pair already. If not, the caller starts for itself.
+/// deferred on the queue pair already. If not, the caller starts for itself. (Where nothing may be
+/// recorded and the provider takes nothing, they are refused: that is told by `wr_complete`.)
 ///
 /// # Safety
 /// `qp` is a `struct ibv_qp_ex` that the program starts to build on.
@@ -153,9 +154,15 @@ pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<Delay>) -
     let Some(injection) = state::injection() else {
         return false;
     };
-    let Some(builder) = builder_of(qp).filter(|builder| !builder.exempt.load(Ordering::Relaxed))
-    else {
-        settle(|lane| lane.key == key_of(qp), PATIENCE_NS);
+    let builder = builder_of(qp);
+    let Some(recorder) = builder.filter(|builder| !builder.exempt.load(Ordering::Relaxed)) else {
+        let through = settle(|lane| lane.key == key_of(qp), PATIENCE_NS);
+        if let (false, Some(builder)) = (through, builder) {
+            // What is built now may not overtake what the provider does not take.
+            // SAFETY: by the contract of this function.
+            unsafe { builder.begin(real, qp, None) };
+            return true;
+        }
         if let Some(delay) = asked {
             state::wait_out(injection, delay);
         }
@@ -164,23 +171,9 @@ pub(crate) unsafe fn start(real: Start, qp: *mut c_void, asked: Option<Delay>) -
     if asked.is_none() && !DEFERRED.lock().is_pending(key_of(qp)) {
         return false;
     }
-    builder.take();
-    // SAFETY: the builder is taken, and with the provider's lock, which `wr_start` takes, the
-    // structure: another thread that builds without being recorded has that lock.
-    unsafe {
-        real(qp);
-        let inner = &mut *builder.inner.get();
-        inner.start = Some(real);
-        inner.delay = Some(asked.unwrap_or_else(|| Delay::none(injection.clock().now())));
-        inner.record.clear();
-        for ((place, original), recorder) in places(qp).zip(&mut inner.originals).zip(RECORDERS) {
-            *original = place.read();
-            // What the provider does not offer stays away.
-            if !original.is_null() {
-                place.write(recorder);
-            }
-        }
-    }
+    let delay = asked.unwrap_or_else(|| Delay::none(injection.clock().now()));
+    // SAFETY: by the contract of this function.
+    unsafe { recorder.begin(real, qp, Some(delay)) };
     true
 }
 
@@ -280,7 +273,8 @@ unsafe extern "C" fn complete(qp: *mut c_void) -> c_int {
     // SAFETY: this thread has the builder.
     unsafe { restore(builder, qp) };
     let (Some(start), Some(delay)) = (inner.start, inner.delay) else {
-        return libc::EINVAL;
+        builder.release();
+        return libc::ENOMEM;
     };
     let built = Built {
         builder,
@@ -384,6 +378,33 @@ unsafe extern "C" fn abort(qp: *mut c_void) {
 }
 
 impl Builder {
+    /// Takes the builder, starts, and puts recorders in place; without a delay, only what ends the
+    /// session, and refuses it.
+    ///
+    /// # Safety
+    /// As [`start`].
+    unsafe fn begin(&self, real: Start, qp: *mut c_void, delay: Option<Delay>) {
+        self.take();
+        let first = if delay.is_some() { 0 } else { abi::WR_BUILDERS };
+        // SAFETY: the builder is taken, and with the provider's lock, which `wr_start` takes, the
+        // structure: another thread that builds without being recorded has that lock.
+        unsafe {
+            real(qp);
+            let inner = &mut *self.inner.get();
+            inner.start = Some(real);
+            inner.delay = delay;
+            inner.record.clear();
+            let recorders = places(qp).zip(&mut inner.originals).zip(RECORDERS);
+            for (index, ((place, original), recorder)) in recorders.enumerate() {
+                *original = place.read();
+                // What the provider does not offer stays away.
+                if !original.is_null() && index >= first {
+                    place.write(recorder);
+                }
+            }
+        }
+    }
+
     fn try_take(&self) -> bool {
         !self.taken.swap(true, Ordering::Acquire)
     }

@@ -94,16 +94,18 @@ pub(crate) unsafe fn post(
     let injection = state::injection()?;
     let delay = asked.unwrap_or_else(|| Delay::none(injection.clock().now()));
     let key = qp.expose_provenance() as u64;
-    // SAFETY: by the contract of this function.
-    let Some(size) = (unsafe { Size::of(wr) }) else {
-        settle(|lane| lane.key == key, PATIENCE_NS);
-        state::wait_out(injection, delay);
-        return None;
-    };
     let refuse = |error| {
         // SAFETY: by the contract of this function.
         unsafe { bad_wr.write(wr) };
         Some(error)
+    };
+    // SAFETY: by the contract of this function.
+    let Some(size) = (unsafe { Size::of(wr) }) else {
+        if !settle(|lane| lane.key == key, PATIENCE_NS) {
+            return refuse(libc::ENOMEM);
+        }
+        state::wait_out(injection, delay);
+        return None;
     };
     let mut held = DEFERRED.lock();
     if asked.is_none() && !held.is_pending(key) {
