@@ -77,3 +77,12 @@ fn what_is_not_deferred_keeps_its_place() {
     let file = lab.path("file");
     lab.run("around", &[file.to_str().unwrap()]);
 }
+
+#[test]
+fn a_send_that_waits_is_interrupted_as_ever() {
+    let lab = deferred(1_000);
+    lab.run("interrupted", &[]);
+    let program = lab.path("interrupted");
+    lab.end(lab.command_without(program))
+        .expect_done("interrupted, alone");
+}

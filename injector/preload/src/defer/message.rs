@@ -193,7 +193,9 @@ fn wait_for_room(
         release(held, injection);
         return (DEFERRED.lock(), None);
     }
-    let (held, interrupted) = wait_for_progress(held, Some(5_000_000));
+    // Room is made by what is performed, which wakes us. Only a wait without a limit goes on after a
+    // handler with SA_RESTART; the system, too, gives up one with SO_SNDTIMEO after any handler.
+    let (held, interrupted) = wait_for_progress(held, limit.map(|_| 5_000_000));
     (held, interrupted.then_some(libc::EINTR))
 }
 
