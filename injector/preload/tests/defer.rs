@@ -86,3 +86,11 @@ fn a_send_that_waits_is_interrupted_as_ever() {
     lab.end(lab.command_without(program))
         .expect_done("interrupted, alone");
 }
+
+#[test]
+fn room_in_a_lane_is_an_edge() {
+    let lab = deferred(1_000_000);
+    for kind in ["tcp", "udp"] {
+        lab.run("edges", &[kind]);
+    }
+}

@@ -25,6 +25,8 @@ pub(super) struct Lane {
     /// Since when the first one could not be performed; the others then wait behind it.
     pub(super) stuck_since: Option<u64>,
     pub(super) waiting: Option<(NonNull<Entry>, NonNull<Entry>)>,
+    /// A send that does not wait was refused, and its program may wait to be told of room.
+    pub(super) refused: bool,
     /// What they are for ends: none of them is tried again.
     pub(super) given_up: bool,
 }
@@ -42,6 +44,7 @@ impl Lane {
         error: None,
         stuck_since: None,
         waiting: None,
+        refused: false,
         given_up: false,
     };
 

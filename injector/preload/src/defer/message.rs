@@ -149,7 +149,8 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<De
             }
             Copied::Never => break Verdict::Sent(sent as isize),
             Copied::NotNow => {
-                let (again, error) = wait_for_room(held, fd, message.flags, injection, delay.start);
+                let (again, error) =
+                    wait_for_room(held, key, fd, message.flags, injection, delay.start);
                 held = again;
                 match error {
                     None => {}
@@ -173,14 +174,22 @@ pub(crate) fn send(fd: c_int, stream: bool, message: &Outgoing, asked: Option<De
 /// Waits until the lanes have room, as a send waits for room in the socket's buffer; or gives the
 /// error with which such a send is given up.
 fn wait_for_room(
-    held: Held,
+    mut held: Held,
+    key: u64,
     fd: c_int,
     flags: c_int,
     injection: &'static Injection,
     start: u64,
 ) -> (Held, Option<c_int>) {
     let limit = match patience_of(fd, flags) {
-        Patience::None => return (held, Some(libc::EAGAIN)),
+        Patience::None => {
+            if let Some(place) = held.lanes.find(key)
+                && let Some(lane) = held.lanes.get(place)
+            {
+                lane.refused = lane.pending > 0;
+            }
+            return (held, Some(libc::EAGAIN));
+        }
         Patience::Ns(ns) => Some(ns),
         Patience::Endless => None,
     };
@@ -395,6 +404,28 @@ impl Message {
                     error => Outcome::Failed(error),
                 },
             };
+        }
+    }
+}
+
+/// Lets an edge-triggered epoll report that the socket at `fd` can be written to: its lane was full
+/// and has room, of which the system knows nothing. Whoever sets this option is taken to have made
+/// room. Where the system's buffer is full, `poll` asks it to report when it no longer is.
+pub(super) fn tell_of_room(fd: c_int) {
+    let mut about = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
+    let mut value: c_int = 0;
+    let mut size = size_of::<c_int>() as libc::socklen_t;
+    let at = (&raw mut value).cast::<c_void>();
+    // SAFETY: what the system reads and writes is ours; the option is set to what it is.
+    unsafe {
+        libc::poll(&raw mut about, 1, 0);
+        if libc::getsockopt(fd, level, name, at, &raw mut size) == 0 {
+            libc::setsockopt(fd, level, name, at, size);
         }
     }
 }

@@ -207,6 +207,10 @@ impl Deferred {
             lane.pending -= 1;
             lane.bytes -= bytes;
             lane.error = lane.error.or(error);
+            if lane.refused && lane.bytes <= LANE_BYTES / 2 {
+                lane.refused = false;
+                message::tell_of_room(lane.fd);
+            }
             if lane.pending == 0 {
                 lane.rest();
             }
