@@ -1,7 +1,7 @@
 //! The clock that delays are waited out with and round trips are measured by.
 //!
 //! On x86-64 it is the time-stamp counter where the processor says that the counter is invariant
-//! (constant rate, running in every power state) or Linux keeps its own time by it, on aarch64 the
+//! (constant rate, running in every power state) and Linux has not found otherwise, or Linux keeps its own time by it, on aarch64 the
 //! generic counter, elsewhere `CLOCK_MONOTONIC`. Readings are *ticks*: only differences of two readings of one clock mean
 //! something, and [`Clock::ticks_to_ns`] says what.
 
@@ -195,19 +195,36 @@ fn best_source() -> Source {
     // AMD APM volume 3, appendix E.4.7; Intel SDM volume 2A, CPUID: 80000007H, EDX bit 8.
     let invariant =
         __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0;
-    if invariant || is_trusted() {
+    if is_trusted(invariant, std::path::Path::new(SOURCES)) {
         Source::Tsc
     } else {
         Source::Monotonic
     }
 }
 
-/// Whether Linux keeps its own time by the counter, and would not if it had found it to change its rate, to stop, or to
-/// differ between processors. Emulators have such a counter that they do not call invariant.
 #[cfg(target_arch = "x86_64")]
-fn is_trusted() -> bool {
-    const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    std::fs::read_to_string(CURRENT).is_ok_and(|name| name.trim_end() == "tsc")
+const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// Whether the counter can be relied on. Linux keeps its own time by it only where it has not found it to change its rate,
+/// to stop, or to differ between processors, and takes it off the list where it has. Emulators have such a counter that they
+/// do not call invariant. A processor that does (`invariant`) goes on to do so where Linux knows better; it is
+/// believed where the counter is on Linux's list, where a hypervisor's clock is in use that is made of it, and where
+/// nothing is known.
+#[cfg(target_arch = "x86_64")]
+fn is_trusted(invariant: bool, sources: &std::path::Path) -> bool {
+    let read = |name| std::fs::read_to_string(sources.join(name)).ok();
+    let current = read("current_clocksource");
+    let current = current.as_deref().map(str::trim_end);
+    let Some(available) = read("available_clocksource").filter(|_| invariant) else {
+        return current == Some("tsc") || invariant && current.is_none_or(is_made_of_it);
+    };
+    available.split_whitespace().any(|name| name == "tsc") || current.is_some_and(is_made_of_it)
+}
+
+/// Whether a source of Linux's time is a hypervisor's that is the counter, scaled.
+#[cfg(target_arch = "x86_64")]
+fn is_made_of_it(current: &str) -> bool {
+    current == "kvm-clock" || current == "xen" || current == "hyperv_clocksource_tsc_page"
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -301,5 +318,47 @@ mod tests {
             let end = clock.wait_until(deadline);
             assert!(end >= deadline && clock.now() >= end);
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn linux_is_asked_whether_the_counter_is_one() {
+        // Invariant, the current source, those on the list, and what follows.
+        let machines = [
+            (true, "tsc", "tsc hpet acpi_pm", true),
+            (true, "hpet", "tsc hpet acpi_pm", true),
+            (true, "hpet", "hpet acpi_pm", false),
+            (true, "kvm-clock", "kvm-clock acpi_pm", true),
+            (
+                true,
+                "hyperv_clocksource_tsc_page",
+                "hyperv_clocksource_tsc_page",
+                true,
+            ),
+            (true, "acpi_pm", "kvm-clock acpi_pm", false),
+            (false, "tsc", "tsc acpi_pm", true),
+            (false, "acpi_pm", "tsc acpi_pm", false),
+            (false, "kvm-clock", "kvm-clock tsc acpi_pm", false),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        for (invariant, current, available, trusted) in machines {
+            std::fs::write(
+                folder.path().join("current_clocksource"),
+                format!("{current}\n"),
+            )
+            .unwrap();
+            std::fs::write(
+                folder.path().join("available_clocksource"),
+                format!("{available} \n"),
+            )
+            .unwrap();
+            assert_eq!(
+                is_trusted(invariant, folder.path()),
+                trusted,
+                "{invariant} {current} {available}"
+            );
+        }
+        let nowhere = folder.path().join("nowhere");
+        assert!(is_trusted(true, &nowhere) && !is_trusted(false, &nowhere));
     }
 }
