@@ -387,14 +387,15 @@ impl Default for Stream {
     }
 }
 
-/// The paper's busy wait (Algorithm 2): a static variable, counted up. How long a round takes
-/// depends on the processor and its clock frequency.
+/// The paper's busy wait (Algorithm 2): a variable, counted up. How long a round takes depends on the
+/// processor and its clock frequency. The paper's variable is static; here each call has its own, for
+/// threads that count at the same time would slow each other down.
 #[inline(never)]
 pub fn count_to(rounds: u32) {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = AtomicU64::new(0);
     // A compiler that sees everybody who uses the variable sees that nobody needs it, and leaves
     // the loop out, atomic or not: the paper's variable is volatile.
-    let count = std::hint::black_box(&COUNT);
+    let count = std::hint::black_box(&count);
     count.store(0, Ordering::Relaxed);
     for _ in 0..rounds {
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
