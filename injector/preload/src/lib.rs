@@ -17,4 +17,5 @@ mod objects;
 mod real;
 mod report;
 mod state;
+mod text;
 mod trace;

@@ -11,28 +11,11 @@ use std::fmt::{self, Write};
 use jitterlab_injector::control::Hook;
 use jitterlab_injector::delay::Injection;
 
-/// A line in the making; what does not fit makes it fail.
-struct Line {
-    bytes: [u8; 1024],
-    length: usize,
-}
+use crate::text::Text;
 
-impl Write for Line {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        let place = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
-}
-
-fn line(injection: &Injection) -> Result<Line, fmt::Error> {
+fn line(injection: &Injection) -> Result<Text, fmt::Error> {
     let totals = injection.page().totals();
-    let mut line = Line {
-        bytes: [0; 1024],
-        length: 0,
-    };
+    let mut line = Text::new();
     let (pid, rank) = (std::process::id(), injection.rank());
     write!(line, "{{\"pid\":{pid},\"rank\":{rank},\"calls\":{{")?;
     for (index, hook) in Hook::ALL.iter().enumerate() {
@@ -71,7 +54,12 @@ pub(crate) fn append(path: CString, injection: &Injection) {
             0o666,
         );
         if fd >= 0 {
-            libc::syscall(libc::SYS_write, fd, line.bytes.as_ptr(), line.length);
+            libc::syscall(
+                libc::SYS_write,
+                fd,
+                line.bytes().as_ptr(),
+                line.bytes().len(),
+            );
             libc::syscall(libc::SYS_close, fd);
         }
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::hooks::Call;
 use crate::state;
+use crate::text::Text;
 
 static ON: AtomicBool = AtomicBool::new(false);
 /// The folder of the files.
@@ -47,6 +48,9 @@ impl Sum {
 struct Account {
     /// A child that is forked has its parent's account, and leaves it to it.
     pid: u32,
+    /// Whether the file was begun: a process may come to its end twice, as by `_exit` in a function
+    /// that `exit` calls.
+    left: AtomicBool,
     rank: usize,
     is_spawned: bool,
     calls: [Sum; Call::NAMES.len()],
@@ -67,6 +71,7 @@ impl Account {
         });
         Account {
             pid: std::process::id(),
+            left: AtomicBool::new(false),
             rank: peers.own,
             is_spawned: peers.are_spawned,
             calls: std::array::from_fn(|_| Sum::default()),
@@ -116,7 +121,7 @@ pub(crate) fn leave() {
     let (Some(folder), Some(account)) = (FOLDER.get(), ACCOUNT.get()) else {
         return;
     };
-    if account.pid == std::process::id() {
+    if account.pid == std::process::id() && !account.left.swap(true, Ordering::Relaxed) {
         write_file(folder, account);
     }
 }
@@ -137,7 +142,7 @@ fn write_file(folder: &CStr, account: &Account) {
 fn create(folder: &str, account: &Account) -> Option<File> {
     let (rank, pid) = (account.rank, account.pid);
     for number in 0_u32.. {
-        let mut path = Text::<1024>::new();
+        let mut path = Text::new();
         write!(path, "{folder}/{rank}-{pid}-{number}.json\0").ok()?;
         let file = File::create(path.bytes());
         if file.is_some() || crate::real::errno() != libc::EEXIST {
@@ -184,39 +189,10 @@ fn write_account(account: &Account, file: &mut File) -> fmt::Result {
     )
 }
 
-/// A text in the making, on the stack; what does not fit makes it fail.
-struct Text<const ROOM: usize> {
-    room: [u8; ROOM],
-    length: usize,
-}
-
-impl<const ROOM: usize> Text<ROOM> {
-    fn new() -> Self {
-        Text {
-            room: [0; ROOM],
-            length: 0,
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.room[..self.length]
-    }
-}
-
-impl<const ROOM: usize> Write for Text<ROOM> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.length + text.len();
-        let place = self.room.get_mut(self.length..end).ok_or(fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
-}
-
 /// A file that is written straight to the kernel, past our own hooks.
 struct File {
     fd: c_int,
-    text: Text<1024>,
+    text: Text,
 }
 
 impl File {
@@ -245,7 +221,7 @@ impl File {
                 _ => break,
             }
         }
-        self.text.length = 0;
+        self.text.clear();
     }
 }
 

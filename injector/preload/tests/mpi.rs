@@ -264,6 +264,16 @@ fn a_trace_holds_every_message_and_no_other() {
     }
 }
 
+#[test]
+fn a_rank_that_ends_twice_leaves_one_record() {
+    for mpi in installed() {
+        let (lab, folder) = tracing();
+        let program = mpi.build(&lab, "mpi_twice.c", "twice", &["-Wall", "-Werror"]);
+        mpi.run(&lab, &program, &[]);
+        assert_eq!(records(&folder).len() as u64, RANKS, "{}", mpi.name);
+    }
+}
+
 /// A program may do without the world that others have.
 #[test]
 fn a_trace_does_not_ask_for_a_world_where_there_is_none() {

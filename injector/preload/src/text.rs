@@ -1,0 +1,36 @@
+//! Text without an allocation.
+
+use std::fmt::{self, Write};
+
+/// A text in the making, on the stack; what does not fit makes it fail.
+pub(crate) struct Text {
+    room: [u8; 1024],
+    length: usize,
+}
+
+impl Text {
+    pub(crate) fn new() -> Self {
+        Text {
+            room: [0; 1024],
+            length: 0,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.room[..self.length]
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.length = 0;
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        let place = self.room.get_mut(self.length..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
