@@ -372,12 +372,12 @@ impl Stream {
         self.slot.set(None);
     }
 
-    /// Gives the counters back; the thread is about to end.
+    /// Gives the counters back; the thread is about to end. If it sends once more, it takes others,
+    /// and its stream goes on.
     pub fn release(&self) {
         if let Some(slot) = self.slot.take() {
             slot.release();
         }
-        self.generation.set(0);
     }
 }
 

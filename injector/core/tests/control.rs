@@ -207,6 +207,25 @@ fn every_call_of_every_thread_is_counted() {
 }
 
 #[test]
+fn a_stream_goes_on_where_its_counters_were_given_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|i| i as u32 + 1));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let expected = draws(&injection, 5, 20);
+    let stream = Stream::new();
+    stream.set_lineage(5);
+    let drawn: Vec<u32> = (0..20)
+        .map(|send| {
+            if send % 5 == 0 {
+                stream.release();
+            }
+            draw(&injection, &stream)
+        })
+        .collect();
+    assert_eq!(drawn, expected);
+}
+
+#[test]
 fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
     let directory = tempfile::tempdir().unwrap();
     for generator in GeneratorKind::ALL {
