@@ -18,6 +18,11 @@ pub(crate) const WR_BUILDERS: usize = (WR_START_AT - WR_BUILDERS_AT) / 8;
 pub(crate) const WR_COMPLETE_AT: usize = 328;
 /// `offsetof(struct ibv_qp_ex, wr_abort)`.
 pub(crate) const WR_ABORT_AT: usize = 336;
+/// Where later functions that build begin, `wr_atomic_write` and `wr_flush`. An rdma-core that has none of them has there
+/// what is no function: providers put more than the structure in one block.
+pub(crate) const WR_LATER_AT: usize = WR_ABORT_AT + 8;
+/// How many there are.
+pub(crate) const WR_LATER: usize = 2;
 
 /// Which of those functions take a pointer to memory that may change before the request is posted.
 pub(crate) mod builder {

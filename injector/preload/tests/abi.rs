@@ -30,6 +30,10 @@ fn layout_is_that_of_libibverbs() {
         ),
         ("offsetof(struct ibv_qp_ex, wr_abort)", abi::WR_ABORT_AT),
         (
+            "offsetof(struct ibv_qp_ex, wr_atomic_write)",
+            abi::WR_LATER_AT,
+        ),
+        (
             "offsetof(struct ibv_qp_ex, wr_bind_mw)",
             abi::WR_BUILDERS_AT + 8 * abi::builder::BIND_MW,
         ),

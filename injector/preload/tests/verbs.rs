@@ -72,7 +72,7 @@ fn posts_arrive_once_in_order_and_as_they_were() {
         assert!(ended.calls(Hook::PostSend) >= 8, "{:?}", ended.reports);
         // Where posts are not deferred the program tries a full queue again.
         let tries = if mode == "defer" { 1 } else { 3 };
-        assert_eq!(ended.calls(Hook::WorkRequest), 16 + tries);
+        assert_eq!(ended.calls(Hook::WorkRequest), 17 + tries);
         // One that is wrong, and one on a queue pair that was destroyed.
         assert_eq!(
             ended.sum("send_errors"),

@@ -131,6 +131,24 @@ unsafe fn places(qp: *mut c_void) -> impl Iterator<Item = *mut *mut c_void> {
         .map(move |at| unsafe { qp.byte_add(at).cast() })
 }
 
+/// Whether a queue pair has functions that build and that there is no recorder for. A provider offers them where the queue
+/// pair was made with them.
+///
+/// # Safety
+/// `qp` is a `struct ibv_qp_ex` of a provider.
+pub(crate) unsafe fn builds_otherwise(qp: *mut c_void) -> bool {
+    (0..abi::WR_LATER).any(|index| {
+        // SAFETY: members of the structure, or of what providers have behind it.
+        let word = unsafe {
+            let at = qp.byte_add(abi::WR_LATER_AT + 8 * index);
+            at.cast::<*mut c_void>().read()
+        };
+        let mut about = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
+        // SAFETY: any address may be asked of; the answer is not looked at.
+        unsafe { libc::dladdr(word, about.as_mut_ptr()) != 0 }
+    })
+}
+
 /// From now on the program builds on this queue pair by functions that are not in the structure,
 /// too, and that know of no recording: its posts are never deferred.
 pub(crate) fn exempt(qp: *mut c_void, exempt: bool) {

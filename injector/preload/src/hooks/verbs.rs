@@ -265,6 +265,9 @@ unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut c_void) -> *mut c_void {
             let place = extended.byte_add(WR_START_AT).cast::<*mut c_void>();
             replace(place, &WR_STARTS, each_slot!(wr_start as WrStart));
             defer::build::introduce(extended);
+            if defer::build::builds_otherwise(extended) {
+                defer::build::exempt(extended, true);
+            }
         }
         extended
     }
