@@ -67,11 +67,12 @@ impl Pencil {
     }
 }
 
-/// Whether so many ranks can share a cube of `n` points in each direction.
+/// Whether so many ranks can share a cube of `n` points in each direction. As in NPB 3.4 (`get_active_nprocs`, kind 2, and
+/// `subdomain`), their grid is at most twice as long as it is wide, and each has [`LEAST`] points or more in x and in y.
 pub fn divides(ranks: usize, n: usize) -> bool {
-    // The greater of the two.
-    let (_, rows) = grid(ranks);
-    n / rows >= LEAST
+    // The second is the greater.
+    let (columns, rows) = grid(ranks);
+    rows <= 2 * columns && n / rows >= LEAST
 }
 
 /// How many ranks there are in x and in y: the most square way, and no more in x than in y, since rows of x are vectors.
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn pencils_cover_the_cube_once() {
-        for (n, ranks) in [(12, 1), (12, 3), (12, 8), (12, 16), (33, 6), (64, 12)] {
+        for (n, ranks) in [(12, 1), (12, 2), (12, 8), (12, 16), (33, 6), (64, 12)] {
             assert!(divides(ranks, n));
             let mut owners = vec![0; n * n];
             let mut inner = 0;
@@ -135,6 +136,12 @@ mod tests {
             [1, 2, 8, 12, 7].map(grid),
             [(1, 1), (1, 2), (2, 4), (3, 4), (1, 7)]
         );
-        assert!(!divides(7, 12));
+    }
+
+    #[test]
+    fn ranks_are_as_many_as_the_original_takes() {
+        let taken = |n| (1..=32).filter(move |&ranks| divides(ranks, n));
+        assert!(taken(162).eq([1, 2, 4, 6, 8, 9, 12, 15, 16, 18, 20, 24, 25, 28, 30, 32]));
+        assert!(taken(12).eq([1, 2, 4, 6, 8, 9, 12, 16]));
     }
 }
