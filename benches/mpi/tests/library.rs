@@ -82,6 +82,27 @@ fn the_least_size_is_measured() {
 }
 
 #[test]
+fn a_size_is_as_large_as_mpi_can_count() {
+    let most = i32::MAX as usize;
+    for (name, size, fits) in [
+        ("ping-pong", most, true),
+        ("ping-pong", most + 1, false),
+        ("bcast", most, true),
+        ("halo-exchange", most, true),
+        ("allreduce", 8 * most, true),
+        ("allreduce", 8 * most + 8, false),
+        ("alltoall", most / 4, true),
+        ("alltoall", most / 4 + 1, false),
+        ("allgather", most / 4 + 1, false),
+        ("reduce-scatter", 8 * (most / 4), true),
+        ("reduce-scatter", 8 * (most / 4) + 8, false),
+    ] {
+        let checked = case(name).unwrap().check(4, size);
+        assert_eq!(checked.is_ok(), fits, "{name}, {size} B: {checked:?}");
+    }
+}
+
+#[test]
 fn a_time_becomes_the_same_number_of_operations_on_every_rank() {
     let report = measured(case("allgather").unwrap(), 4, &["--duration", "5ms"]);
     let point = &report["points"][0];

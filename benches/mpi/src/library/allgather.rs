@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     title: "the data of all ranks, everywhere; the size is that of one rank's",
     unit: 1,
     least: 1,
+    parts: true,
     sample: Sample::Call,
     options: &[],
     run,

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     title: "the sum of the ranks' vectors, everywhere; the size is that of a vector",
     unit: size_of::<f64>(),
     least: size_of::<f64>(),
+    parts: false,
     sample: Sample::Call,
     options: &[],
     run,

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     title: "a part from each rank to each; the size is that of one part",
     unit: 1,
     least: 1,
+    parts: true,
     sample: Sample::Call,
     options: &[],
     run,

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     title: "barriers, one after the other; they have no size",
     unit: 0,
     least: 0,
+    parts: false,
     sample: Sample::Call,
     options: &[],
     run,

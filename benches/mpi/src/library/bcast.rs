@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     title: "rank 0's data, everywhere; the size is that of the data",
     unit: 1,
     least: 1,
+    parts: false,
     sample: Sample::Call,
     options: &[],
     run,

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     title: "faces to and from the neighbours in a periodic grid of ranks; the size is that of a face",
     unit: 1,
     least: 0,
+    parts: false,
     sample: Sample::Call,
     options: &[Choice::Dimensions],
     run,

@@ -38,6 +38,8 @@ pub struct Case {
     pub unit: usize,
     /// The least size. A message may be empty; of a collective of nothing some MPIs make nothing, and some an error.
     pub least: usize,
+    /// Whether a rank has a buffer with a part of the size for every rank.
+    pub parts: bool,
     /// What a sample is.
     pub sample: Sample,
     /// The options that it has a use for.
@@ -138,10 +140,11 @@ impl Case {
                 "{name} takes {least} bytes or more, and not {size}"
             ));
         }
-        // MPI counts elements of all ranks together in 31 bits.
-        if size.saturating_mul(ranks) > i32::MAX as usize {
+        // MPI counts the elements of a buffer in 31 bits.
+        let parts = if self.parts { ranks } else { 1 };
+        if (size / self.unit.max(1)).saturating_mul(parts) > i32::MAX as usize {
             return Err(format!(
-                "{size} bytes for each of {ranks} ranks are more than MPI counts"
+                "a buffer of {name} with {size} bytes on {ranks} ranks is more than MPI counts"
             ));
         }
         Ok(())

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     title: "a message of the size from rank k to rank k + N/2 and back, all pairs at once",
     unit: 1,
     least: 0,
+    parts: false,
     sample: Sample::RoundTrip,
     options: &[Choice::NonBlocking],
     run,

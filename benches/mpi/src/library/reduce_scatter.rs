@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     title: "each rank's part of the sum of the ranks' vectors; the size is that of a part",
     unit: size_of::<f64>(),
     least: size_of::<f64>(),
+    parts: true,
     sample: Sample::Call,
     options: &[],
     run,
