@@ -155,6 +155,7 @@ fn what_cannot_be_measured_is_wrong_usage_and_said_once() {
     let file = file.to_str().unwrap();
     let nowhere = folder.path().join("nowhere/samples");
     let nowhere = nowhere.to_str().unwrap();
+    let is_a_folder = folder.path().to_str().unwrap();
     for (ranks, arguments, words) in [
         (
             3,
@@ -182,25 +183,26 @@ fn what_cannot_be_measured_is_wrong_usage_and_said_once() {
             &["bcast", "--size", "8,16", "--samples", file],
             "of one size",
         ),
-        (2, &["bcast", "--samples", nowhere], "there is no folder"),
-        (2, &["bcast", "--arrivals", nowhere], "there is no folder"),
+        (2, &["bcast", "--samples", nowhere], "cannot write"),
+        (2, &["bcast", "--arrivals", nowhere], "No such file or dir"),
+        (2, &["bcast", "--samples", is_a_folder], "Is a directory"),
+        (2, &["bcast", "--samples", "/proc/samples"], "cannot write"),
     ] {
         assert_wrong(ranks, &[&["library"], arguments].concat(), words);
     }
 }
 
+/// What was measured is not lost with it.
 #[test]
-fn a_file_that_cannot_be_written_is_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let is_a_folder = folder.path().to_str().unwrap();
+fn a_file_that_cannot_be_written_after_all_is_said_behind_the_report() {
     let quick = ["library", "barrier", "--iterations", "5", "--warmup", "0ns"];
-    let ran = mpirun(2, &[&quick[..], &["--samples", is_a_folder]].concat());
+    let ran = mpirun(2, &[&quick[..], &["--samples", "/dev/full"]].concat());
     assert_eq!(ran.status, Some(3), "{ran}");
-    assert_eq!(
-        ran.stderr.matches("jitterlab-mpi: cannot write").count(),
-        1,
-        "{ran}"
-    );
+    let said = ran.stderr.matches("jitterlab-mpi: cannot write /dev/full");
+    assert_eq!(said.count(), 1, "{ran}");
+    assert!(ran.stdout.starts_with("barrier on 2 ranks"), "{ran}");
+}
+
 }
 
 #[test]

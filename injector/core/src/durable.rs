@@ -6,6 +6,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+use tempfile::NamedTempFile;
+
 /// Replaces `path`, or the file that it is a symbolic link to, by `bytes`: temporary file in the
 /// same directory, fsync, rename, fsync of the directory. The file gets the permissions that a newly
 /// created file has (0666 less the umask). What is no file of a directory (a device, a FIFO,
@@ -18,6 +22,24 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // The mode asked for; the kernel takes the umask off it.
         Some(file) => replace(&file, bytes, 0o666),
         None => OpenOptions::new().append(true).open(path)?.write_all(bytes),
+    }
+}
+
+/// Whether [`write_atomically`] can write to `path`, as far as that is known before: a temporary file is made and taken
+/// away again. What is no file of a directory is not opened: a FIFO would wait for its reader.
+///
+/// # Errors
+/// The first error of the system; nothing is there that was not.
+pub fn try_place(path: &Path) -> io::Result<()> {
+    match replaceable(path)? {
+        Some(file) if file.is_dir() => Err(Errno::EISDIR.into()),
+        Some(file) => {
+            let directory = directory_of(&file);
+            // First of all, as when it is written: the error should not name a temporary file.
+            fs::File::open(directory)?;
+            temporary(directory, 0o666).map(drop)
+        }
+        None => Ok(access(path, AccessFlags::W_OK)?),
     }
 }
 
@@ -64,14 +86,18 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let directory = directory_of(path);
     // First of all: where there is no directory, the error should not name a temporary file.
     let opened = fs::File::open(directory)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".jitterlab-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(directory)?;
+    let mut file = temporary(directory, mode)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     opened.sync_all()
+}
+
+fn temporary(directory: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".jitterlab-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(directory)
 }
 
 #[cfg(test)]
@@ -123,6 +149,27 @@ mod tests {
         let error = write_atomically(&directory.path().join("none/t.dist"), b"").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert_eq!(error.to_string(), "No such file or directory (os error 2)");
+    }
+
+    #[test]
+    fn a_place_is_tried_and_left_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name| directory.path().join(name);
+        fs::write(at("old"), b"old").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink("new", at("link")).unwrap();
+        for name in ["old", "new", "link"] {
+            try_place(&at(name)).unwrap();
+        }
+        try_place(Path::new("/dev/null")).unwrap();
+        let kind = |name| try_place(&at(name)).unwrap_err().kind();
+        assert_eq!(kind("folder"), io::ErrorKind::IsADirectory);
+        assert_eq!(kind("none/new"), io::ErrorKind::NotFound);
+        assert_eq!(kind("old/new"), io::ErrorKind::NotADirectory);
+        // A folder that takes no files from anybody.
+        assert!(try_place(Path::new("/proc/new")).is_err());
+        assert_eq!(fs::read(at("old")).unwrap(), b"old");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
     }
 
     #[test]

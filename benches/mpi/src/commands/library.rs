@@ -1,7 +1,8 @@
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use jitterlab_injector::durable;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
@@ -61,9 +62,10 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     let case = arguments.case;
     let sizes = arguments.check(comm)?;
     let mut points = Vec::new();
+    let mut written = Ok(());
     for size in sizes {
         if let Some(timeline) = case.measure(comm, &arguments.plan(size)) {
-            arguments.write(&timeline, size)?;
+            written = written.and(arguments.write(&timeline, size));
             points.push(Point::of(case, size, &timeline));
         }
     }
@@ -82,7 +84,8 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
             Format::Text => print(&report),
         }
     }
-    Ok(true)
+    // Last: what was measured is not lost where a file cannot be written.
+    written.map(|()| true)
 }
 
 impl Arguments {
@@ -156,26 +159,27 @@ impl Arguments {
 
 /// A file that cannot be written is found before something is measured for it, by rank 0, which writes.
 fn check_place(comm: &Comm, path: &Path) -> Result<(), Wrong> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
+    let tried = match comm.rank() {
+        0 => durable::try_place(path),
+        _ => Ok(()),
     };
-    let mut is_there = [comm.rank() == 0 && folder.is_dir()];
-    comm.broadcast(0, &mut is_there);
-    match is_there {
-        [true] => Ok(()),
-        [false] => {
-            let (folder, path) = (folder.display(), path.display());
-            Err(Wrong(format!(
-                "cannot write {path}: there is no folder {folder}"
-            )))
-        }
+    let mut fits = [tried.is_ok()];
+    comm.broadcast(0, &mut fits);
+    match (fits, tried) {
+        ([true], _) => Ok(()),
+        (_, Err(error)) => Err(Wrong(cannot_write(path, &error))),
+        // It is rank 0 that says why.
+        (_, Ok(())) => Err(Wrong(String::new())),
     }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display())))
+    let written = durable::write_atomically(path, text.as_bytes());
+    written.map_err(|error| Failure::Failed(cannot_write(path, &error)))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}", path.display())
 }
 
 fn print(report: &Report) {
