@@ -169,4 +169,12 @@ impl Case {
             Sample::Call => ranks,
         }
     }
+
+    /// Of the samples that count.
+    pub fn figures(&self, timeline: &Timeline) -> Figures {
+        let lanes = timeline.lanes();
+        let counted = &lanes[..self.counted(lanes.len())];
+        let samples = counted.iter().flat_map(Lane::samples);
+        Figures::of(samples.map(|ns| ns as f64).collect())
+    }
 }

@@ -102,7 +102,7 @@ impl Point {
             .fold(0.0, f64::max);
         Point {
             size_bytes: size,
-            figures: Figures::of(own[..case.counted(lanes.len())].concat()),
+            figures: case.figures(timeline),
             clock_error_ns: if lanes.len() > 2 { 2.0 * worst } else { worst },
             skew: together.as_ref().map(|t| Figures::of(t.skew.clone())),
             operation: together.as_ref().map(|t| Figures::of(t.operation.concat())),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Load, Produced, after};
 use crate::comm::Comm;
-use crate::library::{Case, Figures, Length, Plan, Point};
+use crate::library::{Case, Figures, Length, Plan, Timeline};
 
 /// What is measured beside a load, on ranks of its own.
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ impl Victim {
             .collect()
     }
 
-    fn measure(&self, comm: &Comm, load: &Load) -> Option<Figures> {
+    fn measure(&self, comm: &Comm, load: &Load) -> Option<Timeline> {
         let plan = Plan {
             size: self.size,
             non_blocking: false,
@@ -85,8 +85,7 @@ impl Victim {
             length: Length::Time(load.duration),
             warmup: self.warmup,
         };
-        let timeline = self.case.measure(comm, &plan)?;
-        Some(Point::of(self.case, self.size, &timeline).figures)
+        self.case.measure(comm, &plan)
     }
 }
 
@@ -135,7 +134,8 @@ fn suffer(world: &Comm, group: &Comm, load: &Load, victim: &Victim) -> Option<[F
     world.meet().wait_quietly();
     let congested = victim.measure(group, load);
     world.meet().wait_quietly();
-    Some([isolated?, congested?])
+    // Only now: it takes long, and until the last meeting others wait or make load.
+    Some([isolated?, congested?].map(|timeline| victim.case.figures(&timeline)))
 }
 
 fn outcome(victim: Option<&Victim>, ranks: Vec<usize>, parts: &[Vec<u8>]) -> Outcome {
