@@ -189,7 +189,7 @@ impl Comm {
 
     /// [`Comm::all_to_all`] with parts of any length: how many elements each has.
     ///
-    /// The parts lie one behind the other, in the order of ranks.
+    /// The parts lie one behind the other, in the order of ranks; behind them there may be more, which nobody gets.
     pub fn all_to_all_parts<T: Equivalence>(
         &self,
         data: &[T],
@@ -199,7 +199,8 @@ impl Comm {
     ) {
         let send = Partition::new(data, lengths, starts(lengths));
         let mut receive = PartitionMut::new(result, result_lengths, starts(result_lengths));
-        self.account.collective(size_of_val(data), || {
+        let given = lengths.iter().sum::<i32>() as usize;
+        self.account.collective(size_of_val(&data[..given]), || {
             self.inner.all_to_all_varcount_into(&send, &mut receive);
         });
     }
