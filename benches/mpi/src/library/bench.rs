@@ -17,7 +17,8 @@ pub struct Bench<'a> {
     left: Vec<u64>,
 }
 
-/// Batches of the warm-up grow up to this time: the ranks agree between two of them whether it has been enough.
+/// Batches of the warm-up grow up to this time: the ranks agree between two of them whether it has been enough. Where a
+/// time is to be measured, one of them is as long as this, whatever the warm-up: it says how long an operation takes.
 const BATCH_NS: f64 = 1e7;
 
 impl<'a> Bench<'a> {
@@ -98,7 +99,8 @@ impl<'a> Bench<'a> {
     /// `readings` of the clock as the operations to come need, and these are as many on every rank.
     fn warm_up(&self, readings: impl Fn(usize) -> usize, operation: &mut impl FnMut()) -> Vec<u64> {
         let start = self.clock.now_ns();
-        let mut batch = 1;
+        // The first operation may take a thousand times as long as others: connections are made in it.
+        let (mut batch, mut is_first) = (1, true);
         loop {
             let begin = self.clock.now_ns();
             (0..batch).for_each(|_| operation());
@@ -107,7 +109,7 @@ impl<'a> Bench<'a> {
             self.comm
                 .all_reduce_in_place(&mut times, SystemOperation::max());
             let [whole, last] = times;
-            if whole >= self.plan.warmup.0 as f64 {
+            if self.plan.is_warm(whole, (!is_first).then_some(last)) {
                 let memory = vec![u64::MAX; readings(self.operations(last / batch as f64))];
                 // Caches were filled with the memory just now.
                 (0..batch).for_each(|_| operation());
@@ -116,6 +118,7 @@ impl<'a> Bench<'a> {
             if last < BATCH_NS {
                 batch *= 2;
             }
+            is_first = false;
         }
     }
 
@@ -127,5 +130,42 @@ impl<'a> Bench<'a> {
             Length::Time(time) => (time.0 as f64 / each_ns.max(1.0)) as usize,
         }
         .clamp(1, most_operations(self.ranks()))
+    }
+}
+
+impl Plan {
+    /// Whether the warm-up has been enough: how long all of it was, and its last batch, which is not its first.
+    fn is_warm(&self, whole_ns: f64, last_ns: Option<f64>) -> bool {
+        let is_known = match self.length {
+            Length::Operations(_) => true,
+            Length::Time(_) => last_ns.is_some_and(|ns| ns >= BATCH_NS),
+        };
+        is_known && whole_ns >= self.warmup.0 as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jitterlab_injector::units::Nanos;
+
+    #[test]
+    fn a_time_is_not_measured_by_a_cold_operation() {
+        let plan = |length, warmup| Plan {
+            size: 8,
+            non_blocking: false,
+            dimensions: 2,
+            length,
+            warmup: Nanos(warmup),
+        };
+        let time = plan(Length::Time(Nanos(1_000_000_000)), 0);
+        assert!(!time.is_warm(3e7, None));
+        assert!(!time.is_warm(3e7, Some(1e6)));
+        assert!(time.is_warm(3e7, Some(1e7)));
+        let count = plan(Length::Operations(5), 0);
+        assert!(count.is_warm(1.0, None));
+        let longer = plan(Length::Time(Nanos(1)), 100_000_000);
+        assert!(!longer.is_warm(3e7, Some(1e7)));
+        assert!(longer.is_warm(1e8, Some(1e7)));
     }
 }
