@@ -23,6 +23,17 @@ fn what_is_sent_arrives_where_the_pattern_says() {
     }
 }
 
+/// Rank 0 takes no part in what others put into its memory and get from it, but it lasts as long.
+#[test]
+fn a_load_on_rank_0_lasts_there_too() {
+    for pattern in [Pattern::RmaIncast, Pattern::RmaBcast] {
+        let report = loaded(pattern, 2, &["--level", "50", "--duration", "200ms"]);
+        let [root, other] = [0, 1].map(|rank| number(&report["per_rank"][rank], "seconds"));
+        // But for how far apart they began.
+        assert!(root > other / 10.0, "{report}");
+    }
+}
+
 #[test]
 fn any_seed_is_one() {
     let seed = u64::MAX.to_string();

@@ -60,6 +60,10 @@ impl Traffic for OneSided<'_> {
         pace.pass();
         // Rank 0 takes no part, but where MPI does this in software it has to be in MPI: it is, in here.
         self.comm.meet().wait();
+        if is_root {
+            // What the others do lasts until now.
+            pace.pass();
+        }
         let mut all = [caused as u64];
         self.comm
             .all_reduce_in_place(&mut all, SystemOperation::sum());
