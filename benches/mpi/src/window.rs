@@ -13,7 +13,7 @@ use mpi::ffi;
 use mpi::topology::{Communicator as _, SimpleCommunicator};
 use mpi::traits::{AsRaw as _, CommunicatorCollectives as _};
 
-/// Memory of rank 0 that all ranks put into and get from, in messages of one size, without rank 0 taking part.
+/// Memory of rank 0 that all others put into and get from, in messages of one size, without rank 0 taking part.
 ///
 /// [`Window::allocate`] and the end of its life are collective: every rank comes to them. Errors of MPI end the program, as
 /// those of messages do: that is the error handler of a window unless it is given another.
@@ -28,17 +28,48 @@ pub struct Window<'a> {
     comm: PhantomData<&'a SimpleCommunicator>,
 }
 
+/// Whose slots those in rank 0's memory are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slots {
+    /// Each rank but rank 0 has its own.
+    OfEach,
+    /// All have the same.
+    OfAll,
+}
+
+impl Slots {
+    /// How many times as many slots as a rank has there are, with so many ranks.
+    pub fn shares(self, ranks: usize) -> usize {
+        match self {
+            Slots::OfEach => ranks - 1,
+            Slots::OfAll => 1,
+        }
+    }
+
+    /// How many of these are before those of a rank.
+    fn before(self, rank: usize) -> usize {
+        match self {
+            Slots::OfEach => rank.saturating_sub(1),
+            Slots::OfAll => 0,
+        }
+    }
+}
+
 /// What all memory holds.
 const FILL: u8 = 0x6c;
 
 impl<'a> Window<'a> {
-    /// A window with so many slots for each rank, each of them for a message of so many bytes.
-    pub fn allocate(comm: &'a SimpleCommunicator, slots: usize, message: usize) -> Window<'a> {
-        let share = slots * message;
-        let exposed = if comm.rank() == 0 {
-            share * comm.size() as usize
-        } else {
-            0
+    /// A window in which a rank has so many slots, each of them for a message of so many bytes. Rank 0 itself has none.
+    pub fn allocate(
+        comm: &'a SimpleCommunicator,
+        slots: Slots,
+        count: usize,
+        message: usize,
+    ) -> Window<'a> {
+        let (rank, share) = (comm.rank() as usize, count * message);
+        let (exposed, own) = match rank {
+            0 => (share * slots.shares(comm.size() as usize), 0),
+            _ => (0, share),
         };
         let mut memory: *mut c_void = ptr::null_mut();
         // SAFETY: the null handle is a constant of the MPI library.
@@ -66,9 +97,9 @@ impl<'a> Window<'a> {
         unsafe { ffi::MPI_Win_lock_all(0, handle) };
         Window {
             handle,
-            own: (0..share).map(|_| UnsafeCell::new(FILL)).collect(),
+            own: (0..own).map(|_| UnsafeCell::new(FILL)).collect(),
             message,
-            begin: comm.rank() as usize * share,
+            begin: share * slots.before(rank),
             comm: PhantomData,
         }
     }
@@ -78,11 +109,10 @@ impl<'a> Window<'a> {
     /// # Panics
     /// There is no such slot.
     pub fn put(&mut self, slot: usize) {
-        let (own, length) = self.slot(slot);
-        let place = (self.begin + slot * self.message) as ffi::MPI_Aint;
+        let (own, length, place) = self.slot(slot);
         // SAFETY: `own` is memory of this window for `length` bytes, which lives until the window is freed, and of which
-        // there is no reference to what is inside the cells; at rank 0 as many bytes at `place` are of this rank's share.
-        // All ranks are locked.
+        // there is no reference to what is inside the cells; at rank 0 as many bytes at `place` are exposed: who has slots here
+        // has as many there. All ranks are locked.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Put(
@@ -98,14 +128,13 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Begins to get a message from one of the first slots at rank 0, which all ranks get from.
+    /// Begins to get a message from one of this rank's slots at rank 0; see [`Window::flush`].
     ///
     /// # Panics
     /// There is no such slot.
     pub fn get(&mut self, slot: usize) {
-        let (own, length) = self.slot(slot);
-        let place = (slot * self.message) as ffi::MPI_Aint;
-        // SAFETY: as in `put`; the slots of rank 0 are the first ones there.
+        let (own, length, place) = self.slot(slot);
+        // SAFETY: as in `put`.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Get(own, length, byte, 0, place, length, byte, self.handle);
@@ -118,11 +147,13 @@ impl<'a> Window<'a> {
         unsafe { ffi::MPI_Win_flush(0, self.handle) };
     }
 
-    fn slot(&self, slot: usize) -> (*mut c_void, i32) {
+    /// A slot here, how many bytes it has, and where it is at rank 0.
+    fn slot(&self, slot: usize) -> (*mut c_void, i32, ffi::MPI_Aint) {
         let cells = &self.own[slot * self.message..][..self.message];
         // Cells may be written to through a pointer that comes from a shared reference to all of them.
         let bytes = UnsafeCell::raw_get(cells.as_ptr());
-        (bytes.cast(), self.message as i32)
+        let place = self.begin + slot * self.message;
+        (bytes.cast(), self.message as i32, place as ffi::MPI_Aint)
     }
 }
 

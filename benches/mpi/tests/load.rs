@@ -142,6 +142,13 @@ fn what_cannot_be_done_is_wrong_usage_and_said_once() {
         &["load", "--pattern", "ring", "--level", "10"],
         "rma-incast",
     );
+    // On few machines there are 448 GiB.
+    let large = ["load", "--pattern", "rma-incast", "--level", "10"];
+    assert_wrong(
+        8,
+        &[&large[..], &["--size", "2147483647"]].concat(),
+        "take 448.0 GiB of rank 0's memory",
+    );
 }
 
 #[test]

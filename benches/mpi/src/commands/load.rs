@@ -3,6 +3,7 @@ use jitterlab_injector::units::{Bytes, Nanos, Percent};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{Case, Figures};
 use jitterlab_mpi::load::{self, Load, Outcome, Pattern, Produced, Victim, VictimOutcome};
+use nix::sys::sysinfo::sysinfo;
 use serde::Serialize;
 
 use super::library::case;
@@ -75,7 +76,7 @@ struct Report<'a> {
 
 pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
     let victim = arguments.victim();
-    arguments.check(comm.size(), victim.as_ref())?;
+    arguments.check(comm, victim.as_ref())?;
     let load = Load {
         pattern: arguments.pattern,
         level: arguments.level,
@@ -107,7 +108,8 @@ impl Arguments {
         })
     }
 
-    fn check(&self, ranks: usize, victim: Option<&Victim>) -> Result<(), Wrong> {
+    fn check(&self, comm: &Comm, victim: Option<&Victim>) -> Result<(), Wrong> {
+        let ranks = comm.size();
         let wrong = |why: &str| Err(Wrong(why.to_owned()));
         if !(1..=i32::MAX as u64).contains(&self.size.0) {
             return wrong("a message has 1 byte or more, and less than 2 GiB");
@@ -124,9 +126,17 @@ impl Arguments {
             let checked = victim.case.check(suffering, victim.size);
             checked.map_err(|why| Wrong(format!("the victim: {why}")))?;
         }
-        let checked = self.pattern.check(ranks - suffering);
+        let message = self.size.0 as usize;
+        let checked = (self.pattern).check(ranks - suffering, message, memory(comm));
         checked.map_err(|why| Wrong(format!("the load: {why}")))
     }
+}
+
+/// The memory of rank 0's machine, in bytes; no end of it where that is not known.
+fn memory(comm: &Comm) -> u64 {
+    let mut memory = [sysinfo().map_or(u64::MAX, |system| system.ram_total())];
+    comm.broadcast(0, &mut memory);
+    memory[0]
 }
 
 fn report<'a>(arguments: &Arguments, ranks: usize, outcome: &'a Outcome) -> Report<'a> {

@@ -96,13 +96,18 @@ struct Moved {
 const HALF_WINDOW: usize = 32;
 /// How long the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
+const GIB: f64 = (1 << 30) as f64;
 
 impl Pattern {
-    /// Whether so many ranks can make it.
+    /// Whether so many ranks can make it with messages of so many bytes, where rank 0's machine has so many bytes of memory.
     ///
     /// # Errors
     /// What they cannot, for people.
-    pub fn check(self, ranks: usize) -> Result<(), String> {
+    pub fn check(self, ranks: usize, message: usize, memory: u64) -> Result<(), String> {
+        let taken = |ranks| {
+            self.one_sided()
+                .map_or(0, |way| way.exposed(ranks, message))
+        };
         match self {
             _ if ranks < 2 => Err(format!(
                 "a load takes 2 ranks or more, and these are {ranks}"
@@ -110,7 +115,22 @@ impl Pattern {
             Pattern::Pairs if !ranks.is_multiple_of(2) => Err(format!(
                 "pairs are made of an even number of ranks, and these are {ranks}"
             )),
+            _ if taken(ranks) as u64 > memory => Err(format!(
+                "messages of {message} bytes to or from {ranks} ranks take {:.1} GiB of rank 0's memory, and its machine has \
+                 {:.1}: make them smaller",
+                taken(ranks) as f64 / GIB,
+                memory as f64 / GIB
+            )),
             _ => Ok(()),
+        }
+    }
+
+    /// Which way its bytes go if one side alone moves them.
+    fn one_sided(self) -> Option<Direction> {
+        match self {
+            Pattern::RmaIncast => Some(Direction::Put),
+            Pattern::RmaBcast => Some(Direction::Get),
+            Pattern::Pairs | Pattern::Alltoall | Pattern::P2pIncast => None,
         }
     }
 
@@ -210,4 +230,22 @@ impl Prepared<'_> {
 fn after(clock: &Clock, time: Nanos) -> impl FnMut() -> bool {
     let end = clock.now() + clock.ns_to_ticks(time.0);
     move || clock.now() >= end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_0_has_the_memory_that_others_put_into_and_get_from() {
+        let message = 1 << 20;
+        let takes = |pattern: Pattern, shares: usize| {
+            let memory = (shares * HALF_WINDOW * message) as u64;
+            assert_eq!(pattern.check(4, message, memory), Ok(()));
+            assert!(pattern.check(4, message, memory - 1).is_err());
+        };
+        takes(Pattern::RmaIncast, 3);
+        takes(Pattern::RmaBcast, 1);
+        assert_eq!(Pattern::Pairs.check(4, message, 0), Ok(()));
+    }
 }

@@ -6,7 +6,7 @@ use mpi::collective::SystemOperation;
 
 use super::{HALF_WINDOW, Moved, Pace, Traffic};
 use crate::comm::Comm;
-use crate::window::Window;
+use crate::window::{Slots, Window};
 
 /// The puts or gets of a rank.
 pub struct OneSided<'a> {
@@ -25,12 +25,26 @@ pub enum Direction {
     Get,
 }
 
+impl Direction {
+    /// How much memory of rank 0 so many ranks take with messages of this size, in bytes.
+    pub fn exposed(self, ranks: usize, message: usize) -> usize {
+        (self.slots().shares(ranks) * HALF_WINDOW).saturating_mul(message)
+    }
+
+    fn slots(self) -> Slots {
+        match self {
+            Direction::Put => Slots::OfEach,
+            Direction::Get => Slots::OfAll,
+        }
+    }
+}
+
 impl<'a> OneSided<'a> {
     /// Messages of this size. Every rank comes here.
     pub fn new(comm: &'a Comm, direction: Direction, message: usize) -> OneSided<'a> {
         OneSided {
             comm,
-            window: Window::allocate(comm.bare(), HALF_WINDOW, message),
+            window: Window::allocate(comm.bare(), direction.slots(), HALF_WINDOW, message),
             begin: match direction {
                 Direction::Put => Window::put,
                 Direction::Get => Window::get,
