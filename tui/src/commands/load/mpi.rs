@@ -36,15 +36,15 @@ pub struct Options {
 /// Who sends to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Pattern {
-    /// Each rank of one half to one of the other half, and back
+    /// Rank k to rank k + N/2, one way
     Pairs,
-    /// Everybody to everybody
+    /// All to all others, in turn
     Alltoall,
-    /// Everybody into the memory of one
+    /// All put into rank 0's memory
     RmaIncast,
-    /// Everybody to one
+    /// All send to rank 0
     P2pIncast,
-    /// One into the memory of everybody
+    /// All get from rank 0's memory
     RmaBcast,
 }
 
