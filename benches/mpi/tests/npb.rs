@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -64,6 +65,18 @@ fn ft_divides_planes_where_ranks_are_more_than_planes() {
 #[test]
 fn mg_leaves_ranks_out_that_have_no_point_of_a_level() {
     assert_verifies(npb::kernel("mg").unwrap(), Class::S, 64);
+}
+
+#[test]
+fn the_book_has_every_rule_of_ranks() {
+    let book = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/npb.md");
+    let book = fs::read_to_string(book).unwrap();
+    for kernel in &KERNELS {
+        let row = format!("| `{}` | ", kernel.name);
+        let row = book.lines().find(|line| line.starts_with(&row)).unwrap();
+        let rule = format!(" | {} |", kernel.ranks.rule);
+        assert!(row.ends_with(&rule), "{row} is not of{rule}");
+    }
 }
 
 #[test]
