@@ -6,6 +6,7 @@ mod mpi;
 use std::fs;
 use std::path::Path;
 
+use jitterlab_injector::clock::Clock;
 use jitterlab_mpi::library::{CASES, Case, Choice, Sample, case};
 use mpi::{assert_wrong, mpirun};
 use serde_json::Value;
@@ -239,6 +240,8 @@ fn measured(case: &Case, ranks: usize, options: &[&str]) -> Value {
     assert_eq!(report["suite"], "library");
     assert_eq!(report["case"], case.name);
     assert_eq!(report["ranks"], ranks);
+    let source = Clock::global().source();
+    assert_eq!(report["clock"], serde_json::json!(source));
     report
 }
 

@@ -2,6 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use jitterlab_injector::clock::Source;
 use jitterlab_injector::durable;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_mpi::comm::Comm;
@@ -54,6 +55,8 @@ struct Report {
     ranks: usize,
     non_blocking: bool,
     sample: Sample,
+    /// Rank 0's.
+    clock: Source,
     clock_read_ns: f64,
     points: Vec<Point>,
 }
@@ -70,13 +73,15 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
         }
     }
     if comm.rank() == 0 {
+        let clock = RankClock::new();
         let report = Report {
             suite: "library",
             case: case.name,
             ranks: comm.size(),
             non_blocking: arguments.non_blocking,
             sample: case.sample,
-            clock_read_ns: RankClock::new().read_cost_ns(),
+            clock: clock.source(),
+            clock_read_ns: clock.read_cost_ns(),
             points,
         };
         match arguments.format {
@@ -215,8 +220,9 @@ fn print(report: &Report) {
             }
         }
         println!(
-            "  ranks' times are comparable to {:.3} us; a reading of the clock takes {:.1} ns",
+            "  ranks' times are comparable to {:.3} us; a reading of the clock ({}) takes {:.1} ns",
             point.clock_error_ns / 1e3,
+            serde_json::json!(report.clock).as_str().unwrap_or_default(),
             report.clock_read_ns
         );
     }

@@ -3,8 +3,8 @@
 //! Rank 0 asks another rank for its time, many times. The answer was read somewhere between the question and its
 //! arrival: of the round trip that took least, the middle is taken, and the error is at most half of that round trip
 //! (Cristian 1989, "Probabilistic clock synchronization", Distributed Computing 3, section 3). This is done before
-//! the run and after it. In between the distance is taken to change evenly: clocks of one kind drift apart by a
-//! constant rate over the time of a run, or, on one machine, not at all.
+//! the run and after it. In between the distance is taken to change evenly: counters of one kind drift apart by a
+//! constant rate over the time of a run, and on one machine by as much as each process is wrong about their rate.
 
 use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::topology::Communicator as _;

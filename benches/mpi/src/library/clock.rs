@@ -1,7 +1,7 @@
-use jitterlab_injector::clock::Clock;
+use jitterlab_injector::clock::{Clock, Source};
 
-/// The clock of a rank: the processor's counter, which is read in a fraction of the time that the system's clock
-/// takes, set by the system's `CLOCK_MONOTONIC` when it is made.
+/// The clock of a rank: the processor's counter where it can be relied on, which is read in a fraction of the time that the
+/// system's clock takes, set by the system's `CLOCK_MONOTONIC` when it is made.
 #[derive(Debug, Clone)]
 pub struct RankClock {
     counter: &'static Clock,
@@ -45,6 +45,11 @@ impl RankClock {
     /// A reading, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.ns(self.ticks())
+    }
+
+    /// What is read.
+    pub fn source(&self) -> Source {
+        self.counter.source()
     }
 
     /// The time that a reading takes, in nanoseconds.
