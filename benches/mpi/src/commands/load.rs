@@ -7,7 +7,7 @@ use nix::sys::sysinfo::sysinfo;
 use serde::Serialize;
 
 use super::library::case;
-use super::{Format, Wrong};
+use super::{Failure, Format, Wrong};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -74,7 +74,7 @@ struct Report<'a> {
     victim: Option<&'a VictimOutcome>,
 }
 
-pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
+pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     let victim = arguments.victim();
     arguments.check(comm, victim.as_ref())?;
     let load = Load {
@@ -84,7 +84,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
         duration: arguments.duration,
         seed: arguments.seed,
     };
-    if let Some(outcome) = load::run(comm, &load, victim.as_ref()) {
+    if let Some(outcome) = load::run(comm, &load, victim.as_ref()).map_err(Failure::Failed)? {
         let report = report(arguments, comm.size(), &outcome);
         match arguments.format {
             Format::Json => println!("{}", serde_json::json!(report)),

@@ -70,7 +70,7 @@ pub fn run(command: Result<Command, Wrong>) -> ExitCode {
     let comm = world(&universe);
     let ended = (command.map_err(Failure::from)).and_then(|command| match command {
         Command::Library(arguments) => library::run(&comm, &arguments),
-        Command::Load(arguments) => Ok(load::run(&comm, &arguments)?),
+        Command::Load(arguments) => load::run(&comm, &arguments),
         Command::Npb(arguments) => Ok(npb::run(&comm, &arguments)?),
     });
     match ended {

@@ -94,7 +94,10 @@ impl Victim {
 /// A load without a victim ends when its time is over. Beside a victim it goes on until the victim has been measured:
 /// the ranks that make it have entered a barrier when it begins and look whether the last victim has come to it, and so
 /// nobody waits for anybody who is not there.
-pub fn run(world: &Comm, load: &Load, victim: Option<&Victim>) -> Option<Outcome> {
+///
+/// # Errors
+/// What a rank said of its part cannot be read.
+pub fn run(world: &Comm, load: &Load, victim: Option<&Victim>) -> Result<Option<Outcome>, String> {
     let victims = victim.map_or(Vec::new(), |victim| victim.ranks(world.size()));
     let suffers = victims.contains(&world.rank());
     let group = world.split(usize::from(suffers));
@@ -108,7 +111,9 @@ pub fn run(world: &Comm, load: &Load, victim: Option<&Victim>) -> Option<Outcome
         }
     };
     let parts = world.collect(serde_json::json!(part).to_string().as_bytes());
-    (world.rank() == 0).then(|| outcome(victim, victims, &parts))
+    (world.rank() == 0)
+        .then(|| outcome(victim, victims, &parts))
+        .transpose()
 }
 
 /// The part of those who make the load.
@@ -138,19 +143,24 @@ fn suffer(world: &Comm, group: &Comm, load: &Load, victim: &Victim) -> Option<[F
     Some([isolated?, congested?].map(|timeline| victim.case.figures(&timeline)))
 }
 
-fn outcome(victim: Option<&Victim>, ranks: Vec<usize>, parts: &[Vec<u8>]) -> Outcome {
+fn outcome(
+    victim: Option<&Victim>,
+    ranks: Vec<usize>,
+    parts: &[Vec<u8>],
+) -> Result<Outcome, String> {
     let mut produced = Vec::new();
     let mut suffered = None;
-    for part in parts {
-        match serde_json::from_slice(part) {
-            Ok(Part::Load(part)) => produced.push(part),
-            Ok(Part::Victim(part)) => suffered = suffered.or(part),
-            // It was written by the same program.
-            Err(_) => {}
+    for (rank, part) in parts.iter().enumerate() {
+        let part = serde_json::from_slice(part).map_err(|error| {
+            format!("what rank {rank} says of its part cannot be read: {error}")
+        })?;
+        match part {
+            Part::Load(part) => produced.push(part),
+            Part::Victim(part) => suffered = suffered.or(part),
         }
     }
     let victim = victim.zip(suffered);
-    Outcome {
+    Ok(Outcome {
         produced,
         victim: victim.map(|(victim, [isolated, congested])| VictimOutcome {
             case: victim.case.name,
@@ -160,7 +170,7 @@ fn outcome(victim: Option<&Victim>, ranks: Vec<usize>, parts: &[Vec<u8>]) -> Out
             congested,
             impact: Impact::of(&isolated, &congested),
         }),
-    }
+    })
 }
 
 impl Impact {
@@ -200,6 +210,15 @@ impl Outcome {
 mod tests {
     use super::*;
     use crate::library;
+
+    #[test]
+    fn a_part_that_cannot_be_read_is_a_failure() {
+        let silent = serde_json::json!(Part::Victim(None)).to_string();
+        let none = outcome(None, vec![], &[silent.clone().into_bytes()]).unwrap();
+        assert_eq!((none.produced, none.victim), (vec![], None));
+        let broken = outcome(None, vec![], &[silent.into_bytes(), vec![]]).unwrap_err();
+        assert!(broken.starts_with("what rank 1 says"), "{broken}");
+    }
 
     #[test]
     fn victims_are_spread() {
