@@ -166,7 +166,7 @@ fn what_cannot_be_measured_is_wrong_usage_and_said_once() {
         (
             2,
             &["barier"],
-            "the cases are ping-pong, barrier, allreduce",
+            "[possible values: ping-pong, barrier, allreduce,",
         ),
         (2, &["barrier", "--size", "8"], "has no use for --size"),
         (2, &["allreduce", "--size", "12"], "12 is no multiple"),
@@ -204,6 +204,12 @@ fn a_file_that_cannot_be_written_after_all_is_said_behind_the_report() {
     assert!(ran.stdout.starts_with("barrier on 2 ranks"), "{ran}");
 }
 
+#[test]
+fn help_says_what_each_case_does() {
+    let ran = mpirun(1, &["library", "--help"]);
+    for case in &CASES {
+        assert!(ran.stdout.contains(case.title), "{ran}");
+    }
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn what_cannot_be_done_is_wrong_usage_and_said_once() {
         (3, &[], "an even number of ranks, and these are 3"),
         (2, &["--size", "0"], "1 byte or more"),
         (2, &["--victim", "barrier"], "takes 2 ranks or more"),
-        (2, &["--victim", "barier"], "the cases are ping-pong"),
+        (2, &["--victim", "barier"], "[possible values: ping-pong,"),
         (
             4,
             &["--victim", "barrier", "--victims", "0"],

@@ -2,6 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jitterlab_injector::clock::Source;
 use jitterlab_injector::durable;
 use jitterlab_injector::units::{Bytes, Nanos};
@@ -15,8 +16,8 @@ use super::{Failure, Format, Wrong};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Which: ping-pong, barrier, allreduce, bcast, alltoall, allgather, reduce-scatter, halo-exchange
-    #[arg(value_parser = case)]
+    /// Which
+    #[arg(value_parser = case())]
     case: &'static Case,
     /// The size, or several: 8,1KiB,64KiB [default: 8]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
@@ -242,12 +243,13 @@ fn line(what: &str, figures: &Figures) {
     );
 }
 
-/// The case of a name, for the command line.
-pub fn case(name: &str) -> Result<&'static Case, String> {
-    library::case(name).ok_or_else(|| {
-        let names: Vec<&str> = library::CASES.iter().map(|case| case.name).collect();
-        format!("the cases are {}", names.join(", "))
-    })
+/// The cases, for the command line.
+pub fn case() -> impl TypedValueParser<Value = &'static Case> {
+    let values = library::CASES
+        .iter()
+        .map(|case| PossibleValue::new(case.name).help(case.title));
+    PossibleValuesParser::new(values)
+        .try_map(|name| library::case(&name).ok_or("there is no such case"))
 }
 
 fn dimensions(text: &str) -> Result<usize, &'static str> {

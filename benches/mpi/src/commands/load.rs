@@ -27,7 +27,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// A case of the library suite, measured on part of the ranks
-    #[arg(long, value_name = "CASE", value_parser = case)]
+    #[arg(long, value_name = "CASE", value_parser = case(), hide_possible_values = true)]
     victim: Option<&'static Case>,
     /// Its size [default: 8]
     #[arg(long, value_name = "BYTES", requires = "victim")]

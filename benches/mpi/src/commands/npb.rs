@@ -1,4 +1,5 @@
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jitterlab_mpi::comm::{Comm, Phase};
 use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
 use serde::{Deserialize, Serialize};
@@ -7,8 +8,8 @@ use super::{Format, Wrong};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Which: bt, cg, ep, ft, is, lu, mg, sp
-    #[arg(value_parser = kernel)]
+    /// Which
+    #[arg(value_parser = kernel())]
     kernel: &'static Kernel,
     /// The problem size
     #[arg(long, value_name = "CLASS", default_value = "S")]
@@ -192,9 +193,10 @@ fn print(report: &Report<'_>) {
     }
 }
 
-fn kernel(name: &str) -> Result<&'static Kernel, String> {
-    npb::kernel(name).ok_or_else(|| {
-        let names: Vec<&str> = npb::KERNELS.iter().map(|kernel| kernel.name).collect();
-        format!("the kernels are {}", names.join(", "))
-    })
+fn kernel() -> impl TypedValueParser<Value = &'static Kernel> {
+    let values = npb::KERNELS
+        .iter()
+        .map(|kernel| PossibleValue::new(kernel.name).help(kernel.title));
+    PossibleValuesParser::new(values)
+        .try_map(|name| npb::kernel(&name).ok_or("there is no such kernel"))
 }
