@@ -30,8 +30,9 @@ const ANNULI: usize = 10;
 /// What a rank has found, or all of them.
 #[derive(Default)]
 struct Tally {
-    /// Sums of the deviates, and how many lie in each annulus: nothing is verified against these.
+    /// Of the deviates: these are verified.
     sums: [f64; 2],
+    /// How many deviates lie in each annulus: nothing is verified against these.
     counts: [f64; ANNULI],
 }
 
