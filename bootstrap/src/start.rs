@@ -28,9 +28,7 @@ pub fn start() -> BootReport {
     let mut volume = volume.flatten();
     let (node, node_file) = boot.node_file(&mut volume, access);
     boot.step("RDMA modules", rdma::load);
-    let told = boot.before.as_ref();
-    let told = told.and_then(|before| before.device.clone());
-    let device = node.device.clone().or(told);
+    let device = measured_with(&node, boot.before.as_ref());
     if device.is_none() {
         boot.step("links", network::bring_links_up);
     }
@@ -76,6 +74,15 @@ pub fn start() -> BootReport {
         problems: boot.problems,
     };
     session::begin(report, &node, volume.as_ref())
+}
+
+/// The device that is measured with, as far as it is known: what `node.yaml` names, or the kernel before this one chose. That
+/// in software is made later, on one that is chosen as if nobody had named any.
+fn measured_with(node: &NodeFile, before: Option<&Before>) -> Option<String> {
+    let named = node.device.clone();
+    named
+        .filter(|device| device != rdma::SOFTWARE)
+        .or_else(|| before?.device.clone())
 }
 
 struct Boot {
@@ -224,5 +231,31 @@ pub fn wait_until(patience: Duration, is_true: impl Fn() -> bool) -> bool {
             return false;
         }
         thread::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_in_software_is_made_on_one_that_is_chosen() {
+        let before = Before {
+            device: Some("eth1".into()),
+            ..Before::default()
+        };
+        for (named, before, expected) in [
+            (None, None, None),
+            (None, Some(&before), Some("eth1")),
+            (Some("eth0"), Some(&before), Some("eth0")),
+            (Some(rdma::SOFTWARE), None, None),
+            (Some(rdma::SOFTWARE), Some(&before), Some("eth1")),
+        ] {
+            let node = NodeFile {
+                device: named.map(Into::into),
+                ..NodeFile::default()
+            };
+            assert_eq!(measured_with(&node, before).as_deref(), expected);
+        }
     }
 }

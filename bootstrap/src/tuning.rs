@@ -8,7 +8,6 @@ use serde::Deserialize;
 
 use crate::command::{self, Error};
 use crate::node_file::NodeFile;
-use crate::rdma;
 use crate::report::Missing;
 
 /// What was applied, or would be.
@@ -75,8 +74,7 @@ fn tune(verb: &str, node: &NodeFile, device: Option<&str>) -> Result<Tuned, Erro
     if let Some(ranks) = &ranks {
         arguments.extend(["--ranks", ranks]);
     }
-    // That device is made later, on the one that is chosen here.
-    if let Some(device) = device.filter(|&device| device != rdma::SOFTWARE) {
+    if let Some(device) = device {
         arguments.extend(["--device", device]);
     }
     let printed = command::jitterlab(arguments)?;
