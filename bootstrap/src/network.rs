@@ -96,11 +96,21 @@ pub fn bring_links_up() -> Result<(), Error> {
     // That there are none is said where they get their addresses.
     let present = interfaces().unwrap_or_default().into_iter();
     let adapters: Vec<String> = present.filter(has_adapter).collect();
-    for name in &adapters {
-        link_up(name)?;
-    }
+    let outcome = each(&adapters, |name| link_up(name));
     wait_until(LINK, || adapters.iter().all(|name| has_link(name)));
-    Ok(())
+    outcome
+}
+
+/// Does something with each of several; what fails with one does not keep it from the others.
+///
+/// # Errors
+/// The first that there was.
+pub fn each<T>(
+    all: impl IntoIterator<Item = T>,
+    what: impl FnMut(T) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let outcomes = all.into_iter().map(what);
+    outcomes.fold(Ok(()), Result::and)
 }
 
 /// Brings a link up.
@@ -232,6 +242,20 @@ fn addresses_of(names: &[String]) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_adapter_that_fails_does_not_stop_the_others() {
+        let mut tried = Vec::new();
+        let outcome = each(["a", "b", "c"], |name| {
+            tried.push(name);
+            match name {
+                "a" => Ok(()),
+                _ => Err(Error::Said(name.into())),
+            }
+        });
+        assert_eq!(outcome.unwrap_err().to_string(), "b");
+        assert_eq!(tried, ["a", "b", "c"]);
+    }
 
     #[test]
     fn who_is_not_named_asks_unless_others_are() {

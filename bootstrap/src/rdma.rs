@@ -46,20 +46,21 @@ pub fn load() -> Result<(), Error> {
 /// interface `device`, or one that has a link.
 ///
 /// # Errors
-/// There is none and none can be made: with what to do.
-pub fn set_up(device: Option<&str>) -> Result<Vec<Device>, Error> {
+/// There is none and none can be made: with what to do; or an interface cannot be brought up.
+pub fn set_up(device: Option<&str>) -> Result<(), Error> {
     if devices().is_empty() {
         soft_roce(device)?;
     }
-    for device in devices() {
-        // Over Ethernet a port is up when its interface is.
-        let interfaces = fs::read_dir(Path::new(DEVICES).join(device.name).join("device/net"));
-        for interface in interfaces.into_iter().flatten().flatten() {
-            network::link_up(&interface.file_name().to_string_lossy())?;
-        }
-    }
+    // Over Ethernet a port is up when its interface is.
+    let interfaces = devices().into_iter().flat_map(|device| {
+        let net = fs::read_dir(Path::new(DEVICES).join(device.name).join("device/net"));
+        net.into_iter().flatten().flatten()
+    });
+    let outcome = network::each(interfaces, |interface| {
+        network::link_up(&interface.file_name().to_string_lossy())
+    });
     wait_until(PATIENCE, || devices().iter().all(is_active));
-    Ok(devices())
+    outcome
 }
 
 fn is_active(device: &Device) -> bool {

@@ -43,8 +43,8 @@ pub fn start() -> BootReport {
     if !node.ssh_keys.is_empty() {
         boot.step("SSH", || ssh::open(&node.ssh_keys, volume.as_ref()));
     }
-    let rdma = boot.step("RDMA", || rdma::set_up(tuned.device.as_deref()));
-    let rdma = rdma.unwrap_or_default();
+    boot.step("RDMA", || rdma::set_up(tuned.device.as_deref()));
+    let rdma = rdma::devices();
     boot.check("RDMA", rdma::check(&rdma, node.device.as_deref()));
     let verdict = boot.step("check", tuning::check);
     if let Some(volume) = &volume {
