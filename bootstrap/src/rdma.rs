@@ -42,32 +42,45 @@ pub fn load() -> Result<(), Error> {
     loaded.map(drop)
 }
 
-/// Brings the ports of the RDMA devices up; where there is no device, makes one in software (Soft-RoCE) on the network
-/// interface `device`, or one that has a link.
+/// Brings the ports of the RDMA devices up. Where there is no device, or that in software is the one that is `named`, makes
+/// that (Soft-RoCE) on `device`, a network interface or what has one, or else on an interface that has a link.
 ///
 /// # Errors
 /// There is none and none can be made: with what to do; or an interface cannot be brought up.
-pub fn set_up(device: Option<&str>) -> Result<(), Error> {
-    if devices().is_empty() {
-        soft_roce(device)?;
-    }
+pub fn set_up(device: Option<&str>, named: Option<&str>) -> Result<(), Error> {
+    let made = match takes_software(&devices(), named) {
+        true => soft_roce(device),
+        false => Ok(()),
+    };
     // Over Ethernet a port is up when its interface is.
-    let interfaces = devices().into_iter().flat_map(|device| {
-        let net = fs::read_dir(Path::new(DEVICES).join(device.name).join("device/net"));
-        net.into_iter().flatten().flatten()
-    });
-    let outcome = network::each(interfaces, |interface| {
-        network::link_up(&interface.file_name().to_string_lossy())
-    });
+    let interfaces = devices()
+        .into_iter()
+        .flat_map(|device| interfaces_of(&device.name));
+    let up = network::each(interfaces, |interface| network::link_up(&interface));
     wait_until(PATIENCE, || devices().iter().all(is_active));
-    outcome
+    made.and(up)
+}
+
+/// Whether the device in software is to be made.
+fn takes_software(devices: &[Device], named: Option<&str>) -> bool {
+    devices.is_empty()
+        || named == Some(SOFTWARE) && devices.iter().all(|device| device.name != SOFTWARE)
+}
+
+/// The network interfaces of an RDMA device over Ethernet.
+fn interfaces_of(device: &str) -> Vec<String> {
+    let entries = fs::read_dir(Path::new(DEVICES).join(device).join("device/net"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }
 
 fn is_active(device: &Device) -> bool {
     device.state == ACTIVE
 }
 
-/// Whether a port is up: that of `device`, if it is one of them; else any.
+/// Whether a port is up: that of `device`, if it is one of them; else any. That in software has to be one of them.
 ///
 /// # Errors
 /// None is: with what to do.
@@ -75,6 +88,11 @@ pub fn check(devices: &[Device], device: Option<&str>) -> Result<(), Error> {
     let chosen = devices
         .iter()
         .find(|there| Some(there.name.as_str()) == device);
+    if chosen.is_none() && device == Some(SOFTWARE) {
+        return Err(Error::Said(format!(
+            "{SOFTWARE}, which node.yaml names, is not there: it is made of an Ethernet interface (ip link)"
+        )));
+    }
     let idle = match chosen {
         Some(chosen) => !is_active(chosen),
         None => !devices.is_empty() && !devices.iter().any(is_active),
@@ -121,7 +139,9 @@ fn word(state: &str) -> String {
 
 fn soft_roce(device: Option<&str>) -> Result<(), Error> {
     let interfaces = network::interfaces()?;
-    let chosen = interfaces.iter().find(|name| Some(name.as_str()) == device);
+    let under = device.map(interfaces_of).unwrap_or_default();
+    let is_chosen = |name: &&String| device == Some(name.as_str()) || under.contains(name);
+    let chosen = interfaces.iter().find(is_chosen);
     let interface = chosen
         .or_else(|| interfaces.iter().find(|name| network::has_link(name)))
         .unwrap_or(&interfaces[0]);
@@ -160,6 +180,29 @@ mod tests {
         assert!(error.starts_with("no port is up of mlx5_1: "), "{error}");
         let error = check(&one_cable[1..], None).unwrap_err().to_string();
         assert!(error.starts_with("no port is up of mlx5_1: "), "{error}");
+    }
+
+    #[test]
+    fn the_device_in_software_is_made_where_there_is_no_other_or_it_is_named() {
+        let device = |name: &str| Device {
+            name: name.into(),
+            driver: "software".into(),
+            state: ACTIVE.into(),
+        };
+        let (hardware, software) = (device("mlx5_0"), device(SOFTWARE));
+        let both = [hardware.clone(), software];
+        let hardware = [hardware];
+        assert!(takes_software(&[], None));
+        assert!(!takes_software(&hardware, None));
+        assert!(!takes_software(&hardware, Some("mlx5_0")));
+        assert!(takes_software(&hardware, Some(SOFTWARE)));
+        assert!(!takes_software(&both, Some(SOFTWARE)));
+        assert!(check(&both, Some(SOFTWARE)).is_ok());
+        let error = check(&hardware, Some(SOFTWARE)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("rxe0, which node.yaml names, is not there"),
+            "{error}"
+        );
     }
 
     #[test]

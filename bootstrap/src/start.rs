@@ -43,9 +43,12 @@ pub fn start() -> BootReport {
     if !node.ssh_keys.is_empty() {
         boot.step("SSH", || ssh::open(&node.ssh_keys, volume.as_ref()));
     }
-    boot.step("RDMA", || rdma::set_up(tuned.device.as_deref()));
+    let named = node.device.as_deref();
+    // Not tuned, or refused: the device is the same.
+    let chosen = tuned.device.as_deref().or(device.as_deref());
+    boot.step("RDMA", || rdma::set_up(chosen, named));
     let rdma = rdma::devices();
-    boot.check("RDMA", rdma::check(&rdma, node.device.as_deref()));
+    boot.check("RDMA", rdma::check(&rdma, named));
     let verdict = boot.step("check", tuning::check);
     if let Some(volume) = &volume {
         boot.check("volume", volume.check());
