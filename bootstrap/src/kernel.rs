@@ -16,7 +16,7 @@ use crate::start::monotonic_ns;
 const RESTARTED: &str = "jitterlab.restarted";
 /// The device that the kernel before this one chose to measure with.
 const DEVICE: &str = "jitterlab.device";
-/// Says that the kernel before this one had the volume.
+/// Says that the kernel before this one had the volume JITTERLAB.
 const VOLUME: &str = "jitterlab.volume";
 /// `no` keeps the kernel that the boot loader has started.
 const ALLOWED: &str = "jitterlab.kexec";
@@ -39,7 +39,7 @@ pub struct Before {
     pub started_ms: u64,
     /// The device that it chose to measure with.
     pub device: Option<String>,
-    /// Whether it had the volume.
+    /// Whether it had the volume JITTERLAB.
     pub had_volume: bool,
 }
 

@@ -33,7 +33,9 @@ pub fn start() -> BootReport {
         boot.step("links", network::bring_links_up);
     }
     if boot.before.is_none() {
-        boot.restart(&node, device.as_deref(), volume.is_some());
+        // One that jitterlab.config names is looked for by that again.
+        let had_volume = volume.as_ref().is_some_and(Volume::is_ours);
+        boot.restart(&node, device.as_deref(), had_volume);
         volume = volume.and_then(|volume| boot.step("volume", || volume.for_writing()));
     }
     let hostname = boot.step("hostname", || network::name_node(node.hostname.as_deref()));

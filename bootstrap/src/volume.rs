@@ -190,6 +190,11 @@ impl Volume {
         Ok(self)
     }
 
+    /// Whether it is the one that is looked for without being asked.
+    pub fn is_ours(&self) -> bool {
+        self.label == LABEL
+    }
+
     /// Whether it has a file.
     pub fn has(&self, name: &str) -> bool {
         self.at.join(name).exists()
@@ -244,6 +249,16 @@ impl Volume {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_volume_is_looked_for_without_being_asked() {
+        let volume = |label: &str| Volume {
+            at: "/none".into(),
+            label: label.into(),
+            device: "/none".into(),
+        };
+        assert!(volume("JITTERLAB").is_ours() && !volume("LAB").is_ours());
+    }
 
     #[test]
     fn a_stick_is_late_until_it_has_its_disk() {
