@@ -26,6 +26,10 @@ const PANIC: (&str, &str) = ("panic", "30");
 const IMAGE: &str = "/run/jitterlab/image";
 /// What that is called in an initrd.
 const IMAGE_NAME: &str = "root.squashfs";
+/// What `node.yaml` is called in an initrd, where it came from the network.
+const FETCHED_NAME: &str = "node.yaml";
+/// Where the initrd leaves that.
+const FETCHED: &str = "/run/jitterlab/node.yaml";
 /// Where an initrd is put together: in memory, as all of the root.
 const WHOLE: &str = "/var/tmp/initrd";
 const KERNEL: &str = "/vmlinuz";
@@ -55,6 +59,11 @@ impl Before {
             device: value(DEVICE),
             had_volume: running.last(VOLUME).is_some(),
         })
+    }
+
+    /// The `node.yaml` that it fetched, if it did.
+    pub fn fetched(&self) -> Option<String> {
+        fs::read_to_string(FETCHED).ok()
     }
 
     /// How long that kernel ran, in nanoseconds; nothing where its clock was another one.
@@ -113,19 +122,23 @@ pub fn added(running: &Parameters) -> String {
     words.join(" ")
 }
 
-/// Loads the kernel, with the image that the running system came from; of the parameters, `wanted` are what it is
-/// started again for.
+/// Loads the kernel, with the image that the running system came from, and the `node.yaml` that was fetched, if it was; of the
+/// parameters, `wanted` are what it is started again for.
 ///
 /// # Errors
 /// It is not possible here: with the reason.
-pub fn load(parameters: &Parameters, wanted: &Parameters) -> Result<(), Error> {
+pub fn load(
+    parameters: &Parameters,
+    wanted: &Parameters,
+    fetched: Option<&str>,
+) -> Result<(), Error> {
     if !Path::new(IMAGE).exists() {
         return Err(Error::Said(format!(
             "there is no {IMAGE}: only the appliance keeps what it was started from"
         )));
     }
     let whole = Path::new(WHOLE);
-    let loaded = joined(whole)
+    let loaded = joined(whole, fetched)
         .map_err(of_file(whole))
         .and_then(|()| load_with(whole, parameters));
     // It is in the kernel now, or of no use.
@@ -156,8 +169,9 @@ fn load_with(initrd: &Path, parameters: &Parameters) -> Result<(), Error> {
     .map(drop)
 }
 
-/// The initrd with the root's image behind it, as a loader brings it: the kernel unpacks one archive after the other.
-fn joined(whole: &Path) -> io::Result<()> {
+/// The initrd with the root's image behind it, as a loader brings it, and what was fetched: the kernel unpacks one archive
+/// after the other.
+fn joined(whole: &Path, fetched: Option<&str>) -> io::Result<()> {
     let mut file = fs::File::create(whole)?;
     let mut small = fs::File::open(INITRD)?;
     let length = io::copy(&mut small, &mut file)?;
@@ -170,7 +184,19 @@ fn joined(whole: &Path) -> io::Result<()> {
     file.write_all(&entry(IMAGE_NAME, 0o100_644, length))?;
     io::copy(&mut image, &mut file)?;
     file.write_all(padding(length))?;
+    if let Some(text) = fetched {
+        file.write_all(&small_file(FETCHED_NAME, text))?;
+    }
     file.write_all(&entry("TRAILER!!!", 0, 0))
+}
+
+/// A file of the archive with its text.
+fn small_file(name: &str, text: &str) -> Vec<u8> {
+    let length = text.len() as u64;
+    let mut file = entry(name, 0o100_600, length);
+    file.extend(text.bytes());
+    file.extend(padding(length));
+    file
 }
 
 /// What stands before a file in an archive of cpio's format "newc": 13 numbers of eight hexadecimal digits, and its name.
@@ -234,6 +260,13 @@ mod tests {
         let expected = "070701\
              00000001000081a40000000000000000000000010000000000001234\
              000000000000000000000000000000000000000e00000000root.squashfs\0";
+        assert_eq!(String::from_utf8(found).unwrap(), expected);
+        let text = "hostname: a\nranks: 4\n";
+        let expected = "070701\
+             00000001000081800000000000000000000000010000000000000015\
+             000000000000000000000000000000000000000a00000000node.yaml\0\
+             hostname: a\nranks: 4\n\0\0\0";
+        let found = small_file(FETCHED_NAME, text);
         assert_eq!(String::from_utf8(found).unwrap(), expected);
         for length in 0..8 {
             assert_eq!((length + padding(length).len() as u64) % 4, 0);

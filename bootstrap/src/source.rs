@@ -48,7 +48,8 @@ impl Source {
     }
 
     /// The text of the file, and what to call it; nothing where nothing was asked for and nothing is there. The volume that
-    /// it is found on is the `volume`, where there is no other.
+    /// it is found on is the `volume`, where there is no other. What the kernel before this one has `fetched` is not fetched
+    /// again: what it was started with comes of that.
     ///
     /// # Errors
     /// What was asked for is not there, or cannot be read: with what to do.
@@ -56,6 +57,7 @@ impl Source {
         &self,
         volume: &mut Option<Volume>,
         access: Access,
+        fetched: Option<String>,
     ) -> Result<Option<(String, PathBuf)>, Error> {
         match self {
             Source::Path(path) => Ok(Some((text(path)?, path.clone()))),
@@ -71,6 +73,9 @@ impl Source {
                 file.map(Some)
             }
             Source::Address(address) => {
+                if let Some(text) = fetched {
+                    return Ok(Some((text, address.into())));
+                }
                 let end = Instant::now() + PATIENCE;
                 eprintln!("jitterlab boot: waiting for {address}, and for an address of this node");
                 network::ask_everywhere(PATIENCE)?;
@@ -170,13 +175,21 @@ mod tests {
     #[test]
     fn a_path_that_leads_nowhere_is_said() {
         let error = Source::Path("/none/node.yaml".into())
-            .read(&mut None, Access::Read)
+            .read(&mut None, Access::Read, None)
             .unwrap_err();
         assert_eq!(
             error.to_string(),
             "/none/node.yaml: No such file or directory (os error 2)"
         );
-        let found = Source::Default.read(&mut None, Access::Read);
+        let found = Source::Default.read(&mut None, Access::Read, None);
         assert!(found.unwrap().is_none());
+    }
+
+    #[test]
+    fn what_the_kernel_before_has_fetched_is_not_fetched_again() {
+        let source = Source::Address("http://127.0.0.1:9/node.yaml".into());
+        let found = source.read(&mut None, Access::Read, Some("ranks: 2\n".into()));
+        let expected = ("ranks: 2\n".into(), "http://127.0.0.1:9/node.yaml".into());
+        assert_eq!(found.unwrap(), Some(expected));
     }
 }

@@ -96,6 +96,8 @@ struct Boot {
     before: Option<Before>,
     /// How long before this kernel that one started.
     before_ns: u64,
+    /// The text of `node.yaml`, where it came from the network.
+    fetched: Option<String>,
     phases: Vec<Phase>,
     problems: Vec<Problem>,
 }
@@ -113,6 +115,7 @@ impl Boot {
                 .into_iter()
                 .chain(phases::until(monotonic_ns()))
                 .collect(),
+            fetched: before.as_ref().and_then(Before::fetched),
             before,
             before_ns,
             running,
@@ -154,10 +157,14 @@ impl Boot {
         access: Access,
     ) -> (NodeFile, Option<String>) {
         let source = Source::of(&self.running);
-        let found = self.step("node.yaml", || source.read(volume, access));
+        let fetched = self.fetched.take();
+        let found = self.step("node.yaml", || source.read(volume, access, fetched));
         let Some((text, path)) = found.flatten() else {
             return (NodeFile::default(), None);
         };
+        if matches!(source, Source::Address(_)) {
+            self.fetched = Some(text.clone());
+        }
         let node = NodeFile::parse(&text, &path).map_err(|error| {
             self.problem(
                 "node.yaml",
@@ -189,8 +196,10 @@ impl Boot {
         };
         let wanted = plan.parameters;
         let parameters = next.parameters(&self.running, &wanted);
+        let fetched = self.fetched.take();
         self.step("kexec", || {
-            let failed = kernel::load(&parameters, &wanted).and_then(|()| {
+            let loaded = kernel::load(&parameters, &wanted, fetched.as_deref());
+            let failed = loaded.and_then(|()| {
                 eprintln!("jitterlab boot: the kernel is started again, with {wanted}");
                 volume::unmount_all()?;
                 kernel::start()
