@@ -110,8 +110,6 @@ pub fn fetched(address: &str) -> Result<String, Error> {
 }
 
 fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
-    /// Of curl: the server has answered, and has not got it.
-    const ANSWERED: Option<i32> = Some(22);
     // What was asked for in secret does not come in the open.
     let redirected = match address.starts_with("https://") {
         true => "=https",
@@ -138,8 +136,7 @@ fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
             Ok(text) => return Ok(text),
             Err(error) => error,
         };
-        let answered = matches!(&error, Error::Failed { status, .. } if status.code() == ANSWERED);
-        if answered || Instant::now() >= end {
+        if is_refused(&error) || Instant::now() >= end {
             return Err(Error::Said(format!(
                 "{}; see that the server answers and the node has an address (ip address)",
                 error.why()
@@ -149,8 +146,26 @@ fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
     }
 }
 
+/// Whether curl was answered by somebody who has not got it. Who says 5xx may have it in a moment: a server that comes up, or
+/// the one before it.
+fn is_refused(error: &Error) -> bool {
+    /// Of curl: the status is 400 or more.
+    const ANSWERED: Option<i32> = Some(22);
+    const SERVER: u16 = 500;
+    let Error::Failed { status, said, .. } = error else {
+        return false;
+    };
+    // curl: (22) The requested URL returned error: 404
+    let words = said.split_whitespace();
+    let answer: Option<u16> = words.rev().find_map(|word| word.parse().ok());
+    status.code() == ANSWERED && answer.is_none_or(|answer| answer < SERVER)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -183,6 +198,37 @@ mod tests {
         );
         let found = Source::Default.read(&mut None, Access::Read, None);
         assert!(found.unwrap().is_none());
+    }
+
+    /// Answers each of these with its status line, one connection after the other; gives the address to ask.
+    fn server(answers: &'static [&'static str]) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/node.yaml", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for answer in answers {
+                let mut stream = listener.accept().unwrap().0;
+                let request = BufReader::new(stream.try_clone().unwrap());
+                let mut lines = request.lines().map(Result::unwrap);
+                assert!(lines.any(|line| line.is_empty()));
+                let length = answer.len();
+                let head = "Connection: close\r\nContent-Length";
+                write!(
+                    stream,
+                    "HTTP/1.1 {answer}\r\n{head}: {length}\r\n\r\n{answer}"
+                )
+                .unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn a_server_that_comes_up_is_asked_again_and_one_that_has_nothing_is_not() {
+        let address = server(&["503 Service Unavailable", "200 OK"]);
+        assert_eq!(fetched(&address).unwrap(), "200 OK");
+        let address = server(&["404 Not Found", "200 OK"]);
+        let error = fetched(&address).unwrap_err().to_string();
+        assert!(error.contains("404"), "{error}");
     }
 
     #[test]
