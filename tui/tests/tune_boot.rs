@@ -10,6 +10,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
+use common::text;
 use tuning::{json, node, picture, read, states, tune, unchanged};
 
 /// Where kernel-install finds the command line.
@@ -233,5 +234,24 @@ fn siblings_that_the_parameters_took_away_are_no_reason_to_start_again() {
     // Another division is not the same.
     tune(root.path(), "revert");
     tune(root.path(), &format!("apply --ranks 1 {only}"));
-    assert_eq!(states(&json(root.path(), "verify"))["isolcpus"], "reboot");
+    assert_eq!(states(&json(root.path(), "verify"))["isolcpus"], "drifted");
+}
+
+#[test]
+fn the_appliance_says_who_gives_it_parameters_and_keeps_none() {
+    let root = node();
+    trees::grow(root.path(), "etc/jitterlab/appliance: here\n");
+    let applied = tune(root.path(), "apply --only nosmt");
+    assert_eq!(applied.status.code(), Some(1));
+    let said = text(&applied.stdout);
+    assert!(said.contains("put `tuning:` into node.yaml"), "{said}");
+    assert!(!said.contains("A reboot brings"), "{said}");
+    assert!(!root.path().join("etc/jitterlab/kernel-parameters").exists());
+    assert_eq!(state_of_nosmt(root.path()), "drifted");
+    boot(root.path(), 2, "quiet nosmt");
+    assert_eq!(state_of_nosmt(root.path()), "held");
+    assert_eq!(tune(root.path(), "revert").status.code(), Some(0));
+    let again = tune(root.path(), "apply --only nosmt");
+    assert_eq!(again.status.code(), Some(0));
+    assert_eq!(tune(root.path(), "verify").status.code(), Some(0));
 }

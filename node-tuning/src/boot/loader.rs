@@ -10,7 +10,7 @@ use crate::system::{Loader, Place, System, Value};
 pub struct BootFile {
     loader: Loader,
     path: PathBuf,
-    /// What the file says now; with GRUB and the appliance it is ours, and says only what we want.
+    /// What the file says now; with GRUB it is ours, and says only what we want.
     pub parameters: Parameters,
     /// What it would say to the same effect as there being none.
     instead: Value,
@@ -24,19 +24,21 @@ pub struct BootFile {
 pub enum NoLoader {
     /// GRUB reads no drop-ins here.
     #[error(
-        "cannot write kernel parameters: this GRUB has no /etc/default/grub.d, which Debian's and Ubuntu's read; others take parameters through systemd-boot with kernel-install, or on the appliance"
+        "cannot write kernel parameters: this GRUB has no /etc/default/grub.d, which Debian's and Ubuntu's read; others take parameters through systemd-boot with kernel-install"
     )]
     NoDropIns,
     /// None that is known.
-    #[error(
-        "no boot loader is found that takes kernel parameters: neither GRUB nor systemd-boot nor the appliance's"
-    )]
+    #[error("no boot loader is found that takes kernel parameters: neither GRUB nor systemd-boot")]
     Unknown,
+    /// What started the appliance is not in it, and nothing in it outlives the boot.
+    #[error(
+        "the appliance keeps no kernel parameters: put `tuning:` into node.yaml, and it starts the kernel with them at its next boot, or give them in the boot loader"
+    )]
+    Appliance,
 }
 
 /// What says that this node is the appliance.
 const APPLIANCE: &str = "/etc/jitterlab/appliance";
-const APPLIANCE_PARAMETERS: &str = "/etc/jitterlab/kernel-parameters";
 /// Where systemd-boot keeps its configuration, and its entries: on one or two of the places of boot
 /// partitions.
 const SYSTEMD_BOOT: [&str; 3] = ["/boot/loader", "/efi/loader", "/boot/efi/loader"];
@@ -66,7 +68,7 @@ impl BootFile {
     pub fn find(system: &System) -> Result<Self, NoLoader> {
         let has_systemd_boot = |path: &str| system.exists(format!("{path}/loader.conf"));
         let (loader, path) = if system.exists(APPLIANCE) {
-            (Loader::Appliance, APPLIANCE_PARAMETERS)
+            return Err(NoLoader::Appliance);
         } else if SYSTEMD_BOOT.iter().any(|path| has_systemd_boot(path)) {
             (Loader::KernelInstall, KERNEL_INSTALL)
         } else if system.exists(GRUB_DROP_INS) {
@@ -77,7 +79,6 @@ impl BootFile {
             return Err(NoLoader::Unknown);
         };
         let made = match loader {
-            Loader::Appliance => None,
             Loader::Grub => GRUB_MENUS.iter().find_map(|menu| lines(system, menu)),
             Loader::KernelInstall => SYSTEMD_BOOT.iter().find_map(|path| entry(system, path)),
         };
@@ -145,7 +146,7 @@ impl BootFile {
                 "# Written by `jitterlab tune apply`, which `jitterlab tune revert` undoes.\n{}{parameters}{}\n",
                 ASSIGNMENT.0, ASSIGNMENT.1
             ),
-            Loader::KernelInstall | Loader::Appliance => format!("{parameters}\n"),
+            Loader::KernelInstall => format!("{parameters}\n"),
         })
     }
 }
@@ -268,18 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn the_appliance_comes_first_and_nothing_is_said_to_be_nothing() {
+    fn the_appliance_has_none_and_nothing_is_said_to_be_nothing() {
         let (_root, system) = node(&[
             ("etc/jitterlab/appliance", ""),
             ("etc/default/grub.d/a.cfg", ""),
         ]);
-        assert!(matches!(
-            BootFile::find(&system).unwrap().place(),
-            Place::BootFile {
-                loader: Loader::Appliance,
-                ..
-            }
-        ));
+        assert_eq!(BootFile::find(&system).unwrap_err(), NoLoader::Appliance);
         let (_root, system) = node(&[("etc/default/grub", "")]);
         assert_eq!(BootFile::find(&system).unwrap_err(), NoLoader::NoDropIns);
         let (_root, system) = node(&[("etc/hostname", "")]);

@@ -100,8 +100,6 @@ pub enum Loader {
     Grub,
     /// `kernel-install` for systemd-boot, of `/etc/kernel/cmdline`.
     KernelInstall,
-    /// The appliance, which reads the file itself at boot.
-    Appliance,
 }
 
 /// A group of parameters that `ethtool` sets at once. The value is what it takes: names, each followed
@@ -116,12 +114,11 @@ pub enum Parameters {
 }
 
 impl Loader {
-    /// What is run to make the configuration; nothing where the file is all there is.
-    pub fn makes(self) -> Option<&'static str> {
+    /// What is run to make the configuration.
+    pub fn makes(self) -> &'static str {
         match self {
-            Loader::Grub => Some("grub-mkconfig"),
-            Loader::KernelInstall => Some("kernel-install for every kernel"),
-            Loader::Appliance => None,
+            Loader::Grub => "grub-mkconfig",
+            Loader::KernelInstall => "kernel-install for every kernel",
         }
     }
 }

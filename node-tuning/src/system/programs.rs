@@ -188,7 +188,6 @@ pub(super) fn make_boot_configuration(
 ) -> Result<(), Error> {
     match loader {
         _ if !system.is_live() => return Ok(()),
-        Loader::Appliance => {}
         Loader::Grub => {
             // Debian's and Fedora's names of the same thing.
             let [debian, fedora] = ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"];

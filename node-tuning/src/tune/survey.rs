@@ -1,7 +1,7 @@
 //! How settings stand.
 
 use super::{Choice, Difference, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, chain};
-use crate::boot::{Boot, Parameter};
+use crate::boot::{Boot, NoLoader, Parameter};
 use crate::journal::Journal;
 use crate::plan::Plan;
 use crate::profile::Profile;
@@ -171,7 +171,11 @@ fn of_parameter(
         Ok(_) => differing,
         Err(no_loader) => {
             finding.notes.push(no_loader.to_string());
-            State::Unsupported
+            match no_loader {
+                // It can be had there, by another way.
+                NoLoader::Appliance => differing,
+                NoLoader::NoDropIns | NoLoader::Unknown => State::Unsupported,
+            }
         }
     }
 }

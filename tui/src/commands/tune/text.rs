@@ -41,10 +41,9 @@ fn line(place: &str, from: &Value, to: &Value) -> String {
 fn write(change: &Change, from: &Value, to: &Value) -> String {
     let line = format!("{}: {} -> {}", change.place, whole(from), whole(to));
     let then = match &change.place {
-        Place::BootFile { loader, .. } => loader.makes(),
-        _ => None,
+        Place::BootFile { loader, .. } => format!(", then {}", loader.makes()),
+        _ => String::new(),
     };
-    let then = then.map_or_else(String::new, |program| format!(", then {program}"));
     format!("{}: {line}{then}", change.setting)
 }
 
