@@ -206,19 +206,18 @@ fn is_public_key(line: &str) -> bool {
     known && is_blob && !line.chars().any(char::is_control)
 }
 
-/// What ssh cannot take for an option, nor a shell for a command.
+/// What ssh cannot take for an option, nor a shell for a command, nor scp for a file of this node.
 fn is_ssh_target(target: &str) -> bool {
-    let plain = |text: &str| {
-        !text.is_empty()
-            && !text.starts_with('-')
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "._-/~".contains(c))
+    let plain = |text: &str, more: &str| {
+        let inside = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c) || more.contains(c);
+        !text.is_empty() && !text.starts_with('-') && text.chars().all(inside)
     };
     target
         .split_once('@')
         .and_then(|(user, rest)| Some((user, rest.split_once(':')?)))
-        .is_some_and(|(user, (host, folder))| plain(user) && plain(host) && plain(folder))
+        .is_some_and(|(user, (host, folder))| {
+            plain(user, "") && plain(host, "") && plain(folder, "/~")
+        })
 }
 
 #[cfg(test)]
@@ -294,6 +293,14 @@ mod tests {
             ),
             (
                 "experiment: { file: a, push: '-oProxy=x@h:f' }\n",
+                "expected user@host:folder",
+            ),
+            (
+                "experiment: { file: a, push: 'mnt/u@h:f' }\n",
+                "expected user@host:folder",
+            ),
+            (
+                "experiment: { file: a, push: 'u@~h:f' }\n",
                 "expected user@host:folder",
             ),
         ] {

@@ -254,8 +254,17 @@ impl Task {
         ] {
             arguments.extend(["-o".into(), option.into()]);
         }
-        arguments.extend(["--".into(), folder.into(), target.into()]);
-        command::run("scp", arguments)?;
+        // Into the folder, which has to be there: scp would make the first result folder of one that is not, and put the next
+        // ones into that.
+        let into = format!("{target}/.");
+        arguments.extend(["--".into(), folder.into(), into.into()]);
+        command::run("scp", arguments).map_err(|error| {
+            Error::Said(format!(
+                "{} cannot be sent to {target}: {}; see that it answers, lets {KEY} in, and has that folder",
+                folder.display(),
+                error.why()
+            ))
+        })?;
         let sent = folder.join(SENT);
         write_atomically(&sent, format!("{target}\n").as_bytes()).map_err(of_file(sent))
     }
