@@ -192,6 +192,18 @@ fn samples_are_kept_all_and_in_order() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_takes_no_result_along() {
+    let lab = Lab::new();
+    let run = format!("{RUN} --transport tcp --format json --samples /dev/full");
+    let output = lab.command(&run).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("cannot write samples /dev/full"), "{said}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["rtt_ns"]["n"], 50);
+}
+
+#[test]
 fn a_duration_is_measured_for() {
     let lab = Lab::new();
     let run = "packet run --case rtt --transport udp --warmup 1ms --duration 20ms --format json";

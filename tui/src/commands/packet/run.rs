@@ -1,9 +1,10 @@
 //! `jitterlab packet run`: measures a case.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use jitterlab_experiment::samples;
+use jitterlab_experiment::samples::{self, SamplesError};
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
@@ -308,8 +309,9 @@ impl Run {
             Case::Rtt => {
                 let outcome = latency.run(peer).map_err(failure)?;
                 let report = Report::of(latency, &outcome).map_err(Failure::run)?;
-                self.keep(&report, &outcome.samples)?;
+                // First: what was measured is not lost where the file cannot be written.
                 output::print(self.format, &report, || text::rtt(&report))?;
+                self.keep(&report, &outcome.samples)?;
             }
             Case::Latency => {
                 let report = latency::by_size(latency, sizes, peer).map_err(failure)?;
@@ -362,8 +364,26 @@ impl Run {
         ];
         let way = report.setting.path.as_ref();
         notes.extend(way.map(|path| ("path", path.to_string())));
-        samples::write(path, taken, &notes).map_err(Failure::input)
+        samples::write(path, taken, &notes).map_err(|error| match &error {
+            SamplesError::System { source, .. } if is_unusable(source.kind()) => {
+                Failure::input(error)
+            }
+            _ => Failure::run(error),
+        })
     }
+}
+
+/// Whether what is wrong is the name of a file that is to be written.
+fn is_unusable(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::InvalidFilename
+    )
 }
 
 /// What is measured.
