@@ -145,8 +145,9 @@ for way in write,rc write-imm,rc send,rc send,ud; do
     case_of overhead $how --size 64 --window 16
     is "overhead, $way: points" "$? $(points send_ns)" "0 1"
     [ "$operation" = write-imm ] || {
+        ways=$([ "$operation" = write ] && echo 3 || echo 2)
         case_of completion $how
-        is "completion, $way: ways" "$? $(points way)" "0 $([ "$operation" = write ] && echo 3 || echo 2)"
+        is "completion, $way: ways, and the path of each" "$? $(points way) $(points device)" "0 $ways $ways"
     }
     [ "$service" = ud ] || {
         case_of buffer-reuse $how --size 4KiB --buffers 1,300 --reuse 50 --window 16

@@ -108,6 +108,8 @@ fn every_case_is_measured() {
                 points,
                 "{report}"
             );
+            let points = report["points"].to_string();
+            assert!(points.contains(r#""memory_full":false"#), "{report}");
         }
     }
     let suite = lab.json("packet list --format json");

@@ -303,6 +303,9 @@ fn every_way_to_see_an_arrival_is_measured() {
         let report = completion::by_way(&options, serve(transport)).unwrap();
         let ways: Vec<&str> = report.points.iter().map(|p| p.way.words()).collect();
         assert_eq!(ways, ["polling the socket", "sleeping on the socket"]);
+        let waits: Vec<Wait> = report.points.iter().map(|p| p.wait).collect();
+        assert_eq!(waits, [Wait::Poll, Wait::Block]);
+        assert_eq!(report.setting.wait, None, "of no way alone");
         assert!(report.points.iter().all(|p| p.rtt_ns.n == 40));
         assert_eq!(report.points[0].added_ns, 0.0);
     }

@@ -272,7 +272,7 @@ fn a_report_says_what_was_measured() {
         reordered: 3,
         duplicates: 2,
         discarded: 1,
-        memory_full: false,
+        memory_full: true,
         path: None,
     };
     let report = Report::of(&case, &outcome).unwrap();
@@ -281,5 +281,6 @@ fn a_report_says_what_was_measured() {
     assert_eq!(point.one_way_median_ns, 10_000.0);
     assert_eq!((point.lost, point.reordered), (4, 3));
     assert_eq!((point.duplicates, report.discarded), (2, 1));
+    assert!(point.memory_full);
     assert!(!report.setting.cpus.is_empty());
 }

@@ -9,7 +9,7 @@ use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
-use super::rtt::{Length, summary, touched_memory};
+use super::rtt::{Length, is_full, summary, touched_memory};
 use super::silence;
 use super::{Setting, each_size};
 use crate::Error;
@@ -96,8 +96,7 @@ impl Bandwidth {
         pump.run(self.warmup, &mut Vec::new())?;
         let mut outcome = pump.run(self.length, &mut ticks)?;
         let clock = pump.clock;
-        let timed = matches!(self.length, Length::Time(_));
-        outcome.memory_full = timed && ticks.len() == ticks.capacity();
+        outcome.memory_full = is_full(self.length, &ticks);
         outcome.halves = ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect();
         outcome.path = pump.stream.path().cloned();
         Ok(outcome)

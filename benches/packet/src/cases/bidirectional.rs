@@ -26,6 +26,8 @@ pub struct Point {
     pub latency_ns: Summary,
     /// Messages that were lost in that.
     pub lost: u64,
+    /// Whether that ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
     /// The stream from here.
     pub out: bandwidth::Point,
     /// The stream to here in the same time, in bytes a second.
@@ -88,6 +90,7 @@ fn measure(
         size: size.0,
         latency_ns: summary(&halves(&exchanged.samples))?,
         lost: exchanged.lost,
+        memory_full: exchanged.memory_full,
         bytes_per_second: out.bytes_per_second + back_bytes_per_second,
         out,
         back_bytes_per_second,

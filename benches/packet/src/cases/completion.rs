@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Setting;
 use super::rtt::{Length, Rtt, summary};
 use crate::Error;
-use crate::transport::{Link, Operation, Verbs, Wait};
+use crate::transport::{Link, Operation, Path, Verbs, Wait};
 
 /// How often each way has its turn.
 const TURNS: u64 = 5;
@@ -53,11 +53,18 @@ impl Way {
 pub struct Point {
     /// The way, at both ends.
     pub way: Way,
+    /// How messages were waited for in it.
+    pub wait: Wait,
+    /// The path of this end, where the transport knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Path>,
     /// Over verbs: what carried the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<Operation>,
     /// Messages without an answer.
     pub lost: u64,
+    /// Whether a turn ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
     /// Round trips, in nanoseconds.
     pub rtt_ns: Summary,
     /// Half the median round trip.
@@ -113,9 +120,9 @@ fn ways(link: &Link) -> Vec<(Way, Link, Wait)> {
 /// As those of [`Rtt::run`].
 pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
     let ways = ways(&options.link);
-    let mut samples = vec![(Vec::new(), 0); ways.len()];
+    let mut measured = vec![Measured::default(); ways.len()];
     for _ in 0..TURNS {
-        for ((_, link, wait), (samples, lost)) in ways.iter().zip(&mut samples) {
+        for ((_, link, wait), measured) in ways.iter().zip(&mut measured) {
             let turn = Rtt {
                 link: link.clone(),
                 wait: *wait,
@@ -123,24 +130,29 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
                 ..options.clone()
             };
             let outcome = turn.run(address)?;
-            samples.extend(outcome.samples);
-            *lost += outcome.lost;
+            measured.samples.extend(outcome.samples);
+            measured.lost += outcome.lost;
+            measured.memory_full |= outcome.memory_full;
+            measured.path = outcome.path;
         }
     }
     let mut points: Vec<Point> = Vec::new();
-    for ((way, link, _), (samples, lost)) in ways.into_iter().zip(samples) {
-        let rtt_ns = summary(&samples)?;
+    for ((way, link, wait), measured) in ways.into_iter().zip(measured) {
+        let rtt_ns = summary(&measured.samples)?;
         let one_way_median_ns = rtt_ns.median / 2.0;
         let first = points
             .first()
             .map_or(one_way_median_ns, |p| p.one_way_median_ns);
         points.push(Point {
             way,
+            wait,
+            path: measured.path,
             operation: match link {
                 Link::Verbs(how, _) => Some(how.operation),
                 _ => None,
             },
-            lost,
+            lost: measured.lost,
+            memory_full: measured.memory_full,
             rtt_ns,
             one_way_median_ns,
             added_ns: one_way_median_ns - first,
@@ -148,11 +160,21 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
     }
     Ok(Report {
         case: "completion",
-        setting: Setting::now(&options.link, options.wait, None),
+        // Of each way another one.
+        setting: Setting::now(&options.link, None, None),
         size: options.size.0,
         turns: TURNS,
         points,
     })
+}
+
+/// What the turns of a way have come to.
+#[derive(Clone, Default)]
+struct Measured {
+    samples: Vec<u64>,
+    lost: u64,
+    memory_full: bool,
+    path: Option<Path>,
 }
 
 /// A turn's part of a length.

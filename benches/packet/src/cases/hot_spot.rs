@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::Setting;
 use super::bidirectional::ahead;
-use super::rtt::{Length, Rtt, summary, touched_memory};
+use super::rtt::{Length, Rtt, is_full, summary, touched_memory};
 use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Path, Plan, Role};
@@ -33,6 +33,8 @@ pub struct Point {
     pub receive_ns: Summary,
     /// Messages that were waited for in vain, in both.
     pub lost: u64,
+    /// Whether one of them ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
 }
 
 /// By the number of slaves.
@@ -72,7 +74,7 @@ pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report, Error> 
         })?;
         let sends = send.run(Master::send)?;
         path = path.or_else(|| send.path());
-        let mut lost = send.lost;
+        let (mut lost, mut memory_full) = (send.lost, send.memory_full);
         drop(send);
         let mut receive = Master::new(options, slaves, |_| Plan {
             size: short,
@@ -80,11 +82,13 @@ pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report, Error> 
         })?;
         let receives = receive.run(Master::receive)?;
         lost += receive.lost;
+        memory_full |= receive.memory_full;
         points.push(Point {
             slaves: count,
             send_ns: summary(&sends)?,
             receive_ns: summary(&receives)?,
             lost,
+            memory_full,
         });
     }
     Ok(Report {
@@ -101,6 +105,7 @@ struct Master<'a> {
     slaves: Vec<Slave>,
     iteration: u64,
     lost: u64,
+    memory_full: bool,
 }
 
 struct Slave {
@@ -132,6 +137,7 @@ impl<'a> Master<'a> {
                 .collect::<Result<_, Error>>()?,
             iteration: 0,
             lost: 0,
+            memory_full: false,
         })
     }
 
@@ -167,6 +173,7 @@ impl<'a> Master<'a> {
                 self.lost = 0;
             }
         }
+        self.memory_full = is_full(self.options.length, &ticks);
         Ok(ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect())
     }
 

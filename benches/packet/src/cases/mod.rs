@@ -118,11 +118,12 @@ impl FromStr for Case {
 pub struct Setting {
     /// Over what.
     pub transport: Transport,
-    /// The path of this end, where the transport knows it.
+    /// The path of this end, where the transport knows it, and all messages went over the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Path>,
-    /// How messages were waited for.
-    pub wait: Wait,
+    /// How messages were waited for, where all were in the same way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
     /// The CPUs that the measuring thread may run on.
     pub cpus: Vec<usize>,
     /// What times were measured with.
@@ -135,12 +136,12 @@ pub struct Setting {
 
 impl Setting {
     /// That of the calling thread.
-    pub fn now(link: &Link, wait: Wait, path: Option<Path>) -> Self {
+    pub fn now(link: &Link, wait: impl Into<Option<Wait>>, path: Option<Path>) -> Self {
         let clock = Clock::global();
         Setting {
             transport: link.transport(),
             path,
-            wait,
+            wait: wait.into(),
             cpus: allowed_cpus(),
             clock: clock.source(),
             clock_read_ns: clock.read_cost_ns(),

@@ -18,7 +18,7 @@ use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use super::bandwidth::{self, Bandwidth};
-use super::rtt::{Length, Pinger, Rtt, summary, touched_memory};
+use super::rtt::{Length, Pinger, Rtt, is_full, summary, touched_memory};
 use super::{Setting, each_size};
 use crate::Error;
 use crate::transport::{Path, Plan};
@@ -41,6 +41,8 @@ pub struct Point {
     pub cpu_ns_per_round_trip: f64,
     /// The median round trip in the same run, in nanoseconds.
     pub rtt_median_ns: f64,
+    /// Whether that ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
 }
 
 /// Bandwidth beside computing.
@@ -54,6 +56,8 @@ pub struct Beside {
     pub bytes_per_second: f64,
     /// The part of the bandwidth without computing that this is.
     pub left: f64,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
 }
 
 /// The overhead by message size, and room for computing.
@@ -145,6 +149,7 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
         receive_ns: summary(&receives)?,
         cpu_ns_per_round_trip: busy.as_nanos() as f64 / sent.max(1) as f64,
         rtt_median_ns: rtt.median,
+        memory_full: is_full(options.length, &ticks),
     };
     Ok((point, pinger.path()))
 }
@@ -182,6 +187,7 @@ fn beside(
             share: computing.0 as f64 / point.half_window_ns.mean,
             bytes_per_second: point.bytes_per_second,
             left,
+            memory_full: point.memory_full,
         });
         // It has dropped, and not only a little.
         if left < LEFT * LEFT {
@@ -208,6 +214,7 @@ mod tests {
             share,
             bytes_per_second: 1.0,
             left,
+            memory_full: false,
         };
         assert_eq!(room(&[]), None);
         assert_eq!(room(&[beside(0.1, 0.9)]), None);

@@ -101,9 +101,8 @@ impl Rtt {
             return Err(Error::NoSamples);
         }
         let clock = pinger.clock;
-        let timed = matches!(self.length, Length::Time(_));
         Ok(Outcome {
-            memory_full: timed && ticks.len() == ticks.capacity(),
+            memory_full: is_full(self.length, &ticks),
             samples: ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect(),
             lost: pinger.counts.lost,
             reordered: pinger.counts.reordered,
@@ -123,6 +122,11 @@ pub(super) fn touched_memory(length: Length) -> Vec<u64> {
     let mut memory = vec![u64::MAX; capacity.min(MOST_SAMPLES) as usize];
     memory.clear();
     memory
+}
+
+/// Whether samples for a time have filled their memory.
+pub(super) fn is_full(length: Length, samples: &Vec<u64>) -> bool {
+    matches!(length, Length::Time(_)) && samples.len() == samples.capacity()
 }
 
 #[derive(Default)]
@@ -350,8 +354,6 @@ pub struct Report {
     pub setting: Setting,
     /// Messages that were discarded as warm-up.
     pub discarded: u64,
-    /// Whether it ended before its time because there was no memory left for samples.
-    pub memory_full: bool,
     /// What was measured.
     #[serde(flatten)]
     pub point: Point,
@@ -368,6 +370,8 @@ pub struct Point {
     pub reordered: u64,
     /// Answers that came twice.
     pub duplicates: u64,
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub memory_full: bool,
     /// Round trips.
     pub rtt_ns: Summary,
     /// Half the median round trip.
@@ -386,6 +390,7 @@ impl Point {
             lost: outcome.lost,
             reordered: outcome.reordered,
             duplicates: outcome.duplicates,
+            memory_full: outcome.memory_full,
             one_way_median_ns: rtt_ns.median / 2.0,
             rtt_ns,
         })
@@ -402,7 +407,6 @@ impl Report {
             case: "rtt",
             setting: Setting::now(&options.link, options.wait, outcome.path.clone()),
             discarded: outcome.discarded,
-            memory_full: outcome.memory_full,
             point: Point::of(options.size, outcome)?,
         })
     }

@@ -4,6 +4,7 @@ use jitterlab_packet::cases::{
     Case, Setting, bandwidth, bidirectional, buffer_reuse, completion, hot_spot, latency, overhead,
     rtt,
 };
+use jitterlab_packet::transport::Wait;
 
 use crate::output::aligned;
 
@@ -22,8 +23,25 @@ fn head(case: Case, setting: &Setting, more: &str) -> String {
     format!(
         "{case} over {}{path}, {}{more}\n",
         setting.transport,
-        setting.wait.name()
+        waiting(setting)
     )
+}
+
+fn waiting(setting: &Setting) -> &'static str {
+    setting.wait.map_or("", Wait::name)
+}
+
+/// Those of the rows, by their first column, that ended before their time.
+fn early(rows: impl IntoIterator<Item = (String, bool)>) -> String {
+    let full = rows.into_iter().filter(|(_, memory_full)| *memory_full);
+    let names: Vec<String> = full.map(|(name, _)| name).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            "ended before its time, the memory for samples was full: {}\n",
+            names.join(", ")
+        ),
+    }
 }
 
 fn clock(setting: &Setting) -> String {
@@ -39,7 +57,7 @@ fn table(names: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
 pub fn rtt(report: &rtt::Report) -> String {
     let rtt::Report { setting, point, .. } = report;
     let rtt = &point.rtt_ns;
-    let early = if report.memory_full {
+    let early = if point.memory_full {
         "ended before its time: the memory for samples was full\n"
     } else {
         ""
@@ -53,7 +71,7 @@ pub fn rtt(report: &rtt::Report) -> String {
          {}{early}",
         setting.transport,
         point.size,
-        setting.wait.name(),
+        waiting(setting),
         rtt.n,
         point.lost,
         point.reordered,
@@ -97,7 +115,12 @@ pub fn latency(report: &latency::Report) -> String {
         "n",
         "lost",
     ];
-    head(Case::Latency, &report.setting, "") + &table(&names, rows) + &clock(&report.setting)
+    let points = report.points.iter();
+    let early = early(points.map(|point| (point.size.to_string(), point.memory_full)));
+    head(Case::Latency, &report.setting, "")
+        + &table(&names, rows)
+        + &clock(&report.setting)
+        + &early
 }
 
 pub fn bandwidth(report: &bandwidth::Report) -> String {
@@ -122,7 +145,9 @@ pub fn bandwidth(report: &bandwidth::Report) -> String {
         "missing",
     ];
     let more = format!(", {} under way", report.window);
-    head(Case::Bandwidth, &report.setting, &more) + &table(&names, rows)
+    let points = report.points.iter();
+    let early = early(points.map(|point| (point.size.to_string(), point.memory_full)));
+    head(Case::Bandwidth, &report.setting, &more) + &table(&names, rows) + &early
 }
 
 pub fn bidirectional(report: &bidirectional::Report) -> String {
@@ -147,9 +172,14 @@ pub fn bidirectional(report: &bidirectional::Report) -> String {
         "lost",
     ];
     let more = format!(", {} under way in each direction", report.window);
+    let early = early(report.points.iter().map(|point| {
+        let memory_full = point.memory_full || point.out.memory_full;
+        (point.size.to_string(), memory_full)
+    }));
     head(Case::Bidirectional, &report.setting, &more)
         + &table(&names, rows)
         + &clock(&report.setting)
+        + &early
 }
 
 pub fn overhead(report: &overhead::Report) -> String {
@@ -180,8 +210,13 @@ pub fn overhead(report: &overhead::Report) -> String {
         ),
         None => "bandwidth drops as soon as anything is computed\n".into(),
     };
+    let points = report.points.iter();
+    let points = points.map(|point| (point.size.to_string(), point.memory_full));
+    let streams = report.beside.iter().map(|beside| beside.memory_full);
+    let stream = streams.fold(report.alone.memory_full, |any, full| any | full);
+    let early = early(points.chain([("the stream".into(), stream)]));
     format!(
-        "{}{calls}a stream of {} B, {} under way: {} MB/s alone\n{}{room}{}",
+        "{}{calls}a stream of {} B, {} under way: {} MB/s alone\n{}{room}{}{early}",
         head(Case::Overhead, &report.setting, ""),
         report.bandwidth_size,
         report.window,
@@ -203,8 +238,12 @@ pub fn completion(report: &completion::Report) -> String {
         ]
     });
     let names = ["by", "", "one-way us", "added", "RTT 99.9 %", "n"];
+    let points = report.points.iter();
+    let early = early(points.map(|point| (point.way.words().into(), point.memory_full)));
+    let path = report.points.iter().find_map(|point| point.path.as_ref());
+    let device = path.map_or(String::new(), |path| format!(" ({})", path.device));
     format!(
-        "completion over {}, {} B, in {} turns\n{}{}",
+        "completion over {}{device}, {} B, in {} turns\n{}{}{early}",
         report.setting.transport,
         report.size,
         report.turns,
@@ -214,13 +253,13 @@ pub fn completion(report: &completion::Report) -> String {
 }
 
 pub fn buffer_reuse(report: &buffer_reuse::Report) -> String {
+    let pattern = |point: &buffer_reuse::Point| match (point.fifo, point.reuse_percent) {
+        (Some(count), _) => format!("{count} in turn"),
+        (None, percent) => format!("{} % in one", percent.unwrap_or(0)),
+    };
     let rows = report.points.iter().map(|point| {
-        let pattern = match (point.fifo, point.reuse_percent) {
-            (Some(count), _) => format!("{count} in turn"),
-            (None, percent) => format!("{} % in one", percent.unwrap_or(0)),
-        };
         vec![
-            pattern,
+            pattern(point),
             point.buffers.to_string(),
             us(point.latency.one_way_median_ns),
             us(point.latency.rtt_ns.p999),
@@ -230,7 +269,14 @@ pub fn buffer_reuse(report: &buffer_reuse::Report) -> String {
     let names = ["pattern", "buffers", "one-way us", "RTT 99.9 %", "MB/s"];
     let size = report.points.first().map_or(0, |point| point.latency.size);
     let more = format!(", {size} B, {} under way in a stream", report.window);
-    head(Case::BufferReuse, &report.setting, &more) + &table(&names, rows) + &clock(&report.setting)
+    let early = early(report.points.iter().map(|point| {
+        let memory_full = point.latency.memory_full || point.bandwidth.memory_full;
+        (pattern(point), memory_full)
+    }));
+    head(Case::BufferReuse, &report.setting, &more)
+        + &table(&names, rows)
+        + &clock(&report.setting)
+        + &early
 }
 
 pub fn hot_spot(report: &hot_spot::Report) -> String {
@@ -253,5 +299,10 @@ pub fn hot_spot(report: &hot_spot::Report) -> String {
         "lost",
     ];
     let more = format!(", {} B and {} B", report.size, report.short);
-    head(Case::HotSpot, &report.setting, &more) + &table(&names, rows) + &clock(&report.setting)
+    let points = report.points.iter();
+    let early = early(points.map(|point| (format!("{} slaves", point.slaves), point.memory_full)));
+    head(Case::HotSpot, &report.setting, &more)
+        + &table(&names, rows)
+        + &clock(&report.setting)
+        + &early
 }
