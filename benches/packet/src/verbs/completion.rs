@@ -108,8 +108,9 @@ impl CompletionQueue {
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        // SAFETY: neither was destroyed yet; the queue pair that used the queue was destroyed before, every
-        // event that was taken has been acknowledged, and the queue is the only one of its channel.
+        // SAFETY: neither was destroyed yet, every event that was taken has been acknowledged, and the queue is the
+        // only one of its channel. A queue pair that could not be destroyed before still holds the queue, and the
+        // queue its channel: then both calls fail (EBUSY), and leave what the device may go on using.
         unsafe {
             ibv_destroy_cq(self.queue.as_ptr());
             if let Some(channel) = self.channel {

@@ -190,9 +190,10 @@ impl MemoryRegion {
         assert!(inside, "{length} bytes at {at} of {}", self.len());
     }
 
-    /// Never gives the memory back: a queue pair that works on it could not be ended.
+    /// Never gives the memory back, nor the domain and the device: a queue pair that works on it could not be ended.
     pub(super) fn abandon(&mut self) {
         self.is_abandoned = true;
+        std::mem::forget(Rc::clone(&self.domain));
     }
 }
 
