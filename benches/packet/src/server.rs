@@ -39,8 +39,11 @@ pub fn announce(address: SocketAddr) -> io::Result<()> {
 
 /// A client that is silent for as long has gone, or will not mind.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How often a server that gets nothing looks how long that has been, and whether its client is still there.
+pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
-/// The next message of a client.
+/// The next message of a client. Silence is counted from the first look on: a reading of the clock before would make an
+/// answer wait.
 fn next(connection: &mut impl Connection) -> io::Result<u64> {
     let mut since = None;
     loop {

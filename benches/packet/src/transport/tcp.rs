@@ -375,7 +375,7 @@ fn serve_client(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(&words)?;
     notice_dead_peers(&stream)?;
     let sizes = [plan.answer, plan.size];
-    let new = |stream| Tcp::new(stream, &plan, sizes, PATIENCE);
+    let new = |stream| Tcp::new(stream, &plan, sizes, server::LOOK);
     match plan.role {
         Role::Answer { every, rest } => server::answer(&mut new(stream)?, every, rest),
         Role::Exchange => server::exchange(&mut new(stream)?),

@@ -22,8 +22,6 @@ use crate::server;
 
 /// The largest datagram.
 const LARGEST: usize = 65_536;
-/// A client that is silent for as long is gone.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// A server that polls sleeps after as long without anything.
 const REST: Duration = Duration::from_secs(1);
 /// The most clients that are answered at once; the next one displaces them all.
@@ -468,9 +466,9 @@ impl UdpServer {
         let sizes = [plan.answer, plan.size];
         match plan.role {
             Role::Answer { every, rest } => {
-                server::answer(&mut Udp::new(line, plan, sizes, PATIENCE)?, every, rest)
+                server::answer(&mut Udp::new(line, plan, sizes, server::LOOK)?, every, rest)
             }
-            Role::Exchange => server::exchange(&mut Udp::new(line, plan, sizes, PATIENCE)?),
+            Role::Exchange => server::exchange(&mut Udp::new(line, plan, sizes, server::LOOK)?),
             Role::Sink { .. } | Role::Both { .. } => {
                 let mut end = UdpStream::new(line, plan, sizes)?;
                 server::stream(&mut end, plan.window_back(), plan.wait)

@@ -43,7 +43,7 @@ pub struct Run {
     /// Time to measure for, each time [default but for rtt: 500ms]
     #[arg(long, value_parser = span)]
     duration: Option<Nanos>,
-    /// Time to warm up for; what is measured in it is discarded [default: 200ms; but for rtt: 50ms]
+    /// Time to warm up for; what is measured in it is discarded [default: 50ms; rtt: 200ms]
     #[arg(long, value_parser = at_most_a_day)]
     warmup: Option<Nanos>,
     /// Messages to warm up with

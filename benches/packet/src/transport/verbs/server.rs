@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
 
 use super::exchange::hear_ready;
 use super::{
@@ -10,9 +9,6 @@ use super::{
 };
 use crate::transport::{Adapter, Link, Listener, Role, next_client, notice_dead_peers};
 use crate::{Error, server};
-
-/// How often a server that gets nothing looks whether its client is still there.
-const LOOK: Duration = Duration::from_millis(100);
 
 pub struct Server {
     listener: TcpListener,
@@ -82,7 +78,7 @@ impl Server {
     fn meet(&self, ask: &Ask, own: IpAddr, line: TcpStream) -> Result<(Joined, Answer), Error> {
         let Ask { plan, how, .. } = ask;
         Link::Verbs(*how, Adapter::default()).check_plan(plan)?;
-        let wanted = Wanted::new(*how, plan, [plan.answer, plan.size], LOOK);
+        let wanted = Wanted::new(*how, plan, [plan.answer, plan.size], server::LOOK);
         let candidates = candidates(self.adapter.device.as_deref())?;
         let chosen = choose(&candidates, &self.adapter, own)?;
         let mtu = ask.mtu.min(chosen.mtu);
