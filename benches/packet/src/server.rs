@@ -103,7 +103,7 @@ pub(crate) fn stream(stream: &mut impl Stream, window: Option<u32>, wait: Wait) 
         }
         if is_sent || progress != before {
             silence.renew();
-        } else if silence.is_over() {
+        } else if silence.is_over() && !stream.is_blind() {
             return Err(io::ErrorKind::TimedOut.into());
         } else {
             stream.idle(SILENCE)?;

@@ -201,6 +201,11 @@ pub trait Stream {
     /// As the system says.
     fn idle(&mut self, at_most: Duration) -> io::Result<()>;
 
+    /// Whether what comes may not be seen here, so that only a look at the other end says whether that is there.
+    fn is_blind(&self) -> bool {
+        false
+    }
+
     /// Asks the other end how far it is, if messages may be lost; what it has not got by then is missing.
     ///
     /// # Errors

@@ -107,7 +107,7 @@ impl Flow {
         Ok(())
     }
 
-    /// The number of the message that was written into the memory last. It may be written at this moment.
+    /// The number of the message that was written last into the first of the buffers. It may be written at this moment.
     fn written(&self) -> u64 {
         let read = || {
             let at = self.joined.layout.place(1);
@@ -210,6 +210,11 @@ impl Stream for Flow {
         }
         std::hint::spin_loop();
         self.look(1)
+    }
+
+    /// Only the first of the buffers is read: over many, it changes once a round, which may take long.
+    fn is_blind(&self) -> bool {
+        self.joined.wanted.how.operation == Operation::Write
     }
 
     fn ask(&mut self) -> io::Result<()> {
