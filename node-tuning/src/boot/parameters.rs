@@ -67,14 +67,18 @@ impl Parameters {
         )
     }
 
-    /// The parameter with this name that counts: the last one, before what is init's (`--`).
+    /// The parameters before what is init's (`--`), in order.
+    pub fn of_kernel(&self) -> impl Iterator<Item = &Parameter> {
+        self.0.iter().take_while(|parameter| parameter.key != "--")
+    }
+
+    /// The parameter with this name that counts: the kernel's last one.
     pub fn last(&self, key: &str) -> Option<&Parameter> {
-        let ends = self.0.iter().position(|parameter| parameter.key == "--");
         // The kernel takes a dash for an underscore.
         let plain = |name: &str| name.replace('-', "_");
-        self.0[..ends.unwrap_or(self.0.len())]
-            .iter()
-            .rfind(|parameter| plain(&parameter.key) == plain(key))
+        self.of_kernel()
+            .filter(|parameter| plain(&parameter.key) == plain(key))
+            .last()
     }
 
     /// Puts a parameter in the place of the others with its name.

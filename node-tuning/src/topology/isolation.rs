@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Error;
 use super::tree::Tree;
+use crate::boot::{Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
 
 /// What is in force now. A change of the boot parameters shows here after the next boot.
@@ -75,16 +76,9 @@ impl Isolation {
 
 /// The parameters of a kernel's command line, without quotes; those after `--` are for init.
 fn parameters(command_line: &str) -> Vec<String> {
-    let mut quoted = false;
-    let words = command_line.split(|letter: char| {
-        quoted ^= letter == '"';
-        letter.is_whitespace() && !quoted
-    });
-    words
-        .take_while(|&word| word != "--")
-        .filter(|word| !word.is_empty())
-        .map(|word| word.replace('"', ""))
-        .collect()
+    let parameters = Parameters::parse(command_line);
+    let words = parameters.of_kernel().map(Parameter::to_string);
+    words.map(|word| word.replace('"', "")).collect()
 }
 
 fn isolcpus(value: &str, last: Cpu) -> Option<Isolcpus> {
