@@ -7,6 +7,7 @@ use jitterlab_experiment::validate::{Attempt, NodeRow, PairRow, Reason, Validati
 use jitterlab_node_tuning::validation::judge::{Slowdown, Unit};
 use jitterlab_stats::bootstrap::Interval;
 
+use super::super::stats::p_value;
 use super::heat_map::heat_map;
 use crate::output::micros;
 
@@ -205,11 +206,4 @@ fn losses(attempt: &Attempt) -> BTreeMap<(&str, &str), (usize, u64)> {
 fn percent(share: f64) -> String {
     // Adding 0 takes the sign off a zero.
     format!("{:+.1} %", (1000.0 * share).round() / 10.0 + 0.0)
-}
-
-fn p_value(p: f64) -> String {
-    match p {
-        p if p < 0.001 => format!("p = {p:.1e}"),
-        p => format!("p = {p:.3}"),
-    }
 }
