@@ -5,6 +5,7 @@ mod common;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 
 use common::experiments::{SMALL, folder, lab, lines, planned, resume};
 use common::{Lab, text};
@@ -171,6 +172,48 @@ suites:
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout).lines().count(), 1);
     assert_eq!(lines(&folder.join("runs.jsonl")).len(), records.len());
+}
+
+#[test]
+fn a_load_ends_with_its_run_even_if_that_would_fail_again() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("bin")).unwrap();
+    // What is wrong at any time, as said by ranks.
+    for (program, script) in [
+        ("mpirun", "#!/bin/sh\necho jitterlab-mpi: no >&2\nexit 2\n"),
+        ("jitterlab-mpi", "#!/bin/sh\n"),
+    ] {
+        let path = lab.path("bin").join(program);
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    // A size that no other load has: it tells this one. The last digit in brackets, so that what looks for it does not
+    // find itself.
+    let size = 10_001 + 10 * (std::process::id() % 4000);
+    let pattern = format!("{}[1]B", size / 10);
+    lab.write(
+        "e.yaml",
+        format!(
+            "name: loaded\nseed: 1\nrepetitions: 2\nretries: 0\nhosts: {{ here: {{ at: local }} }}\n\
+             load: {{ transport: udp, from: here, to: here, message: {size}B, bandwidth: 10MiB }}\n\
+             levels: {{ load: [20] }}\nmpi: {{ on: here }}\nsuites:\n  application:\n\
+             \x20   - {{ name: ranks, npb: {{ kernel: ep, class: S, ranks: 2 }}, levels: [load] }}\n\
+             \x20   - {{ name: alone, client: {{ on: here, command: [sh, -c, \"! cat /proc/[0-9]*/cmdline 2>&- | \
+             tr '\\\\0' ' ' | grep '{pattern}'\"] }}, levels: [none] }}\n"
+        ),
+    );
+    let mut command = lab.command("run e.yaml --headless");
+    let output = command.env("PATH", lab.path_with_bin()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    assert_eq!(records.len(), 4);
+    for record in records {
+        let is_loaded = record["case"] == "ranks";
+        assert_eq!(record["outcome"] == "failed", is_loaded, "{record}");
+        if is_loaded {
+            assert_eq!(record["reason"], "jitterlab-mpi: no");
+        }
+    }
 }
 
 #[test]

@@ -214,8 +214,8 @@ fn attempt<'a>(
     let started = now();
     let clock = Instant::now();
     let outcome = bench.perform(run);
-    if matches!(outcome, Err(Failed::Once(_))) {
-        // Whatever it has left running goes with its workers.
+    if outcome.is_err() {
+        // Whatever it has left running, and whatever files, goes with its workers.
         bench.hosts.end();
     }
     let seconds = clock.elapsed().as_secs_f64();

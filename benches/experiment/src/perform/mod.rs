@@ -49,12 +49,13 @@ pub struct Bench<'a> {
     pub tables: BTreeMap<(u8, Member), Result<String, String>>,
 }
 
-/// Why a run failed, for people.
+/// Why a run failed, for people. What was started for it may still run, as a background load does, and files of it may
+/// be left: both go with the workers.
 #[derive(Debug, PartialEq)]
 pub enum Failed {
-    /// It may go well the next time. What was started for it may still run.
+    /// It may go well the next time.
     Once(String),
-    /// It would fail again. Nothing of it runs any more.
+    /// It would fail again.
     Always(String),
 }
 
