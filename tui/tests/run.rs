@@ -53,10 +53,10 @@ fn an_experiment_goes_from_its_file_to_a_report() {
             assert!(samples.is_file(), "{run}");
             assert!(record["n"].as_u64() > Some(0), "{run}");
         } else {
-            assert!(
-                record["application"]["runtime_s"].as_f64() > Some(0.0),
-                "{run}"
-            );
+            // The runtime is that of a request, one over a rate, and there are 200.
+            let figure = |name: &str| record["application"][name].as_f64().unwrap();
+            let (request, program) = (figure("runtime_s"), figure("program_s"));
+            assert!(request > 0.0 && program > 100.0 * request, "{record}");
         }
         let injected = record["level"]["kind"] == "injected";
         assert_eq!(

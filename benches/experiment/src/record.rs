@@ -133,4 +133,8 @@ pub struct Injection {
 pub struct Application {
     /// Time in seconds for a unit of work; less is better.
     pub runtime_s: f64,
+    /// How long the program ran in seconds, of a benchmark the part that it times: the time that its delays are a
+    /// part of. `runtime_s` is another where it is made from a rate. Missing in folders made before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_s: Option<f64>,
 }

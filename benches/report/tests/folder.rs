@@ -93,6 +93,25 @@ fn a_world_without_an_effect_of_variation_is_not_given_one() {
 }
 
 #[test]
+fn what_shows_of_delays_is_of_the_program_and_not_of_a_unit_of_its_work() {
+    let shown = |units: f64| -> Vec<f64> {
+        let (_directory, analysed) = analysed(&World {
+            units,
+            samples: 50,
+            ..World::default()
+        });
+        let rows = analysed.analysis.runtimes.iter();
+        let costs = rows.filter_map(|row| row.cost.as_ref());
+        costs.map(|cost| cost.shown().unwrap().value).collect()
+    };
+    // A runtime of one over a rate is one of so many parts of how long the program ran.
+    let of_whole = shown(1.0);
+    assert_eq!(of_whole.len(), 10);
+    assert!(of_whole.iter().all(|&shown| shown > 0.1), "{of_whole:?}");
+    assert_eq!(shown(10_000.0), of_whole);
+}
+
+#[test]
 fn the_report_is_the_same_whenever_it_is_made() {
     let (_directory, analysed) = analysed(&World {
         ranks: true,

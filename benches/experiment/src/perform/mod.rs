@@ -217,7 +217,10 @@ impl<'a> Bench<'a> {
         let ended = outcome?;
         let runtime_s = runtime(case.runtime.as_ref(), &ended)?;
         Ok(Measured {
-            application: Some(Application { runtime_s }),
+            application: Some(Application {
+                runtime_s,
+                program_s: Some(ended.seconds),
+            }),
             ..Measured::default()
         })
     }

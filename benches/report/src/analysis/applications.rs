@@ -2,7 +2,7 @@
 //! and section 7, figures 15 and 16).
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_experiment::record::{RunRecord, SuiteKind};
+use jitterlab_experiment::record::{Application, RunRecord, SuiteKind};
 use jitterlab_stats::summary;
 use serde::Serialize;
 
@@ -23,6 +23,8 @@ pub struct Group {
     pub level: Level,
     /// The runtime of each run, in seconds.
     pub runtimes: Repeated,
+    /// How long the program of each run ran, in seconds, where that was recorded.
+    pub program_s: Repeated,
     /// Mean and standard deviation of the delays injected, in nanoseconds: those of the table.
     pub injected: Option<(f64, f64)>,
     /// How many delays each run had, all processes together.
@@ -39,6 +41,7 @@ impl Group {
             application: record.case.clone(),
             level: record.level,
             runtimes: Repeated::default(),
+            program_s: Repeated::default(),
             injected: injected(record.level, tables),
             delayed: Repeated::default(),
             delay_s: Repeated::default(),
@@ -46,8 +49,11 @@ impl Group {
         }
     }
 
-    fn add(&mut self, record: &RunRecord, runtime_s: f64) {
-        self.runtimes.add(record.block, runtime_s);
+    fn add(&mut self, record: &RunRecord, figure: Application) {
+        self.runtimes.add(record.block, figure.runtime_s);
+        if let Some(seconds) = figure.program_s {
+            self.program_s.add(record.block, seconds);
+        }
         if let Some(injection) = record.injection {
             let delayed = injection.delayed as f64;
             self.delayed.add(record.block, delayed);
@@ -78,7 +84,7 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
             groups.push(Group::new(record, tables));
             groups.len() - 1
         });
-        groups[place].add(record, figure.runtime_s);
+        groups[place].add(record, figure);
     }
     groups.sort_by(|a, b| (&a.application, a.level).cmp(&(&b.application, b.level)));
     groups
@@ -218,7 +224,7 @@ impl Row for Runtime {
             column(
                 "delay_shown",
                 "Shown of delays",
-                "part of that by which the runtime is longer: 1 where delays follow each other, one over the number of \
+                "part of that by which the program ran longer: 1 where delays follow each other, one over the number of \
                  ranks where all are delayed at the same time; mean over blocks, 95 % interval",
                 |row: &Runtime| Value::estimate(row.cost.as_ref().and_then(Cost::shown)),
             )

@@ -19,11 +19,11 @@ pub struct Cost {
     pub delays: f64,
     /// What they came to in a run, in seconds, mean over runs.
     pub sum_s: Estimate,
-    /// The same in proportion to the runtime without injection.
-    pub share_of_runtime: f64,
+    /// The same in proportion to how long the program ran without injection.
+    pub share_of_program: f64,
     /// Standard deviation that the sum of a run's delays has by chance, in proportion to its mean.
     pub spread: f64,
-    /// The part of the sum that shows in the runtime: 1 where each delay of each rank makes the run longer by
+    /// The part of the sum that shows in how long the program ran: 1 where each delay of each rank makes the run longer by
     /// itself, one over the number of ranks where all ranks are always delayed at the same time, 0 where delays take
     /// nothing but time that would be waited anyway. Of each run.
     #[serde(skip)]
@@ -31,22 +31,25 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of runs with injected delays, beside those of the same blocks without; `None` if nothing was delayed.
+    /// Of runs with injected delays, beside those of the same blocks without; `None` if nothing was delayed, or it is
+    /// not known how long the program ran. A sum of delays is compared with that alone: a runtime may be of a unit of
+    /// work.
     pub fn of(none: &Group, injected: &Group) -> Option<Self> {
         let (mean_ns, std_ns) = injected.injected?;
         let delays = injected.delayed.mean().value;
-        if !(delays > 0.0 && mean_ns > 0.0) {
+        let is_known = [none, injected].iter().all(|of| of.program_s.runs() > 0);
+        if !(is_known && delays > 0.0 && mean_ns > 0.0) {
             return None;
         }
         let sum_s = injected.delay_s.mean();
         Some(Cost {
             delays,
             sum_s,
-            share_of_runtime: sum_s.value / none.runtimes.mean().value,
+            share_of_program: sum_s.value / none.program_s.mean().value,
             spread: std_ns / mean_ns / delays.sqrt(),
-            shown: injected.runtimes.with(
-                [&none.runtimes, &injected.delay_s],
-                |runtime, [without, sum]| (sum > 0.0).then(|| (runtime - without) / sum),
+            shown: injected.program_s.with(
+                [&none.program_s, &injected.delay_s],
+                |seconds, [without, sum]| (sum > 0.0).then(|| (seconds - without) / sum),
             ),
         })
     }
@@ -121,6 +124,7 @@ mod tests {
             application: "lu".into(),
             level,
             runtimes: repeated(runtimes),
+            program_s: repeated(runtimes),
             injected: (level != Level::None).then_some((10_000.0, 40_000.0)),
             delayed: repeated(&vec![400.0; delay_s.len()]),
             delay_s: repeated(delay_s),
@@ -143,7 +147,7 @@ mod tests {
         // Nothing was drawn in block 3.
         assert_eq!(cost.shown.runs(), 2);
         assert!(
-            (cost.share_of_runtime - 0.02 / 3.0 / 2.0).abs() < 1e-12,
+            (cost.share_of_program - 0.02 / 3.0 / 2.0).abs() < 1e-12,
             "{cost:?}"
         );
         assert_eq!(Cost::of(&none, &none), None);

@@ -45,7 +45,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             Welch's t on the difference of logarithms.".into()),
         ("What delays come to", "The sum of the n delays that a run draws from a table of mean μ and \
             standard deviation σ has the mean n μ and the standard deviation σ √n: in proportion, \
-            σ / (μ √n). How much of the sum shows in the runtime is what a run took longer than the one of \
+            σ / (μ √n). How much of the sum shows in the runtime is by how long the program ran longer than in the run of \
             its block without injection, over the sum of its delays, all ranks together: 1 where each delay makes \
             the run longer by itself, one over the number of ranks where all are always delayed at the same \
             time. Delays are counted from the start of a program to its end.".into()),

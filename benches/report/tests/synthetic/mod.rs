@@ -93,6 +93,8 @@ pub struct World {
     pub by_mean: f64,
     /// Seconds of runtime for each microsecond of the delays' standard deviation.
     pub by_std: f64,
+    /// Units of work that the application says its runtime of: 1, or as many as it does one after the other.
+    pub units: f64,
     /// Whether there is an application.
     pub application: bool,
     /// Whether there are ranks: two benchmarks and two operations of MPI.
@@ -112,6 +114,7 @@ impl Default for World {
             repetitions: 3,
             by_mean: 0.01,
             by_std: 0.02,
+            units: 1.0,
             application: true,
             ranks: false,
             failing: Vec::new(),
@@ -193,7 +196,7 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
             let (mean, std) = member(level, &fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
             let runtime = 1.0 + world.by_mean * mean / 1e3 + world.by_std * std / 1e3;
             let noise = 1.0 + 0.004 * network.normal();
-            let record = application(block, level, runtime * noise, &fits);
+            let record = application(block, level, runtime * noise, world.units, &fits);
             keep(&mut recorder, world, record, None);
         }
         if world.ranks {
@@ -232,7 +235,10 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
         for (kernel, part) in [("lu", 1.0), ("ep", 0.01)] {
             let runtime_s = (1.0 + part * slowdown) * (1.0 + 0.004 * network.normal());
             let mut run = record(block, SuiteKind::Application, kernel, level, fits);
-            run.application = Some(Application { runtime_s });
+            run.application = Some(Application {
+                runtime_s,
+                program_s: Some(runtime_s),
+            });
             run.mpi = Some(json!({
                 "kernel": kernel, "class": "S", "ranks": 4, "time_s": runtime_s, "mops": 100.0 / runtime_s,
                 "verified": true, "messages": 1000, "bytes": 64000, "collectives": 12,
@@ -423,9 +429,12 @@ fn packet(block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRe
     }
 }
 
-fn application(block: u32, level: Level, runtime_s: f64, fits: &[Fit]) -> RunRecord {
+fn application(block: u32, level: Level, program_s: f64, units: f64, fits: &[Fit]) -> RunRecord {
     RunRecord {
-        application: Some(Application { runtime_s }),
+        application: Some(Application {
+            runtime_s: program_s / units,
+            program_s: Some(program_s),
+        }),
         ..record(block, SuiteKind::Application, "redis", level, fits)
     }
 }

@@ -43,7 +43,10 @@ impl<'a> Bench<'a> {
         }
         let runtime_s = printed["time_s"].as_f64().ok_or("no time was reported")?;
         Ok(Measured {
-            application: Some(Application { runtime_s }),
+            application: Some(Application {
+                runtime_s,
+                program_s: Some(runtime_s),
+            }),
             mpi: Some(printed),
             ..Measured::default()
         })

@@ -129,12 +129,12 @@ impl Planned<'_> {
 /// Of LU and EP: what their delays come to, beside what the runs can show.
 fn why_no_more_than_ep(planned: &Planned) -> Option<String> {
     let (lu, ep) = (planned.one.cost()?, planned.other.cost()?);
-    let expected = (1.0 + lu.share_of_runtime) / (1.0 + ep.share_of_runtime);
+    let expected = (1.0 + lu.share_of_program) / (1.0 + ep.share_of_program);
     let given = |slowed: &Slowed, cost: &Cost| {
         format!(
             "{} got delays of {} of its runtime without injection, all ranks together{}",
             slowed.none.application,
-            words::percent_of(cost.share_of_runtime),
+            words::percent_of(cost.share_of_program),
             cost.shown()
                 .map(|shown| format!(", of which {} showed", share(shown)))
                 .unwrap_or_default()
