@@ -125,6 +125,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (7, 9),
         "needs an `address`",
     ),
+    ("  n2: {", "  n2;reboot: {", (6, 14), "no name of a host"),
     (", address: 10.0.0.2", "", (6, 7), "needs an `address`"),
     ("10.0.0.2", "10.0.0.1", (10, 23), "have one address"),
     (

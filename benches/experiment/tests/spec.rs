@@ -87,6 +87,12 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
     ("seed: 1", "seed: [", (2, 7), "expected u64"),
     ("name: small", "name: ../up", (1, 7), "a name has"),
     ("name: small", "name: Small", (1, 7), "a name has"),
+    (
+        "client: { at",
+        "'a $(reboot)': { at",
+        (5, 18),
+        "no name of a host",
+    ),
     ("repetitions: 2", "repetitions: 0", (3, 14), "1 to 10000"),
     ("at: local", "at: lokal", (5, 17), "`lokal` is not a place"),
     ("at: netns b", "at: netns -b", (6, 17), "is not a place"),

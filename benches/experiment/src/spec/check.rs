@@ -106,6 +106,15 @@ fn twice(name: &str) -> String {
 /// Checks a host of a section.
 pub fn check_host<'a>(section: &'a str, name: &'a str, host: &Host) -> Checked<'a> {
     let at = [Key(section), Key(name)];
+    if !is_host_name(name) {
+        return wrong(
+            &at,
+            format!(
+                "`{name}` is no name of a host: letters, digits, `.` and `-`, not first, which mpirun, Slurm and a \
+                 shell can read"
+            ),
+        );
+    }
     if let Some(address) = host.address
         && (address.is_unspecified() || address.is_multicast())
     {
@@ -126,6 +135,14 @@ pub fn check_host<'a>(section: &'a str, name: &'a str, host: &Host) -> Checked<'
             "`jitterlab` says which program ssh starts; hosts on this machine use this one",
         ),
     }
+}
+
+fn is_host_name(text: &str) -> bool {
+    text.len() <= 253
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
 }
 
 /// The end of an ssh command is read by a shell.

@@ -177,15 +177,6 @@ fn check_hosts(cluster: &Cluster) -> Checked<'_> {
         .all(|host| host.at == Place::Local);
     for (section, (name, host)) in hosts.chain(spares) {
         let at = [Key(section), Key(name)];
-        if !is_host_name(name) {
-            return wrong(
-                &at,
-                format!(
-                    "`{name}` is no name of a host: letters, digits, `.` and `-`, not first, which \
-                     mpirun and Slurm can read"
-                ),
-            );
-        }
         if section == "spares" && cluster.hosts.contains_key(name) {
             return wrong(&at, format!("`{name}` is one of the `hosts` already"));
         }
@@ -198,12 +189,4 @@ fn check_hosts(cluster: &Cluster) -> Checked<'_> {
         }
     }
     Ok(())
-}
-
-fn is_host_name(text: &str) -> bool {
-    text.len() <= 253
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
 }
