@@ -249,6 +249,12 @@ fn whatever_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
+fn slots_may_be_as_many_as_there_are_numbers() {
+    let most = u32::MAX;
+    parse(&GOOD.replace("{ n1: 2, n2: 2 }", &format!("{{ n1: {most}, n2: {most} }}"))).unwrap();
+}
+
+#[test]
 fn mpirun_enters_what_it_can_reach() {
     let unreachable = |mpi: &str| {
         let text = GOOD

@@ -284,10 +284,10 @@ fn check_ranks<'a>(experiment: &'a Experiment, ranks: u32, at: &[Step<'a>]) -> C
             "ranks need a section `mpi` that says where they are started: `mpi: { on: HOST }`",
         );
     };
-    let slots: u32 = mpi.hosts.values().sum();
+    let slots: u64 = mpi.hosts.values().map(|&slots| u64::from(slots)).sum();
     match ranks {
         0 => wrong(at, "there is at least one rank"),
-        _ if slots > 0 && ranks > slots => wrong(
+        _ if slots > 0 && u64::from(ranks) > slots => wrong(
             at,
             format!("the section `mpi` has slots for {slots} ranks, and these are {ranks}"),
         ),
