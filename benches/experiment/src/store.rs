@@ -15,7 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use jitterlab_injector::durable::write_atomically;
+use jitterlab_injector::durable::{sweep, write_atomically};
 use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -266,7 +266,7 @@ impl Recorder {
         Recorder::resume(path)
     }
 
-    /// Goes on with a folder. A line that was cut off is removed.
+    /// Goes on with a folder. A line that was cut off is removed, and so are files that were.
     ///
     /// # Errors
     /// The folder is in use, is none, or is broken.
@@ -291,6 +291,9 @@ impl Recorder {
                 errno => system("lock", &file)(errno.into()),
             },
         )?;
+        for directory in [path.to_path_buf(), path.join(SAMPLES), path.join(TABLES)] {
+            sweep(&directory).map_err(system("remove cut off files of", &directory))?;
+        }
         let bytes = fs::read(&file).map_err(system("read", &file))?;
         let whole = whole_lines(&bytes).len() as u64;
         runs.set_len(whole)

@@ -82,6 +82,27 @@ pub fn write_privately(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, 0o600)
 }
 
+/// Removes from a directory what writers have left there that were killed. Nobody may write there meanwhile.
+///
+/// # Errors
+/// The first error of the system.
+pub fn sweep(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let is_left = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes());
+        if is_left && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// What names of temporary files begin with.
+const PREFIX: &str = ".jitterlab-";
+
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let directory = directory_of(path);
     // First of all: where there is no directory, the error should not name a temporary file.
@@ -95,7 +116,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 
 fn temporary(directory: &Path, mode: u32) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
-        .prefix(".jitterlab-")
+        .prefix(PREFIX)
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(directory)
 }
