@@ -7,12 +7,20 @@ use crate::summary::Summary;
 
 /// The difference of the means of two independent samples, a − b, with Welch's interval (Welch 1947,
 /// "The generalization of Student's problem when several different population variances are
-/// involved"), in the unit of the samples. A sample of one adds nothing to its width.
+/// involved"), in the unit of the samples.
 ///
 /// # Errors
-/// The confidence is not between 0 and 1.
+/// A sample is of fewer than two: nothing is known of how it varies. The confidence is not between 0 and 1.
 pub fn mean_difference(a: &Summary, b: &Summary, confidence: f64) -> Result<Interval, Error> {
     check_level("confidence", confidence)?;
+    let given = a.n.min(b.n);
+    if given < 2 {
+        return Err(Error::TooFew {
+            statistic: "Welch's interval",
+            needed: 2,
+            given,
+        });
+    }
     let variances = [a, b].map(|of| (of.std * of.std / of.n as f64, of.n as f64 - 1.0));
     let variance: f64 = variances.iter().map(|(variance, _)| variance).sum();
     let estimate = a.mean - b.mean;
@@ -40,12 +48,20 @@ mod tests {
     #[test]
     fn what_does_not_vary_adds_no_width() {
         let of = |samples: &[f64]| Summary::of(samples).unwrap();
-        let found = mean_difference(&of(&[5.0]), &of(&[2.0; 9]), 0.95).unwrap();
+        let found = mean_difference(&of(&[5.0; 2]), &of(&[2.0; 9]), 0.95).unwrap();
         assert_eq!((found.low, found.estimate, found.high), (3.0, 3.0, 3.0));
         let varied = of(&[1.0, 2.0, 3.0]);
-        let found = mean_difference(&varied, &of(&[2.0]), 0.95).unwrap();
+        let found = mean_difference(&varied, &of(&[2.0; 2]), 0.95).unwrap();
         let alone = crate::repeated::mean(&[-1.0, 0.0, 1.0], 0.95).unwrap();
         assert!((found.high - alone.high).abs() < 1e-9, "{found:?}");
         assert!(mean_difference(&varied, &varied, 1.0).is_err());
+        // One value says nothing of how the next would differ.
+        let one = Err(Error::TooFew {
+            statistic: "Welch's interval",
+            needed: 2,
+            given: 1,
+        });
+        assert_eq!(mean_difference(&varied, &of(&[2.0]), 0.95), one);
+        assert_eq!(mean_difference(&of(&[2.0]), &varied, 0.95), one);
     }
 }
