@@ -244,7 +244,7 @@ pub fn reproduction(analysed: &Analysed) -> Markup {
                 "Everything in this report is computed from the folder that it stands in: "
                 code { "jitterlab report DIR" } " makes it again, byte for byte. To measure again, \
                 save the experiment file below and run " code { "jitterlab run FILE" }
-                "; its seed gives the same order of runs and the same delays."
+                "; its seed gives the same order of runs. The delays are fitted anew, to what load adds then."
             }
             pre { code { (analysed.experiment_file) } }
         }
