@@ -64,7 +64,8 @@ pub fn lilliefors(samples: &[f64]) -> Result<KolmogorovSmirnov, Error> {
     })
 }
 
-fn distance_to_normal(samples: &[f64]) -> Result<f64, Error> {
+/// The distance to the normal with the sample's own mean and standard deviation.
+pub(crate) fn distance_to_normal(samples: &[f64]) -> Result<f64, Error> {
     const STATISTIC: &str = "the test for normality";
     check(samples, STATISTIC, 5)?;
     let (mean, std) = (summary::mean(samples)?, summary::std(samples)?);

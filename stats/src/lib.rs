@@ -10,6 +10,7 @@ pub mod correlation;
 pub mod distribution;
 mod error;
 pub mod fit;
+pub mod grouped;
 pub mod hodges_lehmann;
 pub mod holm;
 pub mod ks;

@@ -396,29 +396,18 @@ pub fn names(groups: &[Group]) -> Vec<&str> {
     names
 }
 
-/// The runtimes of an application about the mean of their level: the test of the paper's claim
-/// that application runtimes are normally distributed.
+/// The runtimes of an application about the mean of their level and over its standard deviation: the test of the
+/// paper's claim that application runtimes are normally distributed.
 pub fn normality(groups: &[Group]) -> Vec<Normality> {
     names(groups)
         .into_iter()
         .filter_map(|name| {
-            let residuals: Vec<f64> = groups
-                .iter()
-                .filter(|group| group.application == name && group.runtimes.runs() > 1)
-                .flat_map(|group| {
-                    let mean = group.runtimes.mean().value;
-                    // What is left of n figures about their own mean varies too little by this.
-                    let n = group.runtimes.runs() as f64;
-                    let spread = (n / (n - 1.0)).sqrt();
-                    group
-                        .runtimes
-                        .figures()
-                        .iter()
-                        .map(move |t| (t / mean - 1.0) * spread)
-                })
+            let of_application = groups.iter().filter(|group| group.application == name);
+            let levels: Vec<&[f64]> = of_application
+                .map(|group| group.runtimes.figures())
                 .collect();
             let subject = format!("runtime of {name}, about the mean of its level");
-            Normality::of(subject, false, &residuals)
+            Normality::of_levels(subject, &levels)
         })
         .collect()
 }

@@ -1,10 +1,10 @@
 //! Are the figures normally distributed? It decides which tests are valid (latency-variation,
 //! section 6).
 
-use jitterlab_stats::ks;
+use jitterlab_stats::{grouped, ks};
 use serde::Serialize;
 
-use super::condition::Condition;
+use super::condition::{BOOTSTRAP, Condition};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -21,7 +21,7 @@ pub struct Normality {
     pub d: f64,
     /// p of the plain Kolmogorov-Smirnov test, the paper's: not valid here.
     pub plain_p: f64,
-    /// p of the Lilliefors test, the valid one.
+    /// p of the Lilliefors test, the valid one; of runtimes simulated.
     pub lilliefors_p: f64,
 }
 
@@ -45,10 +45,26 @@ impl Normality {
         })
     }
 
+    /// Of runtimes by level; `None` if they are too few or do not vary. The levels have variances of their own.
+    pub fn of_levels(subject: String, levels: &[&[f64]]) -> Option<Self> {
+        let found = grouped::normality(levels, REPLICATES, BOOTSTRAP.seed).ok()?;
+        Some(Normality {
+            subject,
+            of_samples: false,
+            n: found.n,
+            d: found.d,
+            plain_p: ks::plain_normality(&grouped::residuals(levels)).ok()?.p,
+            lilliefors_p: found.p,
+        })
+    }
+
     fn is_rejected(&self) -> bool {
         self.lilliefors_p < words::ALPHA
     }
 }
+
+/// Simulated sets of runtimes, of which p is a share.
+pub const REPLICATES: usize = 2_000;
 
 impl Row for Normality {
     const ID: &'static str = "normality";
@@ -78,7 +94,8 @@ impl Row for Normality {
             column(
                 "lilliefors_p",
                 "p, Lilliefors",
-                "p of the Lilliefors test, which is valid for estimated parameters",
+                "p of the Lilliefors test, which is valid for estimated parameters; of runtimes, about the mean of \
+                 their level and over its standard deviation, simulated",
                 |row: &Normality| Value::P(row.lilliefors_p),
             ),
             column(
@@ -146,9 +163,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn levels_that_vary_unlike_much_are_not_taken_for_one_that_is_not_normal() {
+        // Eight runs where those of a normal distribution are expected, at seven levels.
+        let normal = [-1.42, -0.85, -0.47, -0.15, 0.15, 0.47, 0.85, 1.42];
+        let levels: Vec<Vec<f64>> = [0.002, 0.004, 0.01, 0.01, 0.03, 0.1, 0.47]
+            .iter()
+            .map(|std| normal.iter().map(|z| 1.0 + std * z).collect())
+            .collect();
+        let levels: Vec<&[f64]> = levels.iter().map(Vec::as_slice).collect();
+        let together = Normality::of(String::new(), false, &levels.concat()).unwrap();
+        assert!(together.is_rejected(), "{together:?}");
+        let each = Normality::of_levels(String::new(), &levels).unwrap();
+        assert_eq!(each.n, 56);
+        assert!(!each.is_rejected(), "{each:?}");
+    }
+
+    #[test]
     fn what_is_said_of_runtimes_follows_from_the_test() {
         let of = |runtimes: [f64; 10]| {
-            let row = Normality::of("runtime of a program".into(), false, &runtimes).unwrap();
+            let row = Normality::of_levels("runtime of a program".into(), &[&runtimes]).unwrap();
             in_words(&[row]).remove(0)
         };
         let like_normal = of([-1.5, -1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0, 1.5]);

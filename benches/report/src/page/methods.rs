@@ -52,7 +52,9 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
         ("Normality", "Kolmogorov-Smirnov distance to the normal with the sample's own mean and \
             standard deviation. The plain test is what the paper used; its p is not valid because \
             the parameters were estimated. The Lilliefors test (Dallal and Wilkinson 1986) is. \
-            Runtimes are tested about the mean of their level, all levels together.".into()),
+            Runtimes are tested about the mean of their level and over its standard deviation, because levels \
+            vary by how much they vary; all levels together. Such residuals follow no table, so p is simulated \
+            from sets of normal runtimes, as many a level as there are (Davison and Hinkley 1997, section 4.2.1).".into()),
         ("Excess and fits", "What is fitted is the excess: a round trip under load less the median \
             round trip without. The three-parameter lognormal is fitted by maximum likelihood \
             (Cohen 1951), uniform and constant likewise, compared by Akaike's criterion (1974). \
