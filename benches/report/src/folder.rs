@@ -4,6 +4,7 @@ use std::path::Path;
 
 use jitterlab_experiment::environment::Environment;
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::{ResultFolder, StoreError};
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
@@ -46,6 +47,8 @@ impl Analysed {
         let records: Vec<RunRecord> = folder.records().into_iter().cloned().collect();
         let analysis = Analysis::of(Input {
             records: &records,
+            experiment: folder.experiment(),
+            standing: Standing::of(folder.experiment(), folder.attempts()),
             tables: tables(&folder)?,
             samples: &|record| Ok(folder.samples(record)?),
             rank_samples: &|record| Ok(folder.rank_samples(record)?),

@@ -267,19 +267,46 @@ fn moments_that_differ_by_rounding_alone_are_not_correlated_with() {
 }
 
 #[test]
-fn failed_runs_are_listed_with_their_reason() {
-    let failing = vec!["packet-rtt-udp.load-60.r2".to_string()];
+fn failed_runs_are_listed_with_their_reason_and_what_is_not_done_is_counted() {
+    let failing = ["packet-rtt-udp.load-60.r2", "packet-rtt-udp.load-20.r1"];
     let (_directory, analysed) = analysed(&World {
-        failing: failing.clone(),
+        failing: vec![(failing[0].into(), 3), (failing[1].into(), 1)],
+        // Three repetitions of a load over two transports.
+        without: vec![Level::Load { percent: 60 }],
         ..World::default()
     });
+    let gaps = &analysed.analysis.summary.gaps;
     let page = analysed.write_report().unwrap();
     let failures = rows(page.parent().unwrap(), "failures");
     assert_eq!(failures.len(), 1);
-    assert_eq!(failures[0]["run"], failing[0]);
+    assert_eq!(
+        (&failures[0]["run"][..], &failures[0]["given_up"][..]),
+        (failing[1], "no")
+    );
+    assert_eq!(
+        gaps[0],
+        "7 of 111 runs were not done, and nothing of them stands below; `jitterlab run --resume` does them, also 1 of them that failed \
+         and may be tried again (under “Runs that failed”)."
+    );
     let text = std::fs::read_to_string(page).unwrap();
     assert!(text.contains("the server &lt;did&gt; not answer &amp; went away"));
-    assert!(!analysed.analysis.summary.gaps.is_empty());
+    assert!(text.contains("3 blocks; each was to hold every run once"));
+    assert!(text.contains("104 measured of 111, 0 given up, 7 not done"));
+}
+
+#[test]
+fn runs_that_are_given_up_are_told_from_those_that_are_not_done() {
+    let failing = vec![("packet-rtt-udp.load-60.r2".to_string(), 3)];
+    let (_directory, analysed) = analysed(&World {
+        failing,
+        samples: 50,
+        ..World::default()
+    });
+    let gap = "1 run was given up after all attempts, and nothing of them stands below; the reasons are listed under “Runs that \
+               failed”.";
+    assert_eq!(analysed.analysis.summary.gaps[0], gap);
+    let page = std::fs::read_to_string(analysed.write_report().unwrap()).unwrap();
+    assert!(page.contains("110 measured of 111, 1 given up, 0 not done"));
 }
 
 #[test]
@@ -318,7 +345,7 @@ fn messages_without_a_round_trip_are_counted_and_said_where_they_are_many() {
 fn nothing_of_an_earlier_report_is_left() {
     let (_before, earlier) = analysed(&World {
         samples: 50,
-        failing: vec!["packet-rtt-udp.load-60.r2".into()],
+        failing: vec![("packet-rtt-udp.load-60.r2".into(), 3)],
         ..World::default()
     });
     let mine = ["mine.csv", "fits-mine.svg", "notes.txt"];
@@ -368,7 +395,7 @@ fn every_column_stands_in_the_book() {
     let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.md");
     let book = std::fs::read_to_string(book).unwrap();
     let (_directory, analysed) = analysed(&World {
-        failing: vec!["packet-rtt-udp.load-60.r2".into()],
+        failing: vec![("packet-rtt-udp.load-60.r2".into(), 3)],
         ranks: true,
         ..World::default()
     });

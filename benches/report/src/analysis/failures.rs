@@ -10,7 +10,16 @@ use super::{Analysis, correlation, delays, subject};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
-/// A run that was given up.
+/// How far the schedule was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Schedule {
+    /// Runs of it.
+    pub runs: usize,
+    /// Of these, runs that are neither measured nor given up: they are done when the experiment goes on.
+    pub left: usize,
+}
+
+/// A run that was tried and not measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failure {
     /// Its name.
@@ -21,12 +30,14 @@ pub struct Failure {
     pub level: Level,
     /// How often it was tried.
     pub attempts: u32,
+    /// Whether it was tried as often as the experiment file says, and is not tried again.
+    pub is_given_up: bool,
     /// Why the last attempt failed.
     pub reason: String,
 }
 
-/// The runs that failed for good.
-pub fn failures(records: &[RunRecord]) -> Vec<Failure> {
+/// The runs that failed, of which each is tried again so many times.
+pub fn failures(records: &[RunRecord], retries: u32) -> Vec<Failure> {
     records
         .iter()
         .filter(|record| record.outcome == Outcome::Failed)
@@ -35,6 +46,7 @@ pub fn failures(records: &[RunRecord]) -> Vec<Failure> {
             subject: subject(record),
             level: record.level,
             attempts: record.attempt,
+            is_given_up: record.attempt > retries,
             reason: record
                 .reason
                 .clone()
@@ -68,6 +80,13 @@ impl Row for Failure {
                 |row: &Failure| Value::Count(row.attempts.into()),
             ),
             column(
+                "given_up",
+                "Given up?",
+                "whether it was tried as often as the experiment file says; if not, it is tried again when the \
+                 experiment goes on",
+                |row: &Failure| Value::Text(if row.is_given_up { "yes" } else { "no" }.into()),
+            ),
+            column(
                 "reason",
                 "Reason",
                 "why the last attempt failed",
@@ -89,17 +108,8 @@ const MISSING_TOLERANCE: f64 = 0.001;
 /// What is missing or limited, and what follows for the reader.
 pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
     let mut gaps = Vec::new();
-    if !analysis.failures.is_empty() {
-        gaps.push(format!(
-            "{} failed and {} missing below; the reasons are listed under “Runs that failed”.",
-            words::counted(analysis.failures.len(), "run"),
-            if analysis.failures.len() == 1 {
-                "is"
-            } else {
-                "are"
-            }
-        ));
-    }
+    gaps.extend(not_done(analysis));
+    gaps.extend(given_up(analysis));
     let mut links: Vec<&Link> = analysis.latency.iter().map(|row| &row.link).collect();
     links.dedup();
     for link in links {
@@ -131,6 +141,46 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
         );
     }
     gaps
+}
+
+/// Runs that are still to be done: the experiment was stopped.
+fn not_done(analysis: &Analysis) -> Option<String> {
+    let Schedule { runs, left } = analysis.schedule;
+    let again = analysis
+        .failures
+        .iter()
+        .filter(|run| !run.is_given_up)
+        .count();
+    (left > 0).then(|| {
+        format!(
+            "{} of {} not done, and nothing of them stands below; `jitterlab run --resume` does them{}.",
+            words::count(left as u64),
+            plural(runs, "run was", "runs were"),
+            match again {
+                0 => String::new(),
+                again => format!(
+                    ", also {} of them that failed and may be tried again (under “Runs that failed”)",
+                    words::count(again as u64)
+                ),
+            }
+        )
+    })
+}
+
+/// Runs that are not done, and will not be.
+fn given_up(analysis: &Analysis) -> Option<String> {
+    let given_up = analysis
+        .failures
+        .iter()
+        .filter(|run| run.is_given_up)
+        .count();
+    (given_up > 0).then(|| {
+        format!(
+            "{} given up after all attempts, and nothing of them stands below; the reasons are listed under “Runs that \
+             failed”.",
+            plural(given_up, "run was", "runs were")
+        )
+    })
 }
 
 fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {

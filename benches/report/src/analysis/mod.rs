@@ -19,6 +19,8 @@ pub mod slowdown;
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::standing::Standing;
 use serde::Serialize;
 
 use crate::Error;
@@ -29,7 +31,7 @@ use communication::Communication;
 use condition::{Condition, Link, RankReader, Reader};
 use correlation::Correlation;
 use emulation::Emulation;
-use failures::Failure;
+use failures::{Failure, Schedule};
 use fits::{Alternative, Injected};
 use latency::Latency;
 use library::Operation;
@@ -39,8 +41,12 @@ use pictures::{ExcessPicture, RankPicture, RttPicture};
 
 /// What the analysis is made from.
 pub struct Input<'a> {
-    /// The last attempt of each finished run, measured or failed.
+    /// The last attempt at each run that was tried, measured or failed.
     pub records: &'a [RunRecord],
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// How far it has come.
+    pub standing: Standing,
     /// The distribution tables that were injected.
     pub tables: Vec<Injected>,
     /// Gives a run's samples.
@@ -80,6 +86,8 @@ pub struct Analysis {
     pub paper: Vec<Finding>,
     /// Runs that failed.
     pub failures: Vec<Failure>,
+    /// How far the schedule was done.
+    pub schedule: Schedule,
     /// For the figures: round trips by condition.
     #[serde(skip)]
     pub rtt_pictures: Vec<RttPicture>,
@@ -153,7 +161,11 @@ impl Analysis {
             fixed_mean: applications::fixed_mean(&groups),
             correlations: correlation::correlations(&groups),
             paper: Vec::new(),
-            failures: failures::failures(input.records),
+            failures: failures::failures(input.records, input.experiment.retries),
+            schedule: Schedule {
+                runs: input.standing.runs,
+                left: input.standing.left,
+            },
             rtt_pictures: Vec::new(),
             excess_pictures: Vec::new(),
             rank_pictures: Vec::new(),

@@ -55,13 +55,18 @@ fn factors(analysed: &Analysed) -> Markup {
         format!("{} %", words::list(&items))
     };
     let injected = experiment.levels.injected.as_ref();
+    let (schedule, failures) = (analysed.analysis.schedule, &analysed.analysis.failures);
+    let given_up = failures.iter().filter(|run| run.is_given_up).count();
+    let measured = (schedule.runs - schedule.left).saturating_sub(given_up);
     html! {
         div.scroll {
             table {
                 tbody {
                     (line("Repetitions", &format!(
-                        "{} blocks; each holds every run once, in an order drawn from seed {}",
-                        experiment.repetitions, experiment.seed
+                        "{} blocks; each {} every run once, in an order drawn from seed {}",
+                        experiment.repetitions,
+                        if measured == schedule.runs { "holds" } else { "was to hold" },
+                        experiment.seed
                     )))
                     @for sentence in suites(experiment) { (line("Suite", &sentence)) }
                     (line("Level none", "nothing added"))
@@ -87,9 +92,11 @@ fn factors(analysed: &Analysed) -> Markup {
                         )))
                     }
                     (line("Runs", &format!(
-                        "{} measured, {} failed",
-                        words::count(measured(analysed) as u64),
-                        analysed.analysis.failures.len()
+                        "{} measured of {}, {} given up, {} not done",
+                        words::count(measured as u64),
+                        words::count(schedule.runs as u64),
+                        words::count(given_up as u64),
+                        words::count(schedule.left as u64)
                     )))
                     @for resumption in &analysed.environment.resumed {
                         (line("Went on", &went_on(resumption)))
@@ -107,10 +114,6 @@ fn went_on(resumption: &Resumption) -> String {
         changed => changed.join("; "),
     };
     format!("{}, after it was stopped: {changed}", resumption.started)
-}
-
-fn measured(analysed: &Analysed) -> usize {
-    analysed.folder.records().len() - analysed.analysis.failures.len()
 }
 
 fn suites(experiment: &Experiment) -> Vec<String> {

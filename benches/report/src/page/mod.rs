@@ -111,8 +111,8 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
         Section {
             id: "failures",
             title: "Runs that failed",
-            question: "These runs were given up after all attempts; what they would have measured is \
-                missing.",
+            question: "What these runs would have measured is missing. Those that were tried as often as the \
+                experiment file says are given up; the others are tried again when the experiment goes on.",
             findings: &[],
             figures: &[],
             tables: &["failures"],

@@ -99,8 +99,8 @@ pub struct World {
     pub application: bool,
     /// Whether there are ranks: two benchmarks and two operations of MPI.
     pub ranks: bool,
-    /// The runs that fail, by name.
-    pub failing: Vec<String>,
+    /// The runs that fail, by name, and how often they were tried. After three times they are given up.
+    pub failing: Vec<(String, u32)>,
     /// The levels that are left out.
     pub without: Vec<Level>,
     /// Whether a hundredth of the injected delays are much longer than any under load.
@@ -165,11 +165,9 @@ impl Network {
 /// Makes the folder `directory/synthetic`.
 pub fn folder(directory: &Path, world: &World) -> PathBuf {
     let path = directory.join("synthetic");
-    let text = if world.ranks {
-        format!("{EXPERIMENT}{RANKS}")
-    } else {
-        EXPERIMENT.into()
-    };
+    let repetitions = format!("repetitions: {}", world.repetitions);
+    let text =
+        EXPERIMENT.replace("repetitions: 3", &repetitions) + if world.ranks { RANKS } else { "" };
     let mut recorder = Recorder::create(&path, &text).unwrap();
     recorder.store_environment(&environment()).unwrap();
     let mut network = Network {
@@ -359,13 +357,18 @@ fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: 
     if world.without.contains(&record.level) {
         return;
     }
-    if world.failing.contains(&record.run) {
+    if let Some((_, attempts)) = world.failing.iter().find(|(run, _)| *run == record.run) {
         record.outcome = Outcome::Failed;
         record.reason = Some("the server <did> not answer & went away".into());
-        record.attempt = 3;
         record.application = None;
         record.packet = None;
-    } else if let Some(samples) = samples {
+        for attempt in 1..=*attempts {
+            record.attempt = attempt;
+            recorder.record(record.clone()).unwrap();
+        }
+        return;
+    }
+    if let Some(samples) = samples {
         record.samples = Some(
             recorder
                 .store_samples(&record.run, &samples.parquet)
