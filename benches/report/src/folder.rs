@@ -4,12 +4,14 @@ use std::path::Path;
 
 use jitterlab_experiment::environment::Environment;
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::spec::characterised;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::{ResultFolder, StoreError};
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
 
 use crate::Error;
+use crate::analysis::condition::Link;
 use crate::analysis::fits::Injected;
 use crate::analysis::normality::Normality;
 use crate::analysis::{Analysis, Input};
@@ -94,13 +96,20 @@ impl Analysed {
 
 /// The tables that were injected, as they stand in the folder.
 fn tables(folder: &ResultFolder) -> Result<Vec<Injected>, Error> {
+    // Without a case to fit to, nothing is injected.
+    let Some((_, case)) = characterised(folder.experiment()) else {
+        return Ok(Vec::new());
+    };
     let mut tables = Vec::new();
     for fit in folder.fits()? {
         for member in fit.members {
             let path = folder.path().join(&member.table);
             let table = DistributionTable::load(&path, DelayUnit::Nanoseconds)?;
             tables.push(Injected {
-                transport: fit.transport,
+                link: Link {
+                    case: case.name().into(),
+                    transport: fit.transport,
+                },
                 percent: fit.percent,
                 shape: member.shape,
                 distribution: member.distribution,

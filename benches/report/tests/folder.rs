@@ -83,16 +83,6 @@ fn an_emulation_with_another_variation_than_the_load_is_called_poor_and_it_is_sa
 }
 
 #[test]
-fn a_world_without_an_effect_of_variation_is_not_given_one() {
-    let (_directory, analysed) = analysed(&World {
-        by_std: 0.0,
-        ..World::default()
-    });
-    let words = &analysed.analysis.summary.applications[0];
-    assert!(words.contains("no effect of variation"), "{words}");
-}
-
-#[test]
 fn what_shows_of_delays_is_of_the_program_and_not_of_a_unit_of_its_work() {
     let shown = |units: f64| -> Vec<f64> {
         let (_directory, analysed) = analysed(&World {

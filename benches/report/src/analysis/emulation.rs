@@ -1,12 +1,11 @@
 //! Injected against background: is the emulation good? (latency-variation, sections 3.2 and 6.)
 
 use jitterlab_experiment::level::Member;
-use jitterlab_experiment::record::Transport;
 use jitterlab_stats::{hodges_lehmann, holm, ks, mann_whitney, repeated, wasserstein};
 use serde::Serialize;
 
 use super::condition::{CONFIDENCE, Condition, Link};
-use super::{OverLink, link_columns, micros, share_of, upper};
+use super::{OverLink, link_columns, micros, share_of};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -16,8 +15,8 @@ pub struct Emulation {
     /// Over which link.
     #[serde(flatten)]
     pub link: Link,
-    /// The transport whose excess RTT was fitted, where that is known.
-    pub fitted_over: Option<Transport>,
+    /// The link whose excess RTT was fitted, where that is known.
+    pub fitted_over: Option<Link>,
     /// The load that is imitated, in percent.
     pub percent: u8,
     /// Which of the five distributions was injected.
@@ -74,7 +73,7 @@ impl Emulation {
         background: &Condition,
         injected: &Condition,
         none: Option<&Condition>,
-        fitted_over: Option<Transport>,
+        fitted_over: Option<Link>,
     ) -> Self {
         let (a, b) = (injected.rtt.compared(), background.rtt.compared());
         let ranks = mann_whitney::test_sorted(&a, &b);
@@ -148,8 +147,11 @@ fn conditions() -> Vec<Column<Emulation>> {
         column(
             "fitted_over",
             "Fitted over",
-            "transport whose excess RTT was fitted and injected",
-            |row: &Emulation| row.fitted_over.map_or(Value::Missing, upper),
+            "link whose excess RTT was fitted and injected",
+            |row: &Emulation| {
+                let fitted_over = row.fitted_over.as_ref();
+                fitted_over.map_or(Value::Missing, |link| Value::Text(link.to_string()))
+            },
         )
         .in_csv_only(),
         column(
@@ -316,11 +318,13 @@ fn comparison() -> Vec<Column<Emulation>> {
     ]
 }
 
-/// Whether the emulation is good, a sentence or two a link.
+/// Whether the emulation is good, a sentence or two a link, that of the link that was fitted first.
 pub fn in_words(rows: &[Emulation]) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
     links.dedup();
+    let fitted = rows.iter().find_map(|row| row.fitted_over.as_ref());
+    links.sort_by_key(|&link| Some(link) != fitted);
     for link in links {
         let fitted: Vec<&Emulation> = rows
             .iter()
@@ -342,16 +346,13 @@ pub fn in_words(rows: &[Emulation]) -> Vec<String> {
             .collect();
         let foreign = fitted
             .iter()
-            .find_map(|row| row.fitted_over.filter(|&over| over != link.transport));
+            .find_map(|row| row.fitted_over.as_ref().filter(|&over| over != link));
         sentences.push(format!(
             "As an emulation of the {} under load, the fitted lognormal is {}{}. {}",
             link,
             words::list(&verdicts),
             match foreign {
-                Some(fitted_over) => format!(
-                    " (it was fitted over {})",
-                    fitted_over.name().to_uppercase()
-                ),
+                Some(fitted_over) => format!(" (it was fitted to the {fitted_over})"),
                 None => String::new(),
             },
             variation(&fitted)

@@ -3,13 +3,12 @@
 
 use jitterlab_experiment::fit as experiment;
 use jitterlab_experiment::level::Member;
-use jitterlab_experiment::record::Transport;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::{fit, ks, wasserstein};
 use serde::Serialize;
 
 use super::condition::{Condition, Link};
-use super::{OverLink, link_columns, share_of, upper};
+use super::{OverLink, link_columns, share_of};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -201,8 +200,9 @@ fn parameters(distribution: &Distribution) -> String {
 /// A distribution table that was injected, as the experiment made it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Injected {
-    /// The transport whose excess RTT it was made from.
-    pub transport: Transport,
+    /// The link whose excess RTT it was made from.
+    #[serde(flatten)]
+    pub link: Link,
     /// The load it imitates, in percent.
     pub percent: u8,
     /// Which of the five.
@@ -240,8 +240,8 @@ impl Row for Injected {
             column(
                 "fitted_over",
                 "Fitted over",
-                "transport whose excess RTT was fitted",
-                |row: &Injected| upper(row.transport),
+                "link whose excess RTT was fitted",
+                |row: &Injected| Value::Text(row.link.to_string()),
             ),
             column(
                 "load_percent",

@@ -18,7 +18,7 @@ pub mod pictures;
 pub mod slowdown;
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
+use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind};
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::standing::Standing;
 use serde::Serialize;
@@ -249,9 +249,7 @@ impl Analysis {
             .tables
             .iter_mut()
             .filter(|table| {
-                table.transport == link.transport
-                    && table.percent == percent
-                    && table.distance.is_none()
+                table.link == *link && table.percent == percent && table.distance.is_none()
             })
             .peekable();
         if of_these.peek().is_none() {
@@ -263,10 +261,10 @@ impl Analysis {
             .push(ExcessPicture::of(link, percent, &injectable));
     }
 
-    /// The transport that the tables of a load were fitted over.
-    fn fitted_over(&self, percent: u8) -> Option<Transport> {
+    /// The link that the tables of a load were fitted over.
+    fn fitted_over(&self, percent: u8) -> Option<Link> {
         let table = self.tables.iter().find(|table| table.percent == percent)?;
-        Some(table.transport)
+        Some(table.link.clone())
     }
 
     fn in_words(&self, done: &[&RunRecord]) -> Summary {
@@ -416,11 +414,6 @@ pub fn link_columns<R: OverLink>() -> [Column<R>; 3] {
             Value::Text(row.link().to_string())
         }),
     ]
-}
-
-/// `UDP`.
-pub fn upper(transport: Transport) -> Value {
-    Value::Text(transport.name().to_uppercase())
 }
 
 /// An estimate in nanoseconds, in microseconds.

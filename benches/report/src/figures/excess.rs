@@ -49,9 +49,10 @@ fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
     let all_highest = shown.shares.iter().copied().fold(0.0, f64::max);
     let top = all_highest.min(2.5 * highest) / (shown.bin_ns / 1e3);
     let mut all = vec![series("measured", 5, vec![Mark::Bars(bars(shown))])];
-    let tables = analysis.tables.iter().filter(|table| {
-        table.transport == picture.link.transport && table.percent == picture.percent
-    });
+    let tables = analysis
+        .tables
+        .iter()
+        .filter(|table| table.link == picture.link && table.percent == picture.percent);
     all.extend(tables.filter_map(|table| curve(table, shown.end_ns())));
     Panel {
         title: format!("load {} %", picture.percent),

@@ -73,6 +73,10 @@ suites:
       levels: [none, injected]
 ";
 
+/// What stands in it as well if there is a second packet case.
+pub const SECOND: &str = "    - { case: rtt, name: big, transports: [udp], from: client, to: server, size: 1KiB, \
+                          warmup: 10ms, duration: 100ms, wait: block }\n";
+
 /// What stands in it as well if there are ranks.
 pub const RANKS: &str =
     "    - { name: ep, npb: { kernel: ep, class: S, ranks: 4 }, levels: [none, injected] }
@@ -97,6 +101,8 @@ pub struct World {
     pub units: f64,
     /// Whether there is an application.
     pub application: bool,
+    /// Whether there is a second packet case over the transport that was fitted, on which load weighs five times as much.
+    pub second: bool,
     /// Whether there are ranks: two benchmarks and two operations of MPI.
     pub ranks: bool,
     /// The runs that fail, by name, and how often they were tried. After three times they are given up.
@@ -116,6 +122,7 @@ impl Default for World {
             by_std: 0.02,
             units: 1.0,
             application: true,
+            second: false,
             ranks: false,
             failing: Vec::new(),
             without: Vec::new(),
@@ -166,8 +173,13 @@ impl Network {
 pub fn folder(directory: &Path, world: &World) -> PathBuf {
     let path = directory.join("synthetic");
     let repetitions = format!("repetitions: {}", world.repetitions);
-    let text =
-        EXPERIMENT.replace("repetitions: 3", &repetitions) + if world.ranks { RANKS } else { "" };
+    let mut text = EXPERIMENT.replace("repetitions: 3", &repetitions);
+    if world.second {
+        text = text.replace("  application:\n", &format!("{SECOND}  application:\n"));
+    }
+    if world.ranks {
+        text.push_str(RANKS);
+    }
     let mut recorder = Recorder::create(&path, &text).unwrap();
     recorder.store_environment(&environment()).unwrap();
     let mut network = Network {
@@ -178,8 +190,8 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
     for block in 1..=world.repetitions {
         for transport in Transport::SOCKETS {
             for level in levels() {
-                let samples = round_trips(&mut network, world, transport, level, &fits);
-                let record = packet(block, transport, level, &fits);
+                let samples = round_trips(&mut network, world, transport, level, 1.0, &fits);
+                let record = packet("rtt", block, transport, level, &fits);
                 keep(
                     &mut recorder,
                     world,
@@ -187,6 +199,16 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
                     Some(Samples::of_one(&samples)),
                 );
             }
+        }
+        for level in levels().filter(|_| world.second) {
+            let samples = round_trips(&mut network, world, Transport::Udp, level, 5.0, &fits);
+            let record = packet("big", block, Transport::Udp, level, &fits);
+            keep(
+                &mut recorder,
+                world,
+                record,
+                Some(Samples::of_one(&samples)),
+            );
         }
         for level in
             levels().filter(|level| world.application && !matches!(level, Level::Load { .. }))
@@ -270,13 +292,14 @@ fn round_trips(
     world: &World,
     transport: Transport,
     level: Level,
+    weight: f64,
     fits: &[Fit],
 ) -> Vec<u64> {
     (0..world.samples)
         .map(|i| {
             let added = match level {
                 Level::None => 0.0,
-                Level::Load { percent } => network.excess(percent),
+                Level::Load { percent } => weight * network.excess(percent),
                 Level::Injected { .. } => {
                     let share = network.random.random::<f64>();
                     let distribution = member(level, fits).unwrap().distribution;
@@ -414,14 +437,14 @@ fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit
     }
 }
 
-fn packet(block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRecord {
-    let subject = format!("rtt-{}", transport.name());
+fn packet(case: &str, block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRecord {
+    let subject = format!("{case}-{}", transport.name());
     let load = match level {
         Level::Load { percent } => Some(json!({ "produced_level": f64::from(percent) - 1.5 })),
         _ => None,
     };
     RunRecord {
-        case: "rtt".into(),
+        case: case.into(),
         transport: Some(transport),
         packet: Some(match transport {
             Transport::Udp => json!({ "case": "rtt", "lost": 1, "reordered": 2 }),

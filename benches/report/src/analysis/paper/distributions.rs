@@ -31,7 +31,7 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
         .emulation
         .iter()
         .filter(|row| row.shape == Member::Lognormal)
-        .filter(|row| row.fitted_over == Some(row.link.transport) && row.mean_ratio.is_some())
+        .filter(|row| row.fitted_over.as_ref() == Some(&row.link) && row.mean_ratio.is_some())
         .collect();
     rows.first()?;
     let told: Vec<String> = rows

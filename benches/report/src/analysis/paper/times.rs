@@ -119,9 +119,9 @@ type Centre = (Estimate, Estimate, usize);
 
 /// Figures 5 and 6.
 fn packets(analysis: &Analysis) -> Vec<Finding> {
-    // Delays were fitted over one transport, and there they are to be alike.
-    let fitted = analysis.tables.first().map(|table| table.transport);
-    let of_link = |row: &&Latency| Some(row.link.transport) == fitted;
+    // Delays were fitted over one link, and there they are to be alike.
+    let fitted = analysis.tables.first().map(|table| &table.link);
+    let of_link = |row: &&Latency| Some(&row.link) == fitted;
     let at = |wanted: Member| -> Option<(u8, Centre)> {
         let rows = analysis.latency.iter().filter(of_link);
         let injected = rows.filter_map(|row| match row.level {

@@ -1,0 +1,47 @@
+//! What is said follows from what was measured.
+
+mod synthetic;
+
+use jitterlab_experiment::level::Member;
+use synthetic::{World, analysed};
+
+#[test]
+fn of_two_cases_over_one_transport_the_one_that_was_fitted_is_compared() {
+    let (_directory, analysed) = analysed(&World {
+        second: true,
+        application: false,
+        ..World::default()
+    });
+    let analysis = &analysed.analysis;
+    // The other one comes first in every table, and load adds five times as much to it.
+    assert_eq!(analysis.latency[0].link.case, "big");
+    for table in &analysis.tables {
+        assert_eq!(table.link.case, "rtt");
+        if table.shape == Member::Lognormal {
+            assert!(table.distance.unwrap().ks < 0.3, "{}", table.percent);
+        }
+    }
+    let emulation = &analysis.summary.emulation;
+    assert!(emulation[0].starts_with("As an emulation of the RTT over UDP under load, "));
+    let other = "RTT of big over UDP under load, the fitted lognormal is poor at 20 % and 60 % (it was fitted to the RTT \
+                 over UDP)";
+    assert!(
+        emulation.iter().any(|said| said.contains(other)),
+        "{emulation:?}"
+    );
+    for place in ["section 3.2", "figure 5"] {
+        let mut findings = analysis.paper.iter();
+        let of_fitted = findings.find(|finding| finding.place == place).unwrap();
+        assert_eq!(of_fitted.standing.name(), "holds", "{of_fitted:?}");
+    }
+}
+
+#[test]
+fn a_world_without_an_effect_of_variation_is_not_given_one() {
+    let (_directory, analysed) = analysed(&World {
+        by_std: 0.0,
+        ..World::default()
+    });
+    let words = &analysed.analysis.summary.applications[0];
+    assert!(words.contains("no effect of variation"), "{words}");
+}
