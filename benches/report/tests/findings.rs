@@ -37,6 +37,44 @@ fn of_two_cases_over_one_transport_the_one_that_was_fitted_is_compared() {
 }
 
 #[test]
+fn a_lognormal_that_could_not_be_fitted_has_not_lost() {
+    let of = |resolution: u64| {
+        let (_directory, analysed) = analysed(&World {
+            resolution,
+            application: false,
+            ..World::default()
+        });
+        let findings = &analysed.analysis.paper;
+        let best = findings
+            .iter()
+            .find(|finding| finding.place == "section 5.3")
+            .unwrap();
+        (
+            best.standing.name(),
+            best.evidence.clone(),
+            analysed.analysis.summary.fits.join(" "),
+        )
+    };
+    // Samples that are nearly all one number.
+    let (standing, evidence, words) = of(64_000);
+    assert_eq!(standing, "undecided", "{evidence}");
+    assert!(
+        evidence.contains("none could be fitted to the RTT over UDP at 20 %"),
+        "{evidence}"
+    );
+    assert!(
+        words.contains("No lognormal could be fitted to RTT over UDP at 20 %"),
+        "{words}"
+    );
+    let (standing, evidence, words) = of(1);
+    assert_eq!(standing, "holds");
+    assert!(
+        !evidence.contains("fitted") && !words.contains("No lognormal"),
+        "{evidence} {words}"
+    );
+}
+
+#[test]
 fn a_world_without_an_effect_of_variation_is_not_given_one() {
     let (_directory, analysed) = analysed(&World {
         by_std: 0.0,

@@ -290,11 +290,36 @@ impl Row for Injected {
     }
 }
 
+/// The best of each condition to which no lognormal could be fitted: too many samples equal the least, or there are too
+/// few. That another is best there says nothing of the lognormal.
+pub fn without_lognormal(rows: &[Alternative]) -> Vec<&Alternative> {
+    let is_lognormal =
+        |row: &Alternative| matches!(row.distribution, Distribution::LogNormal { .. });
+    let best = rows.iter().filter(|row| row.aic_difference == 0.0);
+    best.filter(|best| {
+        let mut of_condition = rows.iter().filter(|row| row.at() == best.at());
+        !of_condition.any(is_lognormal)
+    })
+    .collect()
+}
+
+impl Alternative {
+    /// What it was fitted to.
+    pub fn at(&self) -> (&Link, u8) {
+        (&self.link, self.percent)
+    }
+
+    /// The same for people: `RTT over UDP at 20 %`.
+    pub fn place(&self) -> String {
+        format!("{} at {} %", self.link, self.percent)
+    }
+}
+
 /// Which kind of distribution describes the excess best.
 pub fn in_words(rows: &[Alternative]) -> Vec<String> {
     let mut best: Vec<(&'static str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.aic_difference == 0.0) {
-        let place = format!("{} at {} %", row.link, row.percent);
+        let place = row.place();
         let kind = kind(&row.distribution);
         match best.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, places)) => places.push(place),
@@ -311,6 +336,17 @@ pub fn in_words(rows: &[Alternative]) -> Vec<String> {
             )
         })
         .collect();
+    let unfitted: Vec<String> = without_lognormal(rows)
+        .into_iter()
+        .map(Alternative::place)
+        .collect();
+    if !unfitted.is_empty() {
+        sentences.push(format!(
+            "No lognormal could be fitted to {}: too many samples equal the least, or there are too few. What is best \
+             there is so among the others alone.",
+            words::list(&unfitted)
+        ));
+    }
     let worst = rows
         .iter()
         .filter(|row| row.aic_difference == 0.0)

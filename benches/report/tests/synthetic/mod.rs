@@ -101,6 +101,8 @@ pub struct World {
     pub units: f64,
     /// Whether there is an application.
     pub application: bool,
+    /// What samples are whole multiples of, in nanoseconds.
+    pub resolution: u64,
     /// Whether there is a second packet case over the transport that was fitted, on which load weighs five times as much.
     pub second: bool,
     /// Whether there are ranks: two benchmarks and two operations of MPI.
@@ -122,6 +124,7 @@ impl Default for World {
             by_std: 0.02,
             units: 1.0,
             application: true,
+            resolution: 1,
             second: false,
             ranks: false,
             failing: Vec::new(),
@@ -311,7 +314,8 @@ fn round_trips(
                     distribution.quantile(share).clamp(0.0, 1e6) + longer
                 }
             };
-            (network.base(transport) + added) as u64
+            let ns = (network.base(transport) + added) as u64;
+            ns - ns % world.resolution
         })
         .collect()
 }

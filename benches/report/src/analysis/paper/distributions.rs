@@ -8,6 +8,7 @@ use super::Finding;
 use super::standing::{Standing, all, at_most, change};
 use crate::analysis::Analysis;
 use crate::analysis::emulation::Emulation;
+use crate::analysis::fits::{Alternative, without_lognormal};
 use crate::analysis::normality::Normality;
 use crate::words;
 
@@ -72,20 +73,32 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
         .filter(|fit| fit.aic_difference == 0.0)
         .map(|fit| is_lognormal(&fit.distribution))
         .collect();
-    let lognormal = best.iter().filter(|&&is| is).count();
     best.first()?;
+    let lognormal = best.iter().filter(|&&is| is).count();
+    let unfitted = without_lognormal(&analysis.fits);
+    let standing = if lognormal + unfitted.len() < best.len() {
+        Standing::DoesNotHold
+    } else if unfitted.is_empty() {
+        Standing::Holds
+    } else {
+        Standing::Undecided
+    };
+    let mut evidence = format!(
+        "by Akaike's criterion, against a uniform and a constant one, at {lognormal} of {}",
+        words::counted(best.len(), "condition")
+    );
+    if !unfitted.is_empty() {
+        let places: Vec<String> = unfitted.into_iter().map(Alternative::place).collect();
+        evidence.push_str(&format!(
+            "; none could be fitted to the {}",
+            words::list(&places)
+        ));
+    }
     Some(Finding::new(
         "section 5.3",
         "what load adds to a round trip is described best by a lognormal distribution",
-        if lognormal == best.len() {
-            Standing::Holds
-        } else {
-            Standing::DoesNotHold
-        },
-        format!(
-            "by Akaike's criterion, against a uniform and a constant one, at {lognormal} of {}",
-            words::counted(best.len(), "condition")
-        ),
+        standing,
+        evidence,
     ))
 }
 
