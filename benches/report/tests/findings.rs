@@ -75,6 +75,56 @@ fn a_lognormal_that_could_not_be_fitted_has_not_lost() {
 }
 
 #[test]
+fn words_for_a_cause_follow_from_the_test() {
+    let said = |world: World| {
+        let (_directory, analysed) = analysed(&World {
+            ranks: true,
+            samples: 60,
+            ..world
+        });
+        let summary = &analysed.analysis.summary;
+        let parts = [&summary.applications, &summary.library, &summary.latency];
+        parts.map(|part| part.join(" "))
+    };
+    let [programs, operations, packets] = said(World {
+        repetitions: 8,
+        ..World::default()
+    });
+    assert!(programs.contains("made the runtime of redis"), "{programs}");
+    assert!(operations.contains("barrier took"), "{operations}");
+    assert!(
+        packets.contains("Under background load of 60 % the mean RTT over UDP changed"),
+        "{packets}"
+    );
+    let [programs, operations, packets] = said(World {
+        repetitions: 8,
+        by_mean: 0.0,
+        by_std: 0.0,
+        ..World::default()
+    });
+    assert!(!programs.contains("made the runtime"), "{programs}");
+    assert!(
+        programs.contains("The mean alone: no effect of constant delays"),
+        "{programs}"
+    );
+    assert!(
+        operations.contains("no difference of ping-pong between"),
+        "{operations}"
+    );
+    assert!(packets.contains("changed"), "{packets}");
+    let single = said(World {
+        repetitions: 1,
+        ..World::default()
+    });
+    for part in single {
+        assert!(part.contains("without repeated runs"), "{part}");
+        for cause in ["made", "took", "changed"] {
+            assert!(!part.contains(cause), "{part}");
+        }
+    }
+}
+
+#[test]
 fn a_world_without_an_effect_of_variation_is_not_given_one() {
     let (_directory, analysed) = analysed(&World {
         by_std: 0.0,

@@ -522,19 +522,33 @@ fn elsewhere(application: &str, rows: &[&FixedMean]) -> Option<String> {
 fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
     let slowdown = row.slowdown?;
     let (mean, _) = row.injected_ns?;
-    Some(format!(
-        "The mean alone: constant delays of {} µs made the runtime of {application} {} than no \
-         injection{}.",
-        words::short(mean / 1e3),
-        words::change(slowdown.ratio.value),
-        match (slowdown.ratio.interval(), slowdown.holm_p) {
-            (Some((low, high)), Some(p)) => format!(
-                " (95 % interval {} to {}, Holm-corrected {})",
+    let delays = format!("constant delays of {} µs", words::short(mean / 1e3));
+    let ratio = slowdown.ratio.value;
+    Some(match (slowdown.ratio.interval(), slowdown.holm_p) {
+        (Some((low, high)), Some(p)) => {
+            let tested = format!(
+                "(95 % interval {} to {}, Holm-corrected {})",
                 words::signed_percent(low),
                 words::signed_percent(high),
                 words::p(p)
-            ),
-            _ => String::new(),
+            );
+            if slowdown.is_significant() {
+                let change = words::change(ratio);
+                format!(
+                    "The mean alone: {delays} made the runtime of {application} {change} than no injection {tested}."
+                )
+            } else {
+                let change = words::signed_percent(ratio);
+                format!(
+                    "The mean alone: no effect of {delays} on the runtime of {application} could be shown; the \
+                     difference from no injection was {change} {tested}."
+                )
+            }
         }
-    ))
+        _ => format!(
+            "The mean alone: whether {delays} slow {application} cannot be said without repeated runs that vary; the \
+             difference from no injection was {}.",
+            words::signed_percent(ratio)
+        ),
+    })
 }

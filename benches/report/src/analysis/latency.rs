@@ -186,23 +186,39 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
             _ => None,
         })
         .max_by_key(|(percent, _)| *percent)?;
+    let load = format!("background load of {percent} %");
+    let (before, after) = (us(none.mean_ns), us(highest.mean_ns));
+    let intervals = none.mean_ns.interval().zip(highest.mean_ns.interval());
+    let mean = match intervals {
+        Some((none, loaded)) if loaded.0 > none.1 || loaded.1 < none.0 => {
+            format!("Under {load} the mean {link} changed from {before} to {after}")
+        }
+        Some(_) => format!(
+            "No effect of {load} on the mean {link} could be shown, as the intervals overlap: it was {before} without \
+             and {after} under it"
+        ),
+        None => format!(
+            "Whether {load} changes the mean {link} cannot be said without repeated runs: it was {before} without and \
+             {after} under it"
+        ),
+    };
     Some(format!(
-        "Background load of {percent} % changed the mean {} from {} to {} µs{}, its standard \
-         deviation from {} to {} µs, and its 99.9th percentile from {} to {} µs.",
-        link,
-        words::short(none.mean_ns.value / 1e3),
-        words::short(highest.mean_ns.value / 1e3),
-        match highest.mean_ns.interval() {
-            Some((low, high)) => format!(
-                " (95 % interval {} to {})",
-                words::short(low / 1e3),
-                words::short(high / 1e3)
-            ),
-            None => String::new(),
-        },
+        "{mean}. The standard deviation was {} and {} µs, the 99.9th percentile {} and {} µs.",
         words::short(none.std_ns.value / 1e3),
         words::short(highest.std_ns.value / 1e3),
         words::short(none.p999_ns / 1e3),
         words::short(highest.p999_ns / 1e3),
     ))
+}
+
+/// `12.5 µs (95 % interval 11 to 14)`.
+fn us(ns: Estimate) -> String {
+    let value = format!("{} µs", words::short(ns.value / 1e3));
+    match ns.interval() {
+        Some((low, high)) => {
+            let (low, high) = (words::short(low / 1e3), words::short(high / 1e3));
+            format!("{value} (95 % interval {low} to {high})")
+        }
+        None => value,
+    }
 }

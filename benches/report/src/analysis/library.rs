@@ -278,20 +278,38 @@ pub fn in_words(rows: &[Operation]) -> Vec<String> {
         let constant = at_highest(rows, case, Member::Uniform)?;
         let (percent, _) = row.injected()?;
         let ratio = row.to_constant?;
-        let interval = match (ratio.ratio.interval(), ratio.holm_p) {
-            (Some((low, high)), Some(p)) => format!(
-                " (95 % interval {} to {}, Holm-corrected {}, n = {} of runs)",
-                words::signed_percent(low),
-                words::signed_percent(high),
-                words::p(p),
-                words::counted(ratio.blocks, "pair")
+        let mean = format!("With the mean delay of load {percent} %");
+        let (change, size) = (
+            words::change(ratio.ratio.value),
+            words::signed_percent(ratio.ratio.value),
+        );
+        let means = match (ratio.ratio.interval(), ratio.holm_p) {
+            (Some((low, high)), Some(p)) => {
+                let tested = format!(
+                    "(95 % interval {} to {}, Holm-corrected {}, n = {} of runs)",
+                    words::signed_percent(low),
+                    words::signed_percent(high),
+                    words::p(p),
+                    words::counted(ratio.blocks, "pair")
+                );
+                if ratio.is_significant() {
+                    format!(
+                        "{mean}, {case} took {change} under lognormal than under constant delays on the mean {tested}"
+                    )
+                } else {
+                    format!(
+                        "{mean}, no difference of {case} between lognormal and constant delays could be shown on the \
+                         mean: it was {size} {tested}"
+                    )
+                }
+            }
+            _ => format!(
+                "{mean}, whether {case} takes longer under lognormal than under constant delays on the mean cannot be \
+                 said without repeated runs that vary: the difference was {size}"
             ),
-            _ => String::new(),
         };
         Some(format!(
-            "With the mean delay of load {percent} %, {case} took {} under lognormal than under constant \
-             delays on the mean{interval}; the median was {} and {} µs.",
-            words::change(ratio.ratio.value),
+            "{means}; the median was {} and {} µs.",
             words::short(row.median_ns.value / 1e3),
             words::short(constant.median_ns.value / 1e3),
         ))
