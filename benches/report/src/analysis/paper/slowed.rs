@@ -107,10 +107,11 @@ const SAME: f64 = 0.25;
 fn meaning(difference: Estimate) -> &'static str {
     match difference.interval() {
         Some((low, _)) if low > 0.0 => {
-            "more of those that vary, which cost something beyond their sum"
+            "more of those that vary, which cost more than what they come to says"
         }
         Some((_, high)) if high < 0.0 => {
-            "less of those that vary, the rest of which passes while a rank waits anyway"
+            "less of those that vary; whether ranks waited anyway or the rest fell outside of the part that is timed, \
+             these figures do not tell"
         }
         Some((low, high)) if low > -SAME && high < SAME => {
             "as much of either, so the runtime follows what delays come to, however that is divided"
