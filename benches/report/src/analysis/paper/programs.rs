@@ -9,6 +9,7 @@ use super::standing::{Standing, above, above_one, all, at_most, compared};
 use crate::analysis::Analysis;
 use crate::analysis::applications::{FixedMean, names};
 use crate::analysis::correlation::{Correlation, Verdict};
+use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
 /// A slowdown below this is a limited one, as the paper calls that at its lower mean.
@@ -60,34 +61,41 @@ fn most_slowed(
     place: &'static str,
 ) -> Option<Finding> {
     let of_lu = Slowed::at_highest(analysis, lu, shape)?;
-    // Of the others the one that is slowed most: if LU is slowed more than it, it is slowed most.
-    let (_, next) = names(&analysis.groups)
+    // One that is slowed no less by chance is among many: corrected over all of them.
+    let mut others: Vec<(Slowed, Slowdown)> = names(&analysis.groups)
         .into_iter()
         .filter(|&name| name != lu)
         .filter_map(|name| {
             let slowed = Slowed::at(analysis, name, of_lu.injected.level)?;
-            Some((slowed.slowdown()?.ratio.value, slowed))
+            Some((slowed, of_lu.more_than(&slowed)?))
         })
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    let found = of_lu.more_than(&next)?;
+        .collect();
+    correct(others.iter_mut().map(|(_, found)| found));
+    let standings = others
+        .iter()
+        .map(|(_, found)| above_one(found.ratio.value, found.holm_p));
+    let standing = all(standings);
+    let (next, found) = others
+        .iter()
+        .min_by(|(_, a), (_, b)| a.ratio.value.total_cmp(&b.ratio.value))?;
     Some(Finding::new(
         place,
         format!(
-            "{} delays slow {lu} most, here compared with {}",
+            "{} delays slow {lu} most",
             if shape == Member::Uniform {
                 "constant"
             } else {
                 "lognormal"
             },
-            next.none.application
         ),
-        above_one(found.ratio.value, found.p),
+        standing,
         format!(
-            "at {}: {} and {}{}",
+            "at {}: {} and, the most slowed of {}, {}{}, corrected after Holm over these",
             of_lu.injected.level,
             of_lu.told(),
+            words::counted(others.len(), "other"),
             next.told(),
-            compared(found)
+            compared(*found)
         ),
     ))
 }
