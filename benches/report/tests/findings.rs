@@ -2,7 +2,7 @@
 
 mod synthetic;
 
-use jitterlab_experiment::level::Member;
+use jitterlab_experiment::level::{Level, Member};
 use synthetic::{World, analysed};
 
 #[test]
@@ -72,6 +72,32 @@ fn a_lognormal_that_could_not_be_fitted_has_not_lost() {
         !evidence.contains("fitted") && !words.contains("No lognormal"),
         "{evidence} {words}"
     );
+}
+
+#[test]
+fn skewness_is_known_from_repeated_runs_and_not_from_many_round_trips() {
+    let standing = |repetitions: u32, samples: usize| {
+        let (_directory, analysed) = analysed(&World {
+            repetitions,
+            samples,
+            application: false,
+            without: synthetic::levels()
+                .filter(|level| *level != Level::None)
+                .collect(),
+            ..World::default()
+        });
+        let findings = &analysed.analysis.paper;
+        let skewed = findings
+            .iter()
+            .find(|finding| finding.place == "figure 4")
+            .unwrap();
+        (skewed.standing.name(), skewed.evidence.clone())
+    };
+    let (here, evidence) = standing(1, 5_000);
+    assert_eq!(here, "undecided", "{evidence}");
+    let (here, evidence) = standing(8, 1_000);
+    assert_eq!(here, "holds", "{evidence}");
+    assert!(evidence.contains("of 8 runs"), "{evidence}");
 }
 
 #[test]

@@ -131,6 +131,8 @@ pub struct Pooled {
     pub means: Repeated,
     /// The median of each run, in nanoseconds.
     medians: Vec<f64>,
+    /// The skewness of each run.
+    skews: Vec<f64>,
     segments: Vec<Vec<Moments>>,
 }
 
@@ -145,7 +147,7 @@ impl Pooled {
             source,
         };
         let (mut pooled, mut segments) = (Vec::new(), Vec::new());
-        let (mut means, mut medians) = (Repeated::default(), Vec::new());
+        let (mut means, mut medians, mut skews) = (Repeated::default(), Vec::new(), Vec::new());
         for run in runs {
             let samples = read(run)?;
             if samples.is_empty() {
@@ -153,7 +155,9 @@ impl Pooled {
             }
             means.add(run.block, Moments::of(&samples).mean());
             let sorted = jitterlab_stats::sorted(&samples).map_err(statistics)?;
-            medians.push(quantile(&sorted, 0.5));
+            let summary = Summary::of_sorted(&sorted);
+            medians.push(summary.median);
+            skews.push(summary.skew);
             segments.push(repeated::segments(&samples, SEGMENTS));
             pooled.extend(samples);
         }
@@ -167,6 +171,7 @@ impl Pooled {
             sorted,
             means,
             medians,
+            skews,
             segments,
         }))
     }
@@ -193,6 +198,12 @@ impl Pooled {
             Ok(interval) => Estimate::from(interval),
             Err(_) => Estimate::alone(median),
         }
+    }
+
+    /// The skewness of a run, mean over runs with its interval.
+    pub fn skew_of_run(&self) -> Option<Estimate> {
+        let mean = repeated::mean(&self.skews, CONFIDENCE);
+        mean.ok().map(Estimate::from)
     }
 
     fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> f64) -> Estimate {

@@ -35,6 +35,8 @@ pub struct Latency {
     pub max_ns: f64,
     /// Skewness.
     pub skew: f64,
+    /// Skewness of a run, mean over runs with its interval; none without repeated runs.
+    pub skew_of_run: Option<Estimate>,
     /// The load really produced, in percent.
     pub produced_percent: Option<f64>,
     /// Messages without an answer.
@@ -59,6 +61,7 @@ impl Latency {
             p999_ns: summary.p999,
             max_ns: summary.max,
             skew: summary.skew,
+            skew_of_run: condition.rtt.skew_of_run(),
             produced_percent: condition.produced,
             lost: condition.lost,
             reordered: condition.reordered,

@@ -6,7 +6,7 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::Transport;
 
 use super::Finding;
-use super::standing::{Standing, above_one, alike, all, compared, ordered, us};
+use super::standing::{Standing, above, above_one, alike, all, compared, ordered, us};
 use crate::analysis::Analysis;
 use crate::analysis::latency::Latency;
 use crate::analysis::library::at_highest;
@@ -61,24 +61,30 @@ fn load(analysis: &Analysis) -> Option<Finding> {
 /// Figure 4.
 fn unloaded(analysis: &Analysis) -> Option<Finding> {
     let none = unloaded_row(analysis)?;
-    // Of a normal sample, whose skewness is 0 (Joanes and Gill 1998, equation 4).
-    let n = none.n as f64;
-    let error = (6.0 * n * (n - 1.0) / ((n - 2.0) * (n + 1.0) * (n + 3.0))).sqrt();
-    let standing = match none.skew / error {
-        z if z > DEVIATIONS => Standing::Holds,
-        z if z < -DEVIATIONS => Standing::DoesNotHold,
-        _ => Standing::Undecided,
+    // Round trips that follow each other are alike, so that a run is one figure, however many it has.
+    let standing = none
+        .skew_of_run
+        .map_or(Standing::Undecided, |skew| above(skew, 0.0));
+    let of_run = match none
+        .skew_of_run
+        .and_then(|skew| Some((skew.value, skew.interval()?)))
+    {
+        Some((skew, (low, high))) => format!(
+            "skewness of a run {} [{} to {}] on the mean (Student's t)",
+            words::short(skew),
+            words::short(low),
+            words::short(high)
+        ),
+        None => "skewness of a run not known without repeated runs".into(),
     };
     Some(Finding::new(
         "figure 4",
         "without load the distribution of round trips is skewed to the right",
         standing,
         format!(
-            "{}: skewness {}, where a normal distribution's is 0 with a standard error of {}; mean {}, median {}; n = {} \
-             round trips of {} runs",
+            "{}: {of_run}, of all round trips {}; mean {}, median {}; n = {} round trips of {} runs",
             none.link,
             words::short(none.skew),
-            words::short(error),
             us(none.mean_ns),
             us(none.median_ns),
             words::count(none.n as u64),
@@ -86,9 +92,6 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
         ),
     ))
 }
-
-/// Of a normal distribution, 95 % lie within so many standard errors.
-const DEVIATIONS: f64 = 1.96;
 
 /// Figure 7 against figure 5: what the library adds to a packet.
 fn overhead(analysis: &Analysis) -> Option<Finding> {
