@@ -26,6 +26,7 @@ pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
         .library
         .iter()
         .filter(|row| row.case == case)
+        .filter(|row| row.level == Level::None || row.injected().is_some())
         .collect();
     let first = rows.first()?;
     let of_paper = match case {
