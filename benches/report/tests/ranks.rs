@@ -4,7 +4,8 @@ mod synthetic;
 
 use std::collections::BTreeMap;
 
-use synthetic::{World, analysed, files, rows};
+use jitterlab_report::Analysed;
+use synthetic::{World, analysed, files, folder, rows};
 
 #[test]
 fn the_papers_findings_are_asked_of_what_ranks_did() {
@@ -92,6 +93,69 @@ fn the_papers_findings_are_asked_of_what_ranks_did() {
         "fixed-mean",
     ] {
         assert!(names.contains(&format!("{figure}.svg")), "{figure}");
+    }
+}
+
+#[test]
+fn a_ping_pong_and_packets_that_go_different_ways_are_not_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = World {
+        ranks: true,
+        application: false,
+        samples: 50,
+        ..World::default()
+    };
+    let path = folder(directory.path(), &world);
+    let file = path.join("experiment.yaml");
+    let alike = std::fs::read_to_string(&file).unwrap();
+    let one_way = "64B between client and server over TCP";
+    for (before, after, ways) in [
+        ("", "", [one_way, one_way]),
+        (
+            "to: server, size: 64B",
+            "to: server, size: 1KiB",
+            [one_way, "1KiB between client and server over TCP"],
+        ),
+        (
+            "client: 1",
+            "client: 2",
+            ["64B within client over TCP", one_way],
+        ),
+        (
+            "'self,tcp'",
+            "'self,vader,tcp'",
+            [
+                "64B between client and server over what the MPI chose",
+                one_way,
+            ],
+        ),
+        (
+            ", hosts: { client: 1, server: 3 }",
+            "",
+            [
+                "64B between ranks whose hosts are not known over TCP",
+                one_way,
+            ],
+        ),
+    ] {
+        std::fs::write(&file, alike.replacen(before, after, 1)).unwrap();
+        let analysed = Analysed::open(&path).unwrap();
+        let mut findings = analysed.analysis.paper.iter();
+        let found = findings
+            .find(|finding| finding.claim.starts_with("an MPI ping-pong takes longer"))
+            .unwrap();
+        let expected = if before.is_empty() {
+            "holds"
+        } else {
+            "undecided"
+        };
+        assert_eq!(found.standing.name(), expected, "{found:?}");
+        for way in ways {
+            assert!(
+                found.evidence.contains(&format!("({way})")),
+                "{way}: {found:?}"
+            );
+        }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod library;
 pub mod normality;
 pub mod paper;
 pub mod pictures;
+pub mod route;
 pub mod slowdown;
 
 use jitterlab_experiment::level::{Level, Member};
@@ -181,7 +182,7 @@ impl Analysis {
         analysis.normality.extend(operations.normality);
         analysis.normality.extend(applications::normality(&groups));
         analysis.groups = groups;
-        analysis.paper = paper::findings(&analysis);
+        analysis.paper = paper::findings(&analysis, input.experiment);
         analysis.summary = analysis.in_words(&done);
         Ok(analysis)
     }

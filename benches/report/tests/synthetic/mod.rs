@@ -58,8 +58,8 @@ name: synthetic
 seed: 7
 repetitions: 3
 hosts:
-  client: { at: local, cpu: 0 }
-  server: { at: local, cpu: 1 }
+  client: { at: netns a, address: 10.0.0.1, cpu: 0 }
+  server: { at: netns b, address: 10.0.0.2, cpu: 1 }
 load: { transport: udp, from: client, to: server, message: 1400B }
 levels:
   load: [20, 60]
@@ -82,9 +82,9 @@ pub const RANKS: &str =
     "    - { name: ep, npb: { kernel: ep, class: S, ranks: 4 }, levels: [none, injected] }
     - { name: lu, npb: { kernel: lu, class: S, ranks: 4 }, levels: [none, injected] }
   library:
-    - { case: ping-pong, ranks: 2, duration: 100ms, levels: [none, injected] }
+    - { case: ping-pong, ranks: 2, size: 64B, duration: 100ms, levels: [none, injected] }
     - { case: barrier, ranks: 4, duration: 100ms, levels: [none, injected] }
-mpi: { on: client }
+mpi: { on: client, hosts: { client: 1, server: 3 }, arguments: [--mca, pml, ob1, --mca, btl, 'self,tcp'] }
 ";
 
 /// What the synthetic network and application do.
@@ -247,7 +247,7 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
             let mut run = record(block, SuiteKind::Library, case, level, fits);
             run.mpi = Some(json!({
                 "case": case, "ranks": 2.max(delays), "points": [{
-                    "size_bytes": 8, "clock_error_ns": 300.0,
+                    "size_bytes": 64, "clock_error_ns": 300.0,
                     "skew": { "mean_ns": 500.0 }, "operation": { "mean_ns": 900.0 },
                 }],
             }));

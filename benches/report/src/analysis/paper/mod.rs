@@ -12,6 +12,7 @@ mod slowed;
 mod standing;
 mod times;
 
+use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
 use super::Analysis;
@@ -88,9 +89,9 @@ const LU: &str = "the benchmarks LU and EP without, with constant and with logno
 const MEANS: &str = "a program under delays of two means and two standard deviations";
 
 /// Every finding that this experiment can be asked about, in the order of the paper.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+pub fn findings(analysis: &Analysis, experiment: &Experiment) -> Vec<Finding> {
     let mut findings = distributions::findings(analysis);
-    findings.extend(times::findings(analysis));
+    findings.extend(times::findings(analysis, experiment));
     findings.extend(planned::findings(analysis));
     findings.extend(programs::findings(analysis));
     let place = |finding: &Finding| PLACES.iter().position(|(place, _)| *place == finding.place);

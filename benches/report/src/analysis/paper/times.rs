@@ -4,18 +4,24 @@ use std::cmp::Ordering;
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::Transport;
+use jitterlab_experiment::spec::Experiment;
 
 use super::Finding;
 use super::standing::{Standing, above, above_one, alike, all, compared, ordered, us};
 use crate::analysis::Analysis;
 use crate::analysis::latency::Latency;
 use crate::analysis::library::at_highest;
+use crate::analysis::route::Route;
 use crate::table::Estimate;
 use crate::words;
 
 /// Every finding on round trips and operations.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let of_packets = [load(analysis), unloaded(analysis), overhead(analysis)];
+pub fn findings(analysis: &Analysis, experiment: &Experiment) -> Vec<Finding> {
+    let of_packets = [
+        load(analysis),
+        unloaded(analysis),
+        overhead(analysis, experiment),
+    ];
     let mut findings: Vec<Finding> = of_packets.into_iter().flatten().collect();
     findings.extend(packets(analysis));
     findings.extend(ping_pong(analysis));
@@ -93,21 +99,29 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
     ))
 }
 
-/// Figure 7 against figure 5: what the library adds to a packet.
-fn overhead(analysis: &Analysis) -> Option<Finding> {
+/// Figure 7 against figure 5: what the library adds to a packet. It is known where both go one way.
+fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
     let mut rows = analysis.library.iter();
     let ping_pong = rows.find(|row| row.case == "ping-pong" && row.level == Level::None)?;
-    // What the ranks speak over is TCP, where they do not share memory.
-    let mut rows = analysis.latency.iter();
-    let packets = rows.find(|row| {
-        row.level == Level::None && row.link.transport == Transport::Tcp && row.link.case == "rtt"
-    })?;
+    let way = Route::of_ping_pong(experiment, &ping_pong.case, ping_pong.size)?;
+    // Of packets over TCP, which ranks are the likeliest to speak, those that go its way, or any.
+    let (packets, of_packets) = analysis
+        .latency
+        .iter()
+        .filter(|row| row.level == Level::None && row.link.transport == Transport::Tcp)
+        .filter_map(|row| Some((row, Route::of_packets(experiment, &row.link)?)))
+        .min_by_key(|(_, of_packets)| !way.is(of_packets))?;
+    let standing = if way.is(&of_packets) {
+        ordered(ping_pong.mean_ns, packets.mean_ns, Ordering::Greater)
+    } else {
+        Standing::Undecided
+    };
     Some(Finding::new(
         "figure 7",
         "an MPI ping-pong takes longer than a round trip of packets",
-        ordered(ping_pong.mean_ns, packets.mean_ns, Ordering::Greater),
+        standing,
         format!(
-            "without injection, mean of ping-pong {}, of {} {}; n = {} and {} runs",
+            "without injection, mean of ping-pong {} ({way}), of {} {} ({of_packets}); n = {} and {} runs",
             us(ping_pong.mean_ns),
             packets.link,
             us(packets.mean_ns),
