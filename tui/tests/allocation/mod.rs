@@ -37,7 +37,8 @@ impl Slurm {
     pub fn start() -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let namespace = format!("jls-{}-{number}", std::process::id());
+        let pid = std::process::id();
+        let namespace = format!("jls-{pid}-{number}");
         let mut slurm = Slurm {
             lab: Lab::new(),
             namespace,
@@ -58,7 +59,8 @@ impl Slurm {
             let status = Command::new("ip").args(command.split(' ')).status();
             assert!(status.unwrap().success(), "{command}");
         }
-        slurm.configure();
+        // A rank's shared memory is called by its job: no other Slurm on this machine may have one of the same number.
+        slurm.configure(pid % 60_000 * 1_000 + number * 100 + 1);
         let file = |name: &str| slurm.lab.path(name).display().to_string();
         let munge = [
             ("--key-file", "munge.key"),
@@ -84,7 +86,7 @@ impl Slurm {
         slurm
     }
 
-    fn configure(&self) {
+    fn configure(&self, first_job: u32) {
         for folder in ["state", "spool", "tmp"] {
             fs::create_dir(self.lab.path(folder)).unwrap();
         }
@@ -110,7 +112,7 @@ impl Slurm {
                  ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n\
                  JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n\
                  SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
-                 SlurmdParameters=config_overrides\n\
+                 SlurmdParameters=config_overrides\nFirstJobId={first_job}\n\
                  NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN\n\
                  PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP\n"
             ),
