@@ -1,14 +1,9 @@
-# Runs in the guest: the packet suite over verbs. Two Soft-RoCE devices, rxe0 and rxe1, at the ends of a pair
-# of virtual Ethernet devices.
+# Runs in the appliance, behind `checks` and `soft-roce` of the guest: the packet suite over verbs. Two Soft-RoCE devices,
+# rxe0 and rxe1, at the ends of a pair of virtual Ethernet devices, in place of the one that the boot has made.
 set -uo pipefail
-. /usr/lib/jitterlab-guest/soft-roce
 
-# On the disk, which is quicker than the shared folder.
-work=/var/tmp/verbs
-jitterlab=$work/jitterlab
-mkdir -p $work
-cd $work || exit 125
-cp "$SHARE/jitterlab" $jitterlab
+mkdir -p /run/verbs
+cd /run/verbs || exit 125
 to=10.7.0.2:7411
 # The client and the server stay on two processors of one package.
 client=2 server=3
@@ -37,7 +32,7 @@ field() { # field NAME: the value of a name in the last result
     sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" out | head -n 1
 }
 run() { # run OPTIONS…: a measurement from rxe0 to a server on rxe1
-    timeout 120 $jitterlab packet run --case rtt --transport verbs --device rxe0 --to $to --cpu $client \
+    timeout 120 jitterlab packet run --case rtt --transport verbs --device rxe0 --to $to --cpu $client \
         --format json "$@" >out 2>err
 }
 sent=/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
@@ -50,16 +45,17 @@ serving=''
 serve() { # serve OPTIONS…: one server at a time
     [ -z "$serving" ] || { kill "$serving" && wait "$serving"; } 2>/dev/null
     rm -f ready
-    $jitterlab packet serve --transport verbs --device rxe1 --bind $to --cpu $server "$@" >ready &
+    jitterlab packet serve --transport verbs --device rxe1 --bind $to --cpu $server "$@" >ready &
     serving=$!
     until_it test -s ready
 }
 
-rtt="$jitterlab packet run --case rtt --transport verbs"
+rtt="jitterlab packet run --case rtt --transport verbs"
+rdma link delete rxe0
 says "no device" 3 "this machine has no RDMA device" $rtt --to $to
 
 soft_roce 0
-$jitterlab packet list | sed 's/^/# /'
+jitterlab packet list | sed 's/^/# /'
 
 says "another device" 2 "there is no RDMA device mlx5_0; there is rxe0, rxe1" $rtt --device mlx5_0
 says "a longer packet than the port's" 2 "carries packets of up to 1024 bytes now, not 4096" $rtt --mtu 4096
@@ -120,11 +116,11 @@ for wait in poll block; do
 done
 serve
 says "a stream that sleeps" 2 "a stream over verbs is waited for with \`poll\`" \
-    $jitterlab packet run --case bandwidth --transport verbs --wait block --to $to
+    jitterlab packet run --case bandwidth --transport verbs --wait block --to $to
 
 # Every case, every way that there is.
 case_of() { # case_of CASE OPTIONS…: a measurement of another case
-    timeout 300 $jitterlab packet run --transport verbs --device rxe0 --to $to --cpu $client --format json \
+    timeout 300 jitterlab packet run --transport verbs --device rxe0 --to $to --cpu $client --format json \
         --warmup 20ms --duration 100ms --timeout 1s --case "$@" >out 2>err
     local status=$?
     [ $status = 0 ] || sed 's/^/# /' err
@@ -158,12 +154,12 @@ for way in write,rc write-imm,rc send,rc send,ud; do
 done
 for case in latency bandwidth bidirectional overhead completion buffer-reuse; do
     echo "# what a person sees:"
-    timeout 300 $jitterlab packet run --transport verbs --device rxe0 --to $to --cpu $client --warmup 20ms \
+    timeout 300 jitterlab packet run --transport verbs --device rxe0 --to $to --cpu $client --warmup 20ms \
         --duration 100ms --case $case 2>&1 | sed 's/^/# /'
 done
 kill $serving
 serving=''
-timeout 300 $jitterlab packet run --transport verbs --cpu $client --warmup 20ms --duration 100ms --case hot-spot \
+timeout 300 jitterlab packet run --transport verbs --cpu $client --warmup 20ms --duration 100ms --case hot-spot \
     --slaves 3 >out 2>err
 is "hot spot, three slaves on one device" "$? $(wc -l <out)" "0 6"
 sed 's/^/# /' out err
@@ -185,7 +181,7 @@ hosts:
 verbs: { operation: send }
 repetitions: 3
 HOSTS
-$jitterlab validate hosts.yaml --transport verbs --format json >out 2>err
+jitterlab validate hosts.yaml --transport verbs --format json >out 2>err
 is "validate" "$? $(field transport) $(field operation)" "0 verbs send"
 is "its measurements" "$(grep -c '"median"' out)" 3
 cat >experiment.yaml <<'EXPERIMENT'
@@ -200,7 +196,7 @@ suites:
     - { case: rtt, transports: [verbs, tcp], from: a, to: b, size: 64B, warmup: 20ms, duration: 200ms, wait: poll }
     - { case: rtt, name: send, transports: [verbs], verbs: { operation: send, service: ud }, from: a, to: b, size: 64B, warmup: 20ms, duration: 200ms, wait: block }
 EXPERIMENT
-folder=$($jitterlab run experiment.yaml 2>err)
+folder=$(jitterlab run experiment.yaml 2>err)
 is "an experiment" $? 0
 is "its runs" "$(wc -l <"$folder/runs.jsonl") $(grep -c '"operation":"write"' "$folder/runs.jsonl")" "6 2"
 
