@@ -212,4 +212,6 @@ for wire in veth0 veth1; do
     sed 's/^/# /' err
     tc qdisc delete dev $wire root
 done
+# ssh would wait for it.
+kill "$serving"
 exit $failed
