@@ -4,6 +4,8 @@ set -uo pipefail
 
 mkdir -p /run/verbs
 cd /run/verbs || exit 125
+# However it ends: ssh waits for whoever holds its output.
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
 to=10.7.0.2:7411
 # The client and the server stay on two processors of one package.
 client=2 server=3
@@ -212,6 +214,4 @@ for wire in veth0 veth1; do
     sed 's/^/# /' err
     tc qdisc delete dev $wire root
 done
-# ssh would wait for it.
-kill "$serving"
 exit $failed
