@@ -2,17 +2,12 @@
 
 mod common;
 
-use std::env;
-
 use jitterlab_mpi::comm::Comm;
 use mpi::Threading;
 
 #[test]
 fn what_is_sent_is_counted() {
-    let launcher = ["mpirun", "--oversubscribe", "--timeout", "300"];
-    let this = env::current_exe().unwrap();
-    let as_rank = ["--exact", "a_rank", "--ignored", "--nocapture"];
-    let ran = common::mpirun(&launcher, 2, this.to_str().unwrap(), &as_rank);
+    let ran = common::two_ranks();
     assert_eq!(ran.status, Some(0), "{ran}");
 }
 

@@ -2,17 +2,12 @@
 
 mod common;
 
-use std::env;
-
 use jitterlab_mpi::comm::{Comm, end_all_with_a_panic};
 use mpi::Threading;
 
 #[test]
 fn a_rank_that_panics_ends_the_others() {
-    let launcher = ["mpirun", "--oversubscribe", "--timeout", "300"];
-    let this = env::current_exe().unwrap();
-    let as_rank = ["--exact", "a_rank", "--ignored", "--nocapture"];
-    let ran = common::mpirun(&launcher, 2, this.to_str().unwrap(), &as_rank);
+    let ran = common::two_ranks();
     assert_eq!(ran.status, Some(3), "{ran}");
     assert!(ran.stderr.contains("rank 1 goes wrong"), "{ran}");
 }

@@ -3,7 +3,15 @@
 mod synthetic;
 
 use jitterlab_experiment::level::{Level, Member};
+use jitterlab_report::Analysed;
+use jitterlab_report::analysis::paper::Finding;
 use synthetic::{World, analysed};
+
+/// What is said of a place in the paper.
+fn found<'a>(analysed: &'a Analysed, place: &str) -> &'a Finding {
+    let mut findings = analysed.analysis.paper.iter();
+    findings.find(|finding| finding.place == place).unwrap()
+}
 
 #[test]
 fn of_two_cases_over_one_transport_the_one_that_was_fitted_is_compared() {
@@ -30,8 +38,7 @@ fn of_two_cases_over_one_transport_the_one_that_was_fitted_is_compared() {
         "{emulation:?}"
     );
     for place in ["section 3.2", "figure 5"] {
-        let mut findings = analysis.paper.iter();
-        let of_fitted = findings.find(|finding| finding.place == place).unwrap();
+        let of_fitted = found(&analysed, place);
         assert_eq!(of_fitted.standing.name(), "holds", "{of_fitted:?}");
     }
 }
@@ -44,11 +51,7 @@ fn a_lognormal_that_could_not_be_fitted_has_not_lost() {
             application: false,
             ..World::default()
         });
-        let findings = &analysed.analysis.paper;
-        let best = findings
-            .iter()
-            .find(|finding| finding.place == "section 5.3")
-            .unwrap();
+        let best = found(&analysed, "section 5.3");
         (
             best.standing.name(),
             best.evidence.clone(),
@@ -86,11 +89,7 @@ fn skewness_is_known_from_repeated_runs_and_not_from_many_round_trips() {
                 .collect(),
             ..World::default()
         });
-        let findings = &analysed.analysis.paper;
-        let skewed = findings
-            .iter()
-            .find(|finding| finding.place == "figure 4")
-            .unwrap();
+        let skewed = found(&analysed, "figure 4");
         (skewed.standing.name(), skewed.evidence.clone())
     };
     let (here, evidence) = standing(1, 5_000);

@@ -31,6 +31,14 @@ impl std::fmt::Display for Ran {
     }
 }
 
+/// Runs `a_rank` of this test program, an ignored test, on two ranks of Open MPI.
+pub fn two_ranks() -> Ran {
+    let launcher = ["mpirun", "--oversubscribe", "--timeout", "300"];
+    let this = std::env::current_exe().unwrap();
+    let as_rank = ["--exact", "a_rank", "--ignored", "--nocapture"];
+    mpirun(&launcher, 2, this.to_str().unwrap(), &as_rank)
+}
+
 /// Runs `program ARGUMENTS…` on so many ranks. `launcher` is an mpirun with its options.
 ///
 /// One run at a time: ranks of several would wait for each other's cores.
