@@ -28,12 +28,12 @@ fn block(value: u32) -> [u32; 2] {
 fn a_block_is_read_whole() {
     loom::model(|| {
         let shared = Arc::new(fresh());
-        shared.publish(&block(1));
+        shared.publish(&block(1), false);
         let writer = {
             let shared = Arc::clone(&shared);
             loom::thread::spawn(move || {
-                shared.publish(&block(2));
-                shared.publish(&block(3));
+                shared.publish(&block(2), false);
+                shared.publish(&block(3), false);
             })
         };
         // A reader that is interrupted by both publications has to look again; it may do so only
@@ -62,10 +62,35 @@ fn a_block_is_read_whole() {
 fn a_word_of_an_old_generation_is_refused() {
     loom::model(|| {
         let shared = fresh();
-        shared.publish(&block(1));
+        shared.publish(&block(1), false);
         let generation = shared.generation();
-        shared.publish(&block(2));
+        shared.publish(&block(2), false);
         assert_eq!(shared.word(generation, 0), None);
         assert_eq!(shared.word(generation + 1, 0), Some(2));
+    });
+}
+
+/// A mark is seen no later than the block that it was published with, and is gone with it.
+#[test]
+fn a_mark_is_its_blocks_own() {
+    loom::model(|| {
+        let shared = Arc::new(fresh());
+        assert!(!shared.is_marked());
+        shared.publish(&block(1), true);
+        let writer = {
+            let shared = Arc::clone(&shared);
+            loom::thread::spawn(move || shared.publish(&block(2), false))
+        };
+        let mut words = [0; 2];
+        shared.read(&mut words);
+        if words == block(2) {
+            assert!(!shared.is_marked(), "a mark outlived its block");
+        }
+        writer.join().unwrap();
+        assert!(!shared.is_marked());
+        shared.publish(&block(3), true);
+        assert!(shared.is_marked());
+        shared.read(&mut words);
+        assert_eq!(words, block(3));
     });
 }

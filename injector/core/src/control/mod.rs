@@ -173,7 +173,7 @@ impl Hook {
 }
 
 /// Says that a file is a control page, and of which layout: `jlabctl` and a version.
-const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x02");
+const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x03");
 
 /// The shared memory itself.
 ///
@@ -265,7 +265,8 @@ impl Page {
     fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
         let (mut settings, mut table) = self.settings();
         change(&mut settings, &mut table);
-        self.settings.publish(&settings::encode(&settings, &table));
+        self.settings
+            .publish(&settings::encode(&settings, &table), settings.enabled);
     }
 
     /// The current generation of the settings.
@@ -277,7 +278,7 @@ impl Page {
     /// Whether anything is injected at the moment: for a hook that has nothing else to do.
     #[inline(always)]
     pub(crate) fn is_enabled(&self) -> bool {
-        settings::is_enabled(self.settings.peek(settings::FLAGS))
+        self.settings.is_marked()
     }
 
     /// The settings' own words (not the table) of the current generation, for a thread to keep.

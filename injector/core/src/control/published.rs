@@ -7,10 +7,15 @@
 //! generation again: a copy is overwritten only after the generation has moved on, so an
 //! unchanged generation vouches for the word.
 //!
+//! One bit is published with the generation itself, for a hook that asks for nothing else: whether the block is *marked*.
+//!
 //! The atomics come from the parent module, so that a model checker's can stand in for them (see
 //! `tests/published_model.rs`).
 
 use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The highest bit of a generation: set where its block is marked.
+const MARK: u64 = 1 << 63;
 
 /// `WORDS` words of 32 bits, published together. All zero, as fresh shared memory is, means that
 /// nothing has been published yet: generation 0.
@@ -35,11 +40,10 @@ impl<const WORDS: usize> Published<WORDS> {
         (self.generation.load(Ordering::Relaxed) == generation).then_some(word)
     }
 
-    /// The word at `index`, of the current generation or, for a moment, of the next: for a
-    /// question that either may answer.
+    /// Whether the current block is marked.
     #[inline(always)]
-    pub(super) fn peek(&self, index: usize) -> u32 {
-        self.copies[(self.generation() & 1) as usize][index].load(Ordering::Relaxed)
+    pub(super) fn is_marked(&self) -> bool {
+        self.generation.load(Ordering::Relaxed) & MARK != 0
     }
 
     /// Copies the words of the current generation, all of one generation, and gives it.
@@ -57,15 +61,16 @@ impl<const WORDS: usize> Published<WORDS> {
         }
     }
 
-    /// Makes `words` the current ones. Writers exclude each other from outside, by a file lock.
-    pub(super) fn publish(&self, words: &[u32; WORDS]) {
-        let next = self.generation.load(Ordering::Relaxed) + 1;
+    /// Makes `words` the current ones, marked or not. Writers exclude each other from outside, by a file lock.
+    pub(super) fn publish(&self, words: &[u32; WORDS], marked: bool) {
+        let next = (self.generation.load(Ordering::Relaxed) & !MARK) + 1;
         // Orders the previous publication before the stores below: whoever sees one of them also
         // sees that the generation which used this copy is over.
         fence(Ordering::Release);
         for (word, target) in words.iter().zip(&self.copies[(next & 1) as usize]) {
             target.store(*word, Ordering::Relaxed);
         }
-        self.generation.store(next, Ordering::Release);
+        let mark = if marked { MARK } else { 0 };
+        self.generation.store(next | mark, Ordering::Release);
     }
 }

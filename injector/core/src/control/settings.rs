@@ -123,7 +123,7 @@ impl TableSource {
 
 const ORIGIN_WORDS: usize = 64;
 /// The word that holds the flags.
-pub(super) const FLAGS: usize = 0;
+const FLAGS: usize = 0;
 const SEEDINGS: usize = 1;
 const SEED: usize = 2;
 const ORIGIN_AT: usize = 4;
@@ -140,12 +140,6 @@ const PACE: u32 = 16;
 
 /// What a thread keeps of the settings, ready for its hot path.
 pub(crate) type Head = Settings;
-
-/// Whether these flags say that anything is injected.
-#[inline(always)]
-pub(super) fn is_enabled(flags: u32) -> bool {
-    flags & ENABLED != 0
-}
 
 /// The settings from their words; `None` when a word could not be had.
 pub(super) fn head(word: impl Fn(usize) -> Option<u32>) -> Option<Head> {
