@@ -166,17 +166,18 @@ const OWN: &str = env!("CARGO_BIN_EXE_jitterlab");
 /// They are one machine after all: a rank is not to keep the core that the other one has, too.
 const ONE_RANK_EACH: &str = "{ on: n1, hosts: { n1: 1, n2: 1 }, arguments: [--bind-to, none, --mca, mpi_yield_when_idle, '1'] }";
 
-/// With the levels of an experiment that injects, and what they are made from.
+/// With the levels of an experiment that injects, and what they are made from: time and load enough for a slowdown
+/// beside whatever else runs here.
 const INJECTED: &str = "  packet:
-    - { case: rtt, transports: [udp], from: n1, to: n2, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+    - { case: rtt, transports: [udp], from: n1, to: n2, size: 64B, warmup: 5ms, duration: 500ms, wait: block }
   library:
     - { case: barrier, ranks: 2, iterations: 100, warmup: 1ms, levels: [none, injected] }
   application:
     - { name: ep, npb: { kernel: ep, class: S, ranks: 2 }, levels: [none, injected] }
 load: { transport: udp, from: n1, to: n2, message: 1400B, bandwidth: 100MiB }
 levels:
-  load: [20]
-  injected: { percent: [20], transport: udp, shapes: [uniform] }
+  load: [60]
+  injected: { percent: [60], transport: udp, shapes: [uniform] }
 ";
 
 #[test]
