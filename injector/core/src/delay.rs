@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::control::{Hook, Mode, Page, Settings, Slot};
+use crate::control::{Generation, Hook, Mode, Page, Settings, Slot};
 use crate::generator::Generator;
 use crate::seed;
 use crate::units::DelayUnit;
@@ -117,10 +117,9 @@ impl Injection {
         self.clock.ticks_to_ns_f64(self.compensation)
     }
 
-    /// Whether anything is injected at the moment.
-    #[inline(always)]
-    pub fn is_enabled(&self) -> bool {
-        self.page.is_enabled()
+    /// What is marked while anything is injected.
+    pub fn switch(&self) -> &'static Generation {
+        self.page.switch()
     }
 
     /// Whether a send that comes through `hook` has no delay: then that is drawn and counted, and

@@ -125,7 +125,7 @@ fn switching_off_and_on_takes_effect_at_the_next_send() {
         .lock()
         .unwrap()
         .change(|settings, _| settings.enabled = false);
-    assert!(!injection.is_enabled());
+    assert!(!injection.switch().is_marked());
     assert_eq!(draw(&injection, &stream), 0);
     attach(&created)
         .lock()

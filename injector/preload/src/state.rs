@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use jitterlab_injector::control::{Hook, HookFamily};
+use jitterlab_injector::control::{Generation, Hook, HookFamily, OFF};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
 use jitterlab_injector::seed;
 
@@ -13,6 +13,11 @@ static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
 /// The same for each family of hooks, null where the family is off: one load says both.
 static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; HookFamily::ALL.len()];
+
+/// What says for each family whether it injects right now. Never null: a hook that is off loads its switch, looks at it, and
+/// is done.
+static SWITCHES: [AtomicPtr<Generation>; HookFamily::ALL.len()] =
+    [const { AtomicPtr::new((&raw const OFF).cast_mut()) }; HookFamily::ALL.len()];
 
 /// The process that the injection was installed in last.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -30,11 +35,13 @@ thread_local! {
 /// thread may be in the middle of using it.
 pub(crate) fn install(injection: Injection, families: u32) {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
+    let switch = std::ptr::from_ref(injection.switch()).cast_mut();
     let new = Box::into_raw(Box::new(injection));
     INJECTION.store(new, Ordering::Release);
-    for (family, place) in HookFamily::ALL.iter().zip(&BY_FAMILY) {
+    for family in HookFamily::ALL {
         if families & family.bit() != 0 {
-            place.store(new, Ordering::Release);
+            BY_FAMILY[family as usize].store(new, Ordering::Release);
+            SWITCHES[family as usize].store(switch, Ordering::Release);
         }
     }
 }
@@ -58,10 +65,22 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
     load(&BY_FAMILY[family as usize])
 }
 
-/// The injection of this process if it injects anything into this family of hooks right now.
+/// Whether this process injects anything into this family of hooks right now.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn is_on(family: HookFamily) -> bool {
+    // SAFETY: the pointer came from a reference to a static, in `SWITCHES` or `install`, and is only read through.
+    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.is_marked()
+}
+
+/// The injection of this process if [`is_on`], for a hook that hands it on.
 #[inline(always)]
 pub(crate) fn active(family: HookFamily) -> Option<&'static Injection> {
-    installed(family).filter(|injection| injection.is_enabled())
+    if is_on(family) {
+        installed(family)
+    } else {
+        None
+    }
 }
 
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.

@@ -22,6 +22,7 @@ pub use files::{Attached, ControlError, Created, Locked, attach, directory, list
 pub use settings::{Mode, Settings, TableSource};
 
 use crate::clock::Clock;
+pub use published::Generation;
 use published::Published;
 use settings::SETTINGS_WORDS;
 
@@ -175,6 +176,9 @@ impl Hook {
 /// Says that a file is a control page, and of which layout: `jlabctl` and a version.
 const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x03");
 
+/// The switch of a page that there is not: nothing is injected.
+pub static OFF: Generation = Generation(AtomicU64::new(0));
+
 /// The shared memory itself.
 ///
 /// Made of atomics only, so that any bytes are a valid page and any number of processes may look
@@ -275,10 +279,10 @@ impl Page {
         self.settings.generation()
     }
 
-    /// Whether anything is injected at the moment: for a hook that has nothing else to do.
+    /// What is marked while anything is injected: for a hook that has nothing else to do.
     #[inline(always)]
-    pub(crate) fn is_enabled(&self) -> bool {
-        self.settings.is_marked()
+    pub(crate) fn switch(&self) -> &Generation {
+        &self.settings.generation
     }
 
     /// The settings' own words (not the table) of the current generation, for a thread to keep.

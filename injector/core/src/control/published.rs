@@ -17,11 +17,23 @@ use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 /// The highest bit of a generation: set where its block is marked.
 const MARK: u64 = 1 << 63;
 
+/// Which block is the current one, and whether it is marked.
+#[repr(transparent)]
+pub struct Generation(pub(super) AtomicU64);
+
+impl Generation {
+    /// Whether the current block is marked.
+    #[inline(always)]
+    pub fn is_marked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & MARK != 0
+    }
+}
+
 /// `WORDS` words of 32 bits, published together. All zero, as fresh shared memory is, means that
 /// nothing has been published yet: generation 0.
 #[repr(C)]
 pub(super) struct Published<const WORDS: usize> {
-    pub(super) generation: AtomicU64,
+    pub(super) generation: Generation,
     pub(super) copies: [[AtomicU32; WORDS]; 2],
 }
 
@@ -29,7 +41,7 @@ impl<const WORDS: usize> Published<WORDS> {
     /// The current generation. Words are read with the generation that they are expected of.
     #[inline(always)]
     pub(super) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.generation.0.load(Ordering::Acquire)
     }
 
     /// The word at `index` in `generation`, or `None` if that is no longer the current one.
@@ -37,13 +49,7 @@ impl<const WORDS: usize> Published<WORDS> {
     pub(super) fn word(&self, generation: u64, index: usize) -> Option<u32> {
         let word = self.copies[(generation & 1) as usize][index].load(Ordering::Relaxed);
         fence(Ordering::Acquire);
-        (self.generation.load(Ordering::Relaxed) == generation).then_some(word)
-    }
-
-    /// Whether the current block is marked.
-    #[inline(always)]
-    pub(super) fn is_marked(&self) -> bool {
-        self.generation.load(Ordering::Relaxed) & MARK != 0
+        (self.generation.0.load(Ordering::Relaxed) == generation).then_some(word)
     }
 
     /// Copies the words of the current generation, all of one generation, and gives it.
@@ -55,7 +61,7 @@ impl<const WORDS: usize> Published<WORDS> {
                 *word = source.load(Ordering::Relaxed);
             }
             fence(Ordering::Acquire);
-            if self.generation.load(Ordering::Relaxed) == generation {
+            if self.generation.0.load(Ordering::Relaxed) == generation {
                 return generation;
             }
         }
@@ -63,7 +69,7 @@ impl<const WORDS: usize> Published<WORDS> {
 
     /// Makes `words` the current ones, marked or not. Writers exclude each other from outside, by a file lock.
     pub(super) fn publish(&self, words: &[u32; WORDS], marked: bool) {
-        let next = (self.generation.load(Ordering::Relaxed) & !MARK) + 1;
+        let next = (self.generation.0.load(Ordering::Relaxed) & !MARK) + 1;
         // Orders the previous publication before the stores below: whoever sees one of them also
         // sees that the generation which used this copy is over.
         fence(Ordering::Release);
@@ -71,6 +77,6 @@ impl<const WORDS: usize> Published<WORDS> {
             target.store(*word, Ordering::Relaxed);
         }
         let mark = if marked { MARK } else { 0 };
-        self.generation.store(next | mark, Ordering::Release);
+        self.generation.0.store(next | mark, Ordering::Release);
     }
 }

@@ -193,11 +193,11 @@ macro_rules! sends {
                 }
             }
 
-            match (REAL.found(), state::active(HookFamily::Socket)) {
+            match (REAL.found(), state::is_on(HookFamily::Socket)) {
                 // SAFETY: called with the caller's own arguments.
                 (None, _) => unsafe { delayed($fd, $($arg),*) },
                 // SAFETY: called with the caller's own arguments.
-                (Some(real), None) if !defer::busy() => unsafe { real($fd, $($arg),*) },
+                (Some(real), false) if !defer::busy() => unsafe { real($fd, $($arg),*) },
                 // SAFETY: called with the caller's own arguments.
                 _ => unsafe { on($fd, $($arg),*) },
             }

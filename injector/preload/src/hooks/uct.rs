@@ -66,11 +66,12 @@ macro_rules! operations_of {
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             }
 
-            match state::active(HookFamily::Uct) {
+            if state::is_on(HookFamily::Uct) {
                 // SAFETY: called with the caller's own arguments.
-                None => unsafe { real::<OPERATION, SLOT>()($($argument),*) },
+                unsafe { on::<OPERATION, SLOT>($($argument),*) }
+            } else {
                 // SAFETY: called with the caller's own arguments.
-                Some(_) => unsafe { on::<OPERATION, SLOT>($($argument),*) },
+                unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             }
         }
     };

@@ -147,9 +147,9 @@ macro_rules! hook {
             #[unsafe(export_name = $name)]
             #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
             unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
-                match (REAL.found(), state::active(const { Hook::$hook.family() })) {
+                match (REAL.found(), state::is_on(const { Hook::$hook.family() })) {
                     // SAFETY: called with the caller's own arguments.
-                    (Some(real), None) => unsafe { real($($argument),*) },
+                    (Some(real), false) => unsafe { real($($argument),*) },
                     // SAFETY: called with the caller's own arguments.
                     _ => unsafe { on($($argument),*) },
                 }
