@@ -42,7 +42,7 @@ static WR_STARTS: [AtomicPtr<c_void>; SLOTS] =
 on_cache_lines!(".text.jitterlab.post_send");
 
 /// The hook of the `SLOT`-th `post_send`: one function for each original, so that nothing has to
-/// be looked up. Where nothing is injected it is three loads and a jump.
+/// be looked up. Where nothing is injected it is four loads and a jump.
 #[unsafe(link_section = ".text.jitterlab.post_send")]
 unsafe extern "C" fn post_send<const SLOT: usize>(
     qp: *mut c_void,
