@@ -436,7 +436,7 @@ fn expect_50_us_more(lab: &Lab, mode: &str, program: &str, rtt_us: impl Fn(&str)
     let program = format!("{} {program}", one_processor());
     let words: Vec<&str> = program.split_whitespace().collect();
     let (mut least_alone, mut least_injected) = (f64::INFINITY, f64::INFINITY);
-    for pairs in 1..=100 {
+    for pairs in 1..=20 {
         let alone = Command::new(words[0]).args(&words[1..]).output().unwrap();
         let injected = lab.run(&format!("{RUN} --hook socket --mode {mode} -- {program}"));
         assert!(injected.status.success(), "{}", text(&injected.stderr));

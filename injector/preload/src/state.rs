@@ -69,7 +69,7 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn is_on(family: HookFamily) -> bool {
-    // SAFETY: the pointer came from a reference to a static, in `SWITCHES` or `install`, and is only read through.
+    // SAFETY: the pointer came from a `&'static Generation`, that of `OFF` or in `install`, and is only read through.
     unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.is_marked()
 }
 

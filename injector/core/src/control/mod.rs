@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
 pub use files::{Attached, ControlError, Created, Locked, attach, directory, list, start_time};
+pub use published::Generation;
 pub use settings::{Mode, Settings, TableSource};
 
 use crate::clock::Clock;
-pub use published::Generation;
 use published::Published;
 use settings::SETTINGS_WORDS;
 
@@ -280,7 +280,6 @@ impl Page {
     }
 
     /// What is marked while anything is injected: for a hook that has nothing else to do.
-    #[inline(always)]
     pub(crate) fn switch(&self) -> &Generation {
         &self.settings.generation
     }
