@@ -11,7 +11,7 @@ use jitterlab_stats::bootstrap::Bootstrap;
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 
-const PAIRS: usize = 10;
+const PAIRS: usize = 30;
 const SIZE: &str = "8";
 
 struct Way {
