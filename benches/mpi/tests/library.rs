@@ -117,26 +117,31 @@ fn a_time_becomes_the_same_number_of_operations_on_every_rank() {
 }
 
 /// They are set by the same clock of the system: whatever is found between them is error, and is within what is
-/// stated, but for what the setting of the two may be wrong by, and for what they drift apart by their rates: that
-/// grows with the time that the run takes, to a hundred microseconds where the processors have much other work.
+/// stated, but for what the setting of the two may be wrong by. By their rates they drift apart, too: little in the
+/// tenth of a second that such a run takes; where the processors have other work it takes longer, and is made again.
 #[test]
 fn clocks_of_ranks_on_one_machine_agree() {
-    let begin = Instant::now();
-    let report = measured(case("barrier").unwrap(), 4, &["--iterations", "50"]);
-    let drift = begin.elapsed().as_nanos() as f64 * RATE;
-    let point = &report["points"][0];
-    for (rank, figures) in point["per_rank"].as_array().unwrap().iter().enumerate() {
-        let clock = |field: &str| figures["clock"][field].as_f64().unwrap();
-        let error = clock("error_ns");
-        for offset in ["offset_before_ns", "offset_after_ns"] {
-            assert!(
-                clock(offset).abs() <= error + SETTING_NS + drift,
-                "{figures}"
-            );
+    const RUNS: usize = 20;
+    let agree = (0..RUNS).any(|_| {
+        let begin = Instant::now();
+        let report = measured(case("barrier").unwrap(), 4, &["--iterations", "50"]);
+        let drift = begin.elapsed().as_nanos() as f64 * RATE;
+        let point = &report["points"][0];
+        let ranks = point["per_rank"].as_array().unwrap();
+        let unstated = |figures: &Value| {
+            let clock = |field: &str| figures["clock"][field].as_f64().unwrap();
+            let (before, after) = (clock("offset_before_ns"), clock("offset_after_ns"));
+            before.abs().max(after.abs()) - clock("error_ns")
+        };
+        for (rank, figures) in ranks.iter().enumerate() {
+            let error = figures["clock"]["error_ns"].as_f64().unwrap();
+            assert!(unstated(figures) <= SETTING_NS + drift, "{figures}");
+            assert_eq!(error > 0.0, rank > 0, "{figures}");
+            assert!(point["clock_error_ns"].as_f64().unwrap() >= error);
         }
-        assert_eq!(error > 0.0, rank > 0, "{figures}");
-        assert!(point["clock_error_ns"].as_f64().unwrap() >= error);
-    }
+        ranks.iter().all(|figures| unstated(figures) <= SETTING_NS)
+    });
+    assert!(agree);
 }
 
 /// What shows that arrivals are put in order across ranks: no rank leaves before the last has come.
