@@ -4,13 +4,14 @@
 //! arrival: of the round trip that took least, the middle is taken, and the error is at most half of that round trip
 //! (Cristian 1989, "Probabilistic clock synchronization", Distributed Computing 3, section 3). This is done before
 //! the run and after it. In between the distance is taken to change evenly: counters of one kind drift apart by a
-//! constant rate over the time of a run, and on one machine by as much as each process is wrong about their rate.
+//! constant rate over the time of a run. Questions and answers are kept in ticks until the run is over, for only then is it
+//! known how many nanoseconds each clock's are ([`Scale`]).
 
 use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::topology::Communicator as _;
 use serde::Serialize;
 
-use super::RankClock;
+use super::{RankClock, Scale};
 use crate::comm::Comm;
 
 /// How far a clock was ahead of rank 0's at a moment.
@@ -43,58 +44,81 @@ const TAG: mpi::Tag = 2;
 /// Questions to each rank.
 const ROUND_TRIPS: usize = 100;
 
-/// A reading of every rank's clock, at rank 0; elsewhere none. All ranks call it at the same time.
-pub fn read(comm: &Comm, clock: &RankClock) -> Vec<Reading> {
+/// A question and its answer, in ticks of the two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Answer {
+    /// From the question to the answer's arrival: the first field, by which answers are in order.
+    round_trip: u64,
+    asked: u64,
+    theirs: u64,
+}
+
+/// The best answer of every other rank, at rank 0; elsewhere none. All ranks call it at the same time.
+pub fn ask(comm: &Comm, clock: &RankClock) -> Vec<Answer> {
     if comm.rank() != 0 {
-        answer(comm, clock);
+        answer(comm, || [clock.ticks()], ROUND_TRIPS);
         return Vec::new();
     }
-    let own = Reading {
-        at_ns: clock.now_ns(),
-        offset_ns: 0.0,
-        error_ns: 0.0,
+    let best = |rank| {
+        (0..ROUND_TRIPS)
+            .map(|_| {
+                let asked = clock.ticks();
+                let [theirs] = question(comm, rank);
+                Answer {
+                    round_trip: clock.ticks().saturating_sub(asked),
+                    asked,
+                    theirs,
+                }
+            })
+            .min()
     };
-    let others = (1..comm.size()).map(|rank| ask(comm, clock, rank));
-    std::iter::once(own).chain(others).collect()
+    (1..comm.size()).filter_map(best).collect()
 }
 
-fn ask(comm: &Comm, clock: &RankClock, rank: usize) -> Reading {
+/// The scale of every other rank's clock, at rank 0; elsewhere none. All ranks call it at the same time.
+pub fn scales(comm: &Comm, own: &Scale) -> Vec<Scale> {
+    if comm.rank() != 0 {
+        answer(comm, || own.to_words(), 1);
+        return Vec::new();
+    }
+    (1..comm.size())
+        .map(|rank| Scale::from_words(question(comm, rank)))
+        .collect()
+}
+
+/// Asks a rank for what it answers. Each way goes a message of one size: see docs/mpi.md about what a message more in one direction does.
+fn question<const WORDS: usize>(comm: &Comm, rank: usize) -> [u64; WORDS] {
     let peer = comm.bare().process_at_rank(rank as i32);
-    let mut theirs = [0_u64];
-    (0..ROUND_TRIPS)
-        .map(|_| {
-            let asked = clock.now_ns();
-            peer.send_with_tag(&theirs[..], TAG);
-            peer.receive_into_with_tag(&mut theirs[..], TAG);
-            (clock.now_ns() - asked, asked, theirs[0])
-        })
-        .min()
-        .map_or(Reading::NONE, |(round_trip, asked, theirs)| {
-            Reading::of(asked, round_trip, theirs)
-        })
+    let mut words = [0_u64; WORDS];
+    peer.send_with_tag(&words[..], TAG);
+    peer.receive_into_with_tag(&mut words[..], TAG);
+    words
 }
 
-fn answer(comm: &Comm, clock: &RankClock) {
+/// Answers so many questions of rank 0.
+fn answer<const WORDS: usize>(comm: &Comm, with: impl Fn() -> [u64; WORDS], questions: usize) {
     let peer = comm.bare().process_at_rank(0);
-    let mut time = [0_u64];
-    for _ in 0..ROUND_TRIPS {
-        peer.receive_into_with_tag(&mut time[..], TAG);
-        time = [clock.now_ns()];
-        peer.send_with_tag(&time[..], TAG);
+    let mut words = [0_u64; WORDS];
+    for _ in 0..questions {
+        peer.receive_into_with_tag(&mut words[..], TAG);
+        words = with();
+        peer.send_with_tag(&words[..], TAG);
     }
 }
 
 impl Reading {
-    /// What is known without a question.
-    const NONE: Reading = Reading {
+    /// Rank 0's of its own clock.
+    const OWN: Reading = Reading {
         at_ns: 0,
         offset_ns: 0.0,
-        error_ns: f64::INFINITY,
+        error_ns: 0.0,
     };
 
-    /// Of a question that was asked, of its round trip, and of the answer, in nanoseconds.
-    fn of(asked: u64, round_trip: u64, theirs: u64) -> Reading {
-        let half = round_trip as f64 / 2.0;
+    /// Of an answer, by the scales of rank 0's clock and of the other.
+    fn of(answer: &Answer, own: &Scale, other: &Scale) -> Reading {
+        let asked = own.ns(answer.asked);
+        let half = (own.ns(answer.asked + answer.round_trip) - asked) as f64 / 2.0;
+        let theirs = other.ns(answer.theirs);
         Reading {
             at_ns: theirs,
             // The two clocks may have begun years apart: their difference is taken in whole nanoseconds.
@@ -105,12 +129,25 @@ impl Reading {
 }
 
 impl Alignment {
-    /// The alignments of clocks that were read before and after a run.
-    pub fn between(before: Vec<Reading>, after: Vec<Reading>) -> Vec<Alignment> {
-        before
-            .into_iter()
-            .zip(after)
-            .map(|(before, after)| Alignment { before, after })
+    /// Of the same clock before and after a run.
+    pub fn between(before: Reading, after: Reading) -> Alignment {
+        Alignment { before, after }
+    }
+
+    /// Those of all ranks, of what the others answered before and after a run, by the scales of rank 0's clock and of theirs.
+    pub(super) fn of_all(
+        own: &Scale,
+        others: &[Scale],
+        before: &[Answer],
+        after: &[Answer],
+    ) -> Vec<Alignment> {
+        let others = others.iter().zip(before).zip(after);
+        let others = others.map(|((other, before), after)| {
+            let reading = |answer| Reading::of(answer, own, other);
+            Alignment::between(reading(before), reading(after))
+        });
+        std::iter::once(Alignment::between(Reading::OWN, Reading::OWN))
+            .chain(others)
             .collect()
     }
 
@@ -150,9 +187,19 @@ mod tests {
     #[test]
     fn a_clock_that_drifts_is_followed() {
         // It is 1 us ahead at 10 us, and 2 us ahead at 110 us of rank 0's time; questions take 400 ns and 600 ns.
-        let before = Reading::of(10_000 - 200, 400, 11_000);
-        let after = Reading::of(110_000 - 300, 600, 112_000);
-        let alignment = Alignment { before, after };
+        // Ticks are half a nanosecond here, and a third there.
+        let own = Scale::from_words([0, 0, 400_000, 200_000]);
+        let other = Scale::from_words([0, 0, 600_000, 200_000]);
+        let answer = |asked: u64, round_trip: u64, theirs: u64| Answer {
+            round_trip: 2 * round_trip,
+            asked: 2 * asked,
+            theirs: 3 * theirs,
+        };
+        let before = answer(10_000 - 200, 400, 11_000);
+        let after = answer(110_000 - 300, 600, 112_000);
+        let both = Alignment::of_all(&own, &[other], &[before], &[after]);
+        assert_eq!((both.len(), both[0].on_rank_0(61_500)), (2, 61_500));
+        let alignment = both[1];
         assert_eq!(alignment.on_rank_0(11_000), 10_000);
         assert_eq!(alignment.on_rank_0(112_000), 110_000);
         assert_eq!(alignment.on_rank_0(61_500), 60_000);
@@ -161,11 +208,12 @@ mod tests {
 
     #[test]
     fn a_clock_that_began_later_is_behind() {
-        let reading = Reading::of(1 << 60, 100, 50);
-        let alignment = Alignment {
-            before: reading,
-            after: reading,
+        let reading = Reading {
+            at_ns: 50,
+            offset_ns: -(2_f64.powi(60)),
+            error_ns: 50.0,
         };
+        let alignment = Alignment::between(reading, reading);
         assert!((alignment.on_rank_0(50) - (1 << 60)).abs() <= 1 << 8);
     }
 }

@@ -4,7 +4,7 @@ use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives as _;
 
-use super::{Length, Plan, RankClock, most_operations};
+use super::{Length, Plan, RankClock, Scale, most_operations};
 use crate::comm::Comm;
 
 /// Times operations on one rank, as many as on every other.
@@ -84,12 +84,10 @@ impl<'a> Bench<'a> {
         (self.entered, self.left) = pairs.iter().map(|&[entered, left]| (entered, left)).unzip();
     }
 
-    /// When each operation was entered and left, in nanoseconds of this rank's clock.
-    pub(super) fn into_times(self) -> (Vec<u64>, Vec<u64>) {
+    /// When each operation was entered and left, in nanoseconds of this rank's clock by its scale.
+    pub(super) fn into_times(self, scale: &Scale) -> (Vec<u64>, Vec<u64>) {
         let ns = |mut times: Vec<u64>| {
-            times
-                .iter_mut()
-                .for_each(|time| *time = self.clock.ns(*time));
+            times.iter_mut().for_each(|time| *time = scale.ns(*time));
             times
         };
         (ns(self.entered), ns(self.left))
@@ -98,14 +96,13 @@ impl<'a> Bench<'a> {
     /// Repeats the operation until that has been long enough. Gives memory that has been written to, for as many
     /// `readings` of the clock as the operations to come need, and these are as many on every rank.
     fn warm_up(&self, readings: impl Fn(usize) -> usize, operation: &mut impl FnMut()) -> Vec<u64> {
-        let start = self.clock.now_ns();
+        let start = self.clock.ticks();
         // The first operation may take a thousand times as long as others: connections are made in it.
         let (mut batch, mut is_first) = (1, true);
         loop {
-            let begin = self.clock.now_ns();
+            let begin = self.clock.ticks();
             (0..batch).for_each(|_| operation());
-            let now = self.clock.now_ns();
-            let mut times = [(now - start) as f64, (now - begin) as f64];
+            let mut times = [start, begin].map(|from| self.clock.since(from));
             self.comm
                 .all_reduce_in_place(&mut times, SystemOperation::max());
             let [whole, last] = times;

@@ -23,7 +23,7 @@ use crate::comm::Comm;
 
 pub use align::{Alignment, Reading};
 pub use bench::Bench;
-pub use clock::RankClock;
+pub use clock::{RankClock, Scale};
 pub use figures::Figures;
 pub use point::{HeatMap, Point, RankFigures};
 pub use timeline::{Lane, Timeline};
@@ -153,12 +153,15 @@ impl Case {
     /// Measures it. Everybody's times come to rank 0; elsewhere there are none.
     pub fn measure(&self, comm: &Comm, plan: &Plan) -> Option<Timeline> {
         let clock = RankClock::new();
-        let before = align::read(comm, &clock);
+        let before = align::ask(comm, &clock);
         let mut bench = Bench::new(comm, plan, &clock);
         (self.run)(&mut bench);
-        let (entered, left) = bench.into_times();
-        let after = align::read(comm, &clock);
-        Timeline::gather(comm, entered, left, Alignment::between(before, after))
+        let after = align::ask(comm, &clock);
+        let scale = clock.scale();
+        let others = align::scales(comm, &scale);
+        let (entered, left) = bench.into_times(&scale);
+        let alignments = Alignment::of_all(&scale, &others, &before, &after);
+        Timeline::gather(comm, entered, left, alignments)
     }
 
     /// Of so many ranks, those whose samples count: who answers in a ping-pong has the halves of two round trips in

@@ -190,7 +190,7 @@ mod tests {
                 offset_ns,
                 error_ns,
             };
-            Alignment::between(vec![reading], vec![reading])[0]
+            Alignment::between(reading, reading)
         };
         Timeline::new(vec![
             Lane::new(vec![100, 300], vec![200, 420], aligned(0.0, 0.0)),
