@@ -90,6 +90,18 @@ impl Clock {
         self.resolution_ns
     }
 
+    /// A reading of the processor's counter, whatever clocks read: in ticks of a clock that [reads it](Clock::reads_counter).
+    #[inline(always)]
+    pub fn counter() -> u64 {
+        counter()
+    }
+
+    /// Whether it reads the processor's counter.
+    #[inline(always)]
+    pub fn reads_counter(&self) -> bool {
+        self.source != Source::Monotonic
+    }
+
     /// A reading, in ticks.
     #[inline(always)]
     pub fn now(&self) -> u64 {

@@ -16,7 +16,13 @@ pub struct Injection {
     rank: u64,
     /// What a delay costs over and above the wait itself, in ticks. Taken off every wait.
     compensation: u64,
+    /// [`REHEARSAL_NS`] in ticks.
+    rehearsal: u64,
 }
+
+/// So long before its end a wait does what it will do after it, for nothing: during a long wait that code and those counters
+/// leave the processor's caches, and to get them back takes up to some hundred nanoseconds.
+const REHEARSAL_NS: u32 = 1_000;
 
 /// What a hook does next with the send that it caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,8 @@ pub struct Stream {
     slot: Cell<Option<Slot>>,
     /// When the last send went that was paced, a reading of the clock; 0 before the first.
     last: Cell<u64>,
+    /// When the send that is under way entered its hook, by the processor's counter; 0 where nobody looked.
+    entered: Cell<u64>,
 }
 
 impl Injection {
@@ -82,6 +90,7 @@ impl Injection {
             clock: clock.clone(),
             rank,
             compensation: 0,
+            rehearsal: clock.ns_to_ticks(u64::from(REHEARSAL_NS)),
         };
         injection.compensation = injection.measure_overhead();
         injection
@@ -94,6 +103,7 @@ impl Injection {
             clock: self.clock.clone(),
             rank: self.rank,
             compensation: self.compensation,
+            rehearsal: self.rehearsal,
         }
     }
 
@@ -117,7 +127,7 @@ impl Injection {
         self.clock.ticks_to_ns_f64(self.compensation)
     }
 
-    /// What is marked while anything is injected.
+    /// What says whether anything is injected.
     pub fn switch(&self) -> &'static Generation {
         self.page.switch()
     }
@@ -180,6 +190,8 @@ impl Injection {
     #[cold]
     #[inline(never)]
     fn before_send_anew(&self, stream: &Stream, hook: Hook) -> Passage {
+        // With a new table, it may be that nobody has looked.
+        stream.entered.set(0);
         loop {
             self.refresh(stream);
             let settings = stream.settings.get();
@@ -213,10 +225,10 @@ impl Injection {
             }
             (DelayUnit::Nanoseconds, Mode::Spin) => {
                 slot.asked(delay);
-                self.spin(slot, delay);
+                self.spin(slot, stream, delay);
             }
             (DelayUnit::Nanoseconds, Mode::Defer) => {
-                let start = self.clock.now();
+                let start = self.entered(stream);
                 return Passage::Defer(Delay {
                     start,
                     due: start + self.clock.ns_to_ticks(u64::from(delay)),
@@ -227,13 +239,27 @@ impl Injection {
         Passage::Now
     }
 
+    /// When the send that is under way began, a reading of the clock.
     #[inline(always)]
-    fn spin(&self, slot: Slot, delay_ns: u32) {
-        let start = self.clock.now();
+    fn entered(&self, stream: &Stream) -> u64 {
+        match stream.entered.replace(0) {
+            entered if entered > 0 && self.clock.reads_counter() => entered,
+            _ => self.clock.now(),
+        }
+    }
+
+    #[inline(always)]
+    fn spin(&self, slot: Slot, stream: &Stream, delay_ns: u32) {
+        let start = self.entered(stream);
         let ticks = self.clock.ns_to_ticks(u64::from(delay_ns));
-        let end = self
-            .clock
-            .wait_until(start + ticks.saturating_sub(self.compensation));
+        let due = start + ticks.saturating_sub(self.compensation);
+        if delay_ns >= 2 * REHEARSAL_NS {
+            self.clock.wait_until(due - self.rehearsal);
+            // The compiler must not see that nothing is added.
+            let nothing = std::hint::black_box(0);
+            slot.achieved(nothing, nothing);
+        }
+        let end = self.clock.wait_until(due);
         let achieved = end - start + self.compensation;
         slot.achieved(achieved, achieved.saturating_sub(ticks));
     }
@@ -321,6 +347,7 @@ impl Injection {
             let before = self.clock.now();
             let empty = self.clock.now() - before;
             let start = self.clock.now();
+            stream.enter(Clock::counter());
             std::hint::black_box(self.pass(
                 slot,
                 std::hint::black_box(&stream),
@@ -348,7 +375,16 @@ impl Stream {
             children: Cell::new(0),
             slot: Cell::new(None),
             last: Cell::new(0),
+            entered: Cell::new(0),
         }
+    }
+
+    /// A send enters its hook, `now` by the processor's counter ([`Clock::counter`]): its delay begins. A hook whose table has delays
+    /// calls this first, because looking the delay up takes hundreds of nanoseconds where what is needed for it
+    /// has left the processor's caches, as it has after a long wait or where something else ran meanwhile.
+    #[inline(always)]
+    pub fn enter(&self, now: u64) {
+        self.entered.set(now);
     }
 
     /// The lineage of the next thread or child process that the calling thread starts.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::control::{
     self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Page, Settings,
-    TableSource,
+    Switch, TableSource,
 };
 use jitterlab_injector::delay::{Injection, Passage, Stream};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
@@ -125,7 +125,7 @@ fn switching_off_and_on_takes_effect_at_the_next_send() {
         .lock()
         .unwrap()
         .change(|settings, _| settings.enabled = false);
-    assert!(!injection.switch().is_marked());
+    assert!(injection.switch().switch() == Switch::OFF);
     assert_eq!(draw(&injection, &stream), 0);
     attach(&created)
         .lock()
@@ -312,6 +312,47 @@ fn a_spin_is_never_shorter_than_asked_by_more_than_the_compensation() {
     let totals = created.page.totals();
     assert_eq!((totals.delays, totals.asked_ns), (50, 50 * 20_000));
     assert!(totals.achieved_ns >= totals.asked_ns - 50, "{totals:?}");
+}
+
+#[test]
+fn a_delay_begins_where_its_send_entered_the_hook() {
+    const ASKED: u32 = 5_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let spinning = Settings {
+        mode: Mode::Spin,
+        ..DEFERRED
+    };
+    let created = create(directory.path(), spinning, &table(|_| ASKED));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let clock = injection.clock();
+    if !clock.reads_counter() {
+        return;
+    }
+    let stream = Stream::new();
+    let send = || {
+        let (start, before) = (clock.now(), created.page.totals().achieved_ns);
+        injection.before_send(&stream, Hook::Send);
+        let waited = clock.ticks_to_ns(clock.now() - start);
+        (waited, created.page.totals().achieved_ns - before)
+    };
+    let least = u64::from(ASKED) - injection.compensation_ns() as u64 - 2;
+    let enter_long_ago = || stream.enter(Clock::counter() - clock.ns_to_ticks(1_000_000_000));
+    // Of a stream without settings it is not known whether anybody looked when it entered.
+    enter_long_ago();
+    assert!(send().0 >= least);
+    // A second ago: the delay is long over, and counted as what it has become.
+    enter_long_ago();
+    assert!(send().1 >= 1_000_000_000);
+    // That was the one before.
+    assert!(send().0 >= least);
+    // Nor is it taken for that of a send that meets a new table.
+    enter_long_ago();
+    attach(&created)
+        .lock()
+        .unwrap()
+        .change(|_, table| table.entries[0] = 0);
+    enter_long_ago();
+    assert!(send().0 >= least);
 }
 
 #[test]

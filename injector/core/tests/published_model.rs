@@ -9,7 +9,7 @@ mod atomic {
 mod published;
 
 use loom::sync::Arc;
-use published::Published;
+use published::{Published, Switch};
 
 /// Nothing published yet, as in fresh shared memory.
 fn fresh() -> Published<2> {
@@ -28,12 +28,12 @@ fn block(value: u32) -> [u32; 2] {
 fn a_block_is_read_whole() {
     loom::model(|| {
         let shared = Arc::new(fresh());
-        shared.publish(&block(1), false);
+        shared.publish(&block(1), Switch::OFF);
         let writer = {
             let shared = Arc::clone(&shared);
             loom::thread::spawn(move || {
-                shared.publish(&block(2), false);
-                shared.publish(&block(3), false);
+                shared.publish(&block(2), Switch::OFF);
+                shared.publish(&block(3), Switch::OFF);
             })
         };
         // A reader that is interrupted by both publications has to look again; it may do so only
@@ -62,34 +62,38 @@ fn a_block_is_read_whole() {
 fn a_word_of_an_old_generation_is_refused() {
     loom::model(|| {
         let shared = fresh();
-        shared.publish(&block(1), false);
+        shared.publish(&block(1), Switch::OFF);
         let generation = shared.generation();
-        shared.publish(&block(2), false);
+        shared.publish(&block(2), Switch::OFF);
         assert_eq!(shared.word(generation, 0), None);
         assert_eq!(shared.word(generation + 1, 0), Some(2));
     });
 }
 
-/// A mark is seen no later than the block that it was published with, and is gone with it.
+/// A switch is seen no later than the block that it was published with, and is gone with it.
 #[test]
-fn a_mark_is_its_blocks_own() {
+fn a_switch_is_its_blocks_own() {
     loom::model(|| {
         let shared = Arc::new(fresh());
-        assert!(!shared.generation.is_marked());
-        shared.publish(&block(1), true);
+        assert_eq!(shared.generation.switch(), Switch::OFF);
+        shared.publish(&block(1), Switch::DELAYS);
         let writer = {
             let shared = Arc::clone(&shared);
-            loom::thread::spawn(move || shared.publish(&block(2), false))
+            loom::thread::spawn(move || shared.publish(&block(2), Switch::OFF))
         };
         let mut words = [0; 2];
         shared.read(&mut words);
         if words == block(2) {
-            assert!(!shared.generation.is_marked(), "a mark outlived its block");
+            assert_eq!(
+                shared.generation.switch(),
+                Switch::OFF,
+                "it outlived its block"
+            );
         }
         writer.join().unwrap();
-        assert!(!shared.generation.is_marked());
-        shared.publish(&block(3), true);
-        assert!(shared.generation.is_marked());
+        assert_eq!(shared.generation.switch(), Switch::OFF);
+        shared.publish(&block(3), Switch::ZEROS);
+        assert_eq!(shared.generation.switch(), Switch::ZEROS);
         shared.read(&mut words);
         assert_eq!(words, block(3));
     });

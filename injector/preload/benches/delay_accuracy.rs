@@ -6,92 +6,128 @@
 //! Beside it, the paper's counting loop (calibrated right before), and nanosleep.
 //!
 //! A processor that is taken away while a wait ends makes it late, whatever does the waiting. So a
-//! thread that only reads the counter measures, on the same processor between the repeats, how
-//! much of the time is lost in gaps, and how many waits of each length would end late for it: where
-//! that is more than 1 %, no wait has its 99th percentile under the goal.
+//! thread that only reads the counter measures, on the same processor right before each repeat and right after it, how
+//! much of the time is lost in gaps, and how many waits of that length would end late for it: where
+//! that is more than 1 %, no wait has its 99th percentile under the goal. Repeats on a core that was idle, by that measure, and
+//! others are printed apart, each with how many there were.
 
 mod driver;
 
 use driver::{Driver, median};
 use jitterlab_injector::units::DelayUnit;
 
+/// As many repeats on an idle core are waited for,
 const REPEATS: usize = 9;
+/// but no more made than this.
+const MOST_REPEATS: usize = 45;
+/// A core counts as idle while fewer than so many waits, per cent, would end in a gap: what is left of the
+/// hundredth is the wait's own.
+const IDLE: f64 = 0.75;
 const TARGETS: [u32; 4] = [200, 1_000, 5_000, 50_000];
 /// How long gaps are looked for, each time.
-const PROBE_MS: u32 = 100;
+const PROBE_MS: u32 = 200;
+
+/// One repeat of one delay.
+struct Repeat {
+    /// Each method, and the quantiles of its error, ns.
+    errors: [(&'static str, Vec<f64>); 4],
+    /// Time that was lost in gaps, per cent.
+    lost: f64,
+    /// Waits that would have ended late for it, per cent.
+    late: f64,
+}
 
 fn main() {
     let mut driver = Driver::start();
+    println!("error of a delay in ns (achieved less asked), medians of repeats");
     println!(
-        "error of a delay in ns (achieved less asked), medians of {REPEATS} interleaved repeats"
+        "{:<28} {:>6} {:<5} {:>7} {:>8} {:>8} {:>8} {:>8}",
+        "", "asked", "core", "repeats", "p1", "p50", "p99", "p99.9"
     );
-    println!(
-        "{:<28} {:>8} {:>9} {:>9} {:>9} {:>9}",
-        "", "asked", "p1", "p50", "p99", "p99.9"
-    );
-    let mut rows: Vec<(String, u32, Vec<Vec<f64>>)> = Vec::new();
-    let mut gaps = TARGETS.map(|asked| (asked, Vec::new()));
-    for _ in 0..REPEATS {
-        driver.inject(Some((100_000, DelayUnit::Spins)));
-        let ns_per_round = driver.ask("spins")[0];
-        for (asked, gaps) in &mut gaps {
-            let asked = *asked;
-            gaps.push(driver.ask(&format!("gaps {asked} {PROBE_MS}")));
-            let samples = 20_000_000 / (asked + 1_000);
-            driver.inject(Some((asked, DelayUnit::Nanoseconds)));
-            let spin = driver.ask(&format!("delay {asked} {samples} hook"));
-            let rounds = (f64::from(asked) / ns_per_round).round() as u32;
-            driver.inject(Some((rounds, DelayUnit::Spins)));
-            let count = driver.ask(&format!("delay {asked} {samples} hook"));
-            let samples = 20_000_000 / (asked + 60_000);
-            let tight = driver.ask(&format!("delay {asked} {samples} tight"));
-            let sleep = driver.ask(&format!("delay {asked} {samples} sleep"));
-            for (method, answer) in [
-                ("spin", spin),
-                ("counting loop (the paper's)", count),
-                ("nanosleep, slack 1 ns", tight),
-                ("nanosleep", sleep),
-            ] {
-                match rows
-                    .iter_mut()
-                    .find(|row| row.0 == method && row.1 == asked)
-                {
-                    Some(row) => row.2.push(answer),
-                    None => rows.push((method.into(), asked, vec![answer])),
-                }
+    let mut bounds = Vec::new();
+    for asked in TARGETS {
+        let mut idle = Vec::new();
+        let mut taken = Vec::new();
+        while idle.len() < REPEATS && idle.len() + taken.len() < MOST_REPEATS {
+            let repeat = measure(&mut driver, asked);
+            bounds.push((asked, repeat.lost, repeat.late));
+            if repeat.late < IDLE {
+                idle.push(repeat);
+            } else {
+                taken.push(repeat);
             }
         }
+        print(asked, "idle", &idle);
+        print(asked, "taken", &taken);
     }
-    rows.sort_by_key(|row| row.1);
-    for (method, asked, answers) in rows {
-        let column = |index: usize| median(answers.iter().map(|row| row[index]).collect());
+    print_bound(&bounds);
+}
+
+fn measure(driver: &mut Driver, asked: u32) -> Repeat {
+    driver.inject(Some((100_000, DelayUnit::Spins)));
+    let ns_per_round = driver.ask("spins")[0];
+    let rounds = (f64::from(asked) / ns_per_round).round() as u32;
+    driver.inject(Some((rounds, DelayUnit::Spins)));
+    let count = driver.ask(&format!(
+        "delay {asked} {} hook",
+        20_000_000 / (asked + 1_000)
+    ));
+    let samples = 20_000_000 / (asked + 60_000);
+    let tight = driver.ask(&format!("delay {asked} {samples} tight"));
+    let sleep = driver.ask(&format!("delay {asked} {samples} sleep"));
+    driver.inject(Some((asked, DelayUnit::Nanoseconds)));
+    let gaps = format!("gaps {asked} {PROBE_MS}");
+    let before = driver.ask(&gaps);
+    let spin = driver.ask(&format!(
+        "delay {asked} {} hook",
+        200_000_000 / (asked + 1_000)
+    ));
+    let after = driver.ask(&gaps);
+    Repeat {
+        errors: [
+            ("spin", spin),
+            ("counting loop (the paper's)", count),
+            ("nanosleep, slack 1 ns", tight),
+            ("nanosleep", sleep),
+        ],
+        lost: (before[0] + after[0]) / 2.0,
+        late: (before[1] + after[1]) / 2.0,
+    }
+}
+
+fn print(asked: u32, core: &str, repeats: &[Repeat]) {
+    let Some(first) = repeats.first() else {
+        return;
+    };
+    for (method, (name, _)) in first.errors.iter().enumerate() {
+        let column = |quantile: usize| {
+            median(
+                repeats
+                    .iter()
+                    .map(|repeat| repeat.errors[method].1[quantile])
+                    .collect(),
+            )
+        };
         println!(
-            "{method:<28} {asked:>8} {:>9.0} {:>9.0} {:>9.0} {:>9.0}",
+            "{name:<28} {asked:>6} {core:<5} {:>7} {:>8.0} {:>8.0} {:>8.0} {:>8.0}",
+            repeats.len(),
             column(0),
             column(1),
             column(2),
             column(3)
         );
     }
-    print_bound(&gaps);
 }
 
-/// What no wait can do better than, on this processor during the run.
-fn print_bound(gaps: &[(u32, Vec<Vec<f64>>)]) {
-    let lost = gaps.iter().flat_map(|(_, answers)| answers);
-    let lost = median(lost.map(|answer| answer[0]).collect());
+/// What no wait can do better than, on this processor during the run: all repeats, whatever the core was.
+fn print_bound(bounds: &[(u32, f64, f64)]) {
+    let lost = median(bounds.iter().map(|(_, lost, _)| *lost).collect());
     println!(
         "\nbound: {lost:.2} % of this processor's time is lost, in gaps of more than 100 ns between two readings of the counter"
     );
-    for (asked, answers) in gaps {
-        let late = median(answers.iter().map(|answer| answer[1]).collect());
-        let meaning = if late > 1.0 {
-            "the p99 cannot be under 60 ns"
-        } else {
-            "leaves the p99 to the wait"
-        };
-        println!(
-            "{asked:>8} ns: {late:>5.2} % of the waits end in a gap, over 60 ns late: {meaning}"
-        );
+    for target in TARGETS {
+        let late = bounds.iter().filter(|(asked, ..)| *asked == target);
+        let late = median(late.map(|(_, _, late)| *late).collect());
+        println!("{target:>8} ns: {late:>5.2} % of the waits end in a gap, over 60 ns late");
     }
 }

@@ -1,8 +1,8 @@
 /* Measures, from the program's side, what a hook costs and how long a delay becomes. Does what
    each line on stdin says and answers with a line. Run under the library, with the null device.
 
-     cost CALL            ns a call: directly, through the hook; medians of alternating batches; and how many
-                          additions the processor makes at once meanwhile
+     cost CALL            ns a call: directly, through the hook, through a function that only jumps on; medians of
+                          alternating batches; and how many additions the processor makes at once meanwhile
      delay ASKED N [..]   p1 p50 p99 p99.9 of the error of N delays, ns; by "hook", or by
                           "sleep", or "tight" sleep with a timer slack of 1 ns
      gaps ASKED MS        how the processor is taken away, looked at for MS ms: the share of time that
@@ -24,11 +24,17 @@
 struct ibv_context *null_context(void);
 typedef ssize_t send_function(int, const void *, size_t, int);
 typedef ssize_t write_function(int, const void *, size_t);
+typedef int mpi_function(const void *, int, void *, int, int, void *);
+extern send_function jump_send, *jump_target_send;
+extern write_function jump_write, *jump_target_write;
+extern mpi_function MPI_Send, PMPI_Send, jump_mpi;
+int jump_post(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+
+/* The ways to a function. */
+enum { HOOKED, DIRECT, JUMP, WAYS };
 
 static double ns_per_tick = 1;
-static struct ibv_qp direct, hooked;
-static send_function *real_send;
-static write_function *real_write;
+static struct ibv_qp pairs[WAYS];
 static int udp, null_file;
 
 static double now_ns(void)
@@ -66,23 +72,28 @@ static int ascending(const void *a, const void *b)
 
 static double quantile(double *sorted, int n, double p) { return sorted[(int)(p * (n - 1))]; }
 
-/* What is timed: `real` says whether past the hook. */
-static inline void post(int real)
+/* What is timed, on one of the ways. */
+static inline void post(int way)
 {
-    struct ibv_qp *qp = real ? &direct : &hooked;
     struct ibv_send_wr wr, *bad;
-    ibv_post_send(qp, &wr, &bad);
+    ibv_post_send(&pairs[way], &wr, &bad);
 }
 
 /* A send that the kernel refuses at once, so that there is little in it but the call. */
-static inline void refused(int real) { (real ? real_send : send)(udp, "", 1, MSG_OOB); }
+static inline void refused(int way)
+{
+    (way == JUMP ? jump_send : way == DIRECT ? jump_target_send : send)(udp, "", 1, MSG_OOB);
+}
 
-typedef int mpi_function(const void *, int, void *, int, int, void *);
-extern mpi_function MPI_Send, PMPI_Send;
+static inline void message(int way)
+{
+    (way == JUMP ? jump_mpi : way == DIRECT ? PMPI_Send : MPI_Send)("", 1, NULL, 1, 0, NULL);
+}
 
-static inline void message(int real) { (real ? PMPI_Send : MPI_Send)("", 1, NULL, 1, 0, NULL); }
-
-static inline void nothing(int real) { (real ? real_write : write)(null_file, "", 1); }
+static inline void nothing(int way)
+{
+    (way == JUMP ? jump_write : way == DIRECT ? jump_target_write : write)(null_file, "", 1);
+}
 
 /* Eight additions that wait for each other, over eight that do not. Half as much where another hardware thread of
    the core is at work, be it another virtual machine's, of which nothing else can be seen from here. */
@@ -104,20 +115,21 @@ static double additions_at_once(void)
 #define BATCHES 3001
 static void cost(void call(int), int calls)
 {
-    static double sides[2][BATCHES], at_once[BATCHES];
+    static double ways[WAYS][BATCHES], at_once[BATCHES];
     for (int b = 0; b < BATCHES; b++) {
         at_once[b] = additions_at_once();
-        for (int real = 0; real < 2; real++) {
+        for (int way = 0; way < WAYS; way++) {
             uint64_t start = ticks();
             for (int i = 0; i < calls; i++)
-                call(real);
-            sides[real][b] = (ticks() - start) * ns_per_tick / calls;
+                call(way);
+            ways[way][b] = (ticks() - start) * ns_per_tick / calls;
         }
     }
-    qsort(sides[0], BATCHES, sizeof(double), ascending);
-    qsort(sides[1], BATCHES, sizeof(double), ascending);
+    for (int way = 0; way < WAYS; way++)
+        qsort(ways[way], BATCHES, sizeof(double), ascending);
     qsort(at_once, BATCHES, sizeof(double), ascending);
-    printf("%.3f %.3f %.2f\n", sides[1][BATCHES / 2], sides[0][BATCHES / 2], at_once[BATCHES / 2]);
+    printf("%.3f %.3f %.3f %.2f\n", ways[DIRECT][BATCHES / 2], ways[HOOKED][BATCHES / 2], ways[JUMP][BATCHES / 2],
+           at_once[BATCHES / 2]);
 }
 
 static void delays(double asked, int n, const char *how)
@@ -127,13 +139,13 @@ static void delays(double asked, int n, const char *how)
     prctl(PR_SET_TIMERSLACK, strcmp(how, "tight") == 0 ? 1 : 0);
     for (int i = 0; i < n; i++) {
         uint64_t start = ticks();
-        post(1);
+        post(DIRECT);
         uint64_t between = ticks();
         if (sleeps) {
             struct timespec time = { 0, (long)asked };
             nanosleep(&time, NULL);
         } else {
-            post(0);
+            post(HOOKED);
         }
         uint64_t end = ticks();
         empty[i] = (between - start) * ns_per_tick;
@@ -194,10 +206,12 @@ int main(void)
     CPU_ZERO(&last);
     CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &last);
     sched_setaffinity(0, sizeof last, &last);
-    direct.context = null_context();
-    hooked.context = ibv_open_device(NULL);
-    real_send = (send_function *)dlsym(libc, "send");
-    real_write = (write_function *)dlsym(libc, "write");
+    pairs[DIRECT].context = null_context();
+    pairs[JUMP].context = null_context();
+    pairs[JUMP].context->ops.post_send = jump_post;
+    pairs[HOOKED].context = ibv_open_device(NULL);
+    jump_target_send = (send_function *)dlsym(libc, "send");
+    jump_target_write = (write_function *)dlsym(libc, "write");
     udp = socket(AF_INET, SOCK_DGRAM, 0);
     null_file = open("/dev/null", O_WRONLY);
     calibrate();

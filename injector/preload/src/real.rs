@@ -22,6 +22,13 @@ pub(crate) struct Real<F> {
     function: PhantomData<F>,
 }
 
+/// A function that a hook on the hot path ends in. What is kept can be called at once, without a look at
+/// whether there is one.
+pub(crate) struct Entry<F> {
+    real: Real<F>,
+    address: AtomicPtr<c_void>,
+}
+
 /// Where a function is looked for that is not among those that come after ours. What provides it may
 /// have been loaded where symbols are not looked up (`RTLD_LOCAL`).
 enum Elsewhere {
@@ -80,7 +87,7 @@ impl<F: Copy> Real<F> {
 
     /// The function, if it was looked for before.
     #[inline(always)]
-    pub(crate) fn found(&self) -> Option<F> {
+    fn found(&self) -> Option<F> {
         let address = self.address.load(Ordering::Relaxed);
         // SAFETY: the address is that of the C function `name`, whose type is F by the contract
         // of the constructors; F is a function pointer, as large as an address.
@@ -104,6 +111,45 @@ impl<F: Copy> Real<F> {
         }
         self.address.store(address, Ordering::Relaxed);
         set_errno(errno);
+    }
+}
+
+impl<F: Copy> Entry<F> {
+    /// Of `real`, for which `stand_in` is called until it was found by [`Entry::get`].
+    ///
+    /// # Safety
+    /// `stand_in` is a function of the type `F`.
+    pub(crate) const unsafe fn new(real: Real<F>, stand_in: *const ()) -> Self {
+        Entry {
+            real,
+            address: AtomicPtr::new(stand_in.cast_mut().cast()),
+        }
+    }
+
+    /// What is to be called.
+    #[inline(always)]
+    pub(crate) fn function(&self) -> F {
+        let address = self.address.load(Ordering::Relaxed);
+        // SAFETY: the address is that of the stand-in or of the real function, both of the type F by the contracts of
+        // the constructors; F is a function pointer, as large as an address.
+        unsafe { std::mem::transmute_copy(&address) }
+    }
+
+    /// Whether that is the real function.
+    #[inline(always)]
+    pub(crate) fn is_found(&self) -> bool {
+        self.real.found().is_some()
+    }
+
+    /// The real function, called from now on; `None` where there is none.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<F> {
+        let real = self.real.get();
+        if real.is_some() {
+            let address = self.real.address.load(Ordering::Relaxed);
+            self.address.store(address, Ordering::Relaxed);
+        }
+        real
     }
 }
 

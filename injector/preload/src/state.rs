@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use jitterlab_injector::control::{Generation, Hook, HookFamily, OFF};
+use jitterlab_injector::clock::Clock;
+use jitterlab_injector::control::{Generation, Hook, HookFamily, OFF, Switch};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
 use jitterlab_injector::seed;
 
@@ -65,22 +66,20 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
     load(&BY_FAMILY[family as usize])
 }
 
-/// Whether this process injects anything into this family of hooks right now.
+/// What a hook of this family has to do right now: the first thing that it asks.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub(crate) fn is_on(family: HookFamily) -> bool {
+pub(crate) fn switch(family: HookFamily) -> Switch {
     // SAFETY: the pointer came from a `&'static Generation`, that of `OFF` or in `install`, and is only read through.
-    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.is_marked()
+    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.switch()
 }
 
-/// The injection of this process if [`is_on`], for a hook that hands it on.
+/// A send enters a hook that may delay it ([`Switch::Delays`]): the next thing that the hook does. For a table of zeros the clock is
+/// not read.
 #[inline(always)]
-pub(crate) fn active(family: HookFamily) -> Option<&'static Injection> {
-    if is_on(family) {
-        installed(family)
-    } else {
-        None
-    }
+pub(crate) fn enter() {
+    let now = Clock::counter();
+    fast::with_known_stream(|stream| stream.enter(now));
 }
 
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.

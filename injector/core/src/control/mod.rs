@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
 pub use files::{Attached, ControlError, Created, Locked, attach, directory, list, start_time};
-pub use published::Generation;
+pub use published::{Generation, Switch};
 pub use settings::{Mode, Settings, TableSource};
 
 use crate::clock::Clock;
@@ -269,8 +269,13 @@ impl Page {
     fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
         let (mut settings, mut table) = self.settings();
         change(&mut settings, &mut table);
+        let switch = match settings.enabled {
+            false => Switch::OFF,
+            true if table.entries.iter().all(|&delay| delay == 0) => Switch::ZEROS,
+            true => Switch::DELAYS,
+        };
         self.settings
-            .publish(&settings::encode(&settings, &table), settings.enabled);
+            .publish(&settings::encode(&settings, &table), switch);
     }
 
     /// The current generation of the settings.
@@ -279,7 +284,7 @@ impl Page {
         self.settings.generation()
     }
 
-    /// What is marked while anything is injected: for a hook that has nothing else to do.
+    /// What says whether anything is injected: for a hook that has nothing else to do.
     pub(crate) fn switch(&self) -> &Generation {
         &self.settings.generation
     }

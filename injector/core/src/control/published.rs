@@ -7,25 +7,47 @@
 //! generation again: a copy is overwritten only after the generation has moved on, so an
 //! unchanged generation vouches for the word.
 //!
-//! One bit is published with the generation itself, for a hook that asks for nothing else: whether the block is *marked*.
+//! What a hook asks first is published with the generation itself, in its two highest bits: the block's [`Switch`].
 //!
 //! The atomics come from the parent module, so that a model checker's can stand in for them (see
 //! `tests/published_model.rs`).
 
 use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The highest bit of a generation: set where its block is marked.
-const MARK: u64 = 1 << 63;
+/// What a block has hooks do: these bits, which a hook tests one by one (an `enum` would be put together first).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch(u64);
 
-/// Which block is the current one, and whether it is marked.
+impl Switch {
+    /// Nothing.
+    pub const OFF: Switch = Switch(0);
+    /// Injection is on, with a table of zeros.
+    pub const ZEROS: Switch = Switch(1 << 63);
+    /// It is on, with delays.
+    pub const DELAYS: Switch = Switch(3 << 62);
+
+    /// Whether there is nothing to do.
+    #[inline(always)]
+    pub fn is_off(self) -> bool {
+        self.0 & Switch::ZEROS.0 == 0
+    }
+
+    /// Whether there are delays, in a switch that is on.
+    #[inline(always)]
+    pub fn has_delays(self) -> bool {
+        self.0 & !Switch::ZEROS.0 != 0
+    }
+}
+
+/// Which block is the current one, and its switch.
 #[repr(transparent)]
 pub struct Generation(pub(super) AtomicU64);
 
 impl Generation {
-    /// Whether the current block is marked.
+    /// The current block's.
     #[inline(always)]
-    pub fn is_marked(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & MARK != 0
+    pub fn switch(&self) -> Switch {
+        Switch(self.0.load(Ordering::Relaxed) & Switch::DELAYS.0)
     }
 }
 
@@ -67,16 +89,15 @@ impl<const WORDS: usize> Published<WORDS> {
         }
     }
 
-    /// Makes `words` the current ones, marked or not. Writers exclude each other from outside, by a file lock.
-    pub(super) fn publish(&self, words: &[u32; WORDS], marked: bool) {
-        let next = (self.generation.0.load(Ordering::Relaxed) & !MARK) + 1;
+    /// Makes `words` the current ones, with this switch. Writers exclude each other from outside, by a file lock.
+    pub(super) fn publish(&self, words: &[u32; WORDS], switch: Switch) {
+        let next = (self.generation.0.load(Ordering::Relaxed) & !Switch::DELAYS.0) + 1;
         // Orders the previous publication before the stores below: whoever sees one of them also
         // sees that the generation which used this copy is over.
         fence(Ordering::Release);
         for (word, target) in words.iter().zip(&self.copies[(next & 1) as usize]) {
             target.store(*word, Ordering::Relaxed);
         }
-        let mark = if marked { MARK } else { 0 };
-        self.generation.0.store(next | mark, Ordering::Release);
+        self.generation.0.store(next | switch.0, Ordering::Release);
     }
 }

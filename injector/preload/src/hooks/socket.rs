@@ -10,21 +10,16 @@ use jitterlab_injector::delay::Passage;
 use super::descriptors::{forget, is_internet, is_known_internet, is_stream};
 use crate::defer;
 use crate::defer::message::{MOST_PARTS, Outgoing, Verdict};
-use crate::real::{Real, c_name, set_errno};
+use crate::real::{Entry, Real, c_name, set_errno};
 use crate::state;
 
-/// Whether a send on `fd` is to be performed as it is, injection being on; it is counted then if
-/// it is one that is injected into. Calls nothing; if not, or if that takes a closer look,
-/// nothing has happened yet.
+/// Whether a send of UDP or TCP is to be performed as it is, injection being on; it is counted then. Calls nothing; if not,
+/// or if that takes a closer look, nothing has happened yet.
 #[inline(always)]
-fn goes_at_once(fd: c_int, hook: Hook) -> bool {
+fn goes_at_once(hook: Hook) -> bool {
     !defer::busy()
-        && match is_known_internet(fd) {
-            Some(true) => state::installed(HookFamily::Socket)
-                .is_some_and(|injection| state::is_undelayed(injection, hook)),
-            Some(false) => true,
-            None => false,
-        }
+        && state::installed(HookFamily::Socket)
+            .is_some_and(|injection| state::is_undelayed(injection, hook))
 }
 
 /// Waits, or says when the send is due.
@@ -152,7 +147,9 @@ macro_rules! sends {
         unsafe extern "C" fn $name($fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
             // SAFETY: the prototype is that of the C library.
-            static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
+            static REAL: Entry<Function> = unsafe {
+                Entry::new(Real::new(c_name!($name)), delayed as *const ())
+            };
 
             #[cold]
             #[inline(never)]
@@ -177,29 +174,43 @@ macro_rules! sends {
             }
 
             // Apart from the hook as well, so that a hook that is off is a few loads and a jump.
+            #[cold]
             #[inline(never)]
             #[unsafe(link_section = concat!(".text.jitterlab.on.", stringify!($name)))]
             unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
-                if goes_at_once($fd, Hook::$hook) {
+                let at_once = match is_known_internet($fd) {
+                    Some(true) => REAL.is_found() && goes_at_once(Hook::$hook),
+                    Some(false) => true,
+                    None => false,
+                };
+                if at_once {
                     // The real function is loaded last, where a register is free for it.
-                    match REAL.found() {
-                        // SAFETY: called with the caller's own arguments.
-                        Some(real) => unsafe { real($fd, $($arg),*) },
-                        None => missing() as $result,
-                    }
+                    // SAFETY: called with the caller's own arguments.
+                    unsafe { REAL.function()($fd, $($arg),*) }
                 } else {
                     // SAFETY: called with the caller's own arguments.
                     unsafe { delayed($fd, $($arg),*) }
                 }
             }
 
-            match (REAL.found(), state::is_on(HookFamily::Socket)) {
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C" fn timed($fd: c_int, $($arg: $type),*) -> $result {
+                state::enter();
                 // SAFETY: called with the caller's own arguments.
-                (None, _) => unsafe { delayed($fd, $($arg),*) },
+                unsafe { on($fd, $($arg),*) }
+            }
+
+            let switch = state::switch(HookFamily::Socket);
+            if switch.is_off() && !defer::busy() {
                 // SAFETY: called with the caller's own arguments.
-                (Some(real), false) if !defer::busy() => unsafe { real($fd, $($arg),*) },
+                unsafe { REAL.function()($fd, $($arg),*) }
+            } else if switch.has_delays() {
                 // SAFETY: called with the caller's own arguments.
-                _ => unsafe { on($fd, $($arg),*) },
+                unsafe { timed($fd, $($arg),*) }
+            } else {
+                // SAFETY: called with the caller's own arguments.
+                unsafe { on($fd, $($arg),*) }
             }
         }
     )*};

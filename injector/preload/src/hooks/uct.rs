@@ -59,6 +59,9 @@ macro_rules! operations_of {
             unsafe extern "C" fn on<const OPERATION: usize, const SLOT: usize>(
                 $($argument: usize),*
             ) -> usize {
+                if state::switch(HookFamily::Uct).has_delays() {
+                    state::enter();
+                }
                 if let Some(injection) = state::installed(HookFamily::Uct) {
                     state::pass_undeferred(injection, Hook::UctPost);
                 }
@@ -66,12 +69,12 @@ macro_rules! operations_of {
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             }
 
-            if state::is_on(HookFamily::Uct) {
-                // SAFETY: called with the caller's own arguments.
-                unsafe { on::<OPERATION, SLOT>($($argument),*) }
-            } else {
+            if state::switch(HookFamily::Uct).is_off() {
                 // SAFETY: called with the caller's own arguments.
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
+            } else {
+                // SAFETY: called with the caller's own arguments.
+                unsafe { on::<OPERATION, SLOT>($($argument),*) }
             }
         }
     };

@@ -55,29 +55,45 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
         let real = POST_SENDS[SLOT].load(Ordering::Relaxed);
         std::mem::transmute::<*mut c_void, PostSend>(real)
     };
-    match state::active(HookFamily::Verbs) {
-        Some(injection) => post_later(qp, wr, bad_wr, injection, real),
-        None if defer::busy() => post_in_turn(qp, wr, bad_wr, real),
-        // SAFETY: the arguments are the caller's own.
-        None => unsafe { real(qp, wr, bad_wr) },
+    match state::switch(HookFamily::Verbs) {
+        switch if switch.is_off() => match defer::busy() {
+            true => post_in_turn(qp, wr, bad_wr, real),
+            // SAFETY: the arguments are the caller's own.
+            false => unsafe { real(qp, wr, bad_wr) },
+        },
+        switch if switch.has_delays() => post_timed(qp, wr, bad_wr, real),
+        _ => post_on(qp, wr, bad_wr, real),
     }
+}
+
+#[inline(never)]
+extern "C" fn post_timed(
+    qp: *mut c_void,
+    wr: *mut SendRequest,
+    bad_wr: *mut *mut SendRequest,
+    real: PostSend,
+) -> c_int {
+    state::enter();
+    post_on(qp, wr, bad_wr, real)
 }
 
 /// With C's calling convention and the arguments in their places, so that it is jumped to, and jumps on: a
 /// send without a delay calls nothing, and has nothing to save on the stack.
 #[inline(never)]
-extern "C" fn post_later(
+extern "C" fn post_on(
     qp: *mut c_void,
     wr: *mut SendRequest,
     bad_wr: *mut *mut SendRequest,
-    injection: &Injection,
     real: PostSend,
 ) -> c_int {
-    if defer::busy() || !state::is_undelayed(injection, Hook::PostSend) {
-        return post_delayed(qp, wr, bad_wr, injection, real);
+    match state::installed(HookFamily::Verbs) {
+        Some(injection) if defer::busy() || !state::is_undelayed(injection, Hook::PostSend) => {
+            post_delayed(qp, wr, bad_wr, injection, real)
+        }
+        None if defer::busy() => post_in_turn(qp, wr, bad_wr, real),
+        // SAFETY: the arguments are those of the caller of the hook.
+        _ => unsafe { real(qp, wr, bad_wr) },
     }
-    // SAFETY: the arguments are those of the caller of the hook.
-    unsafe { real(qp, wr, bad_wr) }
 }
 
 #[inline(never)]
@@ -143,22 +159,34 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
         let real = WR_STARTS[SLOT].load(Ordering::Relaxed);
         std::mem::transmute::<*mut c_void, WrStart>(real)
     };
-    match state::active(HookFamily::Verbs) {
-        Some(injection) => start_later(qp, injection, real),
-        None if defer::busy() => start_in_turn(qp, real),
-        // SAFETY: the argument is the caller's own.
-        None => unsafe { real(qp) },
+    match state::switch(HookFamily::Verbs) {
+        switch if switch.is_off() => match defer::busy() {
+            true => start_in_turn(qp, real),
+            // SAFETY: the argument is the caller's own.
+            false => unsafe { real(qp) },
+        },
+        switch if switch.has_delays() => start_timed(qp, real),
+        _ => start_on(qp, real),
     }
 }
 
-/// As [`post_later`].
 #[inline(never)]
-extern "C" fn start_later(qp: *mut c_void, injection: &Injection, real: WrStart) {
-    if defer::busy() || !state::is_undelayed(injection, Hook::WorkRequest) {
-        return start_delayed(qp, injection, real);
+extern "C" fn start_timed(qp: *mut c_void, real: WrStart) {
+    state::enter();
+    start_on(qp, real);
+}
+
+/// As [`post_on`].
+#[inline(never)]
+extern "C" fn start_on(qp: *mut c_void, real: WrStart) {
+    match state::installed(HookFamily::Verbs) {
+        Some(injection) if defer::busy() || !state::is_undelayed(injection, Hook::WorkRequest) => {
+            start_delayed(qp, injection, real);
+        }
+        None if defer::busy() => start_in_turn(qp, real),
+        // SAFETY: the argument is that of the caller of the hook.
+        _ => unsafe { real(qp) },
     }
-    // SAFETY: the argument is that of the caller of the hook.
-    unsafe { real(qp) }
 }
 
 #[inline(never)]

@@ -13,7 +13,7 @@ use super::collective::{
 use super::content::{Element, Kept, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange};
 use super::library::Language;
 use super::{Way, goes_at_once, missing, pass, requests};
-use crate::real::{Real, c_name};
+use crate::real::{Entry, Real, c_name};
 use crate::state;
 
 /// A call that is caught, as its place among [`Call::NAMES`].

@@ -106,10 +106,12 @@ macro_rules! hook {
 
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
-            static REAL: Real<Function> =
-                // SAFETY: an MPI's functions take words, integers among them whose upper half does
-                // not matter, and give an error, or in Fortran nothing.
-                unsafe { Real::profiled(c_name!($name), c_name!($profiling)) };
+            // SAFETY: an MPI's functions take words, integers among them whose upper half does
+            // not matter, and give an error, or in Fortran nothing.
+            static REAL: Entry<Function> = unsafe {
+                let real = Real::profiled(c_name!($name), c_name!($profiling));
+                Entry::new(real, with_care as *const ())
+            };
             static WAY: Way = Way::new(Language::$language);
 
             #[cold]
@@ -127,31 +129,44 @@ macro_rules! hook {
                 unsafe { real($($argument),*) }
             }
 
+            #[cold]
             #[inline(never)]
             #[allow(unused_variables)]
             #[unsafe(link_section = concat!(".text.jitterlab.on.", $name))]
             unsafe extern "C" fn on($($argument: usize),*) -> c_int {
-                match REAL.found() {
-                    Some(real)
-                        if WAY.is_direct()
-                            && goes_at_once(Hook::$hook, Language::$language, &$content) =>
-                    {
-                        // SAFETY: called with the caller's own arguments.
-                        unsafe { real($($argument),*) }
-                    }
+                let at_once = REAL.is_found()
+                    && WAY.is_direct()
+                    && goes_at_once(Hook::$hook, Language::$language, &$content);
+                if at_once {
                     // SAFETY: called with the caller's own arguments.
-                    _ => unsafe { with_care($($argument),*) },
+                    unsafe { REAL.function()($($argument),*) }
+                } else {
+                    // SAFETY: called with the caller's own arguments.
+                    unsafe { with_care($($argument),*) }
                 }
+            }
+
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C" fn timed($($argument: usize),*) -> c_int {
+                state::enter();
+                // SAFETY: called with the caller's own arguments.
+                unsafe { on($($argument),*) }
             }
 
             #[unsafe(export_name = $name)]
             #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
             unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
-                match (REAL.found(), state::is_on(const { Hook::$hook.family() })) {
+                let switch = state::switch(const { Hook::$hook.family() });
+                if switch.is_off() {
                     // SAFETY: called with the caller's own arguments.
-                    (Some(real), false) => unsafe { real($($argument),*) },
+                    unsafe { REAL.function()($($argument),*) }
+                } else if switch.has_delays() {
                     // SAFETY: called with the caller's own arguments.
-                    _ => unsafe { on($($argument),*) },
+                    unsafe { timed($($argument),*) }
+                } else {
+                    // SAFETY: called with the caller's own arguments.
+                    unsafe { on($($argument),*) }
                 }
             }
         };
