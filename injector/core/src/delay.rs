@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::control::{Generation, Hook, Mode, Page, Settings, Slot};
+use crate::control::{Generation, Hook, Mode, Page, Settings, Slot, Switch};
 use crate::generator::Generator;
 use crate::seed;
 use crate::units::DelayUnit;
@@ -132,22 +132,17 @@ impl Injection {
         self.page.switch()
     }
 
-    /// Whether a send that comes through `hook` has no delay: then that is drawn and counted, and
-    /// the send can be performed. `false` if it has one or if that takes a new look at the page:
+    /// Whether a send that comes through `hook` has no delay because the table has none ([`Switch::ZEROS`]): then that is
+    /// drawn and counted, and the send can be performed. `false` if that takes a new look at the page:
     /// nothing has happened then, and [`Injection::before_send`] says what to do.
     ///
-    /// Nothing is called here, so a hook has nothing to save on the stack until it knows that
-    /// there is a delay. What is used is loaded as late as possible, to need few registers; the
-    /// generation first, for what a signal handler changes after that is then noticed.
+    /// Nothing is called here, so a hook has nothing to save on the stack, and little is done: after a system call the processor
+    /// fetches every instruction anew. The generation of the stream is loaded
+    /// first, for what a signal handler changes after that is then noticed.
     #[inline(always)]
     pub fn is_undelayed(&self, stream: &Stream, hook: Hook) -> bool {
         let generation = stream.generation.get();
-        let settings = stream.settings.get();
-        if !settings.enabled || settings.mode == Mode::Pace {
-            return false;
-        }
-        let index = stream.generator.peek(settings.generator);
-        if self.page.generation() != generation || self.page.delay(generation, index) != Some(0) {
+        if self.page.generation() != generation || Switch::of(generation) != Switch::ZEROS {
             return false;
         }
         match stream.slot.get() {

@@ -81,15 +81,8 @@ impl Generator {
     /// The next index into the table, below [`TABLE_ENTRIES`].
     #[inline(always)]
     pub fn next_index(&self, kind: GeneratorKind) -> usize {
-        let index = self.peek(kind);
-        self.advance();
-        index
-    }
-
-    /// The index that comes next, not yet drawn.
-    #[inline(always)]
-    pub(crate) fn peek(&self, kind: GeneratorKind) -> usize {
         let state = self.state.get();
+        self.advance();
         match kind {
             GeneratorKind::Pcg => {
                 // The output comes from the old state, so that it does not wait for the product.
@@ -100,7 +93,7 @@ impl Generator {
         }
     }
 
-    /// Goes past the index that [`Generator::peek`] gave.
+    /// Goes past the next index, for who does not need to know it.
     #[inline(always)]
     pub(crate) fn advance(&self) {
         self.state.set(step(self.state.get()));

@@ -242,24 +242,36 @@ fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
         let stream = Stream::new();
         stream.set_lineage(5);
         let mut told_apart = 0;
-        let drawn: Vec<u32> = (0..4_000)
-            .map(|_| {
-                if injection.is_undelayed(&stream, Hook::Send) {
-                    told_apart += 1;
-                    0
-                } else {
-                    draw(&injection, &stream)
-                }
-            })
-            .collect();
-        assert_eq!(drawn, expected);
-        // All but the first, at which the stream has not yet seen the settings.
-        let zeros = drawn[1..].iter().filter(|&&delay| delay == 0).count();
-        assert_eq!(told_apart, zeros);
+        let mut drawn = Vec::new();
+        for at in 0..4_000 {
+            // Zeros alone every other hundred times.
+            if at % 100 == 0 {
+                let all_zero = at % 200 == 0;
+                attach(&created).lock().unwrap().change(|_, source| {
+                    *source = if all_zero {
+                        table(|_| 0)
+                    } else {
+                        mostly_zero.clone()
+                    };
+                });
+            }
+            if injection.is_undelayed(&stream, Hook::Send) {
+                told_apart += 1;
+                drawn.push(None);
+            } else {
+                let delay = draw(&injection, &stream);
+                drawn.push((at % 200 >= 100).then_some(delay));
+            }
+        }
+        // All of those but the first each time, at which the stream has not yet seen the settings.
+        assert_eq!(told_apart, 20 * 99);
+        for (delay, expected) in drawn.into_iter().zip(expected) {
+            assert!(delay.is_none_or(|delay| delay == expected));
+        }
         let totals = created.page.totals();
         assert_eq!(totals.calls[Hook::Send as usize], 8_000);
         assert_eq!(totals.delays, 8_000);
-        assert_eq!(totals.asked_ns, 2 * before.asked_ns);
+        assert!(totals.asked_ns > before.asked_ns);
     }
 }
 

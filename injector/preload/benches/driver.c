@@ -90,6 +90,11 @@ static inline void message(int way)
     (way == JUMP ? jump_mpi : way == DIRECT ? PMPI_Send : MPI_Send)("", 1, NULL, 1, 0, NULL);
 }
 
+static inline void refused_write(int way)
+{
+    (way == JUMP ? jump_write : way == DIRECT ? jump_target_write : write)(udp, "", 1);
+}
+
 static inline void nothing(int way)
 {
     (way == JUMP ? jump_write : way == DIRECT ? jump_target_write : write)(null_file, "", 1);
@@ -218,13 +223,15 @@ int main(void)
     setvbuf(stdout, NULL, _IOLBF, 0);
     puts("ready");
     while (fgets(line, sizeof line, stdin)) {
-        if (sscanf(line, "cost %s", word) == 1 && strcmp(word, "post_send") == 0)
+        if (strcmp(line, "cost post_send\n") == 0)
             cost(post, 300);
-        else if (strcmp(word, "MPI_Send") == 0 && strncmp(line, "cost", 4) == 0)
+        else if (strcmp(line, "cost MPI_Send\n") == 0)
             cost(message, 300);
-        else if (strcmp(word, "send") == 0 && strncmp(line, "cost", 4) == 0)
+        else if (strcmp(line, "cost send\n") == 0)
             cost(refused, 30);
-        else if (strcmp(word, "write") == 0 && strncmp(line, "cost", 4) == 0)
+        else if (strcmp(line, "cost write\n") == 0)
+            cost(refused_write, 30);
+        else if (strcmp(line, "cost write_file\n") == 0)
             cost(nothing, 30);
         else if (sscanf(line, "delay %lf %d %s", &asked, &n, word) == 3)
             delays(asked, n, word);

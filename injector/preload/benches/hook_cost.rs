@@ -39,7 +39,8 @@ fn main() {
         ("post_send", "ibv_post_send"),
         ("MPI_Send", "MPI_Send"),
         ("send", "send on a UDP socket (refused)"),
-        ("write", "write on /dev/null"),
+        ("write", "write on a UDP socket (refused)"),
+        ("write_file", "write on /dev/null"),
     ];
     let states = [
         ("off", None),

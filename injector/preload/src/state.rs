@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use jitterlab_injector::clock::Clock;
-use jitterlab_injector::control::{Generation, Hook, HookFamily, OFF, Switch};
+use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Switch};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
 use jitterlab_injector::seed;
 
@@ -15,10 +15,14 @@ static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
 static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; HookFamily::ALL.len()];
 
-/// What says for each family whether it injects right now. Never null: a hook that is off loads its switch, looks at it, and
-/// is done.
+/// What says for each family whether there is anything to do right now: `OFF` for one that is not installed, else `PAGE` or
+/// `DEFERRING`. Never null: a hook that is off loads its switch, looks at it, and is done. (A hook that has another question is longer than the
+/// processor fetches at once after a system call, which takes it three more nanoseconds.)
 static SWITCHES: [AtomicPtr<Generation>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new((&raw const OFF).cast_mut()) }; HookFamily::ALL.len()];
+
+/// The page's, once the library has come up.
+static PAGE: AtomicPtr<Generation> = AtomicPtr::new((&raw const OFF).cast_mut());
 
 /// The process that the injection was installed in last.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -39,10 +43,26 @@ pub(crate) fn install(injection: Injection, families: u32) {
     let switch = std::ptr::from_ref(injection.switch()).cast_mut();
     let new = Box::into_raw(Box::new(injection));
     INJECTION.store(new, Ordering::Release);
+    PAGE.store(switch, Ordering::Relaxed);
     for family in HookFamily::ALL {
         if families & family.bit() != 0 {
             BY_FAMILY[family as usize].store(new, Ordering::Release);
             SWITCHES[family as usize].store(switch, Ordering::Release);
+        }
+    }
+}
+
+/// Has the hooks of what can be deferred look at sends because something is, or not any more. Called by whoever has
+/// the lock of what is deferred.
+pub(crate) fn set_deferring(deferring: bool) {
+    let switch = match deferring {
+        true => (&raw const DEFERRING).cast_mut(),
+        false => PAGE.load(Ordering::Relaxed),
+    };
+    for family in HookFamily::ALL.into_iter().filter(|family| family.defers()) {
+        let place = &SWITCHES[family as usize];
+        if !std::ptr::eq(place.load(Ordering::Relaxed), &raw const OFF) {
+            place.store(switch, Ordering::Release);
         }
     }
 }
@@ -70,12 +90,11 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(crate) fn switch(family: HookFamily) -> Switch {
-    // SAFETY: the pointer came from a `&'static Generation`, that of `OFF` or in `install`, and is only read through.
+    // SAFETY: the pointer came from a `&'static Generation`, a static one or that of a page, and is only read through.
     unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.switch()
 }
 
-/// A send enters a hook that may delay it ([`Switch::Delays`]): the next thing that the hook does. For a table of zeros the clock is
-/// not read.
+/// A send enters a hook that may delay it: the first thing that is done for it then.
 #[inline(always)]
 pub(crate) fn enter() {
     let now = Clock::counter();
@@ -98,11 +117,22 @@ pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
     }
 }
 
-/// Whether a send that came through `hook` has no delay, and is counted; calls nothing. If not,
-/// or if that takes a closer look, nothing has happened and [`pass`] says.
+/// The same, if this process has the hook's family.
 #[inline(always)]
-pub(crate) fn is_undelayed(injection: &Injection, hook: Hook) -> bool {
-    fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
+pub(crate) fn pass_if_installed(hook: Hook) -> Passage {
+    installed(hook.family()).map_or(Passage::Now, |injection| pass(injection, hook))
+}
+
+/// Whether a send that came through `hook`, whose family is on with a table of zeros, can be performed; it is counted then. Calls
+/// nothing. If that takes a closer look, nothing has happened, and [`pass`] says.
+#[inline(always)]
+pub(crate) fn goes_at_once(hook: Hook) -> bool {
+    match installed(hook.family()) {
+        Some(injection) => {
+            fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
+        }
+        None => false,
+    }
 }
 
 /// Waits out the delay of a send that the program performs itself.

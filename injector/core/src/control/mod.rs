@@ -177,7 +177,10 @@ impl Hook {
 const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x03");
 
 /// The switch of a page that there is not: nothing is injected.
-pub static OFF: Generation = Generation(AtomicU64::new(0));
+pub static OFF: Generation = Generation(AtomicU64::new(Switch::OFF.0));
+/// The switch of a process that has deferred something, whatever its page says: sends have to be looked at, for they may have to wait for
+/// their turn.
+pub static DEFERRING: Generation = Generation(AtomicU64::new(Switch::DELAYS.0));
 
 /// The shared memory itself.
 ///
@@ -269,9 +272,11 @@ impl Page {
     fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
         let (mut settings, mut table) = self.settings();
         change(&mut settings, &mut table);
+        let zeros = || table.entries.iter().all(|&delay| delay == 0);
         let switch = match settings.enabled {
             false => Switch::OFF,
-            true if table.entries.iter().all(|&delay| delay == 0) => Switch::ZEROS,
+            // Who paces needs to know when the last send went.
+            true if settings.mode != Mode::Pace && zeros() => Switch::ZEROS,
             true => Switch::DELAYS,
         };
         self.settings

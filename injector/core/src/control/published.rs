@@ -16,15 +16,21 @@ use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// What a block has hooks do: these bits, which a hook tests one by one (an `enum` would be put together first).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Switch(u64);
+pub struct Switch(pub(super) u64);
 
 impl Switch {
     /// Nothing.
     pub const OFF: Switch = Switch(0);
-    /// Injection is on, with a table of zeros.
+    /// Injection is on, with a table of zeros, and there is nothing to wait for.
     pub const ZEROS: Switch = Switch(1 << 63);
     /// It is on, with delays.
     pub const DELAYS: Switch = Switch(3 << 62);
+
+    /// That of a generation.
+    #[inline(always)]
+    pub(crate) fn of(generation: u64) -> Switch {
+        Switch(generation & Switch::DELAYS.0)
+    }
 
     /// Whether there is nothing to do.
     #[inline(always)]
@@ -47,7 +53,7 @@ impl Generation {
     /// The current block's.
     #[inline(always)]
     pub fn switch(&self) -> Switch {
-        Switch(self.0.load(Ordering::Relaxed) & Switch::DELAYS.0)
+        Switch::of(self.0.load(Ordering::Relaxed))
     }
 }
 

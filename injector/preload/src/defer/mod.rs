@@ -103,7 +103,7 @@ static DEFERRED: Lock<Deferred> = Lock::new(Deferred {
 /// The process that has a helper thread: this one, or 0. (A child by `vfork` sees its parent's.)
 /// Changed by whoever has the lock.
 static HELPER: AtomicU32 = AtomicU32::new(0);
-/// How many entries wait or are being performed.
+/// How many entries wait or are being performed. Changed by whoever has the lock.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 /// Counts what was performed; those who wait for that sleep here.
 static PERFORMED: AtomicU32 = AtomicU32::new(0);
@@ -189,7 +189,9 @@ impl Deferred {
             thing: entry,
         });
         debug_assert!(pushed, "`take` saw that there is room");
-        PENDING.fetch_add(1, Ordering::Relaxed);
+        if PENDING.fetch_add(1, Ordering::Relaxed) == 0 {
+            state::set_deferring(true);
+        }
         if due < EARLIEST.load(Ordering::Relaxed) {
             EARLIEST.store(due, Ordering::Relaxed);
             CALLS.fetch_add(1, Ordering::Release);
@@ -215,7 +217,9 @@ impl Deferred {
                 lane.rest();
             }
         }
-        PENDING.fetch_sub(1, Ordering::Relaxed);
+        if PENDING.fetch_sub(1, Ordering::Relaxed) == 1 {
+            state::set_deferring(false);
+        }
         PERFORMED.fetch_add(1, Ordering::Release);
         if WAITING.load(Ordering::Relaxed) > 0 {
             lock::wake(&PERFORMED, c_int::MAX);
@@ -336,6 +340,7 @@ pub(crate) fn after_fork_in_child() {
     }
     HELPER.store(0, Ordering::Relaxed);
     PENDING.store(0, Ordering::Relaxed);
+    state::set_deferring(false);
     WAITING.store(0, Ordering::Relaxed);
     EARLIEST.store(u64::MAX, Ordering::Relaxed);
 }

@@ -13,22 +13,13 @@ use crate::defer::message::{MOST_PARTS, Outgoing, Verdict};
 use crate::real::{Entry, Real, c_name, set_errno};
 use crate::state;
 
-/// Whether a send of UDP or TCP is to be performed as it is, injection being on; it is counted then. Calls nothing; if not,
-/// or if that takes a closer look, nothing has happened yet.
-#[inline(always)]
-fn goes_at_once(hook: Hook) -> bool {
-    !defer::busy()
-        && state::installed(HookFamily::Socket)
-            .is_some_and(|injection| state::is_undelayed(injection, hook))
-}
-
 /// Waits, or says when the send is due.
 #[inline(never)]
 fn delay(fd: c_int, hook: Hook) -> Passage {
-    // Whether it is enabled is looked at there once more.
-    match state::installed(HookFamily::Socket) {
-        Some(injection) if is_internet(fd) => state::pass(injection, hook),
-        _ => Passage::Now,
+    match is_internet(fd) {
+        // Whether it is enabled is looked at there once more.
+        true => state::pass_if_installed(hook),
+        false => Passage::Now,
     }
 }
 
@@ -157,6 +148,11 @@ macro_rules! sends {
                 let Some(real) = REAL.get() else {
                     return missing() as $result;
                 };
+                if is_known_internet($fd) == Some(false) {
+                    // SAFETY: called with the caller's own arguments.
+                    return unsafe { real($fd, $($arg),*) };
+                }
+                state::enter();
                 let $passage = delay($fd, Hook::$hook);
                 if $passage != Passage::Now || defer::busy() {
                     // Apart once more: what is on the stack for it would keep the real function
@@ -179,7 +175,7 @@ macro_rules! sends {
             #[unsafe(link_section = concat!(".text.jitterlab.on.", stringify!($name)))]
             unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
                 let at_once = match is_known_internet($fd) {
-                    Some(true) => REAL.is_found() && goes_at_once(Hook::$hook),
+                    Some(true) => REAL.is_found() && state::goes_at_once(Hook::$hook),
                     Some(false) => true,
                     None => false,
                 };
@@ -193,21 +189,13 @@ macro_rules! sends {
                 }
             }
 
-            #[cold]
-            #[inline(never)]
-            unsafe extern "C" fn timed($fd: c_int, $($arg: $type),*) -> $result {
-                state::enter();
-                // SAFETY: called with the caller's own arguments.
-                unsafe { on($fd, $($arg),*) }
-            }
-
             let switch = state::switch(HookFamily::Socket);
-            if switch.is_off() && !defer::busy() {
+            if switch.is_off() {
                 // SAFETY: called with the caller's own arguments.
                 unsafe { REAL.function()($fd, $($arg),*) }
             } else if switch.has_delays() {
                 // SAFETY: called with the caller's own arguments.
-                unsafe { timed($fd, $($arg),*) }
+                unsafe { delayed($fd, $($arg),*) }
             } else {
                 // SAFETY: called with the caller's own arguments.
                 unsafe { on($fd, $($arg),*) }

@@ -59,9 +59,7 @@ macro_rules! operations_of {
             unsafe extern "C" fn on<const OPERATION: usize, const SLOT: usize>(
                 $($argument: usize),*
             ) -> usize {
-                if state::switch(HookFamily::Uct).has_delays() {
-                    state::enter();
-                }
+                state::enter();
                 if let Some(injection) = state::installed(HookFamily::Uct) {
                     state::pass_undeferred(injection, Hook::UctPost);
                 }

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
-use jitterlab_injector::delay::{Delay, Injection, Passage};
+use jitterlab_injector::delay::{Delay, Passage};
 
 use super::slots::replace;
 use crate::abi::{POST_SEND_AT, QP_STATE, STATE_RTS, SendRequest, WR_START_AT};
@@ -42,7 +42,7 @@ static WR_STARTS: [AtomicPtr<c_void>; SLOTS] =
 on_cache_lines!(".text.jitterlab.post_send");
 
 /// The hook of the `SLOT`-th `post_send`: one function for each original, so that nothing has to
-/// be looked up. Where nothing is injected it is four loads and a jump.
+/// be looked up. Where nothing is injected it is three loads and a jump.
 #[unsafe(link_section = ".text.jitterlab.post_send")]
 unsafe extern "C" fn post_send<const SLOT: usize>(
     qp: *mut c_void,
@@ -56,25 +56,11 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
         std::mem::transmute::<*mut c_void, PostSend>(real)
     };
     match state::switch(HookFamily::Verbs) {
-        switch if switch.is_off() => match defer::busy() {
-            true => post_in_turn(qp, wr, bad_wr, real),
-            // SAFETY: the arguments are the caller's own.
-            false => unsafe { real(qp, wr, bad_wr) },
-        },
-        switch if switch.has_delays() => post_timed(qp, wr, bad_wr, real),
+        // SAFETY: the arguments are the caller's own.
+        switch if switch.is_off() => unsafe { real(qp, wr, bad_wr) },
+        switch if switch.has_delays() => post_delayed(qp, wr, bad_wr, real),
         _ => post_on(qp, wr, bad_wr, real),
     }
-}
-
-#[inline(never)]
-extern "C" fn post_timed(
-    qp: *mut c_void,
-    wr: *mut SendRequest,
-    bad_wr: *mut *mut SendRequest,
-    real: PostSend,
-) -> c_int {
-    state::enter();
-    post_on(qp, wr, bad_wr, real)
 }
 
 /// With C's calling convention and the arguments in their places, so that it is jumped to, and jumps on: a
@@ -86,43 +72,29 @@ extern "C" fn post_on(
     bad_wr: *mut *mut SendRequest,
     real: PostSend,
 ) -> c_int {
-    match state::installed(HookFamily::Verbs) {
-        Some(injection) if defer::busy() || !state::is_undelayed(injection, Hook::PostSend) => {
-            post_delayed(qp, wr, bad_wr, injection, real)
-        }
-        None if defer::busy() => post_in_turn(qp, wr, bad_wr, real),
+    if state::goes_at_once(Hook::PostSend) {
         // SAFETY: the arguments are those of the caller of the hook.
-        _ => unsafe { real(qp, wr, bad_wr) },
+        unsafe { real(qp, wr, bad_wr) }
+    } else {
+        post_delayed(qp, wr, bad_wr, real)
     }
 }
 
+#[cold]
 #[inline(never)]
 extern "C" fn post_delayed(
     qp: *mut c_void,
     wr: *mut SendRequest,
     bad_wr: *mut *mut SendRequest,
-    injection: &Injection,
     real: PostSend,
 ) -> c_int {
-    let passage = state::pass(injection, Hook::PostSend);
+    state::enter();
+    let passage = state::pass_if_installed(Hook::PostSend);
     if passage != Passage::Now || defer::busy() {
         return post_deferred(qp, wr, bad_wr, passage, real);
     }
     // SAFETY: the arguments are those of the caller of the hook.
     unsafe { real(qp, wr, bad_wr) }
-}
-
-/// A send without a delay, behind those that have one. A [`Passage`] is passed in memory, for which the hook
-/// would make room on the stack at every call.
-#[cold]
-#[inline(never)]
-extern "C" fn post_in_turn(
-    qp: *mut c_void,
-    wr: *mut SendRequest,
-    bad_wr: *mut *mut SendRequest,
-    real: PostSend,
-) -> c_int {
-    post_deferred(qp, wr, bad_wr, Passage::Now, real)
 }
 
 /// The delay of a send; `None` if it has none, and only waits for those before it.
@@ -160,50 +132,34 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
         std::mem::transmute::<*mut c_void, WrStart>(real)
     };
     match state::switch(HookFamily::Verbs) {
-        switch if switch.is_off() => match defer::busy() {
-            true => start_in_turn(qp, real),
-            // SAFETY: the argument is the caller's own.
-            false => unsafe { real(qp) },
-        },
-        switch if switch.has_delays() => start_timed(qp, real),
+        // SAFETY: the argument is the caller's own.
+        switch if switch.is_off() => unsafe { real(qp) },
+        switch if switch.has_delays() => start_delayed(qp, real),
         _ => start_on(qp, real),
     }
-}
-
-#[inline(never)]
-extern "C" fn start_timed(qp: *mut c_void, real: WrStart) {
-    state::enter();
-    start_on(qp, real);
 }
 
 /// As [`post_on`].
 #[inline(never)]
 extern "C" fn start_on(qp: *mut c_void, real: WrStart) {
-    match state::installed(HookFamily::Verbs) {
-        Some(injection) if defer::busy() || !state::is_undelayed(injection, Hook::WorkRequest) => {
-            start_delayed(qp, injection, real);
-        }
-        None if defer::busy() => start_in_turn(qp, real),
+    if state::goes_at_once(Hook::WorkRequest) {
         // SAFETY: the argument is that of the caller of the hook.
-        _ => unsafe { real(qp) },
+        unsafe { real(qp) }
+    } else {
+        start_delayed(qp, real);
     }
 }
 
+#[cold]
 #[inline(never)]
-extern "C" fn start_delayed(qp: *mut c_void, injection: &Injection, real: WrStart) {
-    let passage = state::pass(injection, Hook::WorkRequest);
+extern "C" fn start_delayed(qp: *mut c_void, real: WrStart) {
+    state::enter();
+    let passage = state::pass_if_installed(Hook::WorkRequest);
     if passage != Passage::Now || defer::busy() {
         return start_deferred(qp, passage, real);
     }
     // SAFETY: the argument is that of the caller of the hook.
     unsafe { real(qp) }
-}
-
-/// As [`post_in_turn`].
-#[cold]
-#[inline(never)]
-extern "C" fn start_in_turn(qp: *mut c_void, real: WrStart) {
-    start_deferred(qp, Passage::Now, real);
 }
 
 #[cold]

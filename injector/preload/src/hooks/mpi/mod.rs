@@ -71,10 +71,7 @@ impl Way {
 /// Whether a call has no delay and is not recorded; it is counted then. Calls nothing.
 #[inline(always)]
 fn goes_at_once(hook: Hook, language: Language, content: &impl Sends) -> bool {
-    !trace::is_on()
-        && content.sends(language)
-        && state::installed(hook.family())
-            .is_some_and(|injection| state::is_undelayed(injection, hook))
+    !trace::is_on() && content.sends(language) && state::goes_at_once(hook)
 }
 
 /// Waits, and records what is sent.
@@ -121,6 +118,7 @@ macro_rules! hook {
                 let Some(real) = REAL.get() else {
                     return missing();
                 };
+                state::enter();
                 if WAY.found_direct(real as *mut c_void, c_name!($c_name)) {
                     let call = const { Call::named($c_name) };
                     pass(Hook::$hook, Language::$language, call, &$content);
@@ -146,14 +144,6 @@ macro_rules! hook {
                 }
             }
 
-            #[cold]
-            #[inline(never)]
-            unsafe extern "C" fn timed($($argument: usize),*) -> c_int {
-                state::enter();
-                // SAFETY: called with the caller's own arguments.
-                unsafe { on($($argument),*) }
-            }
-
             #[unsafe(export_name = $name)]
             #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
             unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
@@ -163,7 +153,7 @@ macro_rules! hook {
                     unsafe { REAL.function()($($argument),*) }
                 } else if switch.has_delays() {
                     // SAFETY: called with the caller's own arguments.
-                    unsafe { timed($($argument),*) }
+                    unsafe { with_care($($argument),*) }
                 } else {
                     // SAFETY: called with the caller's own arguments.
                     unsafe { on($($argument),*) }

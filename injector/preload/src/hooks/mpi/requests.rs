@@ -171,15 +171,11 @@ pub(super) fn start(language: Language, call: Call, requests: usize, count: usiz
     else {
         return;
     };
-    if state::switch(hook.family()).has_delays() {
-        state::enter();
-    }
     if trace::is_on() {
         record(call, library, started);
     }
-    if let Some(injection) = state::installed(hook.family())
-        && !state::is_undelayed(injection, hook)
-    {
+    state::enter();
+    if let Some(injection) = state::installed(hook.family()) {
         state::pass_undeferred(injection, hook);
     }
 }
