@@ -158,8 +158,8 @@ impl Injection {
     /// Called by a hook when the program sends, before anything else is done.
     ///
     /// In spin mode this is where the delay is waited out, and in pace mode what is left of it. What happens rarely, or takes its time
-    /// anyway, is in functions of its own that come last, so that a delay of zero is a few loads
-    /// and stores and nothing has to be saved for later.
+    /// anyway, is in functions of its own that come last, so that a zero that a table with delays has, too, is a few loads
+    /// and stores.
     #[inline(always)]
     pub fn before_send(&self, stream: &Stream, hook: Hook) -> Passage {
         let generation = stream.generation.get();
@@ -185,8 +185,6 @@ impl Injection {
     #[cold]
     #[inline(never)]
     fn before_send_anew(&self, stream: &Stream, hook: Hook) -> Passage {
-        // With a new table, it may be that nobody has looked.
-        stream.entered.set(0);
         loop {
             self.refresh(stream);
             let settings = stream.settings.get();
@@ -194,7 +192,6 @@ impl Injection {
                 return Passage::Now;
             };
             if !settings.enabled {
-                slot.call(hook);
                 return Passage::Now;
             }
             let index = stream.generator.next_index(settings.generator);
@@ -374,8 +371,8 @@ impl Stream {
         }
     }
 
-    /// A send enters its hook, `now` by the processor's counter ([`Clock::counter`]): its delay begins. A hook whose table has delays
-    /// calls this first, because looking the delay up takes hundreds of nanoseconds where what is needed for it
+    /// A send enters its hook, `now` by the processor's counter ([`Clock::counter`]): its delay begins. A hook calls this before
+    /// [`Injection::before_send`], each time or never, because looking the delay up takes hundreds of nanoseconds where what is needed for it
     /// has left the processor's caches, as it has after a long wait or where something else ran meanwhile.
     #[inline(always)]
     pub fn enter(&self, now: u64) {

@@ -26,8 +26,16 @@ pub(crate) struct Real<F> {
 /// whether there is one.
 pub(crate) struct Entry<F> {
     real: Real<F>,
+    stand_in: StandIn,
+    /// The stand-in until the real function was found, and that from then on.
     address: AtomicPtr<c_void>,
 }
+
+/// A function that is only compared.
+struct StandIn(*const ());
+
+// SAFETY: the address of a function is the same for every thread, and nothing is read through it here.
+unsafe impl Sync for StandIn {}
 
 /// Where a function is looked for that is not among those that come after ours. What provides it may
 /// have been loaded where symbols are not looked up (`RTLD_LOCAL`).
@@ -122,6 +130,7 @@ impl<F: Copy> Entry<F> {
     pub(crate) const unsafe fn new(real: Real<F>, stand_in: *const ()) -> Self {
         Entry {
             real,
+            stand_in: StandIn(stand_in),
             address: AtomicPtr::new(stand_in.cast_mut().cast()),
         }
     }
@@ -135,21 +144,22 @@ impl<F: Copy> Entry<F> {
         unsafe { std::mem::transmute_copy(&address) }
     }
 
-    /// Whether that is the real function.
+    /// Whether that is the real function. It remains so.
     #[inline(always)]
     pub(crate) fn is_found(&self) -> bool {
-        self.real.found().is_some()
+        self.address.load(Ordering::Relaxed).cast_const().cast() != self.stand_in.0
     }
 
     /// The real function, called from now on; `None` where there is none.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<F> {
-        let real = self.real.get();
-        if real.is_some() {
+        if !self.is_found() {
+            self.real.get()?;
+            // Stored once: threads that send share what lies around it.
             let address = self.real.address.load(Ordering::Relaxed);
             self.address.store(address, Ordering::Relaxed);
         }
-        real
+        Some(self.function())
     }
 }
 

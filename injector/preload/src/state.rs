@@ -94,7 +94,7 @@ pub(crate) fn switch(family: HookFamily) -> Switch {
     unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.switch()
 }
 
-/// A send enters a hook that may delay it: the first thing that is done for it then.
+/// A send enters a hook that may delay it, which is called as soon as that is known.
 #[inline(always)]
 pub(crate) fn enter() {
     let now = Clock::counter();
@@ -108,19 +108,19 @@ pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
     injection.before_send(fast::stream(), hook)
 }
 
-/// The same for a hook whose sends cannot be deferred: a mode that defers is refused with it, and what such
+/// The same, if this process has the hook's family.
+#[inline(always)]
+pub(crate) fn pass_if_installed(hook: Hook) -> Passage {
+    installed(hook.family()).map_or(Passage::Now, |injection| pass(injection, hook))
+}
+
+/// As [`pass`], for a hook whose sends cannot be deferred: a mode that defers is refused with it, and what such
 /// a mode has drawn is waited for.
 #[inline(never)]
 pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
     if let Passage::Defer(delay) = pass(injection, hook) {
         wait_out(injection, delay);
     }
-}
-
-/// The same, if this process has the hook's family.
-#[inline(always)]
-pub(crate) fn pass_if_installed(hook: Hook) -> Passage {
-    installed(hook.family()).map_or(Passage::Now, |injection| pass(injection, hook))
 }
 
 /// Whether a send that came through `hook`, whose family is on with a table of zeros, can be performed; it is counted then. Calls

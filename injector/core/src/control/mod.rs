@@ -174,7 +174,7 @@ impl Hook {
 }
 
 /// Says that a file is a control page, and of which layout: `jlabctl` and a version.
-const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x03");
+const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x04");
 
 /// The switch of a page that there is not: nothing is injected.
 pub static OFF: Generation = Generation(AtomicU64::new(Switch::OFF.0));

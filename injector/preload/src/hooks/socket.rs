@@ -137,7 +137,7 @@ macro_rules! sends {
         #[unsafe(link_section = concat!(".text.jitterlab.", stringify!($name)))]
         unsafe extern "C" fn $name($fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
-            // SAFETY: the prototype is that of the C library.
+            // SAFETY: the prototype is that of the C library, and `delayed` has it.
             static REAL: Entry<Function> = unsafe {
                 Entry::new(Real::new(c_name!($name)), delayed as *const ())
             };
@@ -155,8 +155,7 @@ macro_rules! sends {
                 state::enter();
                 let $passage = delay($fd, Hook::$hook);
                 if $passage != Passage::Now || defer::busy() {
-                    // Apart once more: what is on the stack for it would keep the real function
-                    // from being jumped to.
+                    // Apart once more: a send that was waited for here needs no room for it on the stack.
                     #[inline(never)]
                     fn deferred($fd: c_int, $passage: Passage, $($arg: $type),*) -> Option<isize> {
                         $later

@@ -89,7 +89,7 @@ fn pass(hook: Hook, language: Language, call: Call, content: &impl Sends) {
 
 /// A hook of the function `$name`, whose arguments are so many words.
 ///
-/// Switched off, it is a few loads and a jump to the real function; switched on without a delay it
+/// Switched off, it is a few loads and a jump to the real function; with a table of zeros it
 /// calls nothing either. Whatever else there is to do is done by `with_care`.
 macro_rules! hook {
     (
@@ -104,7 +104,7 @@ macro_rules! hook {
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
             // SAFETY: an MPI's functions take words, integers among them whose upper half does
-            // not matter, and give an error, or in Fortran nothing.
+            // not matter, and give an error, or in Fortran nothing; `with_care` is of that type.
             static REAL: Entry<Function> = unsafe {
                 let real = Real::profiled(c_name!($name), c_name!($profiling));
                 Entry::new(real, with_care as *const ())

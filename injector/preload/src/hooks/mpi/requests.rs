@@ -159,6 +159,7 @@ pub(super) fn start(language: Language, call: Call, requests: usize, count: usiz
     let Some(library) = library() else {
         return;
     };
+    state::enter();
     // SAFETY: the caller's own requests, of which there are so many.
     let handle = |index| unsafe { language.request_at(library, requests, index) };
     let started = (0..count).filter_map(|index| find(handle(index)).map(Place::read));
