@@ -6,9 +6,9 @@
 //! Beside it, the paper's counting loop (calibrated right before), and nanosleep.
 //!
 //! A processor that is taken away while a wait ends makes it late, whatever does the waiting. So a
-//! thread that only reads the counter measures, on the same processor right before each repeat and right after it, how
+//! thread that only reads the counter measures, on the same processor right before the injected waits of each repeat and right after them, how
 //! much of the time is lost in gaps, and how many waits of that length would end late for it: where
-//! that is more than 1 %, no wait has its 99th percentile under the goal. Repeats on a core that was idle, by that measure, and
+//! that is more than 1 %, no wait has its 99th percentile under the goal. Repeats on a core that was idle then, by that measure, and
 //! others are printed apart, each with how many there were.
 
 mod driver;

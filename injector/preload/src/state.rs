@@ -16,8 +16,7 @@ static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; HookFamily::ALL.len()];
 
 /// What says for each family whether there is anything to do right now: `OFF` for one that is not installed, else `PAGE` or
-/// `DEFERRING`. Never null: a hook that is off loads its switch, looks at it, and is done. (A hook that has another question is longer than the
-/// processor fetches at once after a system call, which takes it three more nanoseconds.)
+/// `DEFERRING`. Never null: a hook that is off loads its switch, looks at it, and is done.
 static SWITCHES: [AtomicPtr<Generation>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new((&raw const OFF).cast_mut()) }; HookFamily::ALL.len()];
 
