@@ -1,6 +1,7 @@
 //! The hot path: what happens between a program's call of a send function and the send.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Clock;
@@ -14,15 +15,26 @@ pub struct Injection {
     page: &'static Page,
     clock: Clock,
     rank: u64,
-    /// What a delay costs over and above the wait itself, in ticks. Taken off every wait.
-    compensation: u64,
+    compensation: Compensation,
     /// [`REHEARSAL_NS`] in ticks.
     rehearsal: u64,
+}
+
+/// What a delay costs over and above the wait itself, in ticks. Taken off every wait.
+#[derive(Debug, Clone, Copy, Default)]
+struct Compensation {
+    /// Off one that is too short to be rehearsed.
+    short: u64,
+    /// Off any other.
+    long: u64,
 }
 
 /// So long before its end a wait does what it will do after it, for nothing: during a long wait that code and those counters
 /// leave the processor's caches, and to get them back takes up to some hundred nanoseconds.
 const REHEARSAL_NS: u32 = 1_000;
+
+/// From so many nanoseconds on a wait is long enough for it.
+const REHEARSED_NS: u32 = 2 * REHEARSAL_NS;
 
 /// What a hook does next with the send that it caught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,13 +95,13 @@ pub struct Stream {
 
 impl Injection {
     /// Injection as `page` says, for the process with `rank` in its parallel program (0 outside
-    /// one). Measures its own cost first, in well under a millisecond.
+    /// one). Measures its own cost first, in less than a millisecond.
     pub fn new(page: &'static Page, clock: &Clock, rank: u64) -> Self {
         let mut injection = Injection {
             page,
             clock: clock.clone(),
             rank,
-            compensation: 0,
+            compensation: Compensation::default(),
             rehearsal: clock.ns_to_ticks(u64::from(REHEARSAL_NS)),
         };
         injection.compensation = injection.measure_overhead();
@@ -122,37 +134,15 @@ impl Injection {
         &self.clock
     }
 
-    /// What is taken off every wait, in nanoseconds: the readings of the clock and the hook.
+    /// What is taken off a wait at most, in nanoseconds: the readings of the clock and the hook.
     pub fn compensation_ns(&self) -> f64 {
-        self.clock.ticks_to_ns_f64(self.compensation)
+        let Compensation { short, long } = self.compensation;
+        self.clock.ticks_to_ns_f64(short.max(long))
     }
 
     /// What says whether anything is injected.
     pub fn switch(&self) -> &'static Generation {
         self.page.switch()
-    }
-
-    /// Whether a send that comes through `hook` has no delay because the table has none ([`Switch::ZEROS`]): then that is
-    /// drawn and counted, and the send can be performed. `false` if that takes a new look at the page:
-    /// nothing has happened then, and [`Injection::before_send`] says what to do.
-    ///
-    /// Nothing is called here, so a hook has nothing to save on the stack, and little is done: after a system call the processor
-    /// fetches every instruction anew. The generation of the stream is loaded
-    /// first, for what a signal handler changes after that is then noticed.
-    #[inline(always)]
-    pub fn is_undelayed(&self, stream: &Stream, hook: Hook) -> bool {
-        let generation = stream.generation.get();
-        if self.page.generation() != generation || Switch::of(generation) != Switch::ZEROS {
-            return false;
-        }
-        match stream.slot.get() {
-            Some(slot) if !slot.is_shared() => {
-                stream.generator.advance();
-                slot.undelayed(hook);
-                true
-            }
-            _ => false,
-        }
     }
 
     /// Called by a hook when the program sends, before anything else is done.
@@ -244,15 +234,20 @@ impl Injection {
     fn spin(&self, slot: Slot, stream: &Stream, delay_ns: u32) {
         let start = self.entered(stream);
         let ticks = self.clock.ns_to_ticks(u64::from(delay_ns));
-        let due = start + ticks.saturating_sub(self.compensation);
-        if delay_ns >= 2 * REHEARSAL_NS {
+        let is_long = delay_ns >= REHEARSED_NS;
+        let compensation = match is_long {
+            true => self.compensation.long,
+            false => self.compensation.short,
+        };
+        let due = start + ticks.saturating_sub(compensation);
+        if is_long {
             self.clock.wait_until(due - self.rehearsal);
             // The compiler must not see that nothing is added.
             let nothing = std::hint::black_box(0);
             slot.achieved(nothing, nothing);
         }
         let end = self.clock.wait_until(due);
-        let achieved = end - start + self.compensation;
+        let achieved = end - start + compensation;
         slot.achieved(achieved, achieved.saturating_sub(ticks));
     }
 
@@ -312,25 +307,37 @@ impl Injection {
         }
     }
 
-    /// What a delay takes, seen from outside, beyond what was asked, in ticks.
+    /// What a delay takes, seen from outside, beyond what was asked.
     ///
     /// The processor foresees the end of a short wait that is always the same, but not that of one
-    /// that is long or not like the one before, which costs some 15 to 25 ns more. A table has
-    /// both: what is taken off is the mean, and the error that this leaves is half of the
+    /// that is long or not like the one before, which costs some 15 to 25 ns more. Short waits are of
+    /// both kinds: what is taken off them is the mean, and the error that this leaves is half of the
     /// difference either way.
-    fn measure_overhead(&self) -> u64 {
-        const FORESEEN: std::ops::Range<u32> = 200..201;
-        /// Each a nanosecond longer than the last: a clock whose steps are of 10 ns, as on some
-        /// machines, rounds each of them up by another part of a step.
-        const UNFORESEEN: std::ops::Range<u32> = 4_000..4_128;
-        (self.overhead_of(FORESEEN) + self.overhead_of(UNFORESEEN)) / 2
+    fn measure_overhead(&self) -> Compensation {
+        const FORESEEN: Range<u32> = 200..201;
+        // Each a nanosecond longer than the last: a clock whose steps are of 10 ns, as on some
+        // machines, rounds each of them up by another part of a step.
+        const UNFORESEEN: Range<u32> = 1_000..1_064;
+        const LONG: Range<u32> = REHEARSED_NS..REHEARSED_NS + 64;
+        Compensation {
+            short: (self.overhead_of(FORESEEN) + self.overhead_of(UNFORESEEN)) / 2,
+            long: self.overhead_of(LONG),
+        }
     }
 
-    /// The same for delays of some lengths, in nanoseconds, one after the other.
+    /// The same for delays of some lengths, in nanoseconds, one after the other, in ticks.
     ///
+    /// The least of some measurements: a processor that has not come this way before, or that shares its core for a
+    /// moment, is slower.
+    fn overhead_of(&self, delays: Range<u32>) -> u64 {
+        const TIMES: usize = 4;
+        let least = (0..TIMES).map(|_| self.overhead_once(delays.clone())).min();
+        least.unwrap_or(0).max(0) as u64
+    }
+
     /// Measured on the path itself, with counters that nobody reads.
-    fn overhead_of(&self, delays: std::ops::Range<u32>) -> u64 {
-        const ROUNDS: usize = 128;
+    fn overhead_once(&self, delays: Range<u32>) -> i64 {
+        const ROUNDS: usize = 64;
         static SCRATCH: crate::control::Counters = crate::control::Counters::new();
         let slot = Slot::private(&SCRATCH);
         let stream = Stream::new();
@@ -346,12 +353,13 @@ impl Injection {
                 std::hint::black_box(delay_ns),
             ));
             let whole = self.clock.now() - start;
-            *round = whole.saturating_sub(empty + self.clock.ns_to_ticks(u64::from(delay_ns)));
+            let asked = self.clock.ns_to_ticks(u64::from(delay_ns));
+            *round = whole as i64 - (empty + asked) as i64;
         }
         extra.sort_unstable();
         // The mean of the middle half: a median would be as coarse as the clock.
         let middle = &extra[ROUNDS / 4..ROUNDS * 3 / 4];
-        middle.iter().sum::<u64>() / middle.len() as u64
+        middle.iter().sum::<i64>() / middle.len() as i64
     }
 }
 
@@ -368,6 +376,29 @@ impl Stream {
             slot: Cell::new(None),
             last: Cell::new(0),
             entered: Cell::new(0),
+        }
+    }
+
+    /// Whether a send that comes through `hook`, whose family is switched by `switch`, has no delay because the table has none
+    /// ([`Switch::ZEROS`]): then that is drawn and counted, and the send can be performed. `false` if that takes a new look at the page:
+    /// nothing has happened then, and [`Injection::before_send`] says what to do.
+    ///
+    /// Nothing is called here, so a hook has nothing to save on the stack, and little is done: after a system call the processor
+    /// fetches every instruction anew. The generation of the stream is loaded
+    /// first, for what a signal handler changes after that is then noticed.
+    #[inline(always)]
+    pub fn is_undelayed(&self, switch: &Generation, hook: Hook) -> bool {
+        let generation = self.generation.get();
+        if !switch.is(generation) || Switch::of(generation) != Switch::ZEROS {
+            return false;
+        }
+        match self.slot.get() {
+            Some(slot) if !slot.is_shared() => {
+                self.generator.advance();
+                slot.undelayed(hook);
+                true
+            }
+            _ => false,
         }
     }
 

@@ -255,7 +255,7 @@ fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
                     };
                 });
             }
-            if injection.is_undelayed(&stream, Hook::Send) {
+            if stream.is_undelayed(injection.switch(), Hook::Send) {
                 told_apart += 1;
                 drawn.push(None);
             } else {
@@ -282,7 +282,7 @@ fn what_takes_a_new_look_is_not_taken_for_undelayed() {
     let created = create(directory.path(), DEFERRED, &table(|_| 0));
     let injection = Injection::new(created.page, Clock::global(), 0);
     let stream = Stream::new();
-    let undelayed = || injection.is_undelayed(&stream, Hook::Send);
+    let undelayed = || stream.is_undelayed(injection.switch(), Hook::Send);
     assert!(!undelayed(), "a stream without settings");
     injection.before_send(&stream, Hook::Send);
     assert!(undelayed());
@@ -372,7 +372,7 @@ fn paced_sends_are_apart_by_what_is_asked_for_and_late_ones_wait_for_nothing() {
     let clock = injection.clock();
     let mut asked_before = None;
     for _ in 0..50 {
-        assert!(!injection.is_undelayed(&stream, Hook::Send));
+        assert!(!stream.is_undelayed(injection.switch(), Hook::Send));
         let asks = clock.now();
         assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
         // The one before went after it was asked for, and this one has gone by now.
@@ -401,7 +401,7 @@ fn a_paced_send_without_a_gap_is_one_that_the_next_is_apart_from() {
     let injection = Injection::new(created.page, Clock::global(), 0);
     let stream = Stream::new();
     injection.before_send(&stream, Hook::Send);
-    assert!(!injection.is_undelayed(&stream, Hook::Send));
+    assert!(!stream.is_undelayed(injection.switch(), Hook::Send));
     assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
     let totals = created.page.totals();
     assert_eq!((totals.delays, totals.asked_ns), (2, 0));

@@ -87,10 +87,16 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
 
 /// What a hook of this family has to do right now: the first thing that it asks.
 #[inline(always)]
-#[allow(unsafe_code)]
 pub(crate) fn switch(family: HookFamily) -> Switch {
+    generation(family).switch()
+}
+
+/// What says that.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn generation(family: HookFamily) -> &'static Generation {
     // SAFETY: the pointer came from a `&'static Generation`, a static one or that of a page, and is only read through.
-    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.switch()
+    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }
 }
 
 /// A send enters a hook that may delay it, which is called as soon as that is known.
@@ -126,12 +132,8 @@ pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
 /// nothing. If that takes a closer look, nothing has happened, and [`pass`] says.
 #[inline(always)]
 pub(crate) fn goes_at_once(hook: Hook) -> bool {
-    match installed(hook.family()) {
-        Some(injection) => {
-            fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
-        }
-        None => false,
-    }
+    let switch = generation(hook.family());
+    fast::with_known_stream(|stream| stream.is_undelayed(switch, hook)).unwrap_or(false)
 }
 
 /// Waits out the delay of a send that the program performs itself.
