@@ -1,8 +1,9 @@
 /* Measures, from the program's side, what a hook costs and how long a delay becomes. Does what
    each line on stdin says and answers with a line. Run under the library, with the null device.
 
-     cost CALL            ns a call: directly, through the hook, through a function that only jumps on; medians of
-                          alternating batches; and how many additions the processor makes at once meanwhile
+     cost CALL            ns a call directly, and what is added by the hook and by a function that only jumps on, in a
+                          loop of nothing but the call; what both add in a program with code of its own between two calls;
+                          and how many additions the processor makes at once meanwhile
      delay ASKED N [..]   p1 p50 p99 p99.9 of the error of N delays, ns; by "hook", or by
                           "sleep", or "tight" sleep with a timer slack of 1 ns
      gaps ASKED MS        how the processor is taken away, looked at for MS ms: the share of time that
@@ -30,11 +31,14 @@ extern write_function jump_write, *jump_target_write;
 extern mpi_function MPI_Send, PMPI_Send, jump_mpi;
 int jump_post(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 
-/* The ways to a function. */
+/* The ways to a function, each from places of its own, as a program's calls are, and through a table. */
 enum { HOOKED, DIRECT, JUMP, WAYS };
 
 static double ns_per_tick = 1;
 static struct ibv_qp pairs[WAYS];
+static send_function *sends[WAYS];
+static write_function *writes[WAYS];
+static mpi_function *messages[WAYS];
 static int udp, null_file;
 
 static double now_ns(void)
@@ -82,22 +86,22 @@ static inline void post(int way)
 /* A send that the kernel refuses at once, so that there is little in it but the call. */
 static inline void refused(int way)
 {
-    (way == JUMP ? jump_send : way == DIRECT ? jump_target_send : send)(udp, "", 1, MSG_OOB);
+    sends[way](udp, "", 1, MSG_OOB);
 }
 
 static inline void message(int way)
 {
-    (way == JUMP ? jump_mpi : way == DIRECT ? PMPI_Send : MPI_Send)("", 1, NULL, 1, 0, NULL);
+    messages[way]("", 1, NULL, 1, 0, NULL);
 }
 
 static inline void refused_write(int way)
 {
-    (way == JUMP ? jump_write : way == DIRECT ? jump_target_write : write)(udp, "", 1);
+    writes[way](udp, "", 1);
 }
 
 static inline void nothing(int way)
 {
-    (way == JUMP ? jump_write : way == DIRECT ? jump_target_write : write)(null_file, "", 1);
+    writes[way](null_file, "", 1);
 }
 
 /* Eight additions that wait for each other, over eight that do not. Half as much where another hardware thread of
@@ -117,24 +121,54 @@ static double additions_at_once(void)
     return (double)(between - start) / (ticks() - between);
 }
 
-#define BATCHES 3001
-static void cost(void call(int), int calls)
+/* In a loop of nothing but the call, each further cache line of instructions shows after a system call: there any function that only
+   jumps on adds up to 3 ns to `write`. Behind four lines and more of the program's own code it adds less. So each way is measured
+   in such a loop, and behind so many lines: instructions of four bytes that do not wait for each other. */
+#define PLACES(PLACE) PLACE(0) PLACE(4) PLACE(5) PLACE(6) PLACE(7) PLACE(8) PLACE(9) PLACE(10) PLACE(11) PLACE(12)
+#define REPEAT(lines, four) ".p2align 6\n .rept 4 * " #lines "\n" four ".endr"
+#ifdef __x86_64__
+#define OWN(lines)                                                                                                     \
+    __asm__ volatile(REPEAT(lines, "add $1, %%rcx\n add $1, %%rdx\n add $1, %%rsi\n add $1, %%rdi\n")                  \
+                     : : : "rcx", "rdx", "rsi", "rdi", "cc")
+#else
+#define OWN(lines)                                                                                                     \
+    __asm__ volatile(REPEAT(lines, "add x9, x9, #1\n add x10, x10, #1\n add x11, x11, #1\n add x12, x12, #1\n")        \
+                     : : : "x9", "x10", "x11", "x12")
+#endif
+#define ONE(lines) +1
+
+enum { ALL_PLACES = PLACES(ONE), BATCHES = 301 };
+static double batches[ALL_PLACES][WAYS][BATCHES];
+
+static inline __attribute__((always_inline)) void cost(void call(int), int calls)
 {
-    static double ways[WAYS][BATCHES], at_once[BATCHES];
+    static double at_once[BATCHES], by_hook[ALL_PLACES], by_jump[ALL_PLACES];
+#define WAY(way, lines)                                                                                                \
+    start = ticks();                                                                                                   \
+    for (int i = 0; i < calls; i++) {                                                                                  \
+        OWN(lines);                                                                                                    \
+        call(way);                                                                                                     \
+    }                                                                                                                  \
+    batches[place][way][b] = (ticks() - start) * ns_per_tick / calls;
+#define PLACE(lines) WAY(DIRECT, lines) WAY(HOOKED, lines) WAY(JUMP, lines) place++;
     for (int b = 0; b < BATCHES; b++) {
+        int place = 0;
+        uint64_t start;
         at_once[b] = additions_at_once();
-        for (int way = 0; way < WAYS; way++) {
-            uint64_t start = ticks();
-            for (int i = 0; i < calls; i++)
-                call(way);
-            ways[way][b] = (ticks() - start) * ns_per_tick / calls;
-        }
+        PLACES(PLACE)
     }
-    for (int way = 0; way < WAYS; way++)
-        qsort(ways[way], BATCHES, sizeof(double), ascending);
+    for (int place = 0; place < ALL_PLACES; place++) {
+        for (int way = 0; way < WAYS; way++)
+            qsort(batches[place][way], BATCHES, sizeof(double), ascending);
+        by_hook[place] = batches[place][HOOKED][BATCHES / 2] - batches[place][DIRECT][BATCHES / 2];
+        by_jump[place] = batches[place][JUMP][BATCHES / 2] - batches[place][DIRECT][BATCHES / 2];
+    }
     qsort(at_once, BATCHES, sizeof(double), ascending);
-    printf("%.3f %.3f %.3f %.2f\n", ways[DIRECT][BATCHES / 2], ways[HOOKED][BATCHES / 2], ways[JUMP][BATCHES / 2],
-           at_once[BATCHES / 2]);
+    double hook = by_hook[0], jump = by_jump[0];
+    qsort(by_hook + 1, ALL_PLACES - 1, sizeof(double), ascending);
+    qsort(by_jump + 1, ALL_PLACES - 1, sizeof(double), ascending);
+    printf("%.3f %.3f %.3f %.3f %.3f %.2f\n", batches[0][DIRECT][BATCHES / 2], hook, jump, by_hook[ALL_PLACES / 2],
+           by_jump[ALL_PLACES / 2], at_once[BATCHES / 2]);
 }
 
 static void delays(double asked, int n, const char *how)
@@ -217,6 +251,9 @@ int main(void)
     pairs[HOOKED].context = ibv_open_device(NULL);
     jump_target_send = (send_function *)dlsym(libc, "send");
     jump_target_write = (write_function *)dlsym(libc, "write");
+    messages[HOOKED] = MPI_Send, messages[DIRECT] = PMPI_Send, messages[JUMP] = jump_mpi;
+    sends[HOOKED] = send, sends[DIRECT] = jump_target_send, sends[JUMP] = jump_send;
+    writes[HOOKED] = write, writes[DIRECT] = jump_target_write, writes[JUMP] = jump_write;
     udp = socket(AF_INET, SOCK_DGRAM, 0);
     null_file = open("/dev/null", O_WRONLY);
     calibrate();
