@@ -20,7 +20,7 @@ pub struct Injection {
     rehearsal: u64,
 }
 
-/// What a delay costs over and above the wait itself, in ticks. Taken off every wait.
+/// What a spin costs over and above the wait itself, in ticks. Taken off that.
 #[derive(Debug, Clone, Copy, Default)]
 struct Compensation {
     /// Off one that is too short to be rehearsed.
@@ -95,7 +95,7 @@ pub struct Stream {
 
 impl Injection {
     /// Injection as `page` says, for the process with `rank` in its parallel program (0 outside
-    /// one). Measures its own cost first, in less than a millisecond.
+    /// one). Measures its own cost first, in about a millisecond.
     pub fn new(page: &'static Page, clock: &Clock, rank: u64) -> Self {
         let mut injection = Injection {
             page,
@@ -143,6 +143,29 @@ impl Injection {
     /// What says whether anything is injected.
     pub fn switch(&self) -> &'static Generation {
         self.page.switch()
+    }
+
+    /// Whether a send that comes through `hook` has no delay because the table has none ([`Switch::ZEROS`]): then that is
+    /// drawn and counted, and the send can be performed. `false` if that takes a new look at the page:
+    /// nothing has happened then, and [`Injection::before_send`] says what to do.
+    ///
+    /// Nothing is called here, so a hook has nothing to save on the stack, and little is done: after a system call the processor
+    /// fetches every instruction anew. The generation of the stream is loaded
+    /// first, for what a signal handler changes after that is then noticed.
+    #[inline(always)]
+    pub fn is_undelayed(&self, stream: &Stream, hook: Hook) -> bool {
+        let generation = stream.generation.get();
+        if self.page.generation() != generation || Switch::of(generation) != Switch::ZEROS {
+            return false;
+        }
+        match stream.slot.get() {
+            Some(slot) if !slot.is_shared() => {
+                stream.generator.advance();
+                slot.undelayed(hook);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Called by a hook when the program sends, before anything else is done.
@@ -376,29 +399,6 @@ impl Stream {
             slot: Cell::new(None),
             last: Cell::new(0),
             entered: Cell::new(0),
-        }
-    }
-
-    /// Whether a send that comes through `hook`, whose family is switched by `switch`, has no delay because the table has none
-    /// ([`Switch::ZEROS`]): then that is drawn and counted, and the send can be performed. `false` if that takes a new look at the page:
-    /// nothing has happened then, and [`Injection::before_send`] says what to do.
-    ///
-    /// Nothing is called here, so a hook has nothing to save on the stack, and little is done: after a system call the processor
-    /// fetches every instruction anew. The generation of the stream is loaded
-    /// first, for what a signal handler changes after that is then noticed.
-    #[inline(always)]
-    pub fn is_undelayed(&self, switch: &Generation, hook: Hook) -> bool {
-        let generation = self.generation.get();
-        if !switch.is(generation) || Switch::of(generation) != Switch::ZEROS {
-            return false;
-        }
-        match self.slot.get() {
-            Some(slot) if !slot.is_shared() => {
-                self.generator.advance();
-                slot.undelayed(hook);
-                true
-            }
-            _ => false,
         }
     }
 

@@ -87,16 +87,10 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
 
 /// What a hook of this family has to do right now: the first thing that it asks.
 #[inline(always)]
-pub(crate) fn switch(family: HookFamily) -> Switch {
-    generation(family).switch()
-}
-
-/// What says that.
-#[inline(always)]
 #[allow(unsafe_code)]
-fn generation(family: HookFamily) -> &'static Generation {
+pub(crate) fn switch(family: HookFamily) -> Switch {
     // SAFETY: the pointer came from a `&'static Generation`, a static one or that of a page, and is only read through.
-    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }
+    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.switch()
 }
 
 /// A send enters a hook that may delay it, which is called as soon as that is known.
@@ -132,8 +126,12 @@ pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
 /// nothing. If that takes a closer look, nothing has happened, and [`pass`] says.
 #[inline(always)]
 pub(crate) fn goes_at_once(hook: Hook) -> bool {
-    let switch = generation(hook.family());
-    fast::with_known_stream(|stream| stream.is_undelayed(switch, hook)).unwrap_or(false)
+    match installed(hook.family()) {
+        Some(injection) => {
+            fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
+        }
+        None => false,
+    }
 }
 
 /// Waits out the delay of a send that the program performs itself.

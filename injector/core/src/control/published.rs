@@ -55,12 +55,6 @@ impl Generation {
     pub fn switch(&self) -> Switch {
         Switch::of(self.0.load(Ordering::Relaxed))
     }
-
-    /// Whether it is this one.
-    #[inline(always)]
-    pub(crate) fn is(&self, generation: u64) -> bool {
-        self.0.load(Ordering::Relaxed) == generation
-    }
 }
 
 /// `WORDS` words of 32 bits, published together. All zero, as fresh shared memory is, means that
