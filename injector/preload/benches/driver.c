@@ -31,14 +31,18 @@ extern write_function jump_write, *jump_target_write;
 extern mpi_function MPI_Send, PMPI_Send, jump_mpi;
 int jump_post(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 
-/* The ways to a function, each from places of its own, as a program's calls are, and through a table. */
+/* The ways to a function, */
 enum { HOOKED, DIRECT, JUMP, WAYS };
 
+/* and what lies at the end of each. */
+static struct target {
+    struct ibv_qp pair;
+    send_function *send;
+    write_function *write;
+    mpi_function *message;
+} targets[WAYS];
+
 static double ns_per_tick = 1;
-static struct ibv_qp pairs[WAYS];
-static send_function *sends[WAYS];
-static write_function *writes[WAYS];
-static mpi_function *messages[WAYS];
 static int udp, null_file;
 
 static double now_ns(void)
@@ -76,33 +80,20 @@ static int ascending(const void *a, const void *b)
 
 static double quantile(double *sorted, int n, double p) { return sorted[(int)(p * (n - 1))]; }
 
-/* What is timed, on one of the ways. */
-static inline void post(int way)
+/* What is timed. */
+#define INLINE static inline __attribute__((always_inline))
+INLINE void post(struct target *way)
 {
     struct ibv_send_wr wr, *bad;
-    ibv_post_send(&pairs[way], &wr, &bad);
+    ibv_post_send(&way->pair, &wr, &bad);
 }
 
-/* A send that the kernel refuses at once, so that there is little in it but the call. */
-static inline void refused(int way)
-{
-    sends[way](udp, "", 1, MSG_OOB);
-}
+INLINE void message(struct target *way) { way->message("", 1, NULL, 1, 0, NULL); }
 
-static inline void message(int way)
-{
-    messages[way]("", 1, NULL, 1, 0, NULL);
-}
-
-static inline void refused_write(int way)
-{
-    writes[way](udp, "", 1);
-}
-
-static inline void nothing(int way)
-{
-    writes[way](null_file, "", 1);
-}
+/* Sends that the kernel refuses at once, so that there is little in them but the call. */
+INLINE void refused(struct target *way) { way->send(udp, "", 1, MSG_OOB); }
+INLINE void refused_write(struct target *way) { way->write(udp, "", 1); }
+INLINE void nothing(struct target *way) { way->write(null_file, "", 1); }
 
 /* Eight additions that wait for each other, over eight that do not. Half as much where another hardware thread of
    the core is at work, be it another virtual machine's, of which nothing else can be seen from here. */
@@ -121,54 +112,72 @@ static double additions_at_once(void)
     return (double)(between - start) / (ticks() - between);
 }
 
-/* In a loop of nothing but the call, each further cache line of instructions shows after a system call: there any function that only
-   jumps on adds up to 3 ns to `write`. Behind four lines and more of the program's own code it adds less. So each way is measured
-   in such a loop, and behind so many lines: instructions of four bytes that do not wait for each other. */
-#define PLACES(PLACE) PLACE(0) PLACE(4) PLACE(5) PLACE(6) PLACE(7) PLACE(8) PLACE(9) PLACE(10) PLACE(11) PLACE(12)
-#define REPEAT(lines, four) ".p2align 6\n .rept 4 * " #lines "\n" four ".endr"
-#ifdef __x86_64__
-#define OWN(lines)                                                                                                     \
-    __asm__ volatile(REPEAT(lines, "add $1, %%rcx\n add $1, %%rdx\n add $1, %%rsi\n add $1, %%rdi\n")                  \
-                     : : : "rcx", "rdx", "rsi", "rdi", "cc")
-#else
+/* After a system call, what a few instructions more take depends on what else lies on the way, by up to 3 ns. So all ways are gone from
+   the same places: from a loop of nothing but the call, and from behind so many cache lines of the program's own code, which are
+   instructions of four bytes in four chains. */
+#define PLACES(PLACE, call)                                                                                            \
+    PLACE(call, 0) PLACE(call, 4) PLACE(call, 5) PLACE(call, 6) PLACE(call, 7) PLACE(call, 8) PLACE(call, 9)            \
+    PLACE(call, 10) PLACE(call, 11) PLACE(call, 12)
+#define REPEAT(lines, four) ".rept 4 * " #lines "\n" four ".endr"
+#ifdef __aarch64__
 #define OWN(lines)                                                                                                     \
     __asm__ volatile(REPEAT(lines, "add x9, x9, #1\n add x10, x10, #1\n add x11, x11, #1\n add x12, x12, #1\n")        \
                      : : : "x9", "x10", "x11", "x12")
+#else
+#define OWN(lines)                                                                                                     \
+    __asm__ volatile(REPEAT(lines, "add $1, %%rcx\n add $1, %%rdx\n add $1, %%rsi\n add $1, %%rdi\n")                  \
+                     : : : "rcx", "rdx", "rsi", "rdi", "cc")
 #endif
-#define ONE(lines) +1
+#define LOOP(call, lines)                                                                                              \
+    static __attribute__((noinline)) void call##_##lines(struct target *way, int calls)                                \
+    {                                                                                                                  \
+        for (int i = 0; i < calls; i++) {                                                                              \
+            OWN(lines);                                                                                                \
+            call(way);                                                                                                 \
+        }                                                                                                              \
+    }
+#define NAME(call, lines) call##_##lines,
+#define ONE(call, lines) +1
+#define LOOPS(call)                                                                                                    \
+    PLACES(LOOP, call)                                                                                                 \
+    static loop_function *const call##_loops[ALL_PLACES] = { PLACES(NAME, call) };
 
-enum { ALL_PLACES = PLACES(ONE), BATCHES = 301 };
-static double batches[ALL_PLACES][WAYS][BATCHES];
+typedef void loop_function(struct target *, int);
+enum { ALL_PLACES = PLACES(ONE, ), BATCHES = 101, CALLS = 300 };
+LOOPS(post)
+LOOPS(message)
+LOOPS(refused)
+LOOPS(refused_write)
+LOOPS(nothing)
 
-static inline __attribute__((always_inline)) void cost(void call(int), int calls)
+static double median(double *values, int n)
 {
-    static double at_once[BATCHES], by_hook[ALL_PLACES], by_jump[ALL_PLACES];
-#define WAY(way, lines)                                                                                                \
-    start = ticks();                                                                                                   \
-    for (int i = 0; i < calls; i++) {                                                                                  \
-        OWN(lines);                                                                                                    \
-        call(way);                                                                                                     \
-    }                                                                                                                  \
-    batches[place][way][b] = (ticks() - start) * ns_per_tick / calls;
-#define PLACE(lines) WAY(DIRECT, lines) WAY(HOOKED, lines) WAY(JUMP, lines) place++;
+    qsort(values, n, sizeof *values, ascending);
+    return values[n / 2];
+}
+
+static void cost(loop_function *const *loops)
+{
+    static double batches[ALL_PLACES][WAYS][BATCHES], at_once[BATCHES], added[WAYS][ALL_PLACES];
     for (int b = 0; b < BATCHES; b++) {
-        int place = 0;
-        uint64_t start;
         at_once[b] = additions_at_once();
-        PLACES(PLACE)
+        for (int place = 0; place < ALL_PLACES; place++) {
+            for (int turn = 0; turn < WAYS; turn++) {
+                int way = (b + turn) % WAYS;
+                uint64_t start = ticks();
+                loops[place](&targets[way], CALLS);
+                batches[place][way][b] = (ticks() - start) * ns_per_tick / CALLS;
+            }
+        }
     }
-    for (int place = 0; place < ALL_PLACES; place++) {
+    double direct = 0;
+    for (int place = ALL_PLACES - 1; place >= 0; place--) {
+        direct = median(batches[place][DIRECT], BATCHES);
         for (int way = 0; way < WAYS; way++)
-            qsort(batches[place][way], BATCHES, sizeof(double), ascending);
-        by_hook[place] = batches[place][HOOKED][BATCHES / 2] - batches[place][DIRECT][BATCHES / 2];
-        by_jump[place] = batches[place][JUMP][BATCHES / 2] - batches[place][DIRECT][BATCHES / 2];
+            added[way][place] = median(batches[place][way], BATCHES) - direct;
     }
-    qsort(at_once, BATCHES, sizeof(double), ascending);
-    double hook = by_hook[0], jump = by_jump[0];
-    qsort(by_hook + 1, ALL_PLACES - 1, sizeof(double), ascending);
-    qsort(by_jump + 1, ALL_PLACES - 1, sizeof(double), ascending);
-    printf("%.3f %.3f %.3f %.3f %.3f %.2f\n", batches[0][DIRECT][BATCHES / 2], hook, jump, by_hook[ALL_PLACES / 2],
-           by_jump[ALL_PLACES / 2], at_once[BATCHES / 2]);
+    printf("%.3f %.3f %.3f %.3f %.3f %.2f\n", direct, added[HOOKED][0], added[JUMP][0],
+           median(added[HOOKED] + 1, ALL_PLACES - 1), median(added[JUMP] + 1, ALL_PLACES - 1), median(at_once, BATCHES));
 }
 
 static void delays(double asked, int n, const char *how)
@@ -178,13 +187,13 @@ static void delays(double asked, int n, const char *how)
     prctl(PR_SET_TIMERSLACK, strcmp(how, "tight") == 0 ? 1 : 0);
     for (int i = 0; i < n; i++) {
         uint64_t start = ticks();
-        post(DIRECT);
+        post(&targets[DIRECT]);
         uint64_t between = ticks();
         if (sleeps) {
             struct timespec time = { 0, (long)asked };
             nanosleep(&time, NULL);
         } else {
-            post(HOOKED);
+            post(&targets[HOOKED]);
         }
         uint64_t end = ticks();
         empty[i] = (between - start) * ns_per_tick;
@@ -227,7 +236,7 @@ static void spins(void)
     double taken[N];
     for (int i = 0; i < N; i++) {
         uint64_t start = ticks();
-        post(HOOKED);
+        post(&targets[HOOKED]);
         taken[i] = (ticks() - start) * ns_per_tick / ROUNDS;
     }
     qsort(taken, N, sizeof *taken, ascending);
@@ -245,15 +254,15 @@ int main(void)
     CPU_ZERO(&last);
     CPU_SET(sysconf(_SC_NPROCESSORS_ONLN) - 1, &last);
     sched_setaffinity(0, sizeof last, &last);
-    pairs[DIRECT].context = null_context();
-    pairs[JUMP].context = null_context();
-    pairs[JUMP].context->ops.post_send = jump_post;
-    pairs[HOOKED].context = ibv_open_device(NULL);
+    targets[DIRECT].pair.context = null_context();
+    targets[JUMP].pair.context = null_context();
+    targets[JUMP].pair.context->ops.post_send = jump_post;
+    targets[HOOKED].pair.context = ibv_open_device(NULL);
     jump_target_send = (send_function *)dlsym(libc, "send");
     jump_target_write = (write_function *)dlsym(libc, "write");
-    messages[HOOKED] = MPI_Send, messages[DIRECT] = PMPI_Send, messages[JUMP] = jump_mpi;
-    sends[HOOKED] = send, sends[DIRECT] = jump_target_send, sends[JUMP] = jump_send;
-    writes[HOOKED] = write, writes[DIRECT] = jump_target_write, writes[JUMP] = jump_write;
+    targets[HOOKED].send = send, targets[DIRECT].send = jump_target_send, targets[JUMP].send = jump_send;
+    targets[HOOKED].write = write, targets[DIRECT].write = jump_target_write, targets[JUMP].write = jump_write;
+    targets[HOOKED].message = MPI_Send, targets[DIRECT].message = PMPI_Send, targets[JUMP].message = jump_mpi;
     udp = socket(AF_INET, SOCK_DGRAM, 0);
     null_file = open("/dev/null", O_WRONLY);
     calibrate();
@@ -261,15 +270,15 @@ int main(void)
     puts("ready");
     while (fgets(line, sizeof line, stdin)) {
         if (strcmp(line, "cost post_send\n") == 0)
-            cost(post, 300);
+            cost(post_loops);
         else if (strcmp(line, "cost MPI_Send\n") == 0)
-            cost(message, 300);
+            cost(message_loops);
         else if (strcmp(line, "cost send\n") == 0)
-            cost(refused, 30);
+            cost(refused_loops);
         else if (strcmp(line, "cost write\n") == 0)
-            cost(refused_write, 30);
+            cost(refused_write_loops);
         else if (strcmp(line, "cost write_file\n") == 0)
-            cost(nothing, 30);
+            cost(nothing_loops);
         else if (sscanf(line, "delay %lf %d %s", &asked, &n, word) == 3)
             delays(asked, n, word);
         else if (sscanf(line, "gaps %lf %d", &asked, &n) == 2)

@@ -35,7 +35,7 @@ struct Repeat {
 
 fn main() {
     let mut driver = Driver::start();
-    println!("ns a call, medians of interleaved repeats of 301 batches at each of ten places");
+    println!("ns a call, medians of interleaved repeats of 101 batches at each of ten places");
     println!(
         "{:<44} {:<6} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "", "core", "repeats", "direct", "added", "by jump", "with code", "by jump"
