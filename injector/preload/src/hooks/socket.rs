@@ -137,10 +137,21 @@ macro_rules! sends {
         #[unsafe(link_section = concat!(".text.jitterlab.", stringify!($name)))]
         unsafe extern "C" fn $name($fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
-            // SAFETY: the prototype is that of the C library, and `delayed` has it.
+            // SAFETY: the prototype is that of the C library, and `first` has it.
             static REAL: Entry<Function> = unsafe {
-                Entry::new(Real::new(c_name!($name)), delayed as *const ())
+                Entry::new(Real::new(c_name!($name)), first as *const ())
             };
+
+            // Called in its place, with nothing to wait for, until it was looked for.
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C" fn first($fd: c_int, $($arg: $type),*) -> $result {
+                match REAL.get() {
+                    // SAFETY: called with the caller's own arguments.
+                    Some(real) => unsafe { real($fd, $($arg),*) },
+                    None => missing() as $result,
+                }
+            }
 
             #[cold]
             #[inline(never)]
@@ -174,7 +185,7 @@ macro_rules! sends {
             #[unsafe(link_section = concat!(".text.jitterlab.on.", stringify!($name)))]
             unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
                 let at_once = match is_known_internet($fd) {
-                    Some(true) => REAL.is_found() && state::goes_at_once(Hook::$hook),
+                    Some(true) => state::goes_at_once(Hook::$hook),
                     Some(false) => true,
                     None => false,
                 };
