@@ -37,7 +37,7 @@ fn main() {
     let mut driver = Driver::start();
     println!("ns a call, medians of interleaved repeats of 101 batches at each of ten places");
     println!(
-        "{:<44} {:<6} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "{:<44} {:<6} {:>7} {:>8} {:>8} {:>8} {:>9} {:>8}",
         "", "core", "repeats", "direct", "added", "by jump", "with code", "by jump"
     );
     let calls = [
