@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::control::{Generation, Hook, Mode, Page, Settings, Slot, Switch};
+use crate::control::{Counters, Generation, Hook, Mode, Page, Seen, Settings, Slot, Switch};
 use crate::generator::Generator;
 use crate::seed;
 use crate::units::DelayUnit;
@@ -78,19 +78,56 @@ impl Delay {
 
 /// What a thread keeps of its own: where it is in its stream of delays.
 ///
-/// All cells, taken by `&self`, because a signal handler may send in the middle of a send.
+/// All cells, taken by `&self`, because a signal handler may send in the middle of a send. Memory that is all zero is a new
+/// stream, as [`Stream::new`] makes it.
+#[derive(Debug)]
+#[repr(C)]
 pub struct Stream {
+    zeros: Cell<Zeros>,
+    /// The counters that it shares with other threads, when there were no others.
+    shared: Cell<Option<&'static Counters>>,
+    /// Up to how many of the zeros that are counted in its own counters the generator has gone.
+    drawn: Cell<u64>,
     generator: Generator,
     /// The generation of the page that `settings` is of; 0 before the first send.
     generation: Cell<u64>,
     settings: Cell<Settings>,
     lineage: Cell<u64>,
     children: Cell<u64>,
-    slot: Cell<Option<Slot>>,
     /// When the last send went that was paced, a reading of the clock; 0 before the first.
     last: Cell<u64>,
     /// When the send that is under way entered its hook, by the processor's counter; 0 where nobody looked.
     entered: Cell<u64>,
+}
+
+/// What a thread needs for a send without a delay, and no more: its stream begins with it.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Zeros {
+    /// The generation of the stream if its table has only zeros; else 0, which is no generation that is on.
+    generation: u64,
+    /// The thread's own counters.
+    own: Option<&'static Counters>,
+}
+
+impl Zeros {
+    /// Whether a send that comes through `hook`, which has `seen` what is injected, has no delay because the table has none
+    /// ([`Switch::ZEROS`]): then it is counted, and can be performed. `false` if that takes a new look at the page:
+    /// nothing has happened then, and [`Injection::before_send`] says what to do.
+    ///
+    /// Nothing is called here, so a hook has nothing to save on the stack; one comparison says all, and one number is
+    /// changed, from which the stream knows later what was drawn: a system call is not begun before all that is done.
+    /// What a signal handler has changed since the hook looked is noticed.
+    #[inline(always)]
+    pub fn is_undelayed(self, seen: Seen, hook: Hook) -> bool {
+        match self.own {
+            Some(counters) if self.generation == seen.0 => {
+                counters.zero(hook);
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Injection {
@@ -145,29 +182,6 @@ impl Injection {
         self.page.switch()
     }
 
-    /// Whether a send that comes through `hook` has no delay because the table has none ([`Switch::ZEROS`]): then that is
-    /// drawn and counted, and the send can be performed. `false` if that takes a new look at the page:
-    /// nothing has happened then, and [`Injection::before_send`] says what to do.
-    ///
-    /// Nothing is called here, so a hook has nothing to save on the stack, and little is done: after a system call the processor
-    /// fetches every instruction anew. The generation of the stream is loaded
-    /// first, for what a signal handler changes after that is then noticed.
-    #[inline(always)]
-    pub fn is_undelayed(&self, stream: &Stream, hook: Hook) -> bool {
-        let generation = stream.generation.get();
-        if self.page.generation() != generation || Switch::of(generation) != Switch::ZEROS {
-            return false;
-        }
-        match stream.slot.get() {
-            Some(slot) if !slot.is_shared() => {
-                stream.generator.advance();
-                slot.undelayed(hook);
-                true
-            }
-            _ => false,
-        }
-    }
-
     /// Called by a hook when the program sends, before anything else is done.
     ///
     /// In spin mode this is where the delay is waited out, and in pace mode what is left of it. What happens rarely, or takes its time
@@ -177,10 +191,9 @@ impl Injection {
     pub fn before_send(&self, stream: &Stream, hook: Hook) -> Passage {
         let generation = stream.generation.get();
         let settings = stream.settings.get();
-        let Some(slot) = stream.slot.get().filter(|slot| {
-            self.page.generation() == generation && settings.enabled && !slot.is_shared()
-        }) else {
-            return self.before_send_anew(stream, hook);
+        let slot = match stream.zeros.get().own {
+            Some(own) if self.page.generation() == generation && settings.enabled => Slot::own(own),
+            _ => return self.before_send_anew(stream, hook),
         };
         let index = stream.generator.next_index(settings.generator);
         let Some(delay) = self.page.delay(generation, index) else {
@@ -201,7 +214,7 @@ impl Injection {
         loop {
             self.refresh(stream);
             let settings = stream.settings.get();
-            let Some(slot) = stream.slot.get() else {
+            let Some(slot) = stream.slot() else {
                 return Passage::Now;
             };
             if !settings.enabled {
@@ -305,7 +318,7 @@ impl Injection {
     /// Waits a delay out in the thread that drew it.
     pub fn wait_out(&self, stream: &Stream, mut delay: Delay) {
         self.clock.wait_until(delay.due);
-        if let Some(slot) = stream.slot.get() {
+        if let Some(slot) = stream.slot() {
             self.is_over(slot, &mut delay);
         }
     }
@@ -318,9 +331,10 @@ impl Injection {
     /// Takes the page's settings into the thread's own.
     fn refresh(&self, stream: &Stream) {
         let (generation, settings) = self.page.head();
-        if stream.slot.get().is_none() {
-            stream.slot.set(Some(self.page.claim()));
+        if stream.slot().is_none() {
+            stream.set_slot(Some(self.page.claim()));
         }
+        stream.catch_up();
         let before = stream.settings.replace(settings);
         let first = stream.generation.replace(generation) == 0;
         if first || before.seedings != settings.seedings || before.generator != settings.generator {
@@ -328,6 +342,14 @@ impl Injection {
                 .generator
                 .seed(seed::stream(settings.seed, self.rank, stream.lineage.get()));
         }
+        // Last: whoever finds it finds all else in place.
+        stream.zeros.set(Zeros {
+            generation: match Switch::of(generation) {
+                Switch::ZEROS => generation,
+                _ => 0,
+            },
+            ..stream.zeros.get()
+        });
     }
 
     /// What a delay takes, seen from outside, beyond what was asked.
@@ -361,8 +383,8 @@ impl Injection {
     /// Measured on the path itself, with counters that nobody reads.
     fn overhead_once(&self, delays: Range<u32>) -> i64 {
         const ROUNDS: usize = 64;
-        static SCRATCH: crate::control::Counters = crate::control::Counters::new();
-        let slot = Slot::private(&SCRATCH);
+        static SCRATCH: Counters = Counters::new();
+        let slot = Slot::own(&SCRATCH);
         let stream = Stream::new();
         let mut extra = [0; ROUNDS];
         for (round, delay_ns) in extra.iter_mut().zip(delays.cycle()) {
@@ -391,15 +413,52 @@ impl Stream {
     /// [`Stream::set_lineage`].
     pub const fn new() -> Self {
         Stream {
+            zeros: Cell::new(Zeros {
+                generation: 0,
+                own: None,
+            }),
+            shared: Cell::new(None),
+            drawn: Cell::new(0),
             generator: Generator::new(),
             generation: Cell::new(0),
             settings: Cell::new(Settings::NONE),
             lineage: Cell::new(0),
             children: Cell::new(0),
-            slot: Cell::new(None),
             last: Cell::new(0),
             entered: Cell::new(0),
         }
+    }
+
+    /// What a send without a delay needs.
+    #[inline(always)]
+    pub fn zeros(&self) -> Zeros {
+        self.zeros.get()
+    }
+
+    /// Draws what was only counted.
+    fn catch_up(&self) {
+        if let Some(counters) = self.zeros.get().own {
+            let zeros = counters.zeros();
+            let drawn = self.drawn.replace(zeros);
+            self.generator.skip(zeros.wrapping_sub(drawn));
+        }
+    }
+
+    fn slot(&self) -> Option<Slot> {
+        let own = self.zeros.get().own.map(Slot::own);
+        own.or_else(|| self.shared.get().map(Slot::shared))
+    }
+
+    /// From now on counts there.
+    fn set_slot(&self, slot: Option<Slot>) {
+        let (own, shared) = match slot.map(Slot::counters) {
+            Some(Ok(own)) => (Some(own), None),
+            Some(Err(shared)) => (None, Some(shared)),
+            None => (None, None),
+        };
+        self.zeros.set(Zeros { generation: 0, own });
+        self.drawn.set(own.map_or(0, Counters::zeros));
+        self.shared.set(shared);
     }
 
     /// A send enters its hook, `now` by the processor's counter ([`Clock::counter`]): its delay begins. A hook calls this before
@@ -427,13 +486,15 @@ impl Stream {
         self.lineage.set(lineage);
         self.children.set(0);
         self.generation.set(0);
-        self.slot.set(None);
+        self.set_slot(None);
     }
 
     /// Gives the counters back; the thread is about to end. If it sends once more, it takes others,
     /// and its stream goes on.
     pub fn release(&self) {
-        if let Some(slot) = self.slot.take() {
+        self.catch_up();
+        if let Some(slot) = self.slot() {
+            self.set_slot(None);
             slot.release();
         }
     }

@@ -10,6 +10,7 @@ pub const TABLE_ENTRIES: usize = 4096;
 /// How the index into the distribution table is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[repr(u8)]
 pub enum GeneratorKind {
     /// PCG-XSH-RR, 64 bits of state and 32 of output (O'Neill 2014, "PCG: A family of simple fast
     /// space-efficient statistically good algorithms for random number generation", section
@@ -93,10 +94,27 @@ impl Generator {
         }
     }
 
-    /// Goes past the next index, for who does not need to know it.
+    /// Goes past the next index.
     #[inline(always)]
-    pub(crate) fn advance(&self) {
+    fn advance(&self) {
         self.state.set(step(self.state.get()));
+    }
+
+    /// Goes past the next `draws` indices, in as many rounds as their number has bits (Brown 1994, "Random number
+    /// generation with arbitrary strides").
+    pub(crate) fn skip(&self, mut draws: u64) {
+        let (mut multiplier, mut increment) = (MULTIPLIER, INCREMENT);
+        let mut state = self.state.get();
+        while draws > 0 {
+            if draws & 1 == 1 {
+                state = state.wrapping_mul(multiplier).wrapping_add(increment);
+            }
+            // Twice the stride: the step, applied to itself.
+            increment = multiplier.wrapping_add(1).wrapping_mul(increment);
+            multiplier = multiplier.wrapping_mul(multiplier);
+            draws >>= 1;
+        }
+        self.state.set(state);
     }
 }
 
@@ -172,6 +190,23 @@ mod tests {
             assert_eq!(kind.name().parse(), Ok(kind));
         }
         assert!("xoshiro".parse::<GeneratorKind>().is_err());
+    }
+
+    #[test]
+    fn a_skip_is_as_many_draws() {
+        let walked = Generator::new();
+        let skipped = Generator::new();
+        walked.seed(9);
+        skipped.seed(9);
+        for draws in (0..70).chain([1_000, 4_096, 65_537]) {
+            (0..draws).for_each(|_| walked.advance());
+            skipped.skip(draws);
+            assert_eq!(skipped.state, walked.state, "{draws}");
+        }
+        // More than can be walked: back by one, for the period is 2^64.
+        skipped.skip(u64::MAX);
+        skipped.advance();
+        assert_eq!(skipped.state, walked.state);
     }
 
     /// `check-oneseq-64-xsh-rr-32.out` of the reference implementation (pcg-c, round 1): with seed 42,

@@ -187,6 +187,7 @@ impl fmt::Display for Percent {
 
 /// What the integers of a distribution table count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[repr(u8)]
 pub enum DelayUnit {
     /// Nanoseconds, waited out by the clock.
     #[default]

@@ -51,6 +51,12 @@ fn draw(injection: &Injection, stream: &Stream) -> u32 {
     (asked() - before) as u32
 }
 
+/// What a hook does first.
+fn is_undelayed(injection: &Injection, stream: &Stream) -> bool {
+    let zeros = stream.zeros();
+    zeros.is_undelayed(injection.switch().seen(), Hook::Send)
+}
+
 fn draws(injection: &Injection, lineage: u64, n: usize) -> Vec<u32> {
     let stream = Stream::new();
     stream.set_lineage(lineage);
@@ -241,9 +247,14 @@ fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
 
         let stream = Stream::new();
         stream.set_lineage(5);
-        let mut told_apart = 0;
+        let (mut told_apart, mut released) = (0, 0);
         let mut drawn = Vec::new();
         for at in 0..4_000 {
+            // A thread that ends, and then sends once more, is where it was.
+            if at % 330 == 50 {
+                stream.release();
+                released += usize::from(at % 200 < 100);
+            }
             // Zeros alone every other hundred times.
             if at % 100 == 0 {
                 let all_zero = at % 200 == 0;
@@ -255,7 +266,7 @@ fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
                     };
                 });
             }
-            if injection.is_undelayed(&stream, Hook::Send) {
+            if is_undelayed(&injection, &stream) {
                 told_apart += 1;
                 drawn.push(None);
             } else {
@@ -263,8 +274,9 @@ fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
                 drawn.push((at % 200 >= 100).then_some(delay));
             }
         }
-        // All of those but the first each time, at which the stream has not yet seen the settings.
-        assert_eq!(told_apart, 20 * 99);
+        // All of those but the first each time, at which the stream has not yet seen the settings, and the first with
+        // other counters.
+        assert_eq!((told_apart, released), (20 * 99 - released, 6));
         let asked: u64 = drawn.iter().flatten().map(|&delay| u64::from(delay)).sum();
         for (delay, expected) in drawn.into_iter().zip(expected) {
             assert!(delay.is_none_or(|delay| delay == expected));
@@ -282,7 +294,7 @@ fn what_takes_a_new_look_is_not_taken_for_undelayed() {
     let created = create(directory.path(), DEFERRED, &table(|_| 0));
     let injection = Injection::new(created.page, Clock::global(), 0);
     let stream = Stream::new();
-    let undelayed = || injection.is_undelayed(&stream, Hook::Send);
+    let undelayed = || is_undelayed(&injection, &stream);
     assert!(!undelayed(), "a stream without settings");
     injection.before_send(&stream, Hook::Send);
     assert!(undelayed());
@@ -378,7 +390,7 @@ fn paced_sends_are_apart_by_what_is_asked_for_and_late_ones_wait_for_nothing() {
     let clock = injection.clock();
     let mut asked_before = None;
     for _ in 0..50 {
-        assert!(!injection.is_undelayed(&stream, Hook::Send));
+        assert!(!is_undelayed(&injection, &stream));
         let asks = clock.now();
         assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
         // The one before went after it was asked for, and this one has gone by now.
@@ -407,7 +419,7 @@ fn a_paced_send_without_a_gap_is_one_that_the_next_is_apart_from() {
     let injection = Injection::new(created.page, Clock::global(), 0);
     let stream = Stream::new();
     injection.before_send(&stream, Hook::Send);
-    assert!(!injection.is_undelayed(&stream, Hook::Send));
+    assert!(!is_undelayed(&injection, &stream));
     assert_eq!(injection.before_send(&stream, Hook::Send), Passage::Now);
     let totals = created.page.totals();
     assert_eq!((totals.delays, totals.asked_ns), (2, 0));

@@ -91,7 +91,7 @@ fn start(config: Config) {
     if let Some(page) = page {
         let injection = Injection::new(page, Clock::global(), config.rank);
         state::install(injection, config.hooks);
-        state::with_stream(|stream| stream.set_lineage(config.lineage));
+        state::stream().set_lineage(config.lineage);
         if let Some(folder) = config.trace {
             trace::start(folder);
         }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use jitterlab_injector::clock::Clock;
-use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Switch};
-use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
+use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
+use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Zeros};
 use jitterlab_injector::seed;
 
 /// Null until the library has come up, and for good if it stays off.
@@ -27,9 +27,6 @@ static PAGE: AtomicPtr<Generation> = AtomicPtr::new((&raw const OFF).cast_mut())
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    // Constant and without a destructor: an access is one call of the dynamic linker's fast path,
-    // and works in a thread that is about to end.
-    static STREAM: Stream = const { Stream::new() };
     // The lineage of the child that this thread is about to fork: the child's one thread is a copy
     // of this one, and finds it here.
     static FORKED: Cell<u64> = const { Cell::new(0) };
@@ -58,7 +55,12 @@ pub(crate) fn set_deferring(deferring: bool) {
         true => (&raw const DEFERRING).cast_mut(),
         false => PAGE.load(Ordering::Relaxed),
     };
-    for family in HookFamily::ALL.into_iter().filter(|family| family.defers()) {
+    set_switches(HookFamily::defers, switch);
+}
+
+/// Gives the families of which `whose` is true, those that are installed, another switch.
+fn set_switches(whose: impl Fn(HookFamily) -> bool, switch: *mut Generation) {
+    for family in HookFamily::ALL.into_iter().filter(|&family| whose(family)) {
         let place = &SWITCHES[family as usize];
         if !std::ptr::eq(place.load(Ordering::Relaxed), &raw const OFF) {
             place.store(switch, Ordering::Release);
@@ -85,26 +87,52 @@ pub(crate) fn installed(family: HookFamily) -> Option<&'static Injection> {
     load(&BY_FAMILY[family as usize])
 }
 
+/// What a hook learns first.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Look {
+    seen: Seen,
+    thread: Thread,
+}
+
 /// What a hook of this family has to do right now: the first thing that it asks.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub(crate) fn switch(family: HookFamily) -> Switch {
+pub(crate) fn look(family: HookFamily) -> Look {
+    // Needed last, but what is counted for the thread takes longest to come by.
+    let thread = Thread::calling();
     // SAFETY: the pointer came from a `&'static Generation`, a static one or that of a page, and is only read through.
-    unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.switch()
+    let seen = unsafe { &*SWITCHES[family as usize].load(Ordering::Acquire) }.seen();
+    Look { seen, thread }
+}
+
+impl Look {
+    /// Whether there is nothing to do.
+    #[inline(always)]
+    pub(crate) fn is_off(self) -> bool {
+        self.seen.is_off()
+    }
+
+    /// Whether a send that came through `hook`, whose family is on, can be performed because the table has only zeros; it is
+    /// counted then. Calls nothing. If that takes a closer look, nothing has happened, and [`pass`] says.
+    #[inline(always)]
+    pub(crate) fn goes_at_once(self, hook: Hook) -> bool {
+        self.thread.zeros().is_undelayed(self.seen, hook)
+    }
 }
 
 /// A send enters a hook that may delay it, which is called as soon as that is known.
 #[inline(always)]
 pub(crate) fn enter() {
     let now = Clock::counter();
-    fast::with_known_stream(|stream| stream.enter(now));
+    stream().enter(now);
 }
 
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.
 #[inline(always)]
 pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
     // Not by a closure: whether that becomes a call of its own depends on how many hooks there are.
-    injection.before_send(fast::stream(), hook)
+    injection.before_send(stream(), hook)
 }
 
 /// The same, if this process has the hook's family.
@@ -122,123 +150,143 @@ pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
     }
 }
 
-/// Whether a send that came through `hook`, whose family is on with a table of zeros, can be performed; it is counted then. Calls
-/// nothing. If that takes a closer look, nothing has happened, and [`pass`] says.
-#[inline(always)]
-pub(crate) fn goes_at_once(hook: Hook) -> bool {
-    match installed(hook.family()) {
-        Some(injection) => {
-            fast::with_known_stream(|stream| injection.is_undelayed(stream, hook)).unwrap_or(false)
-        }
-        None => false,
-    }
-}
-
 /// Waits out the delay of a send that the program performs itself.
 pub(crate) fn wait_out(injection: &Injection, delay: Delay) {
-    with_stream(|stream| injection.wait_out(stream, delay));
+    injection.wait_out(stream(), delay);
 }
 
 /// The stream of the calling thread.
-pub(crate) fn with_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> T {
-    STREAM.with(use_it)
+#[inline(always)]
+pub(crate) fn stream() -> &'static Stream {
+    Thread::calling().stream()
 }
 
-/// The way to the stream from the hot path.
+/// The way to what the calling thread has of its own.
 ///
-/// In a shared library every access to a thread's variable is a call of `__tls_get_addr`, which
-/// is a third of what a hook costs. A library that is loaded with the program may use the static
-/// (initial-exec) model, two instructions, but stable Rust has no word for it. So one pointer is
-/// kept in that model by hand, and leads to the rest.
+/// In a shared library every access to a thread's variable is a call of `__tls_get_addr`, which is a third of what a hook
+/// costs. A library that is loaded with the program may use the static (initial-exec) model, two instructions, but stable
+/// Rust has no word for it. So a thread's stream is laid out by hand, in that model: all zero, which is a new one.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-mod fast {
-    use super::{STREAM, Stream};
+mod thread {
+    use std::arch::{asm, global_asm};
 
-    core::arch::global_asm!(
+    use super::{Stream, Zeros};
+
+    global_asm!(
         ".section .tbss.jitterlab_stream,\"awT\",@nobits",
         ".hidden jitterlab_stream",
         ".globl jitterlab_stream",
         ".type jitterlab_stream, @object",
-        ".size jitterlab_stream, 8",
-        ".p2align 3",
+        ".size jitterlab_stream, {size}",
+        ".p2align 6",
         "jitterlab_stream:",
-        ".zero 8",
+        ".zero {size}",
         ".text",
+        size = const size_of::<Stream>(),
     );
+    const _: () = assert!(align_of::<Stream>() <= 64);
 
-    #[inline(always)]
-    pub(super) fn stream() -> &'static Stream {
-        match known() {
-            Some(stream) => stream,
-            None => first(),
+    /// How far from `fs` every thread has its stream.
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    pub(crate) struct Thread(usize);
+
+    impl Thread {
+        #[inline(always)]
+        pub(super) fn calling() -> Self {
+            let offset;
+            // SAFETY: reads what the dynamic linker has written down. (Not `pure`: it is to be done here and now.)
+            unsafe {
+                asm!(
+                    "mov {offset}, qword ptr [rip + jitterlab_stream@GOTTPOFF]",
+                    offset = out(reg) offset,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            Thread(offset)
         }
-    }
 
-    /// For a thread that has used its stream before.
-    #[inline(always)]
-    pub(super) fn with_known_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> Option<T> {
-        known().map(use_it)
-    }
-
-    #[inline(always)]
-    fn known() -> Option<&'static Stream> {
-        let stream: *const Stream;
-        // SAFETY: reads the eight bytes that each thread has under this name, above.
-        unsafe {
-            core::arch::asm!(
-                "mov {stream}, qword ptr [rip + jitterlab_stream@GOTTPOFF]",
-                "mov {stream}, qword ptr fs:[{stream}]",
-                stream = out(reg) stream,
-                options(nostack, preserves_flags, readonly),
-            );
+        #[inline(always)]
+        pub(super) fn zeros(self) -> Zeros {
+            let (generation, own): (u64, u64);
+            // SAFETY: reads the first two words of the stream that the calling thread has there.
+            unsafe {
+                asm!(
+                    "mov {own}, qword ptr fs:[{offset} + 8]",
+                    "mov {generation}, qword ptr fs:[{offset}]",
+                    offset = in(reg) self.0,
+                    generation = lateout(reg) generation,
+                    own = out(reg) own,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            // SAFETY: they are a `Zeros`, which is laid out as C would, and a `Stream` begins with it.
+            unsafe { std::mem::transmute([generation, own]) }
         }
-        // SAFETY: null, or where `first` found this thread's own stream, which lives, as it has no
-        // destructor, as long as the thread does.
-        unsafe { stream.as_ref() }
-    }
 
-    #[cold]
-    #[inline(never)]
-    fn first() -> &'static Stream {
-        let stream = STREAM.with(std::ptr::from_ref);
-        // SAFETY: writes the eight bytes of this thread. The reference is used by this thread
-        // while it runs.
-        unsafe {
-            core::arch::asm!(
-                "mov {place}, qword ptr [rip + jitterlab_stream@GOTTPOFF]",
-                "mov qword ptr fs:[{place}], {stream}",
-                place = out(reg) _,
-                stream = in(reg) stream,
-                options(nostack, preserves_flags),
-            );
-            &*stream
+        #[inline(always)]
+        pub(super) fn stream(self) -> &'static Stream {
+            let stream: *const Stream;
+            // SAFETY: reads the address that `fs` has, which the x86-64 ABI keeps there.
+            unsafe {
+                asm!(
+                    "mov {stream}, qword ptr fs:[0]",
+                    stream = out(reg) stream,
+                    options(nostack, preserves_flags, pure, readonly),
+                );
+            }
+            // SAFETY: the stream that the calling thread has there, of that size and alignment; zero is a value of each of its
+            // fields. It has no destructor, so it lives as long as the thread, which uses the reference while it runs.
+            unsafe { &*stream.byte_add(self.0) }
         }
     }
 }
 
 /// Elsewhere, as the compiler does it.
 #[cfg(not(target_arch = "x86_64"))]
-#[allow(unsafe_code)]
-mod fast {
-    use super::{STREAM, Stream};
+mod thread {
+    use super::{Stream, Zeros};
 
-    #[inline(always)]
-    pub(super) fn stream() -> &'static Stream {
-        let stream = STREAM.with(std::ptr::from_ref);
-        // SAFETY: this thread's own stream lives, as it has no destructor, as long as the thread
-        // does, and the reference is used by this thread while it runs.
-        unsafe { &*stream }
+    thread_local! {
+        // Constant and without a destructor: it can be used in a thread that is about to end.
+        static STREAM: Stream = const { Stream::new() };
     }
 
-    #[inline(always)]
-    pub(super) fn with_known_stream<T>(use_it: impl FnOnce(&Stream) -> T) -> Option<T> {
-        Some(STREAM.with(use_it))
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    pub(crate) struct Thread(&'static Stream);
+
+    impl Thread {
+        #[inline(always)]
+        #[allow(unsafe_code)]
+        pub(super) fn calling() -> Self {
+            let stream = STREAM.with(std::ptr::from_ref);
+            // SAFETY: this thread's own stream lives, as it has no destructor, as long as the thread
+            // does, and the reference is used by this thread while it runs.
+            Thread(unsafe { &*stream })
+        }
+
+        #[inline(always)]
+        pub(super) fn zeros(self) -> Zeros {
+            self.0.zeros()
+        }
+
+        #[inline(always)]
+        pub(super) fn stream(self) -> &'static Stream {
+            self.0
+        }
     }
 }
 
-/// Injects nothing any more: the process ends. Whoever uses the injection now keeps it.
+pub(crate) use thread::Thread;
+
+/// Injects nothing any more: the process ends. Whoever uses the injection now keeps it, and what is deferred goes before what
+/// is sent from now on.
 pub(crate) fn stop() {
+    let switch = (&raw const DEFERRING).cast_mut();
+    PAGE.store(switch, Ordering::Relaxed);
+    set_switches(|_| true, switch);
     for place in &BY_FAMILY {
         place.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
@@ -246,13 +294,13 @@ pub(crate) fn stop() {
 
 /// Names the child that the calling thread is about to fork.
 pub(crate) fn before_fork() {
-    FORKED.set(with_stream(Stream::next_child));
+    FORKED.set(stream().next_child());
 }
 
 /// The lineage of the program that the calling process is about to become.
 pub(crate) fn successor() -> u64 {
     if PROCESS.load(Ordering::Relaxed) == std::process::id() {
-        with_stream(Stream::successor)
+        stream().successor()
     } else {
         // A child by vfork: the stream that it sees is its parent's.
         seed::successor(FORKED.get())
@@ -261,10 +309,32 @@ pub(crate) fn successor() -> u64 {
 
 /// The lineage of a program that the calling thread is about to start as a child.
 pub(crate) fn next_program() -> u64 {
-    seed::successor(with_stream(Stream::next_child))
+    seed::successor(stream().next_child())
 }
 
 /// Starts the stream of a forked child.
 pub(crate) fn after_fork_in_child() {
-    with_stream(|stream| stream.set_lineage(FORKED.get()));
+    stream().set_lineage(FORKED.get());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread's memory begins as zeros.
+    #[test]
+    fn a_new_thread_has_a_new_stream_of_its_own() {
+        stream().set_lineage(7);
+        let (new, place) = std::thread::spawn(|| {
+            (
+                format!("{:?}", stream()),
+                std::ptr::from_ref(stream()) as usize,
+            )
+        })
+        .join()
+        .unwrap();
+        assert_eq!(new, format!("{:?}", Stream::new()));
+        assert_ne!(place, std::ptr::from_ref(stream()) as usize);
+        assert_ne!(format!("{:?}", stream()), new);
+    }
 }

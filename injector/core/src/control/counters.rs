@@ -12,9 +12,12 @@ pub const THREAD_SLOTS: usize = 256;
 /// One thread writes a slot, so it adds by a load and a store: an atomic addition costs 5 ns more.
 /// Only the last slot is shared, and there the addition is atomic.
 #[repr(C, align(128))]
+#[derive(Debug)]
 pub struct Counters {
     pub(super) owner: AtomicU32,
     pub(super) calls: [AtomicU64; Hook::ALL.len()],
+    /// Calls that met a table of zeros, each of which drew a delay too: counted here, and nowhere else.
+    pub(super) zeros: [AtomicU64; Hook::ALL.len()],
     pub(super) delays: AtomicU64,
     pub(super) asked_ns: AtomicU64,
     pub(super) achieved_ticks: AtomicU64,
@@ -35,12 +38,27 @@ impl Counters {
         Counters {
             owner: AtomicU32::new(0),
             calls: [const { AtomicU64::new(0) }; Hook::ALL.len()],
+            zeros: [const { AtomicU64::new(0) }; Hook::ALL.len()],
             delays: AtomicU64::new(0),
             asked_ns: AtomicU64::new(0),
             achieved_ticks: AtomicU64::new(0),
             late_max_ticks: AtomicU64::new(0),
             send_errors: AtomicU64::new(0),
         }
+    }
+
+    /// Counts a call that came through `hook` and met a table of zeros: for the one thread that counts here.
+    #[inline(always)]
+    pub(crate) fn zero(&self, hook: Hook) {
+        let zeros = &self.zeros[hook as usize];
+        let sum = zeros.load(Ordering::Relaxed).wrapping_add(1);
+        zeros.store(sum, Ordering::Relaxed);
+    }
+
+    /// How many of them there have been.
+    pub(crate) fn zeros(&self) -> u64 {
+        let zeros = self.zeros.iter().map(|zeros| zeros.load(Ordering::Relaxed));
+        zeros.fold(0, u64::wrapping_add)
     }
 }
 
@@ -51,18 +69,29 @@ impl Default for Counters {
 }
 
 impl Slot {
-    /// Counters outside any page.
-    pub(crate) fn private(counters: &'static Counters) -> Self {
+    /// To counters that are the calling thread's own.
+    #[inline(always)]
+    pub(crate) fn own(counters: &'static Counters) -> Self {
         Slot {
             counters,
             shared: false,
         }
     }
 
-    /// Whether other threads count here too.
-    #[inline(always)]
-    pub(crate) fn is_shared(self) -> bool {
-        self.shared
+    /// To counters that other threads count with, too.
+    pub(crate) fn shared(counters: &'static Counters) -> Self {
+        Slot {
+            counters,
+            shared: true,
+        }
+    }
+
+    /// Its counters: the thread's own, or else those it shares.
+    pub(crate) fn counters(self) -> Result<&'static Counters, &'static Counters> {
+        match self.shared {
+            false => Ok(self.counters),
+            true => Err(self.counters),
+        }
     }
 
     #[inline(always)]
@@ -130,16 +159,7 @@ pub(super) fn claim(slots: &'static [Counters; THREAD_SLOTS], tid: u32) -> Slot 
                     .compare_exchange(0, tid, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
         })
-        .map_or(
-            Slot {
-                counters: last,
-                shared: true,
-            },
-            |counters| Slot {
-                counters,
-                shared: false,
-            },
-        )
+        .map_or(Slot::shared(last), Slot::own)
 }
 
 /// The sum of a page's counters over its threads, past and present.
@@ -165,8 +185,10 @@ pub(super) fn total(slots: &[Counters; THREAD_SLOTS], ns_per_tick: f64) -> Total
     let mut achieved = 0;
     let mut late = 0;
     for slot in slots {
-        for (sum, calls) in totals.calls.iter_mut().zip(&slot.calls) {
-            *sum += calls.load(Ordering::Relaxed);
+        for ((sum, calls), zeros) in totals.calls.iter_mut().zip(&slot.calls).zip(&slot.zeros) {
+            let zeros = zeros.load(Ordering::Relaxed);
+            *sum += calls.load(Ordering::Relaxed) + zeros;
+            totals.delays += zeros;
         }
         totals.delays += slot.delays.load(Ordering::Relaxed);
         totals.asked_ns += slot.asked_ns.load(Ordering::Relaxed);

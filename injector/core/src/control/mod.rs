@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
 pub use files::{Attached, ControlError, Created, Locked, attach, directory, list, start_time};
-pub use published::{Generation, Switch};
+pub use published::{Generation, Seen, Switch};
 pub use settings::{Mode, Settings, TableSource};
 
 use crate::clock::Clock;
@@ -174,12 +174,12 @@ impl Hook {
 }
 
 /// Says that a file is a control page, and of which layout: `jlabctl` and a version.
-const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x04");
+const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x05");
 
 /// The switch of a page that there is not: nothing is injected.
 pub static OFF: Generation = Generation(AtomicU64::new(Switch::OFF.0));
-/// The switch of a process that has deferred something, whatever its page says: sends have to be looked at, for they may have to wait for
-/// their turn.
+/// The switch of a process that has deferred something, or ends, whatever its page says: sends have to be looked at, for they may
+/// have to wait for their turn.
 pub static DEFERRING: Generation = Generation(AtomicU64::new(Switch::DELAYS.0));
 
 /// The shared memory itself.

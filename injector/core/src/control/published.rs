@@ -14,7 +14,7 @@
 
 use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// What a block has hooks do: these bits, which a hook tests one by one (an `enum` would be put together first).
+/// What a block has hooks do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch(pub(super) u64);
 
@@ -27,21 +27,21 @@ impl Switch {
     pub const DELAYS: Switch = Switch(3 << 62);
 
     /// That of a generation.
-    #[inline(always)]
     pub(crate) fn of(generation: u64) -> Switch {
         Switch(generation & Switch::DELAYS.0)
     }
+}
 
+/// A generation as a hook has seen it: one load, and all that a hook asks is asked of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Seen(pub(crate) u64);
+
+impl Seen {
     /// Whether there is nothing to do.
     #[inline(always)]
     pub fn is_off(self) -> bool {
         self.0 & Switch::ZEROS.0 == 0
-    }
-
-    /// Whether there are delays, in a switch that is on.
-    #[inline(always)]
-    pub fn has_delays(self) -> bool {
-        self.0 & !Switch::ZEROS.0 != 0
     }
 }
 
@@ -50,10 +50,15 @@ impl Switch {
 pub struct Generation(pub(super) AtomicU64);
 
 impl Generation {
-    /// The current block's.
-    #[inline(always)]
+    /// The current block's switch.
     pub fn switch(&self) -> Switch {
         Switch::of(self.0.load(Ordering::Relaxed))
+    }
+
+    /// A look at it.
+    #[inline(always)]
+    pub fn seen(&self) -> Seen {
+        Seen(self.0.load(Ordering::Relaxed))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::units::{DelayUnit, UnitError};
 /// How a delay is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[repr(u8)]
 pub enum Mode {
     /// The caller waits, then sends: the CPU is held and the send overhead o rises, as in the
     /// paper.

@@ -128,10 +128,7 @@ macro_rules! sends {
         $hook:ident: $name:ident($fd:ident, $($arg:ident: $type:ty),*) -> $result:ty;
         later |$passage:ident| $later:expr;
     )*) => {$(
-        on_cache_lines!(
-            concat!(".text.jitterlab.", stringify!($name)),
-            concat!(".text.jitterlab.on.", stringify!($name))
-        );
+        on_cache_lines!(concat!(".text.jitterlab.", stringify!($name)));
 
         #[unsafe(no_mangle)]
         #[unsafe(link_section = concat!(".text.jitterlab.", stringify!($name)))]
@@ -179,36 +176,23 @@ macro_rules! sends {
                 unsafe { real($fd, $($arg),*) }
             }
 
-            // Apart from the hook as well, so that a hook that is off is a few loads and a jump.
-            #[cold]
-            #[inline(never)]
-            #[unsafe(link_section = concat!(".text.jitterlab.on.", stringify!($name)))]
-            unsafe extern "C" fn on($fd: c_int, $($arg: $type),*) -> $result {
-                let at_once = match is_known_internet($fd) {
-                    Some(true) => state::goes_at_once(Hook::$hook),
-                    Some(false) => true,
-                    None => false,
-                };
-                if at_once {
-                    // The real function is loaded last, where a register is free for it.
-                    // SAFETY: called with the caller's own arguments.
-                    unsafe { REAL.function()($fd, $($arg),*) }
-                } else {
-                    // SAFETY: called with the caller's own arguments.
-                    unsafe { delayed($fd, $($arg),*) }
-                }
+            let look = state::look(HookFamily::Socket);
+            if look.is_off() {
+                // SAFETY: called with the caller's own arguments.
+                return unsafe { REAL.function()($fd, $($arg),*) };
             }
-
-            let switch = state::switch(HookFamily::Socket);
-            if switch.is_off() {
+            let at_once = match is_known_internet($fd) {
+                Some(true) => look.goes_at_once(Hook::$hook),
+                Some(false) => true,
+                None => false,
+            };
+            if at_once {
+                // The real function is loaded last, where a register is free for it.
                 // SAFETY: called with the caller's own arguments.
                 unsafe { REAL.function()($fd, $($arg),*) }
-            } else if switch.has_delays() {
-                // SAFETY: called with the caller's own arguments.
-                unsafe { delayed($fd, $($arg),*) }
             } else {
                 // SAFETY: called with the caller's own arguments.
-                unsafe { on($fd, $($arg),*) }
+                unsafe { delayed($fd, $($arg),*) }
             }
         }
     )*};

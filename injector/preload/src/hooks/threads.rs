@@ -42,7 +42,7 @@ const ROUNDS: usize = 4;
 
 /// Another key's destructor may send after this, and takes counters again: they are given back in each round.
 unsafe extern "C" fn thread_ends(round: *mut c_void) {
-    state::with_stream(|stream| stream.release());
+    state::stream().release();
     if round.addr() < ROUNDS {
         ends_in_round(round.addr() + 1);
     }
@@ -74,7 +74,7 @@ unsafe extern "C" fn pthread_create(
         return unsafe { real(thread, attributes, start, argument) };
     }
     let beginning = Box::into_raw(Box::new(Beginning {
-        lineage: state::with_stream(|stream| stream.next_child()),
+        lineage: state::stream().next_child(),
         start,
         argument,
     }));
@@ -99,7 +99,7 @@ extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
         argument,
     } = *beginning;
     drop(beginning);
-    state::with_stream(|stream| stream.set_lineage(lineage));
+    state::stream().set_lineage(lineage);
     ends_in_round(1);
     start(argument)
 }

@@ -67,7 +67,7 @@ macro_rules! operations_of {
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             }
 
-            if state::switch(HookFamily::Uct).is_off() {
+            if state::look(HookFamily::Uct).is_off() {
                 // SAFETY: called with the caller's own arguments.
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             } else {

@@ -21,7 +21,7 @@ use crate::defer;
 use crate::defer::build::Start as WrStart;
 use crate::defer::post::PostSend;
 use crate::real::Real;
-use crate::state;
+use crate::state::{self, Look};
 
 const LIBIBVERBS: &CStr = c"libibverbs.so.1";
 const LIBMLX5: &CStr = c"libmlx5.so.1";
@@ -55,11 +55,10 @@ unsafe extern "C" fn post_send<const SLOT: usize>(
         let real = POST_SENDS[SLOT].load(Ordering::Relaxed);
         std::mem::transmute::<*mut c_void, PostSend>(real)
     };
-    match state::switch(HookFamily::Verbs) {
+    match state::look(HookFamily::Verbs) {
         // SAFETY: the arguments are the caller's own.
-        switch if switch.is_off() => unsafe { real(qp, wr, bad_wr) },
-        switch if switch.has_delays() => post_delayed(qp, wr, bad_wr, real),
-        _ => post_on(qp, wr, bad_wr, real),
+        look if look.is_off() => unsafe { real(qp, wr, bad_wr) },
+        look => post_on(qp, wr, bad_wr, real, look),
     }
 }
 
@@ -71,8 +70,9 @@ extern "C" fn post_on(
     wr: *mut SendRequest,
     bad_wr: *mut *mut SendRequest,
     real: PostSend,
+    look: Look,
 ) -> c_int {
-    if state::goes_at_once(Hook::PostSend) {
+    if look.goes_at_once(Hook::PostSend) {
         // SAFETY: the arguments are those of the caller of the hook.
         unsafe { real(qp, wr, bad_wr) }
     } else {
@@ -131,18 +131,17 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
         let real = WR_STARTS[SLOT].load(Ordering::Relaxed);
         std::mem::transmute::<*mut c_void, WrStart>(real)
     };
-    match state::switch(HookFamily::Verbs) {
+    match state::look(HookFamily::Verbs) {
         // SAFETY: the argument is the caller's own.
-        switch if switch.is_off() => unsafe { real(qp) },
-        switch if switch.has_delays() => start_delayed(qp, real),
-        _ => start_on(qp, real),
+        look if look.is_off() => unsafe { real(qp) },
+        look => start_on(qp, real, look),
     }
 }
 
 /// As [`post_on`].
 #[inline(never)]
-extern "C" fn start_on(qp: *mut c_void, real: WrStart) {
-    if state::goes_at_once(Hook::WorkRequest) {
+extern "C" fn start_on(qp: *mut c_void, real: WrStart, look: Look) {
+    if look.goes_at_once(Hook::WorkRequest) {
         // SAFETY: the argument is that of the caller of the hook.
         unsafe { real(qp) }
     } else {

@@ -18,7 +18,8 @@ use jitterlab_injector::control::Hook;
 
 use crate::objects;
 use crate::real::real_dlsym;
-use crate::{state, trace};
+use crate::state::{self, Look};
+use crate::trace;
 use content::Sends;
 use library::Language;
 
@@ -70,8 +71,8 @@ impl Way {
 
 /// Whether a call has no delay and is not recorded; it is counted then. Calls nothing.
 #[inline(always)]
-fn goes_at_once(hook: Hook, language: Language, content: &impl Sends) -> bool {
-    !trace::is_on() && content.sends(language) && state::goes_at_once(hook)
+fn goes_at_once(look: Look, hook: Hook, language: Language, content: &impl Sends) -> bool {
+    !trace::is_on() && content.sends(language) && look.goes_at_once(hook)
 }
 
 /// Waits, and records what is sent.
@@ -96,10 +97,7 @@ macro_rules! hook {
         $language:ident $name:expr, $profiling:expr, $c_name:expr;
         ($($argument:ident)*) $hook:ident $content:expr
     ) => {
-        on_cache_lines!(
-            concat!(".text.jitterlab.", $name),
-            concat!(".text.jitterlab.on.", $name)
-        );
+        on_cache_lines!(concat!(".text.jitterlab.", $name));
 
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
@@ -127,36 +125,24 @@ macro_rules! hook {
                 unsafe { real($($argument),*) }
             }
 
-            #[cold]
-            #[inline(never)]
             #[allow(unused_variables)]
-            #[unsafe(link_section = concat!(".text.jitterlab.on.", $name))]
-            unsafe extern "C" fn on($($argument: usize),*) -> c_int {
+            #[unsafe(export_name = $name)]
+            #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
+            unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
+                let look = state::look(const { Hook::$hook.family() });
+                if look.is_off() {
+                    // SAFETY: called with the caller's own arguments.
+                    return unsafe { REAL.function()($($argument),*) };
+                }
                 let at_once = REAL.is_found()
                     && WAY.is_direct()
-                    && goes_at_once(Hook::$hook, Language::$language, &$content);
+                    && goes_at_once(look, Hook::$hook, Language::$language, &$content);
                 if at_once {
                     // SAFETY: called with the caller's own arguments.
                     unsafe { REAL.function()($($argument),*) }
                 } else {
                     // SAFETY: called with the caller's own arguments.
                     unsafe { with_care($($argument),*) }
-                }
-            }
-
-            #[unsafe(export_name = $name)]
-            #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
-            unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
-                let switch = state::switch(const { Hook::$hook.family() });
-                if switch.is_off() {
-                    // SAFETY: called with the caller's own arguments.
-                    unsafe { REAL.function()($($argument),*) }
-                } else if switch.has_delays() {
-                    // SAFETY: called with the caller's own arguments.
-                    unsafe { with_care($($argument),*) }
-                } else {
-                    // SAFETY: called with the caller's own arguments.
-                    unsafe { on($($argument),*) }
                 }
             }
         };
