@@ -83,11 +83,11 @@ impl Delay {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Stream {
-    zeros: Cell<Zeros>,
+    undelayed: Cell<Undelayed>,
+    /// How many delays of zero have been counted that the generator has not gone past.
+    pending: Cell<u64>,
     /// The counters that it shares with other threads, when there were no others.
     shared: Cell<Option<&'static Counters>>,
-    /// Up to how many of the zeros that are counted in its own counters the generator has gone.
-    drawn: Cell<u64>,
     generator: Generator,
     /// The generation of the page that `settings` is of; 0 before the first send.
     generation: Cell<u64>,
@@ -100,32 +100,35 @@ pub struct Stream {
     entered: Cell<u64>,
 }
 
-/// What a thread needs for a send without a delay, and no more: its stream begins with it.
+/// What a thread has to know of sends without a delay, and no more: its stream begins with it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct Zeros {
+pub struct Undelayed {
     /// The generation of the stream if its table has only zeros; else 0, which is no generation that is on.
     generation: u64,
     /// The thread's own counters.
     own: Option<&'static Counters>,
 }
 
-impl Zeros {
-    /// Whether a send that comes through `hook`, which has `seen` what is injected, has no delay because the table has none
-    /// ([`Switch::ZEROS`]): then it is counted, and can be performed. `false` if that takes a new look at the page:
-    /// nothing has happened then, and [`Injection::before_send`] says what to do.
-    ///
-    /// Nothing is called here, so a hook has nothing to save on the stack; one comparison says all, and one number is
-    /// changed, from which the stream knows later what was drawn: a system call is not begun before all that is done.
-    /// What a signal handler has changed since the hook looked is noticed.
+impl Undelayed {
+    /// Its two words, for who reads them where a stream lies.
     #[inline(always)]
-    pub fn is_undelayed(self, seen: Seen, hook: Hook) -> bool {
-        match self.own {
-            Some(counters) if self.generation == seen.0 => {
-                counters.zero(hook);
-                true
-            }
-            _ => false,
+    pub fn of(generation: u64, own: Option<&'static Counters>) -> Self {
+        Undelayed { generation, own }
+    }
+
+    /// Where a send is to be counted ([`Stream::count_undelayed`]) that has no delay because the table has none ([`Switch::ZEROS`]):
+    /// then it can be performed. `None` if that takes a new look at the page, and [`Injection::before_send`] says what to do.
+    /// The hook has `seen` that it is on.
+    ///
+    /// Nothing is called here or there, so a hook has nothing to save on the stack. What a signal handler has changed since the
+    /// hook looked is noticed.
+    #[inline(always)]
+    pub fn counters(self, seen: Seen) -> Option<&'static Counters> {
+        debug_assert!(!seen.is_off(), "a hook that is off asks nothing more");
+        match self.generation == seen.0 {
+            true => self.own,
+            false => None,
         }
     }
 }
@@ -191,7 +194,7 @@ impl Injection {
     pub fn before_send(&self, stream: &Stream, hook: Hook) -> Passage {
         let generation = stream.generation.get();
         let settings = stream.settings.get();
-        let slot = match stream.zeros.get().own {
+        let slot = match stream.undelayed.get().own {
             Some(own) if self.page.generation() == generation && settings.enabled => Slot::own(own),
             _ => return self.before_send_anew(stream, hook),
         };
@@ -334,21 +337,23 @@ impl Injection {
         if stream.slot().is_none() {
             stream.set_slot(Some(self.page.claim()));
         }
-        stream.catch_up();
         let before = stream.settings.replace(settings);
         let first = stream.generation.replace(generation) == 0;
+        // What was only counted is drawn, or does not matter any more.
+        let pending = stream.pending.replace(0);
         if first || before.seedings != settings.seedings || before.generator != settings.generator {
             stream
                 .generator
                 .seed(seed::stream(settings.seed, self.rank, stream.lineage.get()));
+        } else {
+            stream.generator.skip(pending);
         }
-        // Last: whoever finds it finds all else in place.
-        stream.zeros.set(Zeros {
-            generation: match Switch::of(generation) {
+        stream.undelayed.set(Undelayed {
+            generation: match Seen(generation).switch() {
                 Switch::ZEROS => generation,
                 _ => 0,
             },
-            ..stream.zeros.get()
+            ..stream.undelayed.get()
         });
     }
 
@@ -413,12 +418,12 @@ impl Stream {
     /// [`Stream::set_lineage`].
     pub const fn new() -> Self {
         Stream {
-            zeros: Cell::new(Zeros {
+            undelayed: Cell::new(Undelayed {
                 generation: 0,
                 own: None,
             }),
+            pending: Cell::new(0),
             shared: Cell::new(None),
-            drawn: Cell::new(0),
             generator: Generator::new(),
             generation: Cell::new(0),
             settings: Cell::new(Settings::NONE),
@@ -429,23 +434,22 @@ impl Stream {
         }
     }
 
-    /// What a send without a delay needs.
+    /// What is known of sends without a delay.
     #[inline(always)]
-    pub fn zeros(&self) -> Zeros {
-        self.zeros.get()
+    pub fn undelayed(&self) -> Undelayed {
+        self.undelayed.get()
     }
 
-    /// Draws what was only counted.
-    fn catch_up(&self) {
-        if let Some(counters) = self.zeros.get().own {
-            let zeros = counters.zeros();
-            let drawn = self.drawn.replace(zeros);
-            self.generator.skip(zeros.wrapping_sub(drawn));
-        }
+    /// Counts a send that came through `hook` and has no delay, in the `counters` that [`Undelayed::counters`] gave. What it draws is drawn later:
+    /// of a table of zeros only how much that is has to be known.
+    #[inline(always)]
+    pub fn count_undelayed(&self, counters: &'static Counters, hook: Hook) {
+        Slot::own(counters).undelayed(hook);
+        self.pending.set(self.pending.get().wrapping_add(1));
     }
 
     fn slot(&self) -> Option<Slot> {
-        let own = self.zeros.get().own.map(Slot::own);
+        let own = self.undelayed.get().own.map(Slot::own);
         own.or_else(|| self.shared.get().map(Slot::shared))
     }
 
@@ -456,8 +460,7 @@ impl Stream {
             Some(Err(shared)) => (None, Some(shared)),
             None => (None, None),
         };
-        self.zeros.set(Zeros { generation: 0, own });
-        self.drawn.set(own.map_or(0, Counters::zeros));
+        self.undelayed.set(Undelayed { generation: 0, own });
         self.shared.set(shared);
     }
 
@@ -492,7 +495,6 @@ impl Stream {
     /// Gives the counters back; the thread is about to end. If it sends once more, it takes others,
     /// and its stream goes on.
     pub fn release(&self) {
-        self.catch_up();
         if let Some(slot) = self.slot() {
             self.set_slot(None);
             slot.release();

@@ -103,18 +103,22 @@ impl Generator {
     /// Goes past the next `draws` indices, in as many rounds as their number has bits (Brown 1994, "Random number
     /// generation with arbitrary strides").
     pub(crate) fn skip(&self, mut draws: u64) {
-        let (mut multiplier, mut increment) = (MULTIPLIER, INCREMENT);
-        let mut state = self.state.get();
+        let (mut multiplier, mut increment) = (1, 0u64);
+        let mut stride = (MULTIPLIER, INCREMENT);
         while draws > 0 {
             if draws & 1 == 1 {
-                state = state.wrapping_mul(multiplier).wrapping_add(increment);
+                multiplier = stride.0.wrapping_mul(multiplier);
+                increment = stride.0.wrapping_mul(increment).wrapping_add(stride.1);
             }
-            // Twice the stride: the step, applied to itself.
-            increment = multiplier.wrapping_add(1).wrapping_mul(increment);
-            multiplier = multiplier.wrapping_mul(multiplier);
+            // Twice as far: the step, applied to itself.
+            stride.1 = stride.0.wrapping_add(1).wrapping_mul(stride.1);
+            stride.0 = stride.0.wrapping_mul(stride.0);
             draws >>= 1;
         }
-        self.state.set(state);
+        // Only now is the state looked at: a signal handler may have drawn, or set a seed.
+        let state = self.state.get();
+        self.state
+            .set(state.wrapping_mul(multiplier).wrapping_add(increment));
     }
 }
 

@@ -51,10 +51,17 @@ fn draw(injection: &Injection, stream: &Stream) -> u32 {
     (asked() - before) as u32
 }
 
-/// What a hook does first.
+/// Whether a hook may perform a send at once; counted then.
 fn is_undelayed(injection: &Injection, stream: &Stream) -> bool {
-    let zeros = stream.zeros();
-    zeros.is_undelayed(injection.switch().seen(), Hook::Send)
+    let seen = injection.switch().seen();
+    if seen.is_off() {
+        return false;
+    }
+    let counters = stream.undelayed().counters(seen);
+    if let Some(counters) = counters {
+        stream.count_undelayed(counters, Hook::Send);
+    }
+    counters.is_some()
 }
 
 fn draws(injection: &Injection, lineage: u64, n: usize) -> Vec<u32> {
@@ -131,7 +138,7 @@ fn switching_off_and_on_takes_effect_at_the_next_send() {
         .lock()
         .unwrap()
         .change(|settings, _| settings.enabled = false);
-    assert!(injection.switch().switch() == Switch::OFF);
+    assert!(injection.switch().seen().switch() == Switch::OFF);
     assert_eq!(draw(&injection, &stream), 0);
     attach(&created)
         .lock()
@@ -286,6 +293,39 @@ fn a_send_without_a_delay_is_told_apart_and_takes_nothing_from_the_others() {
         assert_eq!(totals.delays, 8_000);
         assert_eq!(totals.asked_ns, before.asked_ns + asked);
     }
+}
+
+#[test]
+fn a_seed_that_is_set_while_delays_are_zero_starts_the_stream_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let created = create(directory.path(), DEFERRED, &table(|i| i as u32 + 1));
+    let injection = Injection::new(created.page, Clock::global(), 0);
+    let start = draws(&injection, 0, 50);
+    let stream = Stream::new();
+    let change_to = |entry: fn(usize) -> u32, seedings| {
+        attach(&created).lock().unwrap().change(|settings, source| {
+            *source = table(entry);
+            settings.seedings += seedings;
+        });
+    };
+    change_to(|_| 0, 0);
+    for _ in 0..30 {
+        if !is_undelayed(&injection, &stream) {
+            injection.before_send(&stream, Hook::Send);
+        }
+    }
+    change_to(|i| i as u32 + 1, 1);
+    let again: Vec<u32> = (0..50).map(|_| draw(&injection, &stream)).collect();
+    assert_eq!(again, start);
+}
+
+#[test]
+#[allow(unsafe_code)]
+fn memory_that_is_zero_is_a_new_stream() {
+    let zero = std::mem::MaybeUninit::<Stream>::zeroed();
+    // SAFETY: of integers, enumerations with a first variant, booleans and references that there may not be, zero is a value.
+    let zero = unsafe { zero.assume_init() };
+    assert_eq!(format!("{zero:?}"), format!("{:?}", Stream::new()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
-use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Zeros};
+use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::seed;
 
 /// Null until the library has come up, and for good if it stays off.
@@ -20,7 +20,7 @@ static BY_FAMILY: [AtomicPtr<Injection>; HookFamily::ALL.len()] =
 static SWITCHES: [AtomicPtr<Generation>; HookFamily::ALL.len()] =
     [const { AtomicPtr::new((&raw const OFF).cast_mut()) }; HookFamily::ALL.len()];
 
-/// The page's, once the library has come up.
+/// What they lead to while nothing is deferred: the page's, from when the library has come up until the process ends.
 static PAGE: AtomicPtr<Generation> = AtomicPtr::new((&raw const OFF).cast_mut());
 
 /// The process that the injection was installed in last.
@@ -113,12 +113,23 @@ impl Look {
         self.seen.is_off()
     }
 
-    /// Whether a send that came through `hook`, whose family is on, can be performed because the table has only zeros; it is
-    /// counted then. Calls nothing. If that takes a closer look, nothing has happened, and [`pass`] says.
+    /// Whether a send whose family is on can be performed because the table has only zeros, if `and` that is so; it is counted
+    /// then as one that came through `hook`. Calls nothing. Otherwise nothing has happened, and [`pass`] says what to do.
     #[inline(always)]
-    pub(crate) fn goes_at_once(self, hook: Hook) -> bool {
-        self.thread.zeros().is_undelayed(self.seen, hook)
+    pub(crate) fn goes_at_once(self, hook: Hook, and: impl FnOnce() -> bool) -> bool {
+        match self.thread.undelayed().counters(self.seen) {
+            Some(counters) if and() => {
+                self.thread.stream().count_undelayed(counters, hook);
+                true
+            }
+            _ => false,
+        }
     }
+}
+
+/// Whether a hook of this family, which looks no further, has nothing to do right now.
+pub(crate) fn is_off(family: HookFamily) -> bool {
+    look(family).is_off()
 }
 
 /// A send enters a hook that may delay it, which is called as soon as that is known.
@@ -171,7 +182,9 @@ pub(crate) fn stream() -> &'static Stream {
 mod thread {
     use std::arch::{asm, global_asm};
 
-    use super::{Stream, Zeros};
+    use jitterlab_injector::control::Counters;
+
+    use super::{Stream, Undelayed};
 
     global_asm!(
         ".section .tbss.jitterlab_stream,\"awT\",@nobits",
@@ -208,8 +221,9 @@ mod thread {
         }
 
         #[inline(always)]
-        pub(super) fn zeros(self) -> Zeros {
-            let (generation, own): (u64, u64);
+        pub(super) fn undelayed(self) -> Undelayed {
+            let generation: u64;
+            let own: *const Counters;
             // SAFETY: reads the first two words of the stream that the calling thread has there.
             unsafe {
                 asm!(
@@ -221,8 +235,9 @@ mod thread {
                     options(nostack, preserves_flags, readonly),
                 );
             }
-            // SAFETY: they are a `Zeros`, which is laid out as C would, and a `Stream` begins with it.
-            unsafe { std::mem::transmute([generation, own]) }
+            // SAFETY: they are an `Undelayed`, which is laid out as C would, and a `Stream` begins with it; the second leads to counters
+            // in a page, which is never taken out of memory, or is null.
+            Undelayed::of(generation, unsafe { own.as_ref() })
         }
 
         #[inline(always)]
@@ -236,9 +251,11 @@ mod thread {
                     options(nostack, preserves_flags, pure, readonly),
                 );
             }
+            // The offset is negative, as a `usize` that wraps around.
+            let stream = stream.wrapping_byte_add(self.0);
             // SAFETY: the stream that the calling thread has there, of that size and alignment; zero is a value of each of its
             // fields. It has no destructor, so it lives as long as the thread, which uses the reference while it runs.
-            unsafe { &*stream.byte_add(self.0) }
+            unsafe { &*stream }
         }
     }
 }
@@ -246,7 +263,7 @@ mod thread {
 /// Elsewhere, as the compiler does it.
 #[cfg(not(target_arch = "x86_64"))]
 mod thread {
-    use super::{Stream, Zeros};
+    use super::{Stream, Undelayed};
 
     thread_local! {
         // Constant and without a destructor: it can be used in a thread that is about to end.
@@ -268,8 +285,8 @@ mod thread {
         }
 
         #[inline(always)]
-        pub(super) fn zeros(self) -> Zeros {
-            self.0.zeros()
+        pub(super) fn undelayed(self) -> Undelayed {
+            self.0.undelayed()
         }
 
         #[inline(always)]
@@ -284,9 +301,10 @@ pub(crate) use thread::Thread;
 /// Injects nothing any more: the process ends. Whoever uses the injection now keeps it, and what is deferred goes before what
 /// is sent from now on.
 pub(crate) fn stop() {
-    let switch = (&raw const DEFERRING).cast_mut();
-    PAGE.store(switch, Ordering::Relaxed);
-    set_switches(|_| true, switch);
+    let look = (&raw const DEFERRING).cast_mut();
+    PAGE.store(look, Ordering::Relaxed);
+    set_switches(HookFamily::defers, look);
+    set_switches(|family| !family.defers(), (&raw const OFF).cast_mut());
     for place in &BY_FAMILY {
         place.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
@@ -315,26 +333,4 @@ pub(crate) fn next_program() -> u64 {
 /// Starts the stream of a forked child.
 pub(crate) fn after_fork_in_child() {
     stream().set_lineage(FORKED.get());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A thread's memory begins as zeros.
-    #[test]
-    fn a_new_thread_has_a_new_stream_of_its_own() {
-        stream().set_lineage(7);
-        let (new, place) = std::thread::spawn(|| {
-            (
-                format!("{:?}", stream()),
-                std::ptr::from_ref(stream()) as usize,
-            )
-        })
-        .join()
-        .unwrap();
-        assert_eq!(new, format!("{:?}", Stream::new()));
-        assert_ne!(place, std::ptr::from_ref(stream()) as usize);
-        assert_ne!(format!("{:?}", stream()), new);
-    }
 }

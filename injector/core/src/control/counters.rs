@@ -16,8 +16,8 @@ pub const THREAD_SLOTS: usize = 256;
 pub struct Counters {
     pub(super) owner: AtomicU32,
     pub(super) calls: [AtomicU64; Hook::ALL.len()],
-    /// Calls that met a table of zeros, each of which drew a delay too: counted here, and nowhere else.
-    pub(super) zeros: [AtomicU64; Hook::ALL.len()],
+    /// Calls that drew a delay of zero: they count as a call and as a delay, and only here.
+    pub(super) undelayed: [AtomicU64; Hook::ALL.len()],
     pub(super) delays: AtomicU64,
     pub(super) asked_ns: AtomicU64,
     pub(super) achieved_ticks: AtomicU64,
@@ -38,27 +38,13 @@ impl Counters {
         Counters {
             owner: AtomicU32::new(0),
             calls: [const { AtomicU64::new(0) }; Hook::ALL.len()],
-            zeros: [const { AtomicU64::new(0) }; Hook::ALL.len()],
+            undelayed: [const { AtomicU64::new(0) }; Hook::ALL.len()],
             delays: AtomicU64::new(0),
             asked_ns: AtomicU64::new(0),
             achieved_ticks: AtomicU64::new(0),
             late_max_ticks: AtomicU64::new(0),
             send_errors: AtomicU64::new(0),
         }
-    }
-
-    /// Counts a call that came through `hook` and met a table of zeros: for the one thread that counts here.
-    #[inline(always)]
-    pub(crate) fn zero(&self, hook: Hook) {
-        let zeros = &self.zeros[hook as usize];
-        let sum = zeros.load(Ordering::Relaxed).wrapping_add(1);
-        zeros.store(sum, Ordering::Relaxed);
-    }
-
-    /// How many of them there have been.
-    pub(crate) fn zeros(&self) -> u64 {
-        let zeros = self.zeros.iter().map(|zeros| zeros.load(Ordering::Relaxed));
-        zeros.fold(0, u64::wrapping_add)
     }
 }
 
@@ -86,7 +72,7 @@ impl Slot {
         }
     }
 
-    /// Its counters: the thread's own, or else those it shares.
+    /// Its counters: the thread's own, or those that it shares as an error.
     pub(crate) fn counters(self) -> Result<&'static Counters, &'static Counters> {
         match self.shared {
             false => Ok(self.counters),
@@ -113,8 +99,7 @@ impl Slot {
     /// Counts a call that came through `hook` and drew a delay of zero.
     #[inline(always)]
     pub(crate) fn undelayed(self, hook: Hook) {
-        self.call(hook);
-        self.add(&self.counters.delays, 1);
+        self.add(&self.counters.undelayed[hook as usize], 1);
     }
 
     /// Counts a delay that was drawn.
@@ -185,10 +170,14 @@ pub(super) fn total(slots: &[Counters; THREAD_SLOTS], ns_per_tick: f64) -> Total
     let mut achieved = 0;
     let mut late = 0;
     for slot in slots {
-        for ((sum, calls), zeros) in totals.calls.iter_mut().zip(&slot.calls).zip(&slot.zeros) {
-            let zeros = zeros.load(Ordering::Relaxed);
-            *sum += calls.load(Ordering::Relaxed) + zeros;
-            totals.delays += zeros;
+        for (sum, (calls, undelayed)) in totals
+            .calls
+            .iter_mut()
+            .zip(slot.calls.iter().zip(&slot.undelayed))
+        {
+            let undelayed = undelayed.load(Ordering::Relaxed);
+            *sum += calls.load(Ordering::Relaxed) + undelayed;
+            totals.delays += undelayed;
         }
         totals.delays += slot.delays.load(Ordering::Relaxed);
         totals.asked_ns += slot.asked_ns.load(Ordering::Relaxed);

@@ -25,11 +25,6 @@ impl Switch {
     pub const ZEROS: Switch = Switch(1 << 63);
     /// It is on, with delays.
     pub const DELAYS: Switch = Switch(3 << 62);
-
-    /// That of a generation.
-    pub(crate) fn of(generation: u64) -> Switch {
-        Switch(generation & Switch::DELAYS.0)
-    }
 }
 
 /// A generation as a hook has seen it: one load, and all that a hook asks is asked of it.
@@ -43,6 +38,11 @@ impl Seen {
     pub fn is_off(self) -> bool {
         self.0 & Switch::ZEROS.0 == 0
     }
+
+    /// The switch that was published with it.
+    pub fn switch(self) -> Switch {
+        Switch(self.0 & Switch::DELAYS.0)
+    }
 }
 
 /// Which block is the current one, and its switch.
@@ -50,11 +50,6 @@ impl Seen {
 pub struct Generation(pub(super) AtomicU64);
 
 impl Generation {
-    /// The current block's switch.
-    pub fn switch(&self) -> Switch {
-        Switch::of(self.0.load(Ordering::Relaxed))
-    }
-
     /// A look at it.
     #[inline(always)]
     pub fn seen(&self) -> Seen {

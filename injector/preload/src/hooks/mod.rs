@@ -3,12 +3,14 @@
 //! A new family is a file here, a [`jitterlab_injector::control::HookFamily`] and its
 //! [`jitterlab_injector::control::Hook`]s.
 
-/// Lets the sections that hold a hook begin with a cache line. How many lines a hook's way is
+/// Lets the section that holds a hook begin with a cache line. How many lines a hook's way is
 /// spread over is else left to chance, and up to three nanoseconds a send.
 macro_rules! on_cache_lines {
-    ($($section:expr),*) => {
+    ($section:expr) => {
         core::arch::global_asm!(
-            $(concat!(".pushsection ", $section, ",\"ax\",@progbits"), ".p2align 6", ".popsection"),*
+            concat!(".pushsection ", $section, ",\"ax\",@progbits"),
+            ".p2align 6",
+            ".popsection"
         );
     };
 }

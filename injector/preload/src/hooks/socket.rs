@@ -182,7 +182,7 @@ macro_rules! sends {
                 return unsafe { REAL.function()($fd, $($arg),*) };
             }
             let at_once = match is_known_internet($fd) {
-                Some(true) => look.goes_at_once(Hook::$hook),
+                Some(true) => look.goes_at_once(Hook::$hook, || true),
                 Some(false) => true,
                 None => false,
             };

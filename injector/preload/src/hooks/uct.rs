@@ -67,7 +67,7 @@ macro_rules! operations_of {
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             }
 
-            if state::look(HookFamily::Uct).is_off() {
+            if state::is_off(HookFamily::Uct) {
                 // SAFETY: called with the caller's own arguments.
                 unsafe { real::<OPERATION, SLOT>()($($argument),*) }
             } else {

@@ -42,7 +42,7 @@ static WR_STARTS: [AtomicPtr<c_void>; SLOTS] =
 on_cache_lines!(".text.jitterlab.post_send");
 
 /// The hook of the `SLOT`-th `post_send`: one function for each original, so that nothing has to
-/// be looked up. Where nothing is injected it is three loads and a jump.
+/// be looked up. Where nothing is injected it is four loads and a jump.
 #[unsafe(link_section = ".text.jitterlab.post_send")]
 unsafe extern "C" fn post_send<const SLOT: usize>(
     qp: *mut c_void,
@@ -72,7 +72,7 @@ extern "C" fn post_on(
     real: PostSend,
     look: Look,
 ) -> c_int {
-    if look.goes_at_once(Hook::PostSend) {
+    if look.goes_at_once(Hook::PostSend, || true) {
         // SAFETY: the arguments are those of the caller of the hook.
         unsafe { real(qp, wr, bad_wr) }
     } else {
@@ -141,7 +141,7 @@ unsafe extern "C" fn wr_start<const SLOT: usize>(qp: *mut c_void) {
 /// As [`post_on`].
 #[inline(never)]
 extern "C" fn start_on(qp: *mut c_void, real: WrStart, look: Look) {
-    if look.goes_at_once(Hook::WorkRequest) {
+    if look.goes_at_once(Hook::WorkRequest, || true) {
         // SAFETY: the argument is that of the caller of the hook.
         unsafe { real(qp) }
     } else {

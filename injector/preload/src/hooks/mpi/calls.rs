@@ -10,11 +10,13 @@ use super::collective::{
     NeighboursTyped, Nothing, Part, Parts, Reduced, Rooted, Scattered, ScatteredParts, Sum, Times,
     Whole,
 };
-use super::content::{Element, Kept, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange};
+use super::content::{
+    Element, Kept, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange, Sends,
+};
 use super::library::Language;
-use super::{Way, goes_at_once, missing, pass, requests};
+use super::{Way, missing, pass, requests};
 use crate::real::{Entry, Real, c_name};
-use crate::state;
+use crate::{state, trace};
 
 /// A call that is caught, as its place among [`Call::NAMES`].
 #[derive(Clone, Copy, PartialEq, Eq)]

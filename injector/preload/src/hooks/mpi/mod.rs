@@ -18,8 +18,7 @@ use jitterlab_injector::control::Hook;
 
 use crate::objects;
 use crate::real::real_dlsym;
-use crate::state::{self, Look};
-use crate::trace;
+use crate::{state, trace};
 use content::Sends;
 use library::Language;
 
@@ -67,12 +66,6 @@ impl Way {
         }
         self.is_direct()
     }
-}
-
-/// Whether a call has no delay and is not recorded; it is counted then. Calls nothing.
-#[inline(always)]
-fn goes_at_once(look: Look, hook: Hook, language: Language, content: &impl Sends) -> bool {
-    !trace::is_on() && content.sends(language) && look.goes_at_once(hook)
 }
 
 /// Waits, and records what is sent.
@@ -134,9 +127,13 @@ macro_rules! hook {
                     // SAFETY: called with the caller's own arguments.
                     return unsafe { REAL.function()($($argument),*) };
                 }
-                let at_once = REAL.is_found()
-                    && WAY.is_direct()
-                    && goes_at_once(look, Hook::$hook, Language::$language, &$content);
+                // A call that has a delay is not looked at here: what that takes would come before the delay begins.
+                let at_once = look.goes_at_once(Hook::$hook, || {
+                    REAL.is_found()
+                        && WAY.is_direct()
+                        && !trace::is_on()
+                        && $content.sends(Language::$language)
+                });
                 if at_once {
                     // SAFETY: called with the caller's own arguments.
                     unsafe { REAL.function()($($argument),*) }

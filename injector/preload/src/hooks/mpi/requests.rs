@@ -163,8 +163,8 @@ pub(super) fn start(language: Language, call: Call, requests: usize, count: usiz
     // SAFETY: the caller's own requests, of which there are so many.
     let handle = |index| unsafe { language.request_at(library, requests, index) };
     let started = (0..count).filter_map(|index| find(handle(index)).map(Place::read));
-    let started = started
-        .filter(|&kept| hook_of(kept).is_some_and(|hook| !state::look(hook.family()).is_off()));
+    let started =
+        started.filter(|&kept| hook_of(kept).is_some_and(|hook| !state::is_off(hook.family())));
     let starts = |hook: &Hook| started.clone().any(|kept| hook_of(kept) == Some(*hook));
     let Some(hook) = [Hook::MpiSend, Hook::MpiCollective]
         .into_iter()
