@@ -117,6 +117,10 @@ impl Look {
     /// then as one that came through `hook`. Calls nothing. Otherwise nothing has happened, and [`pass`] says what to do.
     #[inline(always)]
     pub(crate) fn goes_at_once(self, hook: Hook, and: impl FnOnce() -> bool) -> bool {
+        // A delay begins when this is known: what is the thread's own may have left the processor's caches during the last.
+        if self.seen.has_delays() {
+            return false;
+        }
         match self.thread.undelayed().counters(self.seen) {
             Some(counters) if and() => {
                 self.thread.stream().count_undelayed(counters, hook);

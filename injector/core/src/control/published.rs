@@ -39,6 +39,12 @@ impl Seen {
         self.0 & Switch::ZEROS.0 == 0
     }
 
+    /// Whether there are delays, where something is injected.
+    #[inline(always)]
+    pub fn has_delays(self) -> bool {
+        self.0 & !Switch::ZEROS.0 & Switch::DELAYS.0 != 0
+    }
+
     /// The switch that was published with it.
     pub fn switch(self) -> Switch {
         Switch(self.0 & Switch::DELAYS.0)

@@ -127,7 +127,6 @@ macro_rules! hook {
                     // SAFETY: called with the caller's own arguments.
                     return unsafe { REAL.function()($($argument),*) };
                 }
-                // A call that has a delay is not looked at here: what that takes would come before the delay begins.
                 let at_once = look.goes_at_once(Hook::$hook, || {
                     REAL.is_found()
                         && WAY.is_direct()
