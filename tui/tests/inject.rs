@@ -377,13 +377,18 @@ fn one_processor() -> String {
         .chars()
         .take_while(char::is_ascii_digit)
         .collect();
-    let ahead = "chrt --fifo 1";
-    let is_allowed = Command::new("chrt")
-        .args(["--fifo", "1", "true"])
+    let ahead = ["chrt", "--fifo", "1"];
+    let is_allowed = Command::new(ahead[0])
+        .args(&ahead[1..])
+        .arg("true")
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    let ahead = if is_allowed { ahead } else { "" };
+    let ahead = if is_allowed {
+        ahead.join(" ")
+    } else {
+        String::new()
+    };
     format!("taskset -c {first} {ahead}")
 }
 
