@@ -79,11 +79,12 @@ impl Delay {
 /// What a thread keeps of its own: where it is in its stream of delays.
 ///
 /// All cells, taken by `&self`, because a signal handler may send in the middle of a send. Memory that is all zero is a new
-/// stream, as [`Stream::new`] makes it.
+/// stream, as [`Stream::new`] makes it. It begins with what [`Undelayed`] asks for, laid out as C would.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Stream {
-    undelayed: Cell<Undelayed>,
+    zeros: Cell<u64>,
+    own: Cell<Option<&'static Counters>>,
     /// How many delays of zero have been counted that the generator has not gone past.
     pending: Cell<u64>,
     /// The counters that it shares with other threads, when there were no others.
@@ -100,36 +101,41 @@ pub struct Stream {
     entered: Cell<u64>,
 }
 
-/// What a thread has to know of sends without a delay, and no more: its stream begins with it.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct Undelayed {
+/// What a thread has to know of sends without a delay, and no more: the first two words of its stream, from the stream itself
+/// or from who knows where it lies.
+pub trait Undelayed: Copy {
     /// The generation of the stream if its table has only zeros; else 0, which is no generation that is on.
-    generation: u64,
-    /// The thread's own counters.
-    own: Option<&'static Counters>,
-}
+    fn zeros(self) -> u64;
 
-impl Undelayed {
-    /// Its two words, for who reads them where a stream lies.
-    #[inline(always)]
-    pub fn of(generation: u64, own: Option<&'static Counters>) -> Self {
-        Undelayed { generation, own }
-    }
+    /// The thread's own counters.
+    fn own(self) -> Option<&'static Counters>;
 
     /// Where a send is to be counted ([`Stream::count_undelayed`]) that has no delay because the table has none ([`Switch::ZEROS`]):
     /// then it can be performed. `None` if that takes a new look at the page, and [`Injection::before_send`] says what to do.
     /// The hook has `seen` that it is on.
     ///
-    /// Nothing is called here or there, so a hook has nothing to save on the stack. What a signal handler has changed since the
-    /// hook looked is noticed.
+    /// Nothing is called here or there, and the first word is done with when the second is read, so a hook has nothing to save
+    /// on the stack. What a signal handler has changed since the hook looked is noticed; and from a new look in between the
+    /// counters come that are the thread's then.
     #[inline(always)]
-    pub fn counters(self, seen: Seen) -> Option<&'static Counters> {
+    fn counters(self, seen: Seen) -> Option<&'static Counters> {
         debug_assert!(!seen.is_off(), "a hook that is off asks nothing more");
-        match self.generation == seen.0 {
-            true => self.own,
+        match self.zeros() == seen.0 {
+            true => self.own(),
             false => None,
         }
+    }
+}
+
+impl Undelayed for &Stream {
+    #[inline(always)]
+    fn zeros(self) -> u64 {
+        self.zeros.get()
+    }
+
+    #[inline(always)]
+    fn own(self) -> Option<&'static Counters> {
+        self.own.get()
     }
 }
 
@@ -194,7 +200,7 @@ impl Injection {
     pub fn before_send(&self, stream: &Stream, hook: Hook) -> Passage {
         let generation = stream.generation.get();
         let settings = stream.settings.get();
-        let slot = match stream.undelayed.get().own {
+        let slot = match stream.own.get() {
             Some(own) if self.page.generation() == generation && settings.enabled => Slot::own(own),
             _ => return self.before_send_anew(stream, hook),
         };
@@ -348,12 +354,9 @@ impl Injection {
         } else {
             stream.generator.skip(pending);
         }
-        stream.undelayed.set(Undelayed {
-            generation: match Seen(generation).switch() {
-                Switch::ZEROS => generation,
-                _ => 0,
-            },
-            ..stream.undelayed.get()
+        stream.zeros.set(match Seen(generation).switch() {
+            Switch::ZEROS => generation,
+            _ => 0,
         });
     }
 
@@ -418,10 +421,8 @@ impl Stream {
     /// [`Stream::set_lineage`].
     pub const fn new() -> Self {
         Stream {
-            undelayed: Cell::new(Undelayed {
-                generation: 0,
-                own: None,
-            }),
+            zeros: Cell::new(0),
+            own: Cell::new(None),
             pending: Cell::new(0),
             shared: Cell::new(None),
             generator: Generator::new(),
@@ -434,12 +435,6 @@ impl Stream {
         }
     }
 
-    /// What is known of sends without a delay.
-    #[inline(always)]
-    pub fn undelayed(&self) -> Undelayed {
-        self.undelayed.get()
-    }
-
     /// Counts a send that came through `hook` and has no delay, in the `counters` that [`Undelayed::counters`] gave. What it draws is drawn later:
     /// of a table of zeros only how much that is has to be known.
     #[inline(always)]
@@ -449,7 +444,7 @@ impl Stream {
     }
 
     fn slot(&self) -> Option<Slot> {
-        let own = self.undelayed.get().own.map(Slot::own);
+        let own = self.own.get().map(Slot::own);
         own.or_else(|| self.shared.get().map(Slot::shared))
     }
 
@@ -460,7 +455,8 @@ impl Stream {
             Some(Err(shared)) => (None, Some(shared)),
             None => (None, None),
         };
-        self.undelayed.set(Undelayed { generation: 0, own });
+        self.zeros.set(0);
+        self.own.set(own);
         self.shared.set(shared);
     }
 

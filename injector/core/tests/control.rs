@@ -8,7 +8,7 @@ use jitterlab_injector::control::{
     self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Page, Settings,
     Switch, TableSource,
 };
-use jitterlab_injector::delay::{Injection, Passage, Stream};
+use jitterlab_injector::delay::{Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
 use jitterlab_injector::seed;
 use jitterlab_injector::units::DelayUnit;
@@ -57,7 +57,7 @@ fn is_undelayed(injection: &Injection, stream: &Stream) -> bool {
     if seen.is_off() {
         return false;
     }
-    let counters = stream.undelayed().counters(seen);
+    let counters = stream.counters(seen);
     if let Some(counters) = counters {
         stream.count_undelayed(counters, Hook::Send);
     }

@@ -146,7 +146,7 @@ impl<F: Copy> Entry<F> {
 
     /// Whether that is the real function. It remains so.
     #[inline(always)]
-    pub(crate) fn is_found(&self) -> bool {
+    fn is_found(&self) -> bool {
         self.address.load(Ordering::Relaxed).cast_const().cast() != self.stand_in.0
     }
 

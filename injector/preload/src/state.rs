@@ -121,7 +121,7 @@ impl Look {
         if self.seen.has_delays() {
             return false;
         }
-        match self.thread.undelayed().counters(self.seen) {
+        match self.thread.counters(self.seen) {
             Some(counters) if and() => {
                 self.thread.stream().count_undelayed(counters, hook);
                 true
@@ -225,26 +225,6 @@ mod thread {
         }
 
         #[inline(always)]
-        pub(super) fn undelayed(self) -> Undelayed {
-            let generation: u64;
-            let own: *const Counters;
-            // SAFETY: reads the first two words of the stream that the calling thread has there.
-            unsafe {
-                asm!(
-                    "mov {own}, qword ptr fs:[{offset} + 8]",
-                    "mov {generation}, qword ptr fs:[{offset}]",
-                    offset = in(reg) self.0,
-                    generation = lateout(reg) generation,
-                    own = out(reg) own,
-                    options(nostack, preserves_flags, readonly),
-                );
-            }
-            // SAFETY: they are an `Undelayed`, which is laid out as C would, and a `Stream` begins with it; the second leads to counters
-            // in a page, which is never taken out of memory, or is null.
-            Undelayed::of(generation, unsafe { own.as_ref() })
-        }
-
-        #[inline(always)]
         pub(super) fn stream(self) -> &'static Stream {
             let stream: *const Stream;
             // SAFETY: reads the address that `fs` has, which the x86-64 ABI keeps there.
@@ -262,11 +242,47 @@ mod thread {
             unsafe { &*stream }
         }
     }
+
+    impl Undelayed for Thread {
+        #[inline(always)]
+        fn zeros(self) -> u64 {
+            let zeros: u64;
+            // SAFETY: reads the first word of the stream that the calling thread has there.
+            unsafe {
+                asm!(
+                    "mov {zeros}, qword ptr fs:[{offset}]",
+                    offset = in(reg) self.0,
+                    zeros = lateout(reg) zeros,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            zeros
+        }
+
+        #[inline(always)]
+        fn own(self) -> Option<&'static Counters> {
+            let own: *const Counters;
+            // SAFETY: reads the second word of the stream that the calling thread has there.
+            unsafe {
+                asm!(
+                    "mov {own}, qword ptr fs:[{offset} + 8]",
+                    offset = in(reg) self.0,
+                    own = lateout(reg) own,
+                    options(nostack, preserves_flags, readonly),
+                );
+            }
+            // SAFETY: it leads to counters in a page, which is never taken out of memory, or is null: so a reference that
+            // there may not be lies there.
+            unsafe { own.as_ref() }
+        }
+    }
 }
 
 /// Elsewhere, as the compiler does it.
 #[cfg(not(target_arch = "x86_64"))]
 mod thread {
+    use jitterlab_injector::control::Counters;
+
     use super::{Stream, Undelayed};
 
     thread_local! {
@@ -289,13 +305,20 @@ mod thread {
         }
 
         #[inline(always)]
-        pub(super) fn undelayed(self) -> Undelayed {
-            self.0.undelayed()
+        pub(super) fn stream(self) -> &'static Stream {
+            self.0
+        }
+    }
+
+    impl Undelayed for Thread {
+        #[inline(always)]
+        fn zeros(self) -> u64 {
+            self.0.zeros()
         }
 
         #[inline(always)]
-        pub(super) fn stream(self) -> &'static Stream {
-            self.0
+        fn own(self) -> Option<&'static Counters> {
+            self.0.own()
         }
     }
 }

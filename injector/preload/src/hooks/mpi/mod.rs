@@ -95,12 +95,23 @@ macro_rules! hook {
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
             // SAFETY: an MPI's functions take words, integers among them whose upper half does
-            // not matter, and give an error, or in Fortran nothing; `with_care` is of that type.
+            // not matter, and give an error, or in Fortran nothing; `first` is of that type.
             static REAL: Entry<Function> = unsafe {
                 let real = Real::profiled(c_name!($name), c_name!($profiling));
-                Entry::new(real, with_care as *const ())
+                Entry::new(real, first as *const ())
             };
             static WAY: Way = Way::new(Language::$language);
+
+            // Called in its place, with nothing to wait for, until it was looked for.
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C" fn first($($argument: usize),*) -> c_int {
+                match REAL.get() {
+                    // SAFETY: called with the caller's own arguments.
+                    Some(real) => unsafe { real($($argument),*) },
+                    None => missing(),
+                }
+            }
 
             #[cold]
             #[inline(never)]
@@ -128,8 +139,7 @@ macro_rules! hook {
                     return unsafe { REAL.function()($($argument),*) };
                 }
                 let at_once = look.goes_at_once(Hook::$hook, || {
-                    REAL.is_found()
-                        && WAY.is_direct()
+                    WAY.is_direct()
                         && !trace::is_on()
                         && $content.sends(Language::$language)
                 });
