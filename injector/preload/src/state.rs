@@ -271,8 +271,8 @@ mod thread {
                     options(nostack, preserves_flags, readonly),
                 );
             }
-            // SAFETY: it leads to counters in a page, which is never taken out of memory, or is null: so a reference that
-            // there may not be lies there.
+            // SAFETY: what lies there is an `Option` of a reference to counters in a page, which is never taken out of memory; null
+            // is its `None`.
             unsafe { own.as_ref() }
         }
     }
