@@ -266,7 +266,7 @@ fn ranks_of_another_mpi_than_their_launchers_are_found_out() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let records = lines(&folder(&lab).join("runs.jsonl"));
     // Each is tried once: it would fail again.
-    assert_eq!(records.len(), 2);
+    assert_eq!(records.len(), 2, "{records:#?}");
     for record in records {
         let reason = record["reason"].as_str().unwrap();
         assert!(

@@ -13,7 +13,7 @@ use jitterlab_mpi::library::{
 use mpi::collective::SystemOperation;
 use serde::Serialize;
 
-use super::{Failure, Format, Wrong};
+use super::{Failure, Format, Wrong, print_object};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -87,7 +87,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
             points,
         };
         match arguments.format {
-            Format::Json => println!("{}", serde_json::json!(report)),
+            Format::Json => print_object(&report)?,
             Format::Text => print(&report),
         }
     }

@@ -7,7 +7,7 @@ use nix::sys::sysinfo::sysinfo;
 use serde::Serialize;
 
 use super::library::case;
-use super::{Failure, Format, Wrong};
+use super::{Failure, Format, Wrong, print_object};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -87,7 +87,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     if let Some(outcome) = load::run(comm, &load, victim.as_ref()).map_err(Failure::Failed)? {
         let report = report(arguments, comm.size(), &outcome);
         match arguments.format {
-            Format::Json => println!("{}", serde_json::json!(report)),
+            Format::Json => print_object(&report)?,
             Format::Text => print(&report),
         }
     }

@@ -4,7 +4,7 @@ use jitterlab_mpi::comm::{Comm, Phase};
 use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
 use serde::{Deserialize, Serialize};
 
-use super::{Format, Wrong};
+use super::{Failure, Format, Wrong, print_object};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -63,7 +63,7 @@ struct CheckLine<'a> {
 }
 
 /// Whether the result is right.
-pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
+pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     let kernel = arguments.kernel;
     if !(kernel.ranks.allows)(comm.size(), arguments.class) {
         return Err(Wrong(format!(
@@ -72,7 +72,8 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
             arguments.class,
             kernel.ranks.rule,
             comm.size()
-        )));
+        ))
+        .into());
     }
     let before = memory::peak();
     let outcome = (kernel.run)(comm, arguments.class);
@@ -80,7 +81,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Wrong> {
     if comm.rank() == 0 {
         let report = report(arguments, &outcome, &ranks);
         match arguments.format {
-            Format::Json => println!("{}", serde_json::json!(report)),
+            Format::Json => print_object(&report)?,
             Format::Text => print(&report),
         }
     }
