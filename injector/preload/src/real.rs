@@ -22,21 +22,6 @@ pub(crate) struct Real<F> {
     function: PhantomData<F>,
 }
 
-/// A function that a hook on the hot path ends in. What is kept can be called at once, without a look at
-/// whether there is one.
-pub(crate) struct Entry<F> {
-    real: Real<F>,
-    stand_in: StandIn,
-    /// The stand-in until the real function was found, and that from then on.
-    address: AtomicPtr<c_void>,
-}
-
-/// A function that is only compared.
-struct StandIn(*const ());
-
-// SAFETY: the address of a function is the same for every thread, and nothing is read through it here.
-unsafe impl Sync for StandIn {}
-
 /// Where a function is looked for that is not among those that come after ours. What provides it may
 /// have been loaded where symbols are not looked up (`RTLD_LOCAL`).
 enum Elsewhere {
@@ -95,7 +80,7 @@ impl<F: Copy> Real<F> {
 
     /// The function, if it was looked for before.
     #[inline(always)]
-    fn found(&self) -> Option<F> {
+    pub(crate) fn found(&self) -> Option<F> {
         let address = self.address.load(Ordering::Relaxed);
         // SAFETY: the address is that of the C function `name`, whose type is F by the contract
         // of the constructors; F is a function pointer, as large as an address.
@@ -119,47 +104,6 @@ impl<F: Copy> Real<F> {
         }
         self.address.store(address, Ordering::Relaxed);
         set_errno(errno);
-    }
-}
-
-impl<F: Copy> Entry<F> {
-    /// Of `real`, for which `stand_in` is called until it was found by [`Entry::get`].
-    ///
-    /// # Safety
-    /// `stand_in` is a function of the type `F`.
-    pub(crate) const unsafe fn new(real: Real<F>, stand_in: *const ()) -> Self {
-        Entry {
-            real,
-            stand_in: StandIn(stand_in),
-            address: AtomicPtr::new(stand_in.cast_mut().cast()),
-        }
-    }
-
-    /// What is to be called.
-    #[inline(always)]
-    pub(crate) fn function(&self) -> F {
-        let address = self.address.load(Ordering::Relaxed);
-        // SAFETY: the address is that of the stand-in or of the real function, both of the type F by the contracts of
-        // the constructors; F is a function pointer, as large as an address.
-        unsafe { std::mem::transmute_copy(&address) }
-    }
-
-    /// Whether that is the real function. It remains so.
-    #[inline(always)]
-    fn is_found(&self) -> bool {
-        self.address.load(Ordering::Relaxed).cast_const().cast() != self.stand_in.0
-    }
-
-    /// The real function, called from now on; `None` where there is none.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> Option<F> {
-        if !self.is_found() {
-            self.real.get()?;
-            // Stored once: threads that send share what lies around it.
-            let address = self.real.address.load(Ordering::Relaxed);
-            self.address.store(address, Ordering::Relaxed);
-        }
-        Some(self.function())
     }
 }
 

@@ -10,7 +10,7 @@ use jitterlab_injector::delay::Passage;
 use super::descriptors::{forget, is_internet, is_known_internet, is_stream};
 use crate::defer;
 use crate::defer::message::{MOST_PARTS, Outgoing, Verdict};
-use crate::real::{Entry, Real, c_name, set_errno};
+use crate::real::{Real, c_name, set_errno};
 use crate::state;
 
 /// Waits, or says when the send is due.
@@ -134,12 +134,10 @@ macro_rules! sends {
         #[unsafe(link_section = concat!(".text.jitterlab.", stringify!($name)))]
         unsafe extern "C" fn $name($fd: c_int, $($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn(c_int, $($type),*) -> $result;
-            // SAFETY: the prototype is that of the C library, and `first` has it.
-            static REAL: Entry<Function> = unsafe {
-                Entry::new(Real::new(c_name!($name)), first as *const ())
-            };
+            // SAFETY: the prototype is that of the C library.
+            static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
 
-            // Called in its place, with nothing to wait for, until it was looked for.
+            // With nothing to wait for, but nobody has looked for the function yet.
             #[cold]
             #[inline(never)]
             unsafe extern "C" fn first($fd: c_int, $($arg: $type),*) -> $result {
@@ -176,10 +174,22 @@ macro_rules! sends {
                 unsafe { real($fd, $($arg),*) }
             }
 
+            // With nothing to wait for. `first` is not kept in the function's place until that is found: where a jump has led to two places
+            // the processor takes it for one that does so by turns, for as long as it knows it, and it costs a nanosecond more.
+            #[inline(always)]
+            unsafe extern "C" fn now($fd: c_int, $($arg: $type),*) -> $result {
+                match REAL.found() {
+                    // SAFETY: called with the caller's own arguments.
+                    Some(real) => unsafe { real($fd, $($arg),*) },
+                    // SAFETY: likewise.
+                    None => unsafe { first($fd, $($arg),*) },
+                }
+            }
+
             let look = state::look(HookFamily::Socket);
             if look.is_off() {
                 // SAFETY: called with the caller's own arguments.
-                return unsafe { REAL.function()($fd, $($arg),*) };
+                return unsafe { now($fd, $($arg),*) };
             }
             let at_once = match is_known_internet($fd) {
                 Some(true) => look.goes_at_once(Hook::$hook, || true),
@@ -189,7 +199,7 @@ macro_rules! sends {
             if at_once {
                 // The real function is loaded last, where a register is free for it.
                 // SAFETY: called with the caller's own arguments.
-                unsafe { REAL.function()($fd, $($arg),*) }
+                unsafe { now($fd, $($arg),*) }
             } else {
                 // SAFETY: called with the caller's own arguments.
                 unsafe { delayed($fd, $($arg),*) }

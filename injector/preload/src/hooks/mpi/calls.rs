@@ -15,7 +15,7 @@ use super::content::{
 };
 use super::library::Language;
 use super::{Way, missing, pass, requests};
-use crate::real::{Entry, Real, c_name};
+use crate::real::{Real, c_name};
 use crate::{state, trace};
 
 /// A call that is caught, as its place among [`Call::NAMES`].

@@ -94,15 +94,13 @@ macro_rules! hook {
 
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
-            // SAFETY: an MPI's functions take words, integers among them whose upper half does
-            // not matter, and give an error, or in Fortran nothing; `first` is of that type.
-            static REAL: Entry<Function> = unsafe {
-                let real = Real::profiled(c_name!($name), c_name!($profiling));
-                Entry::new(real, first as *const ())
-            };
+            static REAL: Real<Function> =
+                // SAFETY: an MPI's functions take words, integers among them whose upper half does
+                // not matter, and give an error, or in Fortran nothing.
+                unsafe { Real::profiled(c_name!($name), c_name!($profiling)) };
             static WAY: Way = Way::new(Language::$language);
 
-            // Called in its place, with nothing to wait for, until it was looked for.
+            // With nothing to wait for, but nobody has looked for the function yet.
             #[cold]
             #[inline(never)]
             unsafe extern "C" fn first($($argument: usize),*) -> c_int {
@@ -129,6 +127,17 @@ macro_rules! hook {
                 unsafe { real($($argument),*) }
             }
 
+            // With nothing to wait for. Not by a function's address that is first that of `first`: see the hooks of sockets.
+            #[inline(always)]
+            unsafe extern "C" fn now($($argument: usize),*) -> c_int {
+                match REAL.found() {
+                    // SAFETY: called with the caller's own arguments.
+                    Some(real) => unsafe { real($($argument),*) },
+                    // SAFETY: likewise.
+                    None => unsafe { first($($argument),*) },
+                }
+            }
+
             #[allow(unused_variables)]
             #[unsafe(export_name = $name)]
             #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
@@ -136,7 +145,7 @@ macro_rules! hook {
                 let look = state::look(const { Hook::$hook.family() });
                 if look.is_off() {
                     // SAFETY: called with the caller's own arguments.
-                    return unsafe { REAL.function()($($argument),*) };
+                    return unsafe { now($($argument),*) };
                 }
                 let at_once = look.goes_at_once(Hook::$hook, || {
                     WAY.is_direct()
@@ -145,7 +154,7 @@ macro_rules! hook {
                 });
                 if at_once {
                     // SAFETY: called with the caller's own arguments.
-                    unsafe { REAL.function()($($argument),*) }
+                    unsafe { now($($argument),*) }
                 } else {
                     // SAFETY: called with the caller's own arguments.
                     unsafe { with_care($($argument),*) }
