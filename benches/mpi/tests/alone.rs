@@ -3,24 +3,33 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
+use std::thread;
 
 /// What a rank that is alone writes, a string for each write, and its exit status.
 fn writes(arguments: &str) -> (Vec<String>, Option<i32>) {
     let (reader, writer) = UnixDatagram::pair().unwrap();
-    let stderr = writer.try_clone().unwrap();
+    let [stderr, end] = [(); 2].map(|()| writer.try_clone().unwrap());
     let mut rank = Command::new(env!("CARGO_BIN_EXE_jitterlab-mpi"))
         .args(arguments.split_whitespace())
         .stdout(OwnedFd::from(writer))
         .stderr(OwnedFd::from(stderr))
         .spawn()
         .unwrap();
-    let status = rank.wait().unwrap();
-    reader.set_nonblocking(true).unwrap();
+    // It is read from meanwhile: few writes have room in the socket.
+    let status = thread::spawn(move || {
+        let status = rank.wait().unwrap();
+        end.send(&[]).unwrap();
+        status
+    });
     let mut buffer = vec![0; 1 << 20];
     let mut writes = Vec::new();
-    while let Ok(length) = reader.recv(&mut buffer) {
-        writes.push(String::from_utf8_lossy(&buffer[..length]).into_owned());
+    loop {
+        match reader.recv(&mut buffer).unwrap() {
+            0 => break,
+            length => writes.push(String::from_utf8_lossy(&buffer[..length]).into_owned()),
+        }
     }
+    let status = status.join().unwrap();
     (writes, status.code())
 }
 

@@ -85,23 +85,18 @@ pub fn run(command: Result<Command, Wrong>) -> ExitCode {
 
 fn give_up(comm: &Comm, why: &str, status: u8) -> ExitCode {
     if comm.rank() == 0 {
-        // Where nobody reads it, the exit status remains.
-        let _ = at_once(io::stderr(), format!("jitterlab-mpi: {why}\n"));
+        // In one write, as a result. Where nobody reads it, the exit status remains.
+        let _ = io::stderr().write_all(format!("jitterlab-mpi: {why}\n").as_bytes());
     }
     ExitCode::from(status)
 }
 
-/// Prints a result for programs.
+/// Prints a result for programs, in one write. By a launcher of another MPI than theirs ranks are each the only one, and print as
+/// rank 0 does: one in the middle of another's line would leave nothing to find that out by.
 fn print_object(report: &impl Serialize) -> Result<(), Failure> {
-    at_once(io::stdout(), format!("{}\n", serde_json::json!(report)))
-        .map_err(|error| Failure::Failed(format!("the result cannot be printed: {error}")))
-}
-
-/// In one write. By a launcher of another MPI than theirs ranks are each the only one, and print as rank 0 does: one in the middle
-/// of another's line would leave nothing to find that out by.
-fn at_once(mut to: impl Write, line: String) -> io::Result<()> {
-    to.write_all(line.as_bytes())?;
-    to.flush()
+    let line = format!("{}\n", serde_json::json!(report));
+    let printed = io::stdout().write_all(line.as_bytes());
+    printed.map_err(|error| Failure::Failed(format!("the result cannot be printed: {error}")))
 }
 
 fn world(universe: &Universe) -> Comm {
