@@ -316,27 +316,32 @@ fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
+/// Who waits by sleeping sleeps for as long at once: the system rounds this up to a tick of its own, the shortest
+/// time that it knows here. A processor that goes idle, and has no timer due by its next tick, stops the tick and has
+/// to start it again when it is woken, unless it is known to be idle for a moment only. On a virtual machine that
+/// is up to three exits to the hypervisor a round trip: docs/packet.md has what they take.
+const NAP: Duration = Duration::from_micros(1);
+
 /// Calls `attempt`, again if a signal or nothing of ours came between, until it does something else than
-/// finding nothing there; `None` after `timeout`, which the system measures where the call blocks.
-/// Between two attempts where it does not, the processor pauses `pauses` times.
+/// finding nothing there; `None` after `timeout`. An attempt that blocks gives up after a [`NAP`]. Between two
+/// that do not the processor pauses `pauses` times.
 fn wait_for<T>(
     wait: Wait,
     pauses: u32,
     timeout: Duration,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<Option<T>> {
-    /// The clock is read once for so many attempts: each reading makes an answer wait.
-    const ATTEMPTS: usize = 16;
+    // Who polls reads the clock once for so many attempts: each reading makes an answer wait.
+    let attempts = match wait {
+        Wait::Block => 1,
+        Wait::Poll => 16,
+    };
     let mut start = None;
     loop {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..attempts {
             match attempt() {
-                // Where it blocks, its time begins anew.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_nothing_yet(&error) => {
-                    if wait == Wait::Block {
-                        return Ok(None);
-                    }
                     (0..pauses).for_each(|_| std::hint::spin_loop());
                 }
                 outcome => return outcome.map(Some),

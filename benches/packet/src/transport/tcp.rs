@@ -11,8 +11,8 @@ use nix::sys::socket::{MsgFlags, recv, send};
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::WORDS;
 use super::{
-    Buffers, Connection, Link, Listener, Plan, Progress, Role, Slots, Stream, Wait, is_nothing_yet,
-    next_client, notice_dead_peers, wait_a_moment, wait_for,
+    Buffers, Connection, Link, Listener, NAP, Plan, Progress, Role, Slots, Stream, Wait,
+    is_nothing_yet, next_client, notice_dead_peers, wait_a_moment, wait_for,
 };
 use crate::server;
 
@@ -67,7 +67,7 @@ impl Tcp {
         [out, incoming]: [u64; 2],
         timeout: Duration,
     ) -> io::Result<Self> {
-        stream.set_read_timeout(Some(timeout))?;
+        stream.set_read_timeout(Some(NAP))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nonblocking(plan.wait == Wait::Poll)?;
         Ok(Tcp {

@@ -15,14 +15,14 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::{HELLO, WORDS};
 use super::{
-    Buffers, Connection, Link, Listener, Plan, Progress, Role, Slots, Stream, Wait, is_nothing_yet,
-    wait_a_moment, wait_for,
+    Buffers, Connection, Link, Listener, NAP, Plan, Progress, Role, Slots, Stream, Wait,
+    is_nothing_yet, wait_a_moment, wait_for,
 };
 use crate::server;
 
 /// The largest datagram.
 const LARGEST: usize = 65_536;
-/// A server that polls sleeps after as long without anything.
+/// After as long without anything a server takes it that nobody is there.
 const REST: Duration = Duration::from_secs(1);
 /// The most clients that are answered at once; the next one displaces them all.
 const CLIENTS: usize = 1024;
@@ -185,7 +185,7 @@ impl Udp {
         [out, incoming]: [u64; 2],
         timeout: Duration,
     ) -> io::Result<Self> {
-        line.socket.set_read_timeout(Some(timeout))?;
+        line.socket.set_read_timeout(Some(NAP))?;
         line.socket.set_nonblocking(plan.wait == Wait::Poll)?;
         Ok(Udp {
             line,
@@ -371,23 +371,24 @@ impl Listener for UdpServer {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; LARGEST];
-        let mut wait = Wait::Block;
+        // As the last client wants it; none while nobody is there.
+        let mut wait = None;
         loop {
-            self.socket.set_nonblocking(wait == Wait::Poll)?;
-            self.socket.set_read_timeout(None)?;
-            // As the last client wants it.
+            self.socket.set_nonblocking(wait == Some(Wait::Poll))?;
+            self.socket.set_read_timeout(wait.map(|_| NAP))?;
+            let way = wait.unwrap_or(Wait::Block);
             wait = loop {
-                match wait_for(wait, 0, REST, || self.socket.recv_from(&mut buffer)) {
+                match wait_for(way, 0, REST, || self.socket.recv_from(&mut buffer)) {
                     Ok(Some((length, from))) => match self.answer(&buffer[..length], from) {
-                        Some(wanted) if wanted == wait => {}
-                        Some(wanted) => break wanted,
+                        Some(wanted) if Some(wanted) == wait => {}
+                        Some(wanted) => break Some(wanted),
                         None => {
                             if let Some(wanted) = self.attend(&buffer[..length], from) {
-                                break wanted;
+                                break Some(wanted);
                             }
                         }
                     },
-                    Ok(None) => break Wait::Block,
+                    Ok(None) => break None,
                     // What an earlier datagram met on its way.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                     Err(error) => return Err(error),
