@@ -420,3 +420,38 @@ fn a_tcp_server_outlives_its_clients_and_serves_one_at_a_time() {
     drop(first);
     assert_eq!(second.run(address).unwrap().samples.len(), 3);
 }
+
+#[test]
+fn a_udp_server_answers_clients_that_come_and_go_and_loses_nothing() {
+    for wait in [Wait::Block, Wait::Poll] {
+        let address = serve(Transport::Udp);
+        let run = |messages| {
+            let outcome = case(Transport::Udp, wait, 64, messages)
+                .run(address)
+                .unwrap();
+            let counted = (outcome.lost, outcome.reordered, outcome.duplicates);
+            assert_eq!(outcome.samples.len() as u64, messages, "{wait:?}");
+            assert_eq!(counted, (0, 0, 0), "{wait:?}");
+        };
+        for _ in 0..50 {
+            thread::scope(|scope| {
+                // One is alone until another joins it.
+                let first = scope.spawn(|| run(1_000));
+                while !first.is_finished() {
+                    run(20);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn no_two_udp_servers_are_at_one_address() {
+    let address = serve(Transport::Udp);
+    // One that has a client has a second socket there.
+    let plan = case(Transport::Udp, Wait::Block, 64, 5);
+    assert_eq!(plan.run(address).unwrap().samples.len(), 5);
+    let adapter = Adapter::default();
+    let error = server::serve(Transport::Udp, address, &adapter, |_| ()).unwrap_err();
+    assert!(matches!(error, Error::Listen { .. }), "{error:?}");
+}

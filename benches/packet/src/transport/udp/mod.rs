@@ -3,7 +3,8 @@
 //! A server knows its clients by their addresses. One becomes a client when it repeats the word that the
 //! server sent to its address: who gives a wrong address for his own gets nothing sent there but that.
 
-use std::collections::HashMap;
+mod server;
+
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,17 +16,10 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::{HELLO, WORDS};
 use super::{
-    Buffers, Connection, Link, Listener, NAP, Plan, Progress, Role, Slots, Stream, Wait,
-    is_nothing_yet, wait_a_moment, wait_for,
+    Connection, NAP, Plan, Progress, Slots, Stream, Wait, is_nothing_yet, wait_a_moment, wait_for,
 };
-use crate::server;
+pub(super) use server::listen;
 
-/// The largest datagram.
-const LARGEST: usize = 65_536;
-/// After as long without anything a server takes it that nobody is there.
-const REST: Duration = Duration::from_secs(1);
-/// The most clients that are answered at once; the next one displaces them all.
-const CLIENTS: usize = 1024;
 /// What a stream may heap up in the system, as far as that allows it.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
@@ -339,141 +333,5 @@ impl Stream for UdpStream {
     fn ask(&mut self) -> io::Result<()> {
         let question = self.ledger.ask();
         self.tell(&question).map(drop)
-    }
-}
-
-pub(super) struct UdpServer {
-    socket: UdpSocket,
-    clients: HashMap<SocketAddr, Client>,
-    secret: RandomState,
-}
-
-/// Whose messages are answered as they come, beside those of others.
-struct Client {
-    plan: Plan,
-    every: u64,
-    rest: u64,
-    answer: Vec<u8>,
-}
-
-pub(super) fn listen(address: SocketAddr) -> io::Result<UdpServer> {
-    Ok(UdpServer {
-        socket: UdpSocket::bind(address)?,
-        clients: HashMap::new(),
-        secret: RandomState::new(),
-    })
-}
-
-impl Listener for UdpServer {
-    fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-
-    fn serve(&mut self) -> io::Result<()> {
-        let mut buffer = vec![0; LARGEST];
-        // As the last client wants it; none while nobody is there.
-        let mut wait = None;
-        loop {
-            self.socket.set_nonblocking(wait == Some(Wait::Poll))?;
-            self.socket.set_read_timeout(wait.map(|_| NAP))?;
-            let way = wait.unwrap_or(Wait::Block);
-            wait = loop {
-                match wait_for(way, 0, REST, || self.socket.recv_from(&mut buffer)) {
-                    Ok(Some((length, from))) => match self.answer(&buffer[..length], from) {
-                        Some(wanted) if Some(wanted) == wait => {}
-                        Some(wanted) => break Some(wanted),
-                        None => {
-                            if let Some(wanted) = self.attend(&buffer[..length], from) {
-                                break Some(wanted);
-                            }
-                        }
-                    },
-                    Ok(None) => break None,
-                    // What an earlier datagram met on its way.
-                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                    Err(error) => return Err(error),
-                }
-            };
-        }
-    }
-}
-
-impl UdpServer {
-    /// Answers a message, if it is one of a client: how that wants to be waited for.
-    #[inline]
-    fn answer(&mut self, message: &[u8], from: SocketAddr) -> Option<Wait> {
-        let client = self.clients.get_mut(&from)?;
-        if message.starts_with(HELLO) {
-            return None;
-        }
-        if message.len() as u64 == client.plan.size {
-            let number = first_word(message);
-            if number % client.every == client.rest {
-                client.answer[..8].copy_from_slice(&number.to_le_bytes());
-                // A client that has gone is its own affair.
-                let _ = self.socket.send_to(&client.answer, from);
-            }
-        }
-        Some(client.plan.wait)
-    }
-
-    /// First or last words, perhaps: how to wait from now on, if there is a new client.
-    #[cold]
-    fn attend(&mut self, words: &[u8], from: SocketAddr) -> Option<Wait> {
-        if words == LAST {
-            self.clients.remove(&from);
-        }
-        let (plan, proof) = heard(words)?;
-        Link::Udp.check_plan(&plan).ok()?;
-        let word = word_for(&self.secret, from);
-        if proof != word {
-            let _ = self.socket.send_to(&first(&plan, word), from);
-            return None;
-        }
-        if let Role::Answer { every, rest } = plan.role
-            && plan.buffers == Buffers::Fifo(1)
-        {
-            if self.clients.len() >= CLIENTS {
-                self.clients.clear();
-            }
-            let client = Client {
-                plan,
-                every: every.max(1).into(),
-                rest: rest.into(),
-                answer: vec![0x6a; plan.answer as usize],
-            };
-            self.clients.insert(from, client);
-            let _ = self.socket.send_to(&first(&plan, !word), from);
-            return Some(plan.wait);
-        }
-        // Whatever becomes of it, the next one is served.
-        drop(self.serve_alone(&plan, from, word));
-        // The socket is as that client had it.
-        Some(Wait::Block)
-    }
-
-    /// Serves one client until it has gone.
-    fn serve_alone(&self, plan: &Plan, address: SocketAddr, proof: u64) -> io::Result<()> {
-        let welcome = first(plan, !proof);
-        self.socket.send_to(&welcome, address)?;
-        let line = Line {
-            socket: self.socket.try_clone()?,
-            client: Some(Known {
-                address,
-                welcome,
-                secret: self.secret.clone(),
-            }),
-        };
-        let sizes = [plan.answer, plan.size];
-        match plan.role {
-            Role::Answer { every, rest } => {
-                server::answer(&mut Udp::new(line, plan, sizes, server::LOOK)?, every, rest)
-            }
-            Role::Exchange => server::exchange(&mut Udp::new(line, plan, sizes, server::LOOK)?),
-            Role::Sink { .. } | Role::Both { .. } => {
-                let mut end = UdpStream::new(line, plan, sizes)?;
-                server::stream(&mut end, plan.window_back(), plan.wait)
-            }
-        }
     }
 }
