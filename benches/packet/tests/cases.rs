@@ -144,6 +144,7 @@ fn large_messages_in_both_directions_do_not_block_each_other() {
         window: 2,
         warmup: Length::Messages(0),
         length: Length::Messages(4),
+        timeout: PATIENT,
         ..stream(Transport::Tcp, Wait::Block)
     };
     bidirectional::by_size(&pings, &both, &[Bytes(16 << 20)], address).unwrap();
@@ -154,6 +155,7 @@ fn large_messages_in_both_directions_do_not_block_each_other() {
             window: 2,
             warmup: Length::Messages(0),
             length: Length::Messages(4),
+            timeout: PATIENT,
             ..stream(Transport::Tcp, wait)
         };
         assert!(options.run(address).unwrap().messages >= 4);

@@ -391,6 +391,16 @@ fn strangers_are_known_by_their_first_words() {
     assert!(matches!(error, Error::StrangePeer { .. }), "{error:?}");
 }
 
+/// A ping-pong of 64 bytes: every message is answered, one buffer is used at each end.
+fn plan() -> [u8; 40] {
+    let mut words = [0; 40];
+    words[..8].copy_from_slice(b"jlplan 1");
+    for (place, value) in [(10, 255), (12, 1), (20, 1), (24, 64), (32, 64)] {
+        words[place] = value;
+    }
+    words
+}
+
 #[test]
 fn a_tcp_server_outlives_its_clients_and_serves_one_at_a_time() {
     let address = serve(Transport::Tcp);
@@ -406,13 +416,7 @@ fn a_tcp_server_outlives_its_clients_and_serves_one_at_a_time() {
         }
     }
     let mut first = TcpStream::connect(address).unwrap();
-    // A ping-pong of 64 bytes: every message is answered, one buffer is used at each end.
-    let mut words = [0; 40];
-    words[..8].copy_from_slice(b"jlplan 1");
-    for (place, value) in [(10, 255), (12, 1), (20, 1), (24, 64), (32, 64)] {
-        words[place] = value;
-    }
-    first.write_all(&words).unwrap();
+    first.write_all(&plan()).unwrap();
     first.read_exact(&mut [0; 40]).unwrap();
     let second = case(Transport::Tcp, Wait::Block, 64, 3);
     let error = second.run(address).unwrap_err();
@@ -441,6 +445,31 @@ fn a_udp_server_answers_clients_that_come_and_go_and_loses_nothing() {
                     run(20);
                 }
             });
+        }
+    }
+}
+
+#[test]
+fn a_udp_server_outlives_clients_that_vanish() {
+    let address = serve(Transport::Udp);
+    for _ in 0..3 {
+        let client = UdpSocket::bind(LOCAL).unwrap();
+        client.connect(address).unwrap();
+        let mut words = [0; 48];
+        words[..40].copy_from_slice(&plan());
+        // It says its plan, and then with the word that it is told.
+        for _ in 0..2 {
+            client.send(&words).unwrap();
+            assert_eq!(client.recv(&mut words).unwrap(), 48);
+        }
+        // Nobody is there to take the answers.
+        for number in 1_u8..4 {
+            client.send(&[number; 64]).unwrap();
+        }
+        drop(client);
+        for wait in [Wait::Block, Wait::Poll] {
+            let next = case(Transport::Udp, wait, 64, 100);
+            assert_eq!(next.run(address).unwrap().samples.len(), 100);
         }
     }
 }

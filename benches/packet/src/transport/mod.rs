@@ -88,6 +88,8 @@ impl Transport {
         adapter: &Adapter,
     ) -> Result<Box<dyn Listener>, Error> {
         let failed = |source| Error::Listen { address, source };
+        // It is calibrated now, and not when a client waits.
+        Clock::global();
         Ok(match self {
             Transport::Udp => Box::new(udp::listen(address).map_err(failed)?),
             Transport::Tcp => Box::new(tcp::listen(address).map_err(failed)?),
@@ -331,12 +333,12 @@ fn wait_for<T>(
     timeout: Duration,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<Option<T>> {
-    // Who polls reads the clock once for so many attempts: each reading makes an answer wait.
-    let attempts = match wait {
-        Wait::Block => 1,
-        Wait::Poll => 16,
+    let clock = Clock::global();
+    // Who polls reads the clock once for so many attempts, and not before: each reading makes an answer wait.
+    let (attempts, mut start) = match wait {
+        Wait::Block => (1, Some(clock.now())),
+        Wait::Poll => (16, None),
     };
-    let mut start = None;
     loop {
         for _ in 0..attempts {
             match attempt() {
@@ -347,7 +349,6 @@ fn wait_for<T>(
                 outcome => return outcome.map(Some),
             }
         }
-        let clock = Clock::global();
         let now = clock.now();
         let waited = clock.ticks_to_ns(now - *start.get_or_insert(now));
         if u128::from(waited) >= timeout.as_nanos() {

@@ -1,13 +1,14 @@
-//! The serving end over UDP: one socket to which everybody's messages come, and while there is one client only,
-//! a second one that is connected to it.
+//! The serving end over UDP: a socket to which everybody's messages come, and a second one that is connected to one
+//! client, the first that came, or came after a rest. It has that socket until it goes.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrLike, SockaddrStorage, bind, setsockopt, socket,
     sockopt,
@@ -21,15 +22,12 @@ use crate::server;
 const REST: Duration = Duration::from_secs(1);
 /// The most clients that are answered at once; the next one displaces them all.
 const CLIENTS: usize = 1024;
-/// A port from which nothing comes.
-const DISCARD: u16 = 9;
 /// The largest datagram.
 const LARGEST: usize = 65_536;
 
 pub(in crate::transport) struct UdpServer {
     socket: UdpSocket,
     clients: HashMap<SocketAddr, Client>,
-    /// Of the client, while there is but one.
     own: Option<Own>,
     secret: RandomState,
 }
@@ -42,29 +40,38 @@ struct Client {
     answer: Vec<u8>,
 }
 
-/// A second socket at the server's address, connected to one client, whose messages come here: the kernel neither
-/// looks up a route nor copies an address for each.
+/// A second socket at the server's address, connected to a client, whose messages come here: the kernel neither looks
+/// up a route nor copies an address for each.
 struct Own {
     socket: UdpSocket,
     client: SocketAddr,
-    /// How often it was looked at.
+    /// How often it was looked at, and at which of these times the server's socket is looked at instead.
     looks: u32,
+    every: u32,
+    /// How long both sockets are slept on, where one of them cannot be slept on alone.
+    sleep: Option<PollTimeout>,
 }
 
 impl Own {
     fn new(server: &UdpSocket, client: SocketAddr) -> io::Result<Self> {
         let address = SockaddrStorage::from(server.local_addr()?);
         let family = address.family().unwrap_or(AddressFamily::Inet);
-        let flags = SockFlag::SOCK_CLOEXEC;
-        let socket = socket(family, SockType::Datagram, flags, None)?;
-        setsockopt(&socket, sockopt::ReusePort, &true)?;
-        bind(socket.as_raw_fd(), &address)?;
-        let socket = UdpSocket::from(socket);
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let own = socket(family, SockType::Datagram, flags, None)?;
+        // For this moment only: a second server finds the address in use.
+        setsockopt(&own, sockopt::ReusePort, &true)?;
+        setsockopt(server, sockopt::ReusePort, &true)?;
+        let bound = bind(own.as_raw_fd(), &address);
+        setsockopt(server, sockopt::ReusePort, &false)?;
+        bound?;
+        let socket = UdpSocket::from(own);
         socket.connect(client)?;
         Ok(Own {
             socket,
             client,
             looks: 0,
+            every: 1,
+            sleep: None,
         })
     }
 
@@ -77,25 +84,37 @@ impl Own {
         wait: Wait,
         buffer: &mut [u8],
     ) -> io::Result<(usize, SocketAddr)> {
-        /// So many looks at its own socket go by until the other one has its turn.
-        const LOOKS: u32 = 64;
+        if let Some(sleep) = self.sleep {
+            let both = [&self.socket, server].map(|s| PollFd::new(s.as_fd(), PollFlags::POLLIN));
+            poll(&mut { both }, sleep)?;
+        }
         self.looks = self.looks.wrapping_add(1);
-        if !self.looks.is_multiple_of(LOOKS) {
+        if !self.looks.is_multiple_of(self.every) {
             match self.socket.recv(buffer) {
-                Err(error) if wait == Wait::Block && is_nothing_yet(&error) => {}
-                outcome => return Ok((outcome?, self.client)),
+                Ok(length) => return Ok((length, self.client)),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    return Err(error);
+                }
+                Err(error) if is_nothing_yet(&error) && wait == Wait::Poll => return Err(error),
+                // Nothing, or what an earlier datagram met on its way.
+                Err(_) => {}
             }
         }
         server.recv_from(buffer)
     }
+
+    /// Sends to the client. What an earlier datagram met on its way is said instead of sending.
+    #[inline]
+    fn send(&self, message: &[u8]) -> io::Result<usize> {
+        self.socket
+            .send(message)
+            .or_else(|_| self.socket.send(message))
+    }
 }
 
 pub(in crate::transport) fn listen(address: SocketAddr) -> io::Result<UdpServer> {
-    let socket = UdpSocket::bind(address)?;
-    // Set after it was bound: a second server still finds the address in use, and its own sockets do not.
-    setsockopt(&socket, sockopt::ReusePort, &true)?;
     Ok(UdpServer {
-        socket,
+        socket: UdpSocket::bind(address)?,
         clients: HashMap::new(),
         own: None,
         secret: RandomState::new(),
@@ -114,23 +133,32 @@ impl Listener for UdpServer {
         loop {
             self.prepare(wait)?;
             wait = self.serve_waiting(wait, &mut buffer)?;
-            if wait.is_none() {
-                self.share(&mut buffer)?;
-            }
         }
     }
 }
 
 impl UdpServer {
     /// Makes the sockets wait in this way.
-    fn prepare(&self, wait: Option<Wait>) -> io::Result<()> {
-        if let Some(own) = &self.own {
-            own.socket.set_nonblocking(wait == Some(Wait::Poll))?;
+    fn prepare(&mut self, wait: Option<Wait>) -> io::Result<()> {
+        /// So many looks at the one socket while the other has its turn, where nobody but the one's client is there.
+        const LOOKS: u32 = 64;
+        let is_polled = wait == Some(Wait::Poll);
+        self.socket
+            .set_nonblocking(is_polled || self.own.is_some())?;
+        self.socket.set_read_timeout(wait.map(|_| NAP))?;
+        if let Some(own) = &mut self.own {
+            let is_alone = self.clients.len() == 1;
+            own.every = if is_alone { LOOKS } else { 2 };
+            own.sleep = match wait {
+                None => Some(PollTimeout::NONE),
+                Some(Wait::Block) if !is_alone => Some(PollTimeout::from(100u8)),
+                Some(_) => None,
+            };
+            own.socket
+                .set_nonblocking(is_polled || own.sleep.is_some())?;
             own.socket.set_read_timeout(Some(NAP))?;
         }
-        let is_polled = wait == Some(Wait::Poll) || self.own.is_some();
-        self.socket.set_nonblocking(is_polled)?;
-        self.socket.set_read_timeout(wait.map(|_| NAP))
+        Ok(())
     }
 
     /// Serves until its sockets have to wait in another way: that way.
@@ -146,33 +174,32 @@ impl UdpServer {
                     Some(wanted) if Some(wanted) == wait => {}
                     Some(wanted) => return Ok(Some(wanted)),
                     None => {
-                        if let Some(wanted) = self.attend(length, from, buffer)? {
+                        if &buffer[..length] == LAST {
+                            self.forget(from);
+                            return Ok(wait);
+                        }
+                        if let Some(wanted) = self.attend(length, from, wait, buffer) {
                             return Ok(Some(wanted));
                         }
                     }
                 },
                 Ok(None) => return Ok(None),
-                // What an earlier datagram met on its way.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                // What an earlier datagram met on its way: the client's port is closed.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    if let Some(own) = &self.own {
+                        self.forget(own.client);
+                        return Ok(wait);
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// From now on all messages come to the server's socket. None is lost on the way: nothing comes to the client's
-    /// own any more when the last are taken from there.
-    fn share(&mut self, buffer: &mut [u8]) -> io::Result<()> {
-        let Some(own) = self.own.take() else {
-            return Ok(());
-        };
-        let mut nobody = own.socket.local_addr()?;
-        nobody.set_port(DISCARD);
-        own.socket.connect(nobody)?;
-        own.socket.set_nonblocking(true)?;
-        while let Ok(length) = own.socket.recv(buffer) {
-            self.answer(&buffer[..length], own.client);
-        }
-        Ok(())
+    /// Somebody is no client any more.
+    fn forget(&mut self, client: SocketAddr) {
+        self.clients.remove(&client);
+        self.own.take_if(|own| own.client == client);
     }
 
     /// Answers a message, if it is one of a client: how that wants to be waited for.
@@ -188,37 +215,30 @@ impl UdpServer {
                 client.answer[..8].copy_from_slice(&number.to_le_bytes());
                 // A client that has gone is its own affair.
                 let _ = match &self.own {
-                    Some(own) => own.socket.send(&client.answer),
-                    None => self.socket.send_to(&client.answer, from),
+                    Some(own) if own.client == from => own.send(&client.answer),
+                    _ => self.socket.send_to(&client.answer, from),
                 };
             }
         }
         Some(client.plan.wait)
     }
 
-    /// First or last words, perhaps, at the beginning of the buffer: how to wait from now on, if there is a new client.
+    /// First words, perhaps, at the beginning of the buffer: how to wait from now on, if there is a new client.
     #[cold]
     fn attend(
         &mut self,
         length: usize,
         from: SocketAddr,
+        wait: Option<Wait>,
         buffer: &mut [u8],
-    ) -> io::Result<Option<Wait>> {
-        let words = &buffer[..length];
-        if words == LAST {
-            self.clients.remove(&from);
-        }
-        let Some((plan, proof)) =
-            heard(words).filter(|(plan, _)| Link::Udp.check_plan(plan).is_ok())
-        else {
-            return Ok(None);
-        };
+    ) -> Option<Wait> {
+        let (plan, proof) = heard(&buffer[..length])?;
+        Link::Udp.check_plan(&plan).ok()?;
         let word = word_for(&self.secret, from);
         if proof != word {
             let _ = self.socket.send_to(&first(&plan, word), from);
-            return Ok(None);
+            return None;
         }
-        self.share(buffer)?;
         if let Role::Answer { every, rest } = plan.role
             && plan.buffers == Buffers::Fifo(1)
         {
@@ -232,17 +252,32 @@ impl UdpServer {
                 answer: vec![0x6a; plan.answer as usize],
             };
             self.clients.insert(from, client);
-            if self.clients.len() == 1 {
-                // Without one it is served as others are.
-                self.own = Own::new(&self.socket, from).ok();
+            // Whose own it was has been silent, if the server rests.
+            if wait.is_none() {
+                self.own = None;
+            }
+            if self.own.is_none() {
+                self.own = self.own_for(from, buffer);
             }
             let _ = self.socket.send_to(&first(&plan, !word), from);
-            return Ok(Some(plan.wait));
+            return Some(plan.wait);
         }
+        self.own = None;
         // Whatever becomes of it, the next one is served.
         drop(self.serve_alone(&plan, from, word));
         // The socket is as that client had it.
-        Ok(Some(Wait::Block))
+        Some(Wait::Block)
+    }
+
+    /// A socket of its own for a client that has not been welcomed yet, so that no message of it can be anywhere.
+    /// Without one, the client is served as others are.
+    fn own_for(&mut self, client: SocketAddr, buffer: &mut [u8]) -> Option<Own> {
+        let own = Own::new(&self.socket, client).ok()?;
+        // Before it was connected anybody's messages could come here.
+        while let Ok((length, from)) = own.socket.recv_from(buffer) {
+            self.answer(&buffer[..length], from);
+        }
+        Some(own)
     }
 
     /// Serves one client until it has gone.
