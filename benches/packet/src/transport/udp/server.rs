@@ -1,5 +1,5 @@
 //! The serving end over UDP: a socket to which everybody's messages come, and a second one that is connected to one
-//! client, the first that came, or came after a rest. It has that socket until it goes.
+//! client: the first that came, until it goes, or another one comes while everybody is silent, or is served alone.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -244,6 +244,7 @@ impl UdpServer {
         {
             if self.clients.len() >= CLIENTS {
                 self.clients.clear();
+                self.own = None;
             }
             let client = Client {
                 plan,
