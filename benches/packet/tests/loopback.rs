@@ -2,7 +2,7 @@
 //! loses datagrams, and against peers that misbehave.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::mpsc;
 use std::thread;
 
@@ -11,6 +11,7 @@ use jitterlab_packet::cases::hot_spot;
 use jitterlab_packet::cases::rtt::{Length, Rtt};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
 use jitterlab_packet::{Error, server};
+use nix::ifaddrs::getifaddrs;
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 /// Long enough that no answer is late because the machine is busy.
@@ -29,14 +30,18 @@ fn case(transport: Transport, wait: Wait, size: u64, messages: u64) -> Rtt {
 
 /// A real server, which ends with the test.
 fn serve(transport: Transport) -> SocketAddr {
-    let (ready, address) = mpsc::channel();
+    serve_at(transport, LOCAL.into())
+}
+
+fn serve_at(transport: Transport, address: SocketAddr) -> SocketAddr {
+    let (ready, served) = mpsc::channel();
     thread::spawn(move || {
         let adapter = Adapter::default();
-        server::serve(transport, LOCAL.into(), &adapter, |a| {
+        server::serve(transport, address, &adapter, |a| {
             ready.send(a).unwrap();
         })
     });
-    address.recv().unwrap()
+    served.recv().unwrap()
 }
 
 #[test]
@@ -434,8 +439,8 @@ fn a_udp_server_answers_clients_that_come_and_go_and_loses_nothing() {
                 .run(address)
                 .unwrap();
             let counted = (outcome.lost, outcome.reordered, outcome.duplicates);
-            assert_eq!(outcome.samples.len() as u64, messages, "{wait:?}");
-            assert_eq!(counted, (0, 0, 0), "{wait:?}");
+            let answered = outcome.samples.len() as u64;
+            assert_eq!((answered, counted), (messages, (0, 0, 0)), "{wait:?}");
         };
         for _ in 0..50 {
             thread::scope(|scope| {
@@ -483,4 +488,32 @@ fn no_two_udp_servers_are_at_one_address() {
     let adapter = Adapter::default();
     let error = server::serve(Transport::Udp, address, &adapter, |_| ()).unwrap_err();
     assert!(matches!(error, Error::Listen { .. }), "{error:?}");
+}
+
+/// The addresses of this machine, but those that are good on one link only.
+fn own_addresses() -> impl Iterator<Item = IpAddr> {
+    getifaddrs().unwrap().filter_map(|interface| {
+        let address = interface.address?;
+        match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
+            (Some(v4), _) => Some(v4.ip().into()),
+            (_, Some(v6)) => Some(v6.ip().into()).filter(|_| !v6.ip().is_unicast_link_local()),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn a_udp_server_on_all_addresses_is_found_at_each() {
+    let all: IpAddr = match own_addresses().any(|ip| ip.is_ipv6()) {
+        true => Ipv6Addr::UNSPECIFIED.into(),
+        false => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let port = serve_at(Transport::Udp, (all, 0).into()).port();
+    for wait in [Wait::Block, Wait::Poll] {
+        for ip in own_addresses() {
+            let address = (ip, port).into();
+            let outcome = case(Transport::Udp, wait, 64, 100).run(address).unwrap();
+            assert_eq!(outcome.samples.len(), 100, "{address}");
+        }
+    }
 }

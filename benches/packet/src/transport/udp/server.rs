@@ -1,5 +1,6 @@
 //! The serving end over UDP: a socket to which everybody's messages come, and a second one that is connected to one
-//! client: the first that came, until it goes, or another one comes while everybody is silent, or is served alone.
+//! client: the first that came, until it goes, or another one comes while everybody is silent. Then it is connected
+//! to another one, but not closed: whoever's messages are on their way to it are read from it, and answered.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -13,6 +14,7 @@ use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrLike, SockaddrStorage, bind, setsockopt, socket,
     sockopt,
 };
+use rustix::net::connect_unspec;
 
 use super::super::{Buffers, Link, Listener, NAP, Plan, Role, Wait, is_nothing_yet, wait_for};
 use super::{HELLO, Known, LAST, Line, Udp, UdpStream, first, first_word, heard, word_for};
@@ -40,8 +42,9 @@ struct Client {
     answer: Vec<u8>,
 }
 
-/// A second socket at the server's address, connected to a client, whose messages come here: the kernel neither looks
-/// up a route nor copies an address for each.
+/// A second socket at the server's address, connected to a client, whose messages come here: the kernel looks up no
+/// route for each answer. Others' come here too while it is made, and those that were under way to it when it was
+/// connected to another client.
 struct Own {
     socket: UdpSocket,
     client: SocketAddr,
@@ -64,19 +67,28 @@ impl Own {
         let bound = bind(own.as_raw_fd(), &address);
         setsockopt(server, sockopt::ReusePort, &false)?;
         bound?;
-        let socket = UdpSocket::from(own);
-        socket.connect(client)?;
-        Ok(Own {
-            socket,
+        let mut own = Own {
+            socket: UdpSocket::from(own),
             client,
             looks: 0,
             every: 1,
             sleep: None,
-        })
+        };
+        own.connect(client)?;
+        Ok(own)
     }
 
-    /// The next datagram: the client's, or one that came to the server's socket, which is looked at now and then, and
-    /// by who sleeps after each nap.
+    fn connect(&mut self, client: SocketAddr) -> io::Result<()> {
+        // The one before may have come to another address of a server that listens on all.
+        connect_unspec(&self.socket)?;
+        self.socket.connect(client)?;
+        self.client = client;
+        // What a datagram to the one before met on its way is not this one's.
+        self.socket.take_error().map(drop)
+    }
+
+    /// The next datagram of this socket or of the server's, which is looked at now and then, and by who sleeps after
+    /// each nap.
     #[inline]
     fn receive(
         &mut self,
@@ -90,8 +102,8 @@ impl Own {
         }
         self.looks = self.looks.wrapping_add(1);
         if !self.looks.is_multiple_of(self.every) {
-            match self.socket.recv(buffer) {
-                Ok(length) => return Ok((length, self.client)),
+            match self.socket.recv_from(buffer) {
+                Ok(came) => return Ok(came),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     return Err(error);
                 }
@@ -142,6 +154,12 @@ impl UdpServer {
     fn prepare(&mut self, wait: Option<Wait>) -> io::Result<()> {
         /// So many looks at the one socket while the other has its turn, where nobody but the one's client is there.
         const LOOKS: u32 = 64;
+        if let Some(own) = &self.own
+            && !self.clients.contains_key(&own.client)
+            && let Some(&next) = self.clients.keys().next()
+        {
+            self.give_own(next);
+        }
         let is_polled = wait == Some(Wait::Poll);
         self.socket
             .set_nonblocking(is_polled || self.own.is_some())?;
@@ -175,10 +193,10 @@ impl UdpServer {
                     Some(wanted) => return Ok(Some(wanted)),
                     None => {
                         if &buffer[..length] == LAST {
-                            self.forget(from);
+                            self.clients.remove(&from);
                             return Ok(wait);
                         }
-                        if let Some(wanted) = self.attend(length, from, wait, buffer) {
+                        if let Some(wanted) = self.attend(&buffer[..length], from, wait) {
                             return Ok(Some(wanted));
                         }
                     }
@@ -187,19 +205,13 @@ impl UdpServer {
                 // What an earlier datagram met on its way: the client's port is closed.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     if let Some(own) = &self.own {
-                        self.forget(own.client);
+                        self.clients.remove(&own.client);
                         return Ok(wait);
                     }
                 }
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Somebody is no client any more.
-    fn forget(&mut self, client: SocketAddr) {
-        self.clients.remove(&client);
-        self.own.take_if(|own| own.client == client);
     }
 
     /// Answers a message, if it is one of a client: how that wants to be waited for.
@@ -223,16 +235,10 @@ impl UdpServer {
         Some(client.plan.wait)
     }
 
-    /// First words, perhaps, at the beginning of the buffer: how to wait from now on, if there is a new client.
+    /// First words, perhaps: how to wait from now on, if there is a new client.
     #[cold]
-    fn attend(
-        &mut self,
-        length: usize,
-        from: SocketAddr,
-        wait: Option<Wait>,
-        buffer: &mut [u8],
-    ) -> Option<Wait> {
-        let (plan, proof) = heard(&buffer[..length])?;
+    fn attend(&mut self, words: &[u8], from: SocketAddr, wait: Option<Wait>) -> Option<Wait> {
+        let (plan, proof) = heard(words)?;
         Link::Udp.check_plan(&plan).ok()?;
         let word = word_for(&self.secret, from);
         if proof != word {
@@ -244,7 +250,6 @@ impl UdpServer {
         {
             if self.clients.len() >= CLIENTS {
                 self.clients.clear();
-                self.own = None;
             }
             let client = Client {
                 plan,
@@ -253,16 +258,14 @@ impl UdpServer {
                 answer: vec![0x6a; plan.answer as usize],
             };
             self.clients.insert(from, client);
-            // Whose own it was has been silent, if the server rests.
-            if wait.is_none() {
-                self.own = None;
-            }
-            if self.own.is_none() {
-                self.own = self.own_for(from, buffer);
+            // Whose it was has been silent, if the server rests.
+            if self.own.is_none() || wait.is_none() {
+                self.give_own(from);
             }
             let _ = self.socket.send_to(&first(&plan, !word), from);
             return Some(plan.wait);
         }
+        // To which the client's messages might come: it may have the address of one that has gone.
         self.own = None;
         // Whatever becomes of it, the next one is served.
         drop(self.serve_alone(&plan, from, word));
@@ -270,15 +273,12 @@ impl UdpServer {
         Some(Wait::Block)
     }
 
-    /// A socket of its own for a client that has not been welcomed yet, so that no message of it can be anywhere.
-    /// Without one, the client is served as others are.
-    fn own_for(&mut self, client: SocketAddr, buffer: &mut [u8]) -> Option<Own> {
-        let own = Own::new(&self.socket, client).ok()?;
-        // Before it was connected anybody's messages could come here.
-        while let Ok((length, from)) = own.socket.recv_from(buffer) {
-            self.answer(&buffer[..length], from);
-        }
-        Some(own)
+    /// Connects the second socket to a client. Without one, it is served as others are.
+    fn give_own(&mut self, client: SocketAddr) {
+        self.own = match self.own.take() {
+            Some(mut own) => own.connect(client).is_ok().then_some(own),
+            None => Own::new(&self.socket, client).ok(),
+        };
     }
 
     /// Serves one client until it has gone.
