@@ -1,9 +1,11 @@
 //! Our ping-pong against sockperf's, on the loopback of this machine: the same size, the same way
-//! to wait at both ends, the same two CPUs, in interleaved pairs. Of a pair's 99.9 % points the ratio scatters by a
-//! tenth and more, which is why there are so many. Takes ten minutes.
+//! to wait at both ends, the same two CPUs, in interleaved pairs. A pair during which the CPUs came to be nearer to
+//! each other, or farther apart, is left out: its two rounds did not have the same path. Of a pair's 99.9 % points the
+//! ratio scatters by a tenth and more, which is why there are so many. Takes a quarter of an hour.
 //!
 //!     cargo bench -p jitterlab-packet --bench sockperf [-- udp|tcp] [-- block|poll]
 
+mod distance;
 mod peers;
 
 use std::io::{BufRead, BufReader};
@@ -15,17 +17,22 @@ use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::transport::{Link, Transport, Wait};
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 
+use distance::{distance, is_same};
 use peers::{CLIENT_CPU, SERVER_CPU, end, on_cpu, ourselves, quantile_of, serve};
 
-const PAIRS: usize = 30;
+const PAIRS: usize = 60;
+/// So many may be left out for each that is kept.
+const LEFT_OUT: usize = 10;
 const SIZE: Bytes = Bytes(64);
 /// Of the time that sockperf is given it discards the first 400 and the last 50 ms.
-const SECONDS: u64 = 2;
+/// It takes no less than a second, and the shorter a pair, the sooner both its rounds have the same path.
+const SECONDS: u64 = 1;
 const WARMUP: Nanos = Nanos(400_000_000);
 const MEASURED: Nanos = Nanos(SECONDS * 1_000_000_000 - 450_000_000);
 const PORT: &str = "17411";
 
 /// Round trips of one run, in microseconds.
+#[derive(Debug)]
 struct Round {
     n: u64,
     median: f64,
@@ -53,11 +60,12 @@ fn compare(only: &[&str]) {
     let wanted = |kind: &[&str], name| only.iter().all(|o| !kind.contains(o) || *o == name);
     println!(
         "RTT of {SIZE} messages in us on loopback, client on CPU {CLIENT_CPU}, server on CPU \
-         {SERVER_CPU}: medians over {PAIRS} interleaved pairs of {SECONDS} s;\n\
+         {SERVER_CPU}: medians over {PAIRS} interleaved pairs of {SECONDS} s, as far from each other\n\
+         throughout each pair (others are left out);\n\
          ratio: ours / sockperf's, median of the pairs [95 % interval, by bootstrap]\n"
     );
     println!(
-        "{:14} {:>9} {:>9} {:>22}   {:>9} {:>9} {:>22}   {:>9} {:>9}",
+        "{:14} {:>9} {:>9} {:>22}   {:>9} {:>9} {:>22}   {:>9} {:>9}   CPUs apart, ns",
         "", "median", "sockperf", "ratio", "99.9 %", "sockperf", "ratio", "n a pair", "sockperf"
     );
     for transport in Transport::SOCKETS {
@@ -72,22 +80,25 @@ fn compare(only: &[&str]) {
 
 fn compare_one(transport: Transport, wait: Wait) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for pair in 0..PAIRS {
-        // Who goes first alternates, so that a drift of the machine favours nobody.
-        for first in [true, false] {
-            if first == (pair % 2 == 0) {
-                ours.push(our_round(transport, wait));
-            } else {
-                theirs.push(their_round(transport, wait));
-            }
-        }
-        let shown = |rounds: &[Round]| rounds.last().map(|r| (r.n, r.median, r.p999));
-        eprintln!(
-            "{transport} {} pair {pair}: (n, median, 99.9 %) {:?}, sockperf {:?}",
-            wait.name(),
-            shown(&ours).unwrap(),
-            shown(&theirs).unwrap()
+    let (mut tried, mut far) = (0, Vec::new());
+    while ours.len() < PAIRS {
+        assert!(
+            tried < PAIRS * (1 + LEFT_OUT),
+            "the CPUs are never as far from each other for as long as a pair takes"
         );
+        let (our, their, distances) = pair(transport, wait, tried % 2 == 0);
+        let is_kept = is_same(&distances);
+        eprintln!(
+            "{transport} {} pair {tried}: {our:?}, sockperf {their:?}, CPUs {distances:.0?} ns apart{}",
+            wait.name(),
+            if is_kept { "" } else { ": left out" }
+        );
+        tried += 1;
+        if is_kept {
+            ours.push(our);
+            theirs.push(their);
+            far.push(distances[1]);
+        }
     }
     let column = |pick: fn(&Round) -> f64| {
         let median = |rounds: &[Round]| middle(rounds.iter().map(pick).collect());
@@ -106,13 +117,34 @@ fn compare_one(transport: Transport, wait: Wait) {
         format!("{:9.3} {:9.3} {ratio:>22}", median(&ours), median(&theirs))
     };
     println!(
-        "{:14} {}   {}   {:9.0} {:9.0}",
+        "{:14} {}   {}   {:9.0} {:9.0}   {:4.0} ({:.0} to {:.0}), {} left out",
         format!("{transport}, {}", wait.name()),
         column(|round| round.median),
         column(|round| round.p999),
         middle(ours.iter().map(|round| round.n as f64).collect()),
         middle(theirs.iter().map(|round| round.n as f64).collect()),
+        quantile_of(&far, 0.5),
+        quantile_of(&far, 0.0),
+        quantile_of(&far, 1.0),
+        tried - PAIRS,
     );
+}
+
+/// A round of each, and how far apart the CPUs were before, between and after them. Who goes first alternates, so
+/// that a drift of the machine favours nobody.
+fn pair(transport: Transport, wait: Wait, is_ours_first: bool) -> (Round, Round, [f64; 3]) {
+    let before = distance();
+    if is_ours_first {
+        let our = our_round(transport, wait);
+        let between = distance();
+        let their = their_round(transport, wait);
+        (our, their, [before, between, distance()])
+    } else {
+        let their = their_round(transport, wait);
+        let between = distance();
+        let our = our_round(transport, wait);
+        (our, their, [before, between, distance()])
+    }
 }
 
 fn middle(values: Vec<f64>) -> f64 {
