@@ -1,7 +1,7 @@
 //! Our ping-pong against sockperf's, on the loopback of this machine: the same size, the same way
 //! to wait at both ends, the same two CPUs, in interleaved pairs. A pair during which the CPUs came to be nearer to
 //! each other, or farther apart, is left out: its two rounds did not have the same path. Of a pair's 99.9 % points the
-//! ratio scatters by a tenth and more, which is why there are so many. Takes a quarter of an hour.
+//! ratio scatters by a tenth and more, which is why there are so many. Takes three quarters of an hour.
 //!
 //!     cargo bench -p jitterlab-packet --bench sockperf [-- udp|tcp] [-- block|poll]
 
@@ -20,7 +20,7 @@ use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use distance::{distance, is_same};
 use peers::{CLIENT_CPU, SERVER_CPU, end, on_cpu, ourselves, quantile_of, serve};
 
-const PAIRS: usize = 60;
+const PAIRS: usize = 120;
 /// So many may be left out for each that is kept.
 const LEFT_OUT: usize = 10;
 const SIZE: Bytes = Bytes(64);
