@@ -1,11 +1,59 @@
-# What bootstrap/run and bootstrap/test share. Sourced, with the working directory at the root.
+# What the scripts of bootstrap and images share. Sourced, with the working directory at the root, and $program set to the
+# script's path from there.
+: "${program:=$0}"
 
 say() {
     printf '==> %s\n' "$*" >&2
 }
 
+# show_help: what --help prints: the comment that the script begins with.
+show_help() {
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$program"
+}
+
+# usage MESSAGE: what is asked for is wrong. It is said in one line, before anything has begun.
+usage() {
+    printf '%s: %s\n' "$program" "$*" >&2
+    exit 2
+}
+
+# unknown WORD: of one that the script does not know.
+unknown() {
+    usage "unknown: $1; $program --help lists what there is"
+}
+
+# value OPTION ARGUMENTS…: refuses an option without a value; the next option is none.
+value() {
+    case ${2-} in
+    '' | --*) usage "$1 needs a value" ;;
+    esac
+}
+
+# path PATH: relative to where the caller was, which is $from.
+path() {
+    case $1 in
+    /*) echo "$1" ;;
+    *) echo "$from/$1" ;;
+    esac
+}
+
+# number OPTION VALUE MOST: refuses what is no number from 1 to that.
+number() {
+    case $2 in
+    '' | 0* | *[!0-9]* | ??????????*) false ;;
+    *) [ "$2" -le "$3" ] ;;
+    esac || usage "$1 is a number from 1 to $3, not $2"
+}
+
+# readable FILE WHAT: refuses what is no file that can be read.
+readable() {
+    [ -e "$1" ] || usage "there is no $2 $1"
+    { [ -f "$1" ] && [ -r "$1" ]; } || usage "cannot read the $2 $1: expected a file"
+}
+
+# stop MESSAGE: it cannot be done.
 stop() {
-    printf 'bootstrap: %s\n' "$*" >&2
+    printf '%s: %s\n' "$program" "$*" >&2
     exit 3
 }
 
@@ -31,8 +79,7 @@ need_packages() {
     done
     [ -n "$missing" ] || return 0
     become_root ||
-        stop "these Debian packages are missing:$missing
-bootstrap: install them as root (apt-get install$missing), then run this again"
+        stop "these Debian packages are missing; install them as root, and run this again: apt-get install$missing"
     say "installing Debian packages:$missing"
     # Lists that are too old name files that are gone: fetch them, and try once more.
     # shellcheck disable=SC2086 # lists of words
@@ -44,6 +91,14 @@ bootstrap: install them as root (apt-get install$missing), then run this again"
         *" $service "*) stop_service "$service" ;;
         esac
     done
+}
+
+# build_jitterlab: the program and its library, in target/release; with verbs where that is possible.
+build_jitterlab() {
+    use_verbs
+    # shellcheck disable=SC2086 # empty, or an option and its value
+    cargo build --quiet --release --package jitterlab --package jitterlab-preload $verbs ||
+        stop "cargo could not build jitterlab: see above"
 }
 
 # become_root: sets $as_root to what stands before a command that root has to run, if there is such a thing.

@@ -1,13 +1,5 @@
 # What images/boot and images/guest/boot share. Sourced behind bootstrap/common.sh.
 
-# path PATH: relative to where the caller was, which is $from.
-path() {
-    case $1 in
-    /*) echo "$1" ;;
-    *) echo "$from/$1" ;;
-    esac
-}
-
 # emulate [MODEL]: sets $accelerator to what makes the emulator one, with what else is said of its processor, and $parameters
 # to those of the kernel that this needs.
 emulate() {

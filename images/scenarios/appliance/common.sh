@@ -1,4 +1,5 @@
 # What the scenarios of the appliance share. Sourced, with the working directory at the root of the tree.
+program=images/scenarios/appliance/${0##*/}
 . bootstrap/common.sh
 . images/guest/files/usr/lib/jitterlab-guest/checks
 

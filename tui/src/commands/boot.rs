@@ -1,6 +1,10 @@
 //! `jitterlab boot`: the appliance's boot.
 
+use std::path::PathBuf;
+
+use jitterlab_bootstrap::node_file::NodeFile;
 use jitterlab_bootstrap::report::BootReport;
+use jitterlab_experiment::spec::text_of;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -12,6 +16,11 @@ pub enum Command {
     Report {
         #[arg(long, value_enum, default_value_t)]
         format: Format,
+    },
+    /// Say whether a node.yaml is right, before a node boots with it
+    Check {
+        /// The file
+        file: PathBuf,
     },
     /// Bring the appliance to what node.yaml says (started once, at boot)
     #[command(hide = true)]
@@ -25,6 +34,12 @@ pub enum Command {
 pub fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Report { format } => print(&BootReport::load().map_err(Failure::run)?, format),
+        Command::Check { file } => {
+            let text = text_of("node.yaml", &file).map_err(Failure::input)?;
+            NodeFile::parse(&text, &file).map_err(Failure::input)?;
+            output::print(Format::Text, &(), || format!("{} is right", file.display()))?;
+            Ok(Exit::Done)
+        }
         Command::Start => print(&jitterlab_bootstrap::start(), Format::Text),
         Command::Experiment => jitterlab_bootstrap::run_experiment()
             .map(|()| Exit::Done)

@@ -22,7 +22,7 @@ pub use cluster::Cluster;
 pub use locate::Step;
 pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
 pub use place::Place;
-pub use read::{SpecError, parse};
+pub use read::{SpecError, parse, text_of};
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
