@@ -86,7 +86,7 @@ need_packages() {
     install_packages $missing || {
         $as_root apt-get update -q >&2 && install_packages $missing
     } || stop "apt-get could not install:$missing"
-    for service in redis-server munge; do
+    for service in redis-server munge nginx memcached mosquitto haproxy lighttpd; do
         case " $missing " in
         *" $service "*) stop_service "$service" ;;
         esac
@@ -141,6 +141,13 @@ use_mpi() {
 # Any MPI will do: what compiles for it, and what starts ranks.
 has_mpi() {
     command -v "${MPICC:-mpicc}" >/dev/null && command -v mpirun >/dev/null
+}
+
+# available NAME…: those of these packages that this release of Debian has.
+available() {
+    for package; do
+        [ -z "$(candidate "$package")" ] || printf '%s ' "$package"
+    done
 }
 
 # The first number of the version of a package that apt would install.

@@ -35,6 +35,13 @@ def netpipe_mpich(lab):
     return netpipe(lab, "mpirun.mpich", "NPmpich2")
 
 
+# Not in Debian. Eight bytes there and back, 100 times and 10 more to warm up.
+@case("osu-latency", needs={"osu_latency": "osu-micro-benchmarks"}, sends=2 * 110, hook="mpi", modes=("spin",))
+def osu_latency(lab):
+    told = lab.run("mpirun", "-n", 2, "osu_latency", "-m", "8:8", "-i", 100, "-x", 10, env=ENVIRONMENT)
+    return [line.split()[0] for line in told.splitlines() if line and not line.startswith("#")]
+
+
 @case("mpi4py", needs=MPI4PY, sends=3 * 50, hook="mpi", modes=("spin",))
 def mpi4py(lab):
     return lab.run("mpirun.openmpi", "-n", 3, "/usr/bin/python3", FILES / "mpi_ring.py", 50, env=ENVIRONMENT)
