@@ -10,11 +10,11 @@ use crate::settings;
 use crate::system::{Place, System, Value};
 
 /// Puts back what was changed, the last first. A value that somebody else has changed since is left
-/// unless `force`. `observe` is told of each value before it is put back.
+/// unless `force`. `observe` is told of each change before it is taken back, and what stands at its place then.
 pub fn revert(
     system: &System,
     force: bool,
-    observe: &mut dyn FnMut(&Change),
+    observe: &mut dyn FnMut(&Change, &Value),
 ) -> Result<Reverted, Error> {
     let writer = Writer::open(system)?;
     let changes = &writer.journal.changes;
@@ -67,7 +67,7 @@ fn made(changes: &[Change]) -> Vec<PathBuf> {
 struct Work<'a> {
     system: &'a System,
     force: bool,
-    observe: &'a mut dyn FnMut(&Change),
+    observe: &'a mut dyn FnMut(&Change, &Value),
     this_boot: String,
     made: Vec<PathBuf>,
     reverted: Reverted,
@@ -106,11 +106,12 @@ impl Work<'_> {
         if self.system.same(place, &found, &change.old) && is_made {
             return true;
         }
-        self.put(&change)
+        self.put(&change, &found)
     }
 
-    fn put(&mut self, change: &Change) -> bool {
-        (self.observe)(change);
+    /// Takes a change back where `found` stands.
+    fn put(&mut self, change: &Change, found: &Value) -> bool {
+        (self.observe)(change, found);
         match put(self.system, &change.place, &change.old) {
             Ok(()) => {
                 self.reverted.restored += 1;
@@ -210,7 +211,7 @@ impl Work<'_> {
                 new: Some(thread.cpus.to_string()),
                 ..Change::clone(from)
             };
-            if !self.put(&change) {
+            if !self.put(&change, &change.new) {
                 left.push(change);
             }
         }
@@ -267,7 +268,7 @@ mod tests {
         writer.keep(&[moved]).unwrap();
         drop(writer);
         // A copied tree has no threads that could be moved.
-        let reverted = revert(&system, false, &mut |_| {}).unwrap();
+        let reverted = revert(&system, false, &mut |_, _| {}).unwrap();
         let failed: Vec<&str> = reverted.failed.iter().map(|left| &left.place[..]).collect();
         assert_eq!(failed.len(), 2, "{failed:?}");
         let left = Journal::read(&system).unwrap().changes;

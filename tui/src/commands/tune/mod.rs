@@ -9,7 +9,7 @@ use jitterlab_node_tuning::journal::Change;
 use jitterlab_node_tuning::plan::Request;
 use jitterlab_node_tuning::privilege;
 use jitterlab_node_tuning::profile::Profile;
-use jitterlab_node_tuning::system::{self, System};
+use jitterlab_node_tuning::system::{self, System, Value};
 use jitterlab_node_tuning::tune::{self, Asked, Error, Mode, Outcome, State, Survey};
 use serde::Serialize;
 
@@ -235,7 +235,7 @@ impl Revert {
         if system.is_live() {
             privilege::lower();
         }
-        let mut observe = |change: &Change| progress(&text::put_back(change));
+        let mut observe = |change: &Change, found: &Value| progress(&text::put_back(change, found));
         let reverted = tune::revert(&system, self.force, &mut observe).map_err(failure)?;
         output::print(self.format, &reverted, || text::reverted(&reverted))?;
         let whole = reverted.left.is_empty() && reverted.failed.is_empty();

@@ -52,9 +52,9 @@ pub fn change(change: &Change) -> String {
     write(change, &change.old, &change.new)
 }
 
-/// A write back.
-pub fn put_back(change: &Change) -> String {
-    write(change, &change.new, &change.old)
+/// A write back, over what is found there.
+pub fn put_back(change: &Change, found: &Value) -> String {
+    write(change, found, &change.old)
 }
 
 /// The division of the CPUs.
