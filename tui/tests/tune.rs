@@ -353,14 +353,31 @@ fn what_somebody_else_changed_is_left_alone_unless_forced() {
     let root = node();
     let before = picture(root.path());
     tune(root.path(), "apply");
-    fs::write(root.path().join("proc/sys/vm/stat_interval"), "7\n").unwrap();
+    let limits = "etc/security/limits.d/95-jitterlab.conf";
+    for (path, content) in [
+        ("proc/sys/vm/stat_interval", "7\n"),
+        ("proc/irq/default_smp_affinity", "0003\n"),
+        (limits, "* - memlock 64\n"),
+    ] {
+        fs::write(root.path().join(path), content).unwrap();
+    }
     let output = tune(root.path(), "revert");
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
     assert!(said.contains("left alone, changed by somebody else since: vm.stat_interval: /proc/sys/vm/stat_interval says 7, before it was 1"), "{said}");
     assert_eq!(read(root.path(), "proc/sys/vm/stat_interval"), "7\n");
     assert_eq!(read(root.path(), "proc/sys/kernel/timer_migration"), "1\n");
-    assert_eq!(tune(root.path(), "revert --force").status.code(), Some(0));
+    let forced = tune(root.path(), "revert --force");
+    assert_eq!(forced.status.code(), Some(0));
+    // What stood there, and not what `apply` had put there.
+    let said = text(&forced.stderr);
+    for line in [
+        "vm.stat_interval: /proc/sys/vm/stat_interval: 7 -> 1",
+        "memlock: /etc/security/limits.d/95-jitterlab.conf: * - memlock 64 -> nothing",
+        "irq-default-affinity: /proc/irq/default_smp_affinity: 0-1 -> 0-15",
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+    }
     unchanged(root.path(), &before, "");
 }
 
@@ -570,5 +587,36 @@ fn swap_goes_off_in_the_order_that_revert_turns_round() {
     assert_eq!(
         places,
         ["swap on /dev/a", "swap on /dev/b", "swap on /dev/c"]
+    );
+}
+
+#[test]
+fn swaps_are_known_by_their_names_whatever_is_in_them() {
+    let root = node();
+    trees::grow(
+        root.path(),
+        "proc/swaps:
+    Filename\t\t\tType\t\tSize\t\tUsed\t\tPriority
+    /srv/my\\040swap\\011\\134040\\012.img\tfile\t\t8\t\t0\t\t-2
+    /srv/a\\040(deleted)\tfile\t\t8\t\t0\t\t-3
+    /dev/zram0\tpartition\t8\t\t0\t\t100
+",
+    );
+    let plan = json(root.path(), "plan --only swap");
+    let notes = plan["settings"][0]["notes"].as_array().unwrap();
+    let places: Vec<&str> = notes
+        .iter()
+        .filter_map(|note| {
+            note.as_str()?
+                .strip_suffix(": a copied tree has files only")
+        })
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "swap on /srv/a (deleted)",
+            "swap on /srv/my swap\t\\040\n.img",
+            "swap on /dev/zram0"
+        ]
     );
 }

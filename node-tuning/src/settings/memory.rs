@@ -1,7 +1,7 @@
 //! Memory that stays where it is.
 
 use super::{Reach, Setting, Want, unsupported};
-use crate::system::Place;
+use crate::system::{Place, Swap};
 
 /// Huge pages of 2 MiB for each measuring CPU: buffers of a rank, 128 MiB.
 const HUGE_PAGES_A_RANK: usize = 64;
@@ -75,37 +75,29 @@ pub const SWAP: Setting = Setting {
     why: "A page that was swapped out takes a disk's time to come back.",
     reach: Reach::Measure,
     wants: |node| {
-        let swaps = node.system.text("/proc/swaps").unwrap_or_default();
-        let fields = swaps
-            .lines()
-            .skip(1)
-            .map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let mut swaps: Vec<Vec<&str>> = fields.filter(|fields| fields.len() >= 5).collect();
+        let mut swaps = node.system.swaps();
         // Priorities that the kernel gives by itself fall with each device: the last of them goes off
         // first, and so comes back last.
-        swaps.sort_by_key(|fields| fields[4].parse::<i32>().unwrap_or(0));
-        let kib = |text: &str| text.parse::<u64>().unwrap_or(0);
-        let used: u64 = swaps.iter().map(|fields| kib(fields[3])).sum();
+        swaps.sort_by_key(|swap| swap.priority);
+        let used: u64 = swaps.iter().map(|swap| swap.used_kib).sum();
         let memory = node.system.text("/proc/meminfo").unwrap_or_default();
         let available = memory
             .lines()
             .find_map(|line| line.strip_prefix("MemAvailable:"));
-        let available = available
+        let available: Option<u64> = available
             .and_then(|text| text.split_whitespace().next())
-            .map(kib);
+            .and_then(|kib| kib.parse().ok());
         if available.is_some_and(|available| used > available) {
             return unsupported(format!(
                 "{used} KiB are swapped out, which is more than the memory that is free"
             ));
         }
-        let off = |fields: &Vec<&str>| {
-            Want::At(
-                Place::Swap {
-                    path: fields[0].into(),
-                },
-                None,
-            )
-        };
-        Ok(swaps.iter().map(off).collect())
+        // The journal is text.
+        if let Some(swap) = swaps.iter().find(|swap| swap.path.to_str().is_none()) {
+            let path = swap.path.display();
+            return unsupported(format!("the path of the swap {path} is not UTF-8"));
+        }
+        let off = |Swap { path, .. }| Want::At(Place::Swap { path }, None);
+        Ok(swaps.into_iter().map(off).collect())
     },
 };

@@ -5,6 +5,7 @@ mod files;
 mod latency;
 mod place;
 mod programs;
+mod swaps;
 mod tasks;
 
 use std::fs;
@@ -15,6 +16,7 @@ use crate::cpus::CpuSet;
 
 pub use latency::hold as hold_wakeup_latency;
 pub use place::{Form, Loader, Parameters, Place, Value};
+pub use swaps::Swap;
 pub use tasks::Thread;
 
 /// A node.
@@ -183,7 +185,7 @@ impl System {
                 interface,
                 parameters,
             } => programs::read_ethtool(interface, *parameters),
-            Place::Swap { path } => programs::read_swap(self, path),
+            Place::Swap { path } => Ok(programs::read_swap(self, path)),
             Place::WakeupLatency => Ok(latency::read(self)),
         }
     }
@@ -214,7 +216,7 @@ impl System {
                 interface,
                 parameters,
             } => programs::write_ethtool(interface, *parameters, value),
-            Place::Swap { path } => programs::write_swap(path, value),
+            Place::Swap { path } => programs::write_swap(self, path, value),
             Place::WakeupLatency => latency::write(self, value),
         }
     }

@@ -1,6 +1,7 @@
 //! What the kernel offers to programs of the system only, or what those keep track of.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -151,23 +152,21 @@ pub(super) fn write_ethtool(
 /// A priority that the kernel gave by itself, and gives again.
 const OWN_PRIORITY: &str = "default";
 
-pub(super) fn read_swap(system: &System, path: &Path) -> Result<Value, Error> {
-    let swaps = system.text("/proc/swaps").unwrap_or_default();
-    Ok(swaps.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let priority = fields.last()?;
-        let used = Path::new(fields.first()?) == path;
-        used.then(|| {
-            if priority.starts_with('-') {
-                OWN_PRIORITY.into()
-            } else {
-                priority.to_string()
-            }
-        })
-    }))
+pub(super) fn read_swap(system: &System, path: &Path) -> Value {
+    let swaps = system.swaps();
+    let swap = swaps.iter().find(|swap| swap.path == path)?;
+    Some(match swap.priority {
+        ..0 => OWN_PRIORITY.into(),
+        priority => priority.to_string(),
+    })
 }
 
-pub(super) fn write_swap(path: &Path, value: &Value) -> Result<(), Error> {
+pub(super) fn write_swap(system: &System, path: &Path, value: &Value) -> Result<(), Error> {
+    if system.is_deleted(path) {
+        let reason = "the file was deleted while it is swapped to, and has no name any more by which it could be swapped off: the next boot is without it";
+        let place = format!("swap on {}", path.display());
+        return Err(Error::write(place, io::Error::other(reason)));
+    }
     let device = path.to_string_lossy();
     match value.as_deref() {
         None => run("swapoff", &["--", &device]),
