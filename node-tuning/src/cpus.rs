@@ -40,6 +40,36 @@ impl CpuSet {
         CpuSet(BTreeSet::new())
     }
 
+    /// The set in a list of the kernel's command line (`bitmap_parselist` in lib/bitmap-str.c); `None` where the kernel
+    /// refuses it. Besides numbers and ranges there are `all`, `N` for the `last` CPU, and `0-31:2/8`, the first two of
+    /// every eight. Commas may be too many.
+    pub fn from_boot(text: &str, last: Cpu) -> Option<Self> {
+        let number = |text: &str| match text {
+            "N" => Some(last),
+            digits => {
+                let set: CpuSet = digits.parse().ok()?;
+                set.first().filter(|_| set.len() == 1)
+            }
+        };
+        let mut set = BTreeSet::new();
+        let pieces = text.split(|c: char| c == ',' || c.is_whitespace());
+        for piece in pieces.filter(|piece| !piece.is_empty()) {
+            let (range, groups) = piece.split_once(':').unwrap_or((piece, "1/1"));
+            let (used, size) = groups.split_once('/')?;
+            let (used, size) = (number(used)?, number(size)?);
+            let (from, to) = match range.split_once('-') {
+                _ if range.eq_ignore_ascii_case("all") => (0, last),
+                Some((from, to)) => (number(from)?, number(to)?),
+                None => (number(range)?, number(range)?),
+            };
+            if from > to || used == 0 || used > size {
+                return None;
+            }
+            set.extend((from..=to).filter(|cpu| (cpu - from) % size < used));
+        }
+        Some(CpuSet(set)).filter(|set| !set.is_empty())
+    }
+
     /// The set in a kernel's mask, most significant word first, 32 bits each.
     ///
     /// # Errors
@@ -229,7 +259,42 @@ mod tests {
         );
     }
 
+    #[test]
+    fn lists_of_the_command_line() {
+        for (text, expected) in [
+            ("1-3,8", "1-3,8"),
+            ("8,1-2,3", "1-3,8"),
+            ("all", "0-15"),
+            ("N", "15"),
+            ("8-N", "8-15"),
+            ("0-N:2/8", "0-1,8-9"),
+            ("1,4-9:1/3", "1,4,7"),
+            ("all:1/8", "0,8"),
+            ("1,,2,", "1-2"),
+            ("4-5, 6-7", "4-7"),
+        ] {
+            let expected = Some(expected.parse().unwrap());
+            assert_eq!(CpuSet::from_boot(text, 15), expected, "{text}");
+        }
+        for wrong in [
+            "", ",", "x", "3-1", "0-7:0/2", "0-7:3/2", "0-7:2", "0-7:/", "1,2-", "-", "70000",
+        ] {
+            assert_eq!(CpuSet::from_boot(wrong, 15), None, "{wrong}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn lists_of_the_kernel_are_lists_of_the_command_line(cpus in proptest::collection::btree_set(0..200u32, 1..60)) {
+            let set: CpuSet = cpus.into_iter().collect();
+            prop_assert_eq!(CpuSet::from_boot(&set.to_string(), 199), Some(set));
+        }
+
+        #[test]
+        fn any_text_is_a_list_or_none(text in "[0-9N,:/a-]{0,12}") {
+            CpuSet::from_boot(&text, 100);
+        }
+
         #[test]
         fn text_is_read_back(cpus in proptest::collection::btree_set(0..300u32, 0..80), digits in 0..90usize) {
             let set: CpuSet = cpus.into_iter().collect();

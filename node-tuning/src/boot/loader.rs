@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Parameter, Parameters};
+use super::grub::Sources;
+use super::{CommandLine, Conflict, Origin, Parameter, Parameters, Verdict};
+use crate::cpus::Cpu;
 use crate::system::{Loader, Place, System, Value};
 
 /// The file of the boot loader that our parameters stand in.
@@ -12,11 +14,13 @@ pub struct BootFile {
     path: PathBuf,
     /// What the file says now; with GRUB it is ours, and says only what we want.
     pub parameters: Parameters,
+    /// With GRUB, the files that its command line is made of; otherwise it is made of ours alone.
+    sources: Option<Sources>,
     /// What it would say to the same effect as there being none.
     instead: Value,
     /// The command lines that the loader's configuration has, where it is made already and can be
     /// read: what counts at the next boot.
-    made: Option<Vec<Parameters>>,
+    made: Option<Vec<CommandLine>>,
 }
 
 /// Why there is no such file.
@@ -95,6 +99,7 @@ impl BootFile {
             loader,
             path: path.into(),
             parameters,
+            sources: (loader == Loader::Grub).then(|| Sources::read(system)),
             instead,
             made,
         })
@@ -120,32 +125,81 @@ impl BootFile {
         }
     }
 
-    /// Whether the next boot has a parameter from here: the file says so, and what is made of it.
-    pub fn gives(&self, wanted: &Parameter) -> bool {
-        self.is_made_with(wanted) && self.parameters.last(&wanted.key) == Some(wanted)
+    /// Whether a parameter of this name stands in the file.
+    pub(super) fn names(&self, wanted: &Parameter) -> bool {
+        self.parameters.last(&wanted.key).is_some()
+    }
+
+    /// The command line of the next boot when the file says this; and where GRUB's variable is begun anew.
+    fn command_line(&self, parameters: &Parameters) -> (CommandLine, Option<Origin>) {
+        match &self.sources {
+            Some(sources) => sources.command_line(&self.path, &drop_in(parameters)),
+            None => {
+                let path = self.path.to_string_lossy();
+                (at(&path, 1, parameters.clone()), None)
+            }
+        }
+    }
+
+    /// What the next kernel makes of `wanted`, by the files that its command line is made of.
+    pub(super) fn next(&self, wanted: &Parameter, last: Cpu) -> Verdict {
+        let (line, _) = self.command_line(&self.parameters);
+        line.parameters.verdict(wanted, last)
+    }
+
+    /// Whether the next kernel does what `wanted` says: the files say so, and what is made of them.
+    pub(super) fn gives(&self, wanted: &Parameter, last: Cpu) -> bool {
+        self.is_made_with(wanted, last) && self.next(wanted, last) == Verdict::Heeded
+    }
+
+    /// What would keep the kernel from doing what `wanted` says when all that is `planned` is written here.
+    pub(super) fn obstacle(
+        &self,
+        wanted: &Parameter,
+        planned: &[Parameter],
+        last: Cpu,
+    ) -> Option<Conflict> {
+        let (line, begun) = self.command_line(&self.and(planned));
+        match (line.parameters.verdict(wanted, last), begun) {
+            (Verdict::Absent, Some(origin)) => Some(Conflict::Dropped {
+                origin,
+                own: self.path.clone(),
+            }),
+            _ => Conflict::on(&line, wanted, last),
+        }
+    }
+
+    /// What keeps the kernel from it in what has been made of the files, although they say it: another file has had a part
+    /// in that.
+    pub(super) fn made_otherwise(&self, wanted: &Parameter, last: Cpu) -> Option<Conflict> {
+        let told = self.next(wanted, last) == Verdict::Heeded && !self.is_made_with(wanted, last);
+        let lines = self.made.iter().flatten().filter(|_| told);
+        lines
+            .filter_map(|line| Conflict::on(line, wanted, last))
+            .next()
     }
 
     /// Whether the loader's configuration has a parameter, wherever it has it from. One that cannot be
     /// read is taken to have it.
-    pub fn is_made_with(&self, wanted: &Parameter) -> bool {
-        self.made.as_ref().is_none_or(|lines| {
-            lines
-                .iter()
-                .any(|line| line.last(&wanted.key) == Some(wanted))
-        })
+    pub(super) fn is_made_with(&self, wanted: &Parameter, last: Cpu) -> bool {
+        let has = |line: &CommandLine| line.parameters.verdict(wanted, last) == Verdict::Heeded;
+        self.made.as_ref().is_none_or(|lines| lines.iter().any(has))
     }
 
-    /// Its content with `wanted` put in.
-    pub fn with(&self, wanted: &[Parameter]) -> Value {
+    /// What it says when `wanted` is put in.
+    fn and(&self, wanted: &[Parameter]) -> Parameters {
         let mut parameters = self.parameters.clone();
         for parameter in wanted {
             parameters.set(parameter.clone());
         }
+        parameters
+    }
+
+    /// Its content with `wanted` put in.
+    pub fn with(&self, wanted: &[Parameter]) -> Value {
+        let parameters = self.and(wanted);
         Some(match self.loader {
-            Loader::Grub => format!(
-                "# Written by `jitterlab tune apply`, which `jitterlab tune revert` undoes.\n{}{parameters}{}\n",
-                ASSIGNMENT.0, ASSIGNMENT.1
-            ),
+            Loader::Grub => drop_in(&parameters),
             Loader::KernelInstall => format!("{parameters}\n"),
         })
     }
@@ -159,19 +213,39 @@ fn assigned(text: &str) -> String {
         .into()
 }
 
+/// A drop-in of ours.
+fn drop_in(parameters: &Parameters) -> String {
+    format!(
+        "# Written by `jitterlab tune apply`, which `jitterlab tune revert` undoes.\n{}{parameters}{}\n",
+        ASSIGNMENT.0, ASSIGNMENT.1
+    )
+}
+
 /// The lines of GRUB's configuration, command lines among them.
-fn lines(system: &System, menu: &str) -> Option<Vec<Parameters>> {
-    let text = system.text(menu)?;
-    Some(text.lines().map(Parameters::parse).collect())
+fn lines(system: &System, menu: &str) -> Option<Vec<CommandLine>> {
+    let text = system.whole_text(menu)?;
+    let line = |(index, line)| at(menu, index + 1, Parameters::parse(line));
+    Some(text.lines().enumerate().map(line).collect())
+}
+
+/// A command line that stands in one line of a file.
+fn at(path: &str, line: usize, parameters: Parameters) -> CommandLine {
+    let path = path.into();
+    let origins = vec![Origin { path, line }; parameters.iter().count()];
+    CommandLine {
+        parameters,
+        origins,
+    }
 }
 
 /// The command line in the entry for the running kernel that systemd-boot has at `path`.
-fn entry(system: &System, path: &str) -> Option<Vec<Parameters>> {
+fn entry(system: &System, path: &str) -> Option<Vec<CommandLine>> {
     let directory = format!("{path}/entries");
     let release = system.text("/proc/sys/kernel/osrelease")?;
     let root = running(system).last("root").cloned();
     let options = |name: &String| {
-        let text = system.text(format!("{directory}/{name}"))?;
+        let path = format!("{directory}/{name}");
+        let text = system.whole_text(&path)?;
         let of = |key: &str| {
             let values = text
                 .lines()
@@ -182,7 +256,10 @@ fn entry(system: &System, path: &str) -> Option<Vec<Parameters>> {
         let options = Parameters::parse(&of("options"));
         // Another system on this node may have a kernel of the same name.
         let is_ours = of("version").trim() == release && options.last("root") == root.as_ref();
-        is_ours.then_some(options)
+        let line = text
+            .lines()
+            .position(|line| line.trim().starts_with("options"));
+        is_ours.then(|| at(&path, line.map_or(1, |line| line + 1), options))
     };
     let found = system.names(&directory).iter().find_map(options)?;
     Some(vec![found])
@@ -191,10 +268,13 @@ fn entry(system: &System, path: &str) -> Option<Vec<Parameters>> {
 /// What kernel-install gives a kernel where its file does not say: the distribution's line or that of
 /// the running kernel. The running kernel may still have what was taken back since it was started; its
 /// entry has not.
-fn unwritten(system: &System, entry: Option<&Parameters>) -> Parameters {
+fn unwritten(system: &System, entry: Option<&CommandLine>) -> Parameters {
     match system.text(KERNEL_INSTALL_DEFAULT) {
         Some(text) => Parameters::parse(&text),
-        None => entry.cloned().unwrap_or_else(|| running(system)),
+        None => match entry {
+            Some(entry) => entry.parameters.clone(),
+            None => running(system),
+        },
     }
 }
 

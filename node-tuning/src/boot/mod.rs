@@ -1,11 +1,20 @@
 //! Kernel parameters: what the kernel was started with, and what the boot loader will give it.
 
+mod conflict;
+mod grub;
 mod loader;
+mod meaning;
 mod parameters;
 
+use std::fmt;
+use std::path::PathBuf;
+
+pub use conflict::Conflict;
 pub use loader::{BootFile, NoLoader};
+pub use meaning::{Verdict, flags_and_cpus};
 pub use parameters::{Parameter, Parameters};
 
+use crate::cpus::{Cpu, CpuSet};
 use crate::journal::Journal;
 use crate::system::{Place, System};
 
@@ -18,6 +27,32 @@ pub struct Boot {
     pub file: Result<BootFile, NoLoader>,
     /// Whether this is still the boot in which they were written.
     pub is_awaited: bool,
+    /// The highest CPU that the node may have.
+    last: Cpu,
+}
+
+/// A command line, and where each of its parameters stands.
+#[derive(Debug, Clone, Default)]
+pub struct CommandLine {
+    /// The parameters.
+    pub parameters: Parameters,
+    /// As many.
+    pub origins: Vec<Origin>,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {}", self.path.display(), self.line)
+    }
 }
 
 impl Boot {
@@ -38,27 +73,74 @@ impl Boot {
                 .is_some_and(|change| change.boot == system.this_boot()),
             running: Parameters::parse(&running),
             file,
+            last: system.last_cpu(),
         }
     }
 
-    /// Whether the running kernel was started with `wanted`.
+    /// What the running kernel makes of `wanted`.
+    fn now(&self, wanted: &Parameter) -> Verdict {
+        self.running.verdict(wanted, self.last)
+    }
+
+    /// Whether the running kernel was started to do what `wanted` says.
     pub fn runs_with(&self, wanted: &Parameter) -> bool {
-        self.running.last(&wanted.key) == Some(wanted)
+        self.now(wanted) == Verdict::Heeded
     }
 
-    /// Whether the next kernel will be started with `wanted`, by us.
+    /// The parameter that the running kernel heeds in the place of `wanted`.
+    pub fn instead_of(&self, wanted: &Parameter) -> Option<&Parameter> {
+        match self.now(wanted) {
+            Verdict::Overruled(index) => self.running.iter().nth(index),
+            _ => self.running.last(&wanted.key),
+        }
+    }
+
+    /// The CPUs that the running kernel takes from its parameters of this name.
+    pub fn cpus(&self, name: &str) -> Option<CpuSet> {
+        self.running.cpus(name, self.last)
+    }
+
+    /// Whether the next kernel will be started to do what `wanted` says.
     pub fn will_run_with(&self, wanted: &Parameter) -> bool {
-        self.file.as_ref().is_ok_and(|file| file.gives(wanted))
+        self.file
+            .as_ref()
+            .is_ok_and(|file| file.gives(wanted, self.last))
     }
 
-    /// Whether the next kernel will be started with `wanted` if nothing is written: we have written it
-    /// already, or the running one has it, not by us, and the next one will have it as well. After a
-    /// revert the running one still has what we gave it.
+    /// Whether `wanted` stands in what we have written.
+    pub fn is_ours(&self, wanted: &Parameter) -> bool {
+        self.file.as_ref().is_ok_and(|file| file.names(wanted))
+    }
+
+    /// Whether the next kernel will be started to do what `wanted` says if nothing is written: the files of the loader say
+    /// so already, or the running one was, not by us, and the next one will be as well. After a revert the running one
+    /// still has what we gave it.
     pub fn is_settled(&self, wanted: &Parameter) -> bool {
         match &self.file {
-            Ok(file) if file.parameters.last(&wanted.key).is_some() => file.gives(wanted),
-            Ok(file) => self.runs_with(wanted) && file.is_made_with(wanted),
+            Ok(file) => match file.next(wanted, self.last) {
+                Verdict::Heeded => file.is_made_with(wanted, self.last),
+                Verdict::Absent => {
+                    !file.names(wanted)
+                        && self.runs_with(wanted)
+                        && file.is_made_with(wanted, self.last)
+                }
+                Verdict::Overruled(_) => false,
+            },
             Err(_) => self.runs_with(wanted),
         }
+    }
+
+    /// What keeps the next kernel from doing what `wanted` says when we write all that is `planned`.
+    pub fn obstacle(&self, wanted: &Parameter, planned: &[Parameter]) -> Option<Conflict> {
+        let file = self.file.as_ref().ok()?;
+        file.obstacle(wanted, planned, self.last)
+    }
+
+    /// The same, or what has kept the running kernel from it, although it was told.
+    pub fn conflict(&self, wanted: &Parameter, planned: &[Parameter]) -> Option<Conflict> {
+        let file = self.file.as_ref();
+        let obstacle = self.obstacle(wanted, planned);
+        let obstacle = obstacle.or_else(|| file.ok()?.made_otherwise(wanted, self.last));
+        obstacle.or_else(|| Conflict::at_start(&self.running, wanted, self.last))
     }
 }

@@ -33,6 +33,22 @@ impl Parameter {
             value: Some(value.into()),
         }
     }
+
+    /// Its name as the kernel compares it, which takes a dash for an underscore (`parameq`), without a quote before it.
+    pub fn name(&self) -> String {
+        self.key.trim_start_matches('"').replace('-', "_")
+    }
+
+    /// Its value as the kernel hands it on: without quotes around it, or around the whole parameter (`next_arg`).
+    pub fn plain(&self) -> Option<&str> {
+        let value = self.value.as_deref()?;
+        let (rest, mut quoted) = match value.strip_prefix('"') {
+            Some(rest) => (rest, true),
+            None => (value, false),
+        };
+        quoted |= self.key.starts_with('"');
+        Some(rest.strip_suffix('"').filter(|_| quoted).unwrap_or(rest))
+    }
 }
 
 impl fmt::Display for Parameter {
@@ -47,24 +63,8 @@ impl fmt::Display for Parameter {
 impl Parameters {
     /// Splits a command line as the kernel does: at white space that is not between double quotes.
     pub fn parse(line: &str) -> Self {
-        let mut words = vec![String::new()];
-        let mut quoted = false;
-        for c in line.chars() {
-            quoted ^= c == '"';
-            match words.last_mut() {
-                Some(word) if quoted || !c.is_whitespace() => word.push(c),
-                _ => words.push(String::new()),
-            }
-        }
-        let words = words.iter().filter(|word| !word.is_empty());
-        Parameters(
-            words
-                .map(|word| match word.split_once('=') {
-                    Some((key, value)) => Parameter::new(key, value),
-                    None => Parameter::flag(word),
-                })
-                .collect(),
-        )
+        let words = words(line).into_iter();
+        Parameters(words.map(|(_, word)| parameter(&word)).collect())
     }
 
     /// The parameters before what is init's (`--`), in order.
@@ -72,12 +72,11 @@ impl Parameters {
         self.0.iter().take_while(|parameter| parameter.key != "--")
     }
 
-    /// The parameter with this name that counts: the kernel's last one.
+    /// The last parameter with this name, which counts where the kernel does not heed the first.
     pub fn last(&self, key: &str) -> Option<&Parameter> {
-        // The kernel takes a dash for an underscore.
-        let plain = |name: &str| name.replace('-', "_");
+        let name = Parameter::flag(key).name();
         self.of_kernel()
-            .filter(|parameter| plain(&parameter.key) == plain(key))
+            .filter(|parameter| parameter.name() == name)
             .last()
     }
 
@@ -94,12 +93,35 @@ impl Parameters {
 
     /// Takes all parameters of this name away.
     pub fn remove(&mut self, key: &str) {
-        self.0.retain(|parameter| parameter.key != key);
+        let name = Parameter::flag(key).name();
+        self.0.retain(|parameter| parameter.name() != name);
     }
 
     /// The parameters, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Parameter> {
         self.0.iter()
+    }
+}
+
+/// The words of a command line, each with the number of its first character.
+pub(super) fn words(line: &str) -> Vec<(usize, String)> {
+    let mut words = vec![(0, String::new())];
+    let mut quoted = false;
+    for (index, c) in line.chars().enumerate() {
+        quoted ^= c == '"';
+        match words.last_mut() {
+            Some((_, word)) if quoted || !c.is_whitespace() => word.push(c),
+            _ => words.push((index + 1, String::new())),
+        }
+    }
+    words.retain(|(_, word)| !word.is_empty());
+    words
+}
+
+fn parameter(word: &str) -> Parameter {
+    match word.split_once('=') {
+        Some((key, value)) => Parameter::new(key, value),
+        None => Parameter::flag(word),
     }
 }
 

@@ -21,7 +21,7 @@ fn isolated(
     flags: &str,
     path: Option<&str>,
 ) -> Result<Vec<Want>, Obstacle> {
-    let cpus = as_given(node, key, flags, &node.isolated()).to_string();
+    let cpus = as_given(node, key, &node.isolated()).to_string();
     Ok(vec![Want::Parameter {
         parameter: Parameter::new(key, format!("{flags}{cpus}")),
         shows: path.map(|path| (Place::cpu_list(path), cpus)),
@@ -31,11 +31,9 @@ fn isolated(
 /// CPUs for a parameter; those that the running kernel was given where only CPUs differ that are offline. Siblings that
 /// `nosmt` has taken away can no longer be told from any other CPU, where the plan of the boot before is not
 /// there.
-fn as_given(node: &Node, key: &str, flags: &str, cpus: &CpuSet) -> CpuSet {
+fn as_given(node: &Node, key: &str, cpus: &CpuSet) -> CpuSet {
     let online = &node.topology.online;
-    let running = node.boot.running.last(key);
-    let value = running.and_then(|running| running.value.as_ref()?.strip_prefix(flags));
-    let given = value.and_then(|list| list.parse::<CpuSet>().ok());
+    let given = node.boot.cpus(key);
     let given = given.filter(|given| given.and(online) == cpus.and(online));
     given.unwrap_or_else(|| cpus.clone())
 }
@@ -91,7 +89,7 @@ pub const IRQAFFINITY: Setting = Setting {
     why: "Interrupts of devices go to the CPUs that keep house from the first moment on.",
     reach: Reach::Measure,
     wants: |node| {
-        let cpus = as_given(node, "irqaffinity", "", &node.plan.housekeeping);
+        let cpus = as_given(node, "irqaffinity", &node.plan.housekeeping);
         parameter("irqaffinity", cpus.to_string())
     },
 };

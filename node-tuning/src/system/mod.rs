@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::cpus::CpuSet;
+use crate::cpus::{Cpu, CpuSet};
 
 pub use latency::hold as hold_wakeup_latency;
 pub use place::{Form, Loader, Parameters, Place, Value};
@@ -123,8 +123,13 @@ impl System {
 
     /// The text of a file, without white space around it; `None` where it cannot be read.
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        Some(self.whole_text(path)?.trim().to_string())
+    }
+
+    /// The same with all its lines.
+    pub fn whole_text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.path(path)).ok()?;
-        Some(String::from_utf8_lossy(&bytes).trim().to_string())
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// What the kernel calls the boot that this is.
@@ -225,6 +230,15 @@ impl System {
     pub(crate) fn online(&self) -> CpuSet {
         let list = self.text("/sys/devices/system/cpu/online");
         list.unwrap_or_default().parse().unwrap_or_default()
+    }
+
+    /// The highest CPU that this node may have.
+    pub(crate) fn last_cpu(&self) -> Cpu {
+        let lists = ["possible", "present"].map(|name| {
+            let list = self.text(format!("/sys/devices/system/cpu/{name}"));
+            list.and_then(|list| list.parse::<CpuSet>().ok()?.last())
+        });
+        lists.into_iter().flatten().next().unwrap_or(0)
     }
 
     /// Whether two values of a place come to the same. CPUs that are offline make no difference to a

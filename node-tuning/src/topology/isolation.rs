@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Error;
 use super::tree::Tree;
-use crate::boot::{Parameter, Parameters};
+use crate::boot::{self, Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
 
 /// What is in force now. A change of the boot parameters shows here after the next boot.
@@ -23,7 +23,7 @@ pub struct Isolation {
     /// In isolated partitions of cgroup v2 (`/sys/fs/cgroup/cpuset.cpus.isolated`); newer kernels
     /// count those isolated since boot among them.
     pub cgroup: CpuSet,
-    /// Parameters of the command line above whose value is no list of CPUs: the kernel ignores them.
+    /// Parameters of the command line above that the kernel ignores.
     pub ignored: Vec<String>,
 }
 
@@ -34,6 +34,22 @@ pub struct Isolcpus {
     pub flags: Vec<String>,
     /// The CPUs.
     pub cpus: CpuSet,
+}
+
+impl Isolcpus {
+    /// Takes the flags of another one with the same CPUs.
+    fn add(&mut self, flags: Vec<String>) {
+        let named = |flags: Vec<String>| match flags.is_empty() {
+            true => vec!["domain".into()],
+            false => flags,
+        };
+        self.flags = named(std::mem::take(&mut self.flags));
+        for flag in named(flags) {
+            if !self.flags.contains(&flag) {
+                self.flags.push(flag);
+            }
+        }
+    }
 }
 
 /// What isolates the CPUs of a node; `present` is all that it has.
@@ -50,135 +66,81 @@ pub(super) fn isolation(tree: &Tree, present: &CpuSet) -> Result<Isolation, Erro
     let possible = cpus("sys/devices/system/cpu/possible")?;
     let last = possible.last().or(present.last()).unwrap_or(0);
     let command_line = tree.text("proc/cmdline")?.unwrap_or_default();
-    for parameter in parameters(&command_line) {
-        if isolation.add(&parameter, last).is_none() {
-            isolation.ignored.push(parameter);
+    for parameter in Parameters::parse(&command_line).of_kernel() {
+        if isolation.add(parameter, last).is_none() {
+            isolation
+                .ignored
+                .push(parameter.to_string().replace('"', ""));
         }
     }
     Ok(isolation)
 }
 
 impl Isolation {
-    /// Takes note of a parameter; nothing if its value is no list of CPUs.
-    fn add(&mut self, parameter: &str, last: Cpu) -> Option<()> {
-        let Some((name, value)) = parameter.split_once('=') else {
+    /// Takes note of a parameter; nothing if the kernel ignores it: its value is no list of CPUs, or another
+    /// `isolcpus=` came before it with other ones.
+    fn add(&mut self, parameter: &Parameter, last: Cpu) -> Option<()> {
+        let Some(value) = parameter.plain() else {
             return Some(());
         };
-        match name {
-            "rcu_nocbs" => self.rcu_nocbs = self.rcu_nocbs.or(&list(value, last)?),
-            "irqaffinity" => self.irqaffinity = Some(list(value, last)?),
-            "isolcpus" => self.isolcpus = Some(isolcpus(value, last)?),
+        let cpus = || CpuSet::from_boot(value, last);
+        match parameter.name().as_str() {
+            "rcu_nocbs" => self.rcu_nocbs = self.nohz_full.or(&cpus()?),
+            "irqaffinity" => self.irqaffinity = Some(cpus()?),
+            "isolcpus" => {
+                let (flags, cpus) = boot::flags_and_cpus(value, last)?;
+                match &mut self.isolcpus {
+                    None => self.isolcpus = Some(Isolcpus { flags, cpus }),
+                    Some(first) if first.cpus != cpus => return None,
+                    Some(first) => first.add(flags),
+                }
+            }
             _ => {}
         }
         Some(())
     }
 }
 
-/// The parameters of a kernel's command line, without quotes; those after `--` are for init.
-fn parameters(command_line: &str) -> Vec<String> {
-    let parameters = Parameters::parse(command_line);
-    let words = parameters.of_kernel().map(Parameter::to_string);
-    words.map(|word| word.replace('"', "")).collect()
-}
-
-fn isolcpus(value: &str, last: Cpu) -> Option<Isolcpus> {
-    let mut flags = Vec::new();
-    let mut rest = value;
-    while let Some((flag, after)) = rest.split_once(',')
-        && ["nohz", "domain", "managed_irq"].contains(&flag)
-    {
-        flags.push(flag.to_owned());
-        rest = after;
-    }
-    let cpus = list(rest, last)?;
-    Some(Isolcpus { flags, cpus })
-}
-
-/// A list of CPUs as the command line may have it: besides numbers and ranges there are `all`, `N` for
-/// the last CPU, and `0-31:2/8`, the first two of every eight.
-fn list(text: &str, last: Cpu) -> Option<CpuSet> {
-    let number = |text: &str| match text {
-        "N" => Some(last),
-        digits => {
-            let set: CpuSet = digits.parse().ok()?;
-            set.first().filter(|_| set.len() == 1)
-        }
-    };
-    let mut set = CpuSet::new();
-    for piece in text.split(',') {
-        let (range, groups) = piece.split_once(':').unwrap_or((piece, "1/1"));
-        let (used, size) = groups.split_once('/')?;
-        let (used, size) = (number(used)?, number(size)?);
-        let (from, to) = match range.split_once('-') {
-            _ if range == "all" => (0, last),
-            Some((from, to)) => (number(from)?, number(to)?),
-            None => (number(range)?, number(range)?),
-        };
-        if from > to || used == 0 || used > size {
-            return None;
-        }
-        let cpus = (from..=to).filter(|cpu| (cpu - from) % size < used);
-        set = set.or(&cpus.collect());
-    }
-    Some(set)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
-    fn lists_of_the_command_line() {
-        for (text, expected) in [
-            ("1-3,8", "1-3,8"),
-            ("all", "0-15"),
-            ("N", "15"),
-            ("8-N", "8-15"),
-            ("0-N:2/8", "0-1,8-9"),
-            ("1,4-9:1/3", "1,4,7"),
-            ("all:1/8", "0,8"),
-        ] {
-            assert_eq!(list(text, 15), Some(expected.parse().unwrap()), "{text}");
-        }
-        for wrong in [
-            "", "x", "3-1", "1,,2", "0-7:0/2", "0-7:3/2", "0-7:2", "0-7:/", "1,2-", "-", "70000",
-        ] {
-            assert_eq!(list(wrong, 15), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn flags_come_before_the_cpus() {
-        let value = isolcpus("managed_irq,domain,1-3,7", 7).unwrap();
-        assert_eq!(value.flags, ["managed_irq", "domain"]);
-        assert_eq!(value.cpus.to_string(), "1-3,7");
-        assert_eq!(isolcpus("all", 3).unwrap().cpus.len(), 4);
-        assert_eq!(isolcpus("domain", 3), None);
-        assert_eq!(isolcpus("soft,1-3", 3), None);
-    }
-
-    #[test]
-    fn parameters_are_split_as_the_kernel_does() {
-        assert_eq!(
-            parameters("ro  quiet \"dyndbg=file a.c +p\" x=\"1 2\" -- isolcpus=1\n"),
-            ["ro", "quiet", "dyndbg=file a.c +p", "x=1 2"]
-        );
-        assert!(parameters("").is_empty());
-    }
-
-    proptest! {
-        #[test]
-        fn lists_of_the_kernel_are_lists_of_the_command_line(cpus in proptest::collection::btree_set(0..200u32, 1..60)) {
-            let set: CpuSet = cpus.into_iter().collect();
-            prop_assert_eq!(list(&set.to_string(), 199), Some(set));
-        }
-
-        #[test]
-        fn any_text_is_a_list_or_none(text in "[0-9N,:/a-]{0,12}") {
-            if let Some(set) = list(&text, 63) {
-                prop_assert!(!set.is_empty());
+    fn of_several_the_first_counts_and_others_add_to_it() {
+        let isolcpus = |line: &str| {
+            let mut isolation = Isolation::default();
+            for parameter in Parameters::parse(line).of_kernel() {
+                if isolation.add(parameter, 7).is_none() {
+                    isolation.ignored.push(parameter.to_string());
+                }
             }
+            let found = isolation.isolcpus;
+            let found = found.map(|found| (found.flags.join(","), found.cpus.to_string()));
+            (found, isolation.ignored.join(" "))
+        };
+        let found = |flags: &str, cpus: &str| Some((flags.into(), cpus.into()));
+        for (line, expected, ignored) in [
+            (
+                "isolcpus=managed_irq,domain,1-3,7",
+                found("managed_irq,domain", "1-3,7"),
+                "",
+            ),
+            ("isolcpus=\"domain,2-3\"", found("domain", "2-3"), ""),
+            ("isolcpus=all", found("", "0-7"), ""),
+            ("isolcpus=domain", None, "isolcpus=domain"),
+            ("isolcpus=soft,1-3", None, "isolcpus=soft,1-3"),
+            (
+                "isolcpus=1-3 isolcpus=domain,4-7",
+                found("", "1-3"),
+                "isolcpus=domain,4-7",
+            ),
+            (
+                "isolcpus=1-3 isolcpus=managed_irq,1,2,3",
+                found("domain,managed_irq", "1-3"),
+                "",
+            ),
+        ] {
+            assert_eq!(isolcpus(line), (expected, ignored.into()), "{line}");
         }
     }
 }

@@ -61,7 +61,8 @@ pub fn apply(
         // Threads that start others while they are moved have to be moved once more.
         for _ in 0..PASSES {
             // Why there is nothing to be had is found again by the survey.
-            let wants = choice.wants(&node).unwrap_or_default();
+            let wants = (choice.setting.wants)(&node).unwrap_or_default();
+            let wants = choice.of_profile(wants);
             let moves = wants
                 .iter()
                 .any(|want| matches!(want, Want::At(Place::Affinity { .. }, _)));
@@ -71,7 +72,11 @@ pub fn apply(
             }
         }
     }
-    parameters.retain(|parameter| !boot.is_settled(parameter));
+    // What the kernel would not heed is not written.
+    let planned = parameters.clone();
+    parameters.retain(|parameter| {
+        !boot.is_settled(parameter) && boot.obstacle(parameter, &planned).is_none()
+    });
     if let (Ok(file), false) = (&boot.file, parameters.is_empty()) {
         let content = file.with(&parameters);
         work.change(KERNEL_PARAMETERS, vec![(file.place(), content)])?;
@@ -82,7 +87,7 @@ pub fn apply(
     let wanting = survey
         .settings
         .iter()
-        .any(|finding| finding.state == State::Change);
+        .any(|finding| [State::Change, State::Conflict].contains(&finding.state));
     Ok(Outcome {
         survey,
         writes,

@@ -13,7 +13,7 @@ use crate::journal::{self, Applied, Journal};
 use crate::plan::{Plan, Refusal, Request};
 use crate::privilege::Raised;
 use crate::profile::Profile;
-use crate::settings::{self, Node, Obstacle, Reach, Setting, Want};
+use crate::settings::{self, Reach, Setting, Want};
 use crate::system::{self, Place, System, Value};
 use crate::topology::{self, Topology};
 
@@ -87,6 +87,9 @@ pub enum State {
     Reboot,
     /// Not as it is wanted.
     Change,
+    /// Not as it is wanted, and it would not be if it was changed: somebody else has given the kernel another parameter,
+    /// which it would heed instead.
+    Conflict,
     /// It was as it is wanted, or was to be, and is not.
     Drifted,
 }
@@ -100,6 +103,7 @@ impl State {
             State::Unsupported => "unsupported",
             State::Reboot => "reboot",
             State::Change => "change",
+            State::Conflict => "conflict",
             State::Drifted => "drifted",
         }
     }
@@ -271,16 +275,15 @@ impl Choice {
         }
     }
 
-    /// What the setting wants, as far as the set goes.
-    fn wants(&self, node: &Node) -> Result<Vec<Want>, Obstacle> {
-        let mut wants = (self.setting.wants)(node)?;
+    /// Of what the setting wants, what belongs to the set.
+    fn of_profile(&self, mut wants: Vec<Want>) -> Vec<Want> {
         if self.profile == Profile::Reversible {
             wants.retain(|want| match want {
                 Want::At(place, _) | Want::Keep(place, _) => !place.survives_reboot(),
                 Want::Parameter { .. } => false,
             });
         }
-        Ok(wants)
+        wants
     }
 }
 

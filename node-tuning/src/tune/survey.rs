@@ -5,7 +5,7 @@ use crate::boot::{Boot, NoLoader, Parameter};
 use crate::journal::Journal;
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::settings::{Node, Reach, Want};
+use crate::settings::{Node, Obstacle, Reach, Want};
 use crate::system::{Place, System, Value};
 use crate::topology::Topology;
 
@@ -19,22 +19,57 @@ pub(super) fn survey(
     differing: State,
 ) -> Survey {
     let boot = Boot::read(system, journal);
-    let findings = chosen.iter().filter_map(|choice| {
-        let node = Node {
+    let nodes: Vec<Node> = chosen
+        .iter()
+        .map(|choice| Node {
             system,
             topology,
             plan: &plan,
             profile: choice.profile,
             boot: &boot,
-        };
-        look(&node, choice, journal, differing)
+        })
+        .collect();
+    let wants = nodes.iter().zip(chosen).map(|(node, choice)| {
+        let wants = choice.is_changed().then(|| (choice.setting.wants)(node));
+        wants.unwrap_or_else(|| Ok(Vec::new()))
     });
+    let wants: Vec<_> = wants.collect();
+    let changed = wants.iter().zip(chosen);
+    let planned = changed.flat_map(|(wants, choice)| {
+        let wants = wants.as_ref().map_or(&[][..], Vec::as_slice);
+        choice.of_profile(wants.to_vec()).into_iter()
+    });
+    let planned = planned.filter_map(|want| match want {
+        Want::Parameter { parameter, .. } => Some(parameter),
+        _ => None,
+    });
+    let context = Context {
+        journal,
+        planned: planned.collect(),
+        differing,
+    };
+    let looked = nodes.iter().zip(chosen).zip(wants);
+    let findings = looked.filter_map(|((node, choice), wants)| look(node, choice, wants, &context));
     let settings = findings.collect();
     Survey { plan, settings }
 }
 
-/// How a setting stands; nothing where the chosen set has nothing of it.
-fn look(node: &Node, choice: &Choice, journal: &Journal, differing: State) -> Option<Finding> {
+/// What settings are looked at with, beside their node.
+struct Context<'a> {
+    journal: &'a Journal,
+    /// The kernel parameters that all of them want.
+    planned: Vec<Parameter>,
+    /// What a setting is that is not as it is wanted.
+    differing: State,
+}
+
+/// How a setting stands that wants these; nothing where the chosen set has nothing of it.
+fn look(
+    node: &Node,
+    choice: &Choice,
+    wants: Result<Vec<Want>, Obstacle>,
+    context: &Context,
+) -> Option<Finding> {
     let mut finding = Finding {
         name: choice.setting.name,
         state: State::Held,
@@ -47,26 +82,27 @@ fn look(node: &Node, choice: &Choice, journal: &Journal, differing: State) -> Op
         finding.notes = report(node);
         return (choice.profile != Profile::Reversible).then_some(finding);
     }
-    let all = match (choice.setting.wants)(node) {
+    let all = match wants {
         Ok(wants) => wants,
         Err(obstacle) => {
-            finding.state = unseen(node, journal, differing, finding.name);
+            finding.state = unseen(node, context, finding.name);
             finding.notes.push(chain(&obstacle));
             return Some(finding);
         }
     };
-    let wants = choice.wants(node).unwrap_or_default();
-    if wants.is_empty() && !all.is_empty() {
+    let has_any = !all.is_empty();
+    let wants = choice.of_profile(all);
+    if wants.is_empty() && has_any {
         return None;
     }
     let at_once = wants.iter().any(|want| matches!(want, Want::At(..)));
     for want in wants {
         let state = match want {
             Want::At(place, wanted) | Want::Keep(place, wanted) => {
-                at(node, place, wanted, journal, differing, &mut finding)
+                at(node, place, wanted, context, &mut finding)
             }
             Want::Parameter { parameter, shows } => {
-                match of_parameter(node, journal, &parameter, shows, differing, &mut finding) {
+                match of_parameter(node, &parameter, shows, context, &mut finding) {
                     // What can be set at run time is there, if not from the first moment on.
                     State::Unsupported if at_once => State::Held,
                     state => state,
@@ -79,28 +115,23 @@ fn look(node: &Node, choice: &Choice, journal: &Journal, differing: State) -> Op
 }
 
 /// What a setting is that cannot be looked at. If it was applied it was there.
-fn unseen(node: &Node, journal: &Journal, differing: State, setting: &str) -> State {
-    match differing {
-        State::Drifted if journal.stands(setting, &node.system.this_boot()) => State::Drifted,
+fn unseen(node: &Node, context: &Context, setting: &str) -> State {
+    match context.differing {
+        State::Drifted if context.journal.stands(setting, &node.system.this_boot()) => {
+            State::Drifted
+        }
         _ => State::Unsupported,
     }
 }
 
-fn at(
-    node: &Node,
-    place: Place,
-    wanted: Value,
-    journal: &Journal,
-    differing: State,
-    finding: &mut Finding,
-) -> State {
+fn at(node: &Node, place: Place, wanted: Value, context: &Context, finding: &mut Finding) -> State {
     let current = node.system.read(&place);
     let as_wanted = |current| node.system.same(&place, current, &wanted);
     if current.as_ref().is_ok_and(as_wanted) {
         return State::Held;
     }
     let this_boot = node.system.this_boot();
-    let mut refusals = journal.refusals(finding.name, &this_boot);
+    let mut refusals = context.journal.refusals(finding.name, &this_boot);
     if let Some(refusal) = refusals.find(|refusal| refusal.place == place) {
         finding.notes.push(refusal.reason.clone());
         return State::Unsupported;
@@ -112,21 +143,20 @@ fn at(
                 current,
                 wanted,
             });
-            differing
+            context.differing
         }
         Err(error) => {
             finding.notes.push(chain(&error));
-            unseen(node, journal, differing, finding.name)
+            unseen(node, context, finding.name)
         }
     }
 }
 
 fn of_parameter(
     node: &Node,
-    journal: &Journal,
     parameter: &Parameter,
     shows: Option<(Place, String)>,
-    differing: State,
+    context: &Context,
     finding: &mut Finding,
 ) -> State {
     if node.boot.runs_with(parameter) && node.boot.is_settled(parameter) {
@@ -146,34 +176,39 @@ fn of_parameter(
             "the kernel was started with {parameter}, and will not be the next time"
         ));
     } else {
-        let current = node.boot.running.last(&parameter.key);
+        let current = node.boot.instead_of(parameter);
         finding.differences.push(Difference {
             place: PARAMETER.into(),
             current: current.map(Parameter::to_string),
             wanted: Some(parameter.to_string()),
         });
     }
-    if node.boot.will_run_with(parameter) && node.boot.is_awaited {
-        return State::Reboot;
+    if let Some(conflict) = node.boot.conflict(parameter, &context.planned) {
+        finding.notes.push(conflict.to_string());
+        return State::Conflict;
     }
     if node.boot.will_run_with(parameter) {
+        if node.boot.is_awaited || !node.boot.is_ours(parameter) {
+            return State::Reboot;
+        }
         let note =
             "it was written before this boot, and the boot loader has not given it to the kernel";
         finding.notes.push(note.into());
-        return differing;
+        return context.differing;
     }
     let this_boot = node.system.this_boot();
-    if let Some(refusal) = journal.refusals(KERNEL_PARAMETERS, &this_boot).next() {
+    let mut refusals = context.journal.refusals(KERNEL_PARAMETERS, &this_boot);
+    if let Some(refusal) = refusals.next() {
         finding.notes.push(refusal.reason.clone());
         return State::Unsupported;
     }
     match &node.boot.file {
-        Ok(_) => differing,
+        Ok(_) => context.differing,
         Err(no_loader) => {
             finding.notes.push(no_loader.to_string());
             match no_loader {
                 // It can be had there, by another way.
-                NoLoader::Appliance => differing,
+                NoLoader::Appliance => context.differing,
                 NoLoader::NoDropIns | NoLoader::Unknown => State::Unsupported,
             }
         }

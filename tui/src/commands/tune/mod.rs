@@ -210,7 +210,12 @@ fn progress(line: &str) {
 
 /// Whether everything that was applied is in force.
 pub fn holds(survey: &Survey) -> bool {
-    let wanting = [State::Reboot, State::Change, State::Drifted];
+    let wanting = [
+        State::Reboot,
+        State::Change,
+        State::Conflict,
+        State::Drifted,
+    ];
     !survey
         .settings
         .iter()

@@ -131,6 +131,7 @@ pub fn counts(findings: &[Finding]) -> String {
     let states = [
         State::Held,
         State::Change,
+        State::Conflict,
         State::Drifted,
         State::Reboot,
         State::Unsupported,

@@ -122,6 +122,6 @@ fn style(state: State, theme: Theme) -> Style {
         State::Held => theme.good(),
         State::Reported | State::Unsupported => theme.aside(),
         State::Reboot | State::Change => theme.warning(),
-        State::Drifted => theme.bad(),
+        State::Conflict | State::Drifted => theme.bad(),
     }
 }
