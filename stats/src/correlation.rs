@@ -2,7 +2,7 @@
 
 use crate::bootstrap::Interval;
 use crate::error::{Error, check, check_level};
-use crate::special::{phi, phi_inverse, two_sided, two_sided_t};
+use crate::special::{phi, two_sided, two_sided_inverse, two_sided_t};
 
 /// Pearson's coefficient of correlation.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -26,7 +26,7 @@ pub fn pearson(x: &[f64], y: &[f64], confidence: f64) -> Result<Pearson, Error> 
     check_level("confidence", confidence)?;
     let r = coefficient(x, y)?;
     let n = x.len();
-    let half_width = phi_inverse(f64::midpoint(1.0, confidence)) / (n as f64 - 3.0).sqrt();
+    let half_width = two_sided_inverse(1.0 - confidence) / (n as f64 - 3.0).sqrt();
     let end = |by: f64| {
         if n > 3 {
             (r.atanh() + by).tanh()

@@ -4,7 +4,7 @@ use crate::bootstrap::Interval;
 use crate::error::{Error, check, check_level};
 use crate::mann_whitney;
 use crate::sort::sorted;
-use crate::special::{phi, phi_inverse};
+use crate::special::{two_sided, two_sided_inverse};
 
 /// By how much one sample is larger, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -63,13 +63,13 @@ fn limit(a: &[f64], b: &[f64], confidence: f64) -> (u64, f64) {
     // The least U that the normal approximation with its correction for continuity does not reject.
     let (n, m) = (a.len() as f64, b.len() as f64);
     let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
-    let z = phi_inverse(f64::midpoint(1.0, confidence));
+    let z = two_sided_inverse(1.0 - confidence);
     let centre = n * m / 2.0 - 0.5;
     let u = (centre - z * deviation).ceil();
     if u >= 1.0 {
         (u as u64 - 1, confidence)
     } else {
-        (0, 1.0 - 2.0 * phi(-centre / deviation))
+        (0, 1.0 - two_sided(centre / deviation))
     }
 }
 

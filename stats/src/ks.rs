@@ -1,11 +1,9 @@
 //! Kolmogorov-Smirnov tests: how far apart are two distribution functions?
 
-use statrs::function::factorial::ln_binomial;
-
 use crate::distribution::Distribution;
 use crate::error::{Error, check};
 use crate::sort::sorted;
-use crate::special::phi;
+use crate::special::{binomial, phi};
 use crate::summary;
 
 /// The outcome of a test.
@@ -110,8 +108,8 @@ pub fn lilliefors_p(n: f64, d: f64) -> f64 {
 
 /// The test of two samples against each other.
 ///
-/// p is exact while n m is at most a million, and above that the asymptotic distribution with
-/// n m / (n + m) in the place of the sample's size. Ties make it conservative.
+/// p is exact while n m is at most a million, and above that the one of a single sample of n m / (n + m), rounded, as
+/// in SciPy. Ties make it conservative.
 ///
 /// # Errors
 /// A sample is empty or holds something not finite.
@@ -129,7 +127,7 @@ pub fn two_sample_sorted(a: &[f64], b: &[f64]) -> KolmogorovSmirnov {
         exact_two_sample(a.len(), b.len(), d)
     } else {
         let (n, m) = (a.len() as f64, b.len() as f64);
-        asymptotic(n * m / (n + m), d)
+        survival((n * m / (n + m)).round() as usize, d)
     };
     KolmogorovSmirnov { d, p }
 }
@@ -166,14 +164,14 @@ fn distance_between(a: &[f64], b: &[f64]) -> f64 {
 
 /// The chance of a distance of at least `d` in a sample of `n` from the distribution itself.
 fn survival(n: usize, d: f64) -> f64 {
-    const EXACT_UP_TO: usize = 140;
+    const EXACT_UP_TO: usize = 1_000;
     if d >= 1.0 {
         0.0
-    } else if n > EXACT_UP_TO {
-        asymptotic(n as f64, d)
     } else if d >= 0.5 || n as f64 * d * d >= 4.0 {
         // Both sides at once are impossible, or rarer by 1e-10: no difference from 1 takes the digits.
         2.0 * one_sided(n, d)
+    } else if n > EXACT_UP_TO {
+        asymptotic(n as f64, d)
     } else {
         (1.0 - exact_one_sample(n, d)).clamp(0.0, 1.0)
     }
@@ -181,23 +179,25 @@ fn survival(n: usize, d: f64) -> f64 {
 
 /// The chance that a sample's distribution function is somewhere at least `d` above the true one: Smirnov's
 /// sum (Birnbaum and Tingey 1951, "One-sided confidence contours for probability distribution
-/// functions", equation 3.0).
+/// functions", equation 3.0), a binomial chance each time. Of more than a million terms, each of which is hardly
+/// different from the next, one stands for several.
 fn one_sided(n: usize, d: f64) -> f64 {
+    const TERMS: usize = 1_000_000;
+    let stride = n.div_ceil(TERMS);
     let n_f = n as f64;
-    let sum: f64 = (0..n)
-        .map(|j| (j, j as f64 / n_f + d))
-        .take_while(|&(_, reached)| reached < 1.0)
-        .map(|(j, reached)| {
-            let (ways, rest) = (ln_binomial(n as u64, j as u64), (n - j) as f64);
-            (ways + (j as f64 - 1.0) * reached.ln() + rest * (1.0 - reached).ln()).exp()
-        })
+    let shift = n_f * d;
+    let sum: f64 = (stride / 2..n)
+        .step_by(stride)
+        .map(|j| (j as u64, j as f64 + shift))
+        .take_while(|&(_, expected)| expected < n_f)
+        .map(|(j, expected)| binomial(j, n as u64, expected) * shift / expected)
         .sum();
-    d * sum
+    stride as f64 * sum
 }
 
 /// Kolmogorov's limit, at the argument corrected for finite n (Vrbik 2018, "Small-sample
-/// corrections to Kolmogorov-Smirnov test statistic": z + 1 / (6 √n) + (z − 1) / (4 n)). For n above 140 and p above
-/// 1e-3 within 0.5 % of the exact p.
+/// corrections to Kolmogorov-Smirnov test statistic": z + 1 / (6 √n) + (z − 1) / (4 n)). For n above 1,000 and p above
+/// 5e-4 within 0.5 % of the exact p.
 fn asymptotic(n: f64, d: f64) -> f64 {
     let z = n.sqrt() * d;
     kolmogorov_survival(z + 1.0 / (6.0 * n.sqrt()) + (z - 1.0) / (4.0 * n))
@@ -324,7 +324,7 @@ fn exact_two_sample(n: usize, m: usize, d: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// SciPy 1.17: `scipy.stats.kstwo.sf(d, n)`.
+    /// SciPy 1.17: `scipy.stats.kstwo.sf(d, n)`; above a million, where SciPy is off by up to 1.5 %, the sum by mpmath.
     #[test]
     fn a_small_p_of_one_sample_is_scipys() {
         for (n, d, expected) in [
@@ -335,9 +335,16 @@ mod tests {
             (100, 0.35, 1.865_228_719_089_831e-11),
             (140, 0.17, 5.246_108_687_519_814e-4),
             (140, 0.9, 2.085_597_360_093_660_3e-140),
+            (141, 0.160009, 0.001_275_502_228_014_348_5),
+            (1_000, 0.060083, 0.001_400_286_119_288_055),
+            (5_000, 0.113137, 3.325_133_486_334_056e-56),
+            (1_000_000, 0.018, 7.125_088_222_421_033e-282),
+            (3_000_000, 0.001443, 7.494_705_832_898_284e-6),
+            (3_000_000, 0.010392, 7.673_156_668_915_806e-282),
+            (1_000_000_000, 0.0003, 1.342_563_537_583_009e-78),
         ] {
             let p = survival(n, d);
-            assert!((p - expected).abs() < 1e-9 * expected, "{n} {d}: {p}");
+            assert!((p - expected).abs() < 1e-9 * expected, "{n} {d}: {p:e}");
         }
     }
 

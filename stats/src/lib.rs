@@ -17,7 +17,7 @@ pub mod ks;
 pub mod mann_whitney;
 pub mod repeated;
 mod sort;
-mod special;
+pub mod special;
 pub mod summary;
 pub mod wasserstein;
 pub mod welch;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, check};
 use crate::sort::sorted;
-use crate::special::phi;
+use crate::special::two_sided;
 
 /// The outcome of the test, two-sided.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -45,7 +45,7 @@ pub fn test_sorted(a: &[f64], b: &[f64]) -> MannWhitney {
     let p = if exact {
         exact_p(a.len(), b.len(), u)
     } else {
-        normal_p(n, m, u, ties)
+        normal_p(a.len(), b.len(), u, ties)
     };
     MannWhitney {
         u,
@@ -81,8 +81,8 @@ pub(crate) fn exact_limit(a: &[f64], b: &[f64], alpha: f64) -> Option<(u64, f64)
 
 struct Ranking {
     u: f64,
-    /// Sum of t³ − t over groups of t tied values.
-    ties: f64,
+    /// Sum of t³ − t over groups of t tied values: exact, because the variance is what is left of a difference.
+    ties: u128,
     tied: bool,
 }
 
@@ -91,7 +91,7 @@ fn rank(a: &[f64], b: &[f64]) -> Ranking {
     let (mut i, mut j) = (0, 0);
     // Twice U: whole numbers up to 2 n m, exact below 2^53.
     let mut twice_u = 0u128;
-    let mut ties = 0.0;
+    let mut ties = 0;
     let mut tied = false;
     while i < a.len() || j < b.len() {
         let value = match (a.get(i), b.get(j)) {
@@ -102,8 +102,7 @@ fn rank(a: &[f64], b: &[f64]) -> Ranking {
         let from_a = a[i..].iter().take_while(|&&x| x == value).count();
         let from_b = b[j..].iter().take_while(|&&x| x == value).count();
         twice_u += from_a as u128 * (2 * j as u128 + from_b as u128);
-        let group = (from_a + from_b) as f64;
-        ties += group * group * group - group;
+        ties += cube_less_itself(from_a + from_b);
         tied |= from_a + from_b > 1;
         i += from_a;
         j += from_b;
@@ -117,14 +116,20 @@ fn rank(a: &[f64], b: &[f64]) -> Ranking {
 
 /// Mann and Whitney 1947; the variance under ties as in Lehmann 1975, "Nonparametrics", equation
 /// 1.33.
-fn normal_p(n: f64, m: f64, u: f64, ties: f64) -> f64 {
-    let total = n + m;
-    let variance = n * m / 12.0 * ((total + 1.0) - ties / (total * (total - 1.0)));
-    if variance.is_nan() || variance <= 0.0 {
+fn normal_p(n: usize, m: usize, u: f64, ties: u128) -> f64 {
+    let untied = cube_less_itself(n + m) - ties;
+    if untied == 0 {
         return 1.0;
     }
+    let (n, m) = (n as f64, m as f64);
+    let variance = n * m / (12.0 * (n + m) * (n + m - 1.0)) * untied as f64;
     let distance = (u - n * m / 2.0).abs() - 0.5;
-    (2.0 * phi(-distance / variance.sqrt())).min(1.0)
+    two_sided(distance.max(0.0) / variance.sqrt())
+}
+
+fn cube_less_itself(t: usize) -> u128 {
+    let t = t as u128;
+    t * t * t - t
 }
 
 /// Both tails of the distribution of U.

@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::bootstrap::{Bootstrap, Interval};
 use crate::error::{Error, check, check_level};
-use crate::special::{t_quantile, two_sided_t};
+use crate::special::{two_sided_t, two_sided_t_inverse};
 use crate::summary;
 
 /// Number, mean and sum of squared deviations of some samples; two of them can be merged.
@@ -127,7 +127,7 @@ pub fn interval(
         .collect();
     let positive = estimate > 0.0 && replicates.iter().all(|&x| x > 0.0);
     let freedom = runs.len() as f64 - 1.0;
-    let t = t_quantile(f64::midpoint(1.0, bootstrap.confidence), freedom)
+    let t = two_sided_t_inverse(1.0 - bootstrap.confidence, freedom)
         * (runs.len() as f64 / freedom).sqrt();
     let (low, high) = if positive {
         let logarithms: Vec<f64> = replicates.iter().map(|x| x.ln()).collect();
@@ -153,8 +153,7 @@ pub fn mean(figures: &[f64], confidence: f64) -> Result<Interval, Error> {
     check_level("confidence", confidence)?;
     let n = figures.len() as f64;
     let estimate = summary::mean(figures)?;
-    let reach =
-        t_quantile(f64::midpoint(1.0, confidence), n - 1.0) * summary::std(figures)? / n.sqrt();
+    let reach = two_sided_t_inverse(1.0 - confidence, n - 1.0) * summary::std(figures)? / n.sqrt();
     Ok(Interval {
         estimate,
         low: estimate - reach,
@@ -173,7 +172,7 @@ pub fn about(estimate: f64, figures: &[f64], confidence: f64) -> Result<Interval
     check_level("confidence", confidence)?;
     check(figures, "an interval over runs", 2)?;
     let n = figures.len() as f64;
-    let t = t_quantile(f64::midpoint(1.0, confidence), n - 1.0) / n.sqrt();
+    let t = two_sided_t_inverse(1.0 - confidence, n - 1.0) / n.sqrt();
     let (low, high) = if estimate > 0.0 && figures.iter().all(|&x| x > 0.0) {
         let logarithms: Vec<f64> = figures.iter().map(|x| x.ln()).collect();
         let reach = t * summary::std(&logarithms)?;
@@ -271,7 +270,7 @@ fn on_logarithms(
     if error == 0.0 {
         return Err(Error::NoVariation { statistic: RATIO });
     }
-    let reach = t_quantile(f64::midpoint(1.0, confidence), freedom) * error;
+    let reach = two_sided_t_inverse(1.0 - confidence, freedom) * error;
     Ok(Ratio {
         ratio: Interval {
             estimate: logarithm.exp(),
@@ -296,7 +295,7 @@ mod tests {
     #[test]
     fn quantiles_of_students_t_are_the_tables() {
         for (freedom, expected) in [(1.0, 12.706), (2.0, 4.303), (4.0, 2.776), (9.0, 2.262)] {
-            assert!((t_quantile(0.975, freedom) - expected).abs() < 1e-3);
+            assert!((two_sided_t_inverse(0.05, freedom) - expected).abs() < 1e-3);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::bootstrap::Interval;
 use crate::error::{Error, check_level};
-use crate::special::t_quantile;
+use crate::special::two_sided_t_inverse;
 use crate::summary::Summary;
 
 /// The difference of the means of two independent samples, a − b, with Welch's interval (Welch 1947,
@@ -30,7 +30,7 @@ pub fn mean_difference(a: &Summary, b: &Summary, confidence: f64) -> Result<Inte
             .filter(|(variance, _)| *variance > 0.0)
             .map(|(of, freedom)| (of / variance).powi(2) / freedom)
             .sum();
-        t_quantile(f64::midpoint(1.0, confidence), 1.0 / shares) * variance.sqrt()
+        two_sided_t_inverse(1.0 - confidence, 1.0 / shares) * variance.sqrt()
     } else {
         0.0
     };

@@ -166,6 +166,27 @@ fn welchs_interval() {
     close(ours.high, &expected["high"], 1e-8);
 }
 
+/// Of 1, 2, … n against themselves, n (n + 1) / 12 is the variance, and there are 2 n − 2 degrees of freedom. SciPy
+/// 1.17: `t.ppf(0.975, 2 * n - 2)`; of so many, that of the normal to seven digits.
+#[test]
+fn welchs_interval_of_millions() {
+    for (n, t) in [
+        (2_525_901, 1.959_964_454_129_465_6),
+        (7_250_000, 1.959_964_148_145_002_3),
+    ] {
+        let of: Vec<f64> = (1..=n).map(f64::from).collect();
+        let of = summary::Summary::of(&of).unwrap();
+        let n = f64::from(n);
+        let ours = welch::mean_difference(&of, &of, 0.95).unwrap();
+        let expected = t * ((n + 1.0) / 6.0).sqrt();
+        assert!(
+            (ours.high / expected - 1.0).abs() < 1e-11,
+            "{ours:?} {expected}"
+        );
+        assert_eq!(ours.low, -ours.high);
+    }
+}
+
 #[test]
 fn empirical_distribution_functions() {
     let ours = summary::Ecdf::of(&latencies(5, 300)).unwrap();
