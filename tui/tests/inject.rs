@@ -90,7 +90,8 @@ impl Running {
 
     /// Its control page.
     fn page(&self) -> PathBuf {
-        control::directory(geteuid().as_raw()).join(self.child.id().to_string())
+        let name = control::file_name(self.child.id()).unwrap();
+        control::directory(geteuid().as_raw()).join(name)
     }
 
     /// What people see of it.
@@ -292,7 +293,7 @@ fn spins_are_not_shown_as_time() {
     let lab = lab();
     lab.write("spins.dist", "1 2 3 4 5 6 7 8\n".repeat(512));
     let mut running = Running::of(lab.command(
-        "inject run --table spins.dist --unit spins --seed s.seed --generator lcg -- ./on_request",
+        "inject run --table spins.dist --unit spins --seed s.seed --generator lcg --report r.json -- ./on_request",
     ));
     running.send(1);
     let status = running.status(&lab);
@@ -304,6 +305,14 @@ fn spins_are_not_shown_as_time() {
     assert!(means.starts_with("  1 delays, mean asked "), "{shown}");
     assert!(means.ends_with(".0 spins"), "{shown}");
     running.end();
+    let report: Value = serde_json::from_str(&lab.read("r.json")).unwrap();
+    assert_eq!(
+        report["asked_spins"],
+        status["asked_mean_spins"].as_f64().unwrap() as u64
+    );
+    for time in ["asked_ns", "achieved_ns", "late_max_ns"] {
+        assert_eq!(report.get(time), None, "{time}");
+    }
 }
 
 #[test]

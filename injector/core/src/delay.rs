@@ -151,11 +151,13 @@ impl Injection {
             rehearsal: clock.ns_to_ticks(u64::from(REHEARSAL_NS)),
         };
         injection.compensation = injection.measure_overhead();
+        page.set_compensation_ns(injection.compensation_ns());
         injection
     }
 
     /// The same injection for a forked child, which has a page of its own.
     pub fn for_child(&self, page: &'static Page) -> Self {
+        page.set_compensation_ns(self.compensation_ns());
         Injection {
             page,
             clock: self.clock.clone(),

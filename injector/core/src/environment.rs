@@ -18,6 +18,8 @@ pub const RANK: &str = "JITTERLAB_RANK";
 pub const CONTROL_DIR: &str = "JITTERLAB_CONTROL_DIR";
 /// A file that gets a line of JSON with the counters when the process ends.
 pub const REPORT: &str = "JITTERLAB_REPORT";
+/// Which `inject run` started the program: 16 hexadecimal digits of its own.
+pub const RUN: &str = "JITTERLAB_RUN";
 /// A folder in which each rank of an MPI program leaves what it has sent when it ends.
 pub const TRACE: &str = "JITTERLAB_TRACE";
 /// Who started the program, and as which of its children: 16 hexadecimal digits, written by the

@@ -22,5 +22,6 @@ pub mod record;
 pub mod seed;
 pub mod shape;
 pub mod table;
+pub mod text;
 pub mod trace;
 pub mod units;

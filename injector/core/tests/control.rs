@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::control::{
-    self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Page, Settings,
-    Switch, TableSource,
+    self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Namespaces, Page,
+    Settings, Switch, TableSource,
 };
 use jitterlab_injector::delay::{Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
@@ -16,10 +16,13 @@ use jitterlab_injector::units::DelayUnit;
 fn identity() -> Identity {
     Identity {
         pid: std::process::id(),
-        start_time: control::start_time(std::process::id()).unwrap(),
+        start_time: control::start_time("self").unwrap(),
+        namespaces: Namespaces::own(),
+        run: 0,
         rank: 3,
         hooks: HookFamily::Socket.bit(),
         program: "a program, of a name longer than all the room that there is for it".into(),
+        report: "/a report".into(),
     }
 }
 
@@ -82,13 +85,14 @@ fn a_page_says_whose_it_is_and_what_is_set() {
     let seen = attached.identity();
     assert_eq!(seen.program, identity().program[..64]);
     assert_eq!((seen.pid, seen.rank), (std::process::id(), 3));
-    assert!(attached.is_alive());
+    assert_eq!(seen.namespaces, identity().namespaces);
+    assert_eq!(seen.report, identity().report);
     let (settings, source) = attached.settings();
     assert_eq!(settings, DEFERRED);
     assert_eq!(source, table(|i| i as u32));
     drop(attached);
-    let listed = control::list(&directory.path().join("pages")).unwrap();
-    assert_eq!(listed, [(std::process::id(), created.path)]);
+    let name = control::file_name(std::process::id()).unwrap();
+    assert_eq!(created.path, directory.path().join("pages").join(name));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
-    CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, SEED, TABLE, TRACE,
-    UNIT,
+    CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, RUN, SEED, TABLE,
+    TRACE, UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::seed;
@@ -39,6 +39,8 @@ pub(crate) struct Config {
     pub(crate) control_dir: Option<PathBuf>,
     /// Where the counters are reported.
     pub(crate) report: Option<CString>,
+    /// The `inject run` that the program belongs to, 0 where there was none.
+    pub(crate) run: u64,
     /// The folder where ranks of MPI leave what they have sent.
     pub(crate) trace: Option<CString>,
 }
@@ -71,9 +73,10 @@ impl Config {
             table: TableSource::of(&table, &table_path),
             hooks,
             rank: optional(RANK)?.unwrap_or_else(launchers_rank),
-            lineage: lineage()?,
+            lineage: hexadecimal(LINEAGE)?,
             control_dir: std::env::var_os(CONTROL_DIR).map(PathBuf::from),
             report: path(REPORT),
+            run: hexadecimal(RUN)?,
             trace: path(TRACE),
         })
     }
@@ -112,9 +115,9 @@ fn families(list: &str) -> Result<u32, String> {
     })
 }
 
-fn lineage() -> Result<u64, String> {
-    let text = std::env::var(LINEAGE).unwrap_or(NO_LINEAGE.into());
-    u64::from_str_radix(&text, 16).map_err(|error| format!("{LINEAGE}: {error}"))
+fn hexadecimal(name: &str) -> Result<u64, String> {
+    let text = std::env::var(name).unwrap_or(NO_LINEAGE.into());
+    u64::from_str_radix(&text, 16).map_err(|error| format!("{name}: {error}"))
 }
 
 fn launchers_rank() -> u64 {

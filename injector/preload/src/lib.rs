@@ -15,7 +15,5 @@ mod hooks;
 mod lifecycle;
 mod objects;
 mod real;
-mod report;
 mod state;
-mod text;
 mod trace;

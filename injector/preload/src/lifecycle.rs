@@ -2,20 +2,20 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::control::{
-    self, Created, Identity, Page, Settings, TableSource, start_time,
+    self, Created, Ended, Identity, Namespaces, Page, Settings, TableSource, start_time,
 };
 use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 
 use crate::config::Config;
-use crate::{defer, hooks, report, state, trace};
+use crate::{defer, hooks, state, trace};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
@@ -24,6 +24,7 @@ struct Process {
     /// Where the page is made, if not in the directory of whoever the program runs as.
     control_dir: Option<PathBuf>,
     report: Option<CString>,
+    run: u64,
     hooks: u32,
 }
 
@@ -82,6 +83,7 @@ fn start(config: Config) {
         page_file: None,
         control_dir: config.control_dir,
         report: config.report,
+        run: config.run,
         hooks: config.hooks,
     };
     let (page, problem) = process.make_page(config.rank, &config.settings, &config.table);
@@ -110,12 +112,20 @@ impl Process {
     ) -> (Option<&'static Page>, Option<String>) {
         let identity = Identity {
             pid: self.pid,
-            start_time: start_time(self.pid).unwrap_or(0),
+            // /proc may be of another pid namespace: not by number.
+            start_time: start_time("self").unwrap_or(0),
+            namespaces: Namespaces::own(),
+            run: self.run,
             rank,
             hooks: self.hooks,
             program: std::env::args_os()
                 .next()
                 .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            report: self
+                .report
+                .as_ref()
+                .map(|report| OsStr::from_bytes(report.as_bytes()).into())
                 .unwrap_or_default(),
         };
         self.page_file = None;
@@ -208,7 +218,9 @@ pub(crate) extern "C" fn clean_up() {
     defer::settle_all();
     trace::leave();
     if let Some(path) = process.report.take() {
-        report::append(path, injection);
+        injection.page().report(&path, Ended::Exit);
+        // It is leaked: to free it is not for a signal handler.
+        std::mem::forget(path);
     }
     if let Some(path) = process.page_file.take() {
         // SAFETY: a C string. It is leaked: to free it is not for a signal handler.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::hooks::Call;
 use crate::state;
-use crate::text::Text;
+use jitterlab_injector::text::Text;
 
 static ON: AtomicBool = AtomicBool::new(false);
 /// The folder of the files.

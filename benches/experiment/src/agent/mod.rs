@@ -17,6 +17,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use directory::Directory;
+use jitterlab_injector::control::{self, Collector};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 pub use process::last_line;
 use process::{Groups, Process};
@@ -118,6 +119,12 @@ impl Drop for Agent {
     }
 }
 
+/// What programs under injection that were killed have left goes to their reports. A report that cannot be had is missed
+/// where it is wanted.
+fn collect_counters() {
+    let _ = control::programs(Collector::Anybody);
+}
+
 impl Agent {
     fn answer(&mut self, request: Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
         let reply = match request {
@@ -133,6 +140,7 @@ impl Agent {
                 Reply::Done
             }
             Request::Take { name } => {
+                collect_counters();
                 let path = self.file(&name)?;
                 let content = fs::read(&path)
                     .and_then(|content| fs::remove_file(&path).map(|()| content))
@@ -206,6 +214,7 @@ impl Agent {
         if self.running.is_empty() {
             orphans::end();
         }
+        collect_counters();
     }
 
     /// A file of the worker's directory; names do not lead out of it.

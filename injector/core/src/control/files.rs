@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Deref;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -76,7 +77,8 @@ pub struct Created {
 impl Page {
     /// Makes the page of this process in `directory`, with its first settings and table.
     ///
-    /// A page left over by an earlier process of the same number is replaced.
+    /// A page that an earlier program of this process, or an earlier process of its number, has left is replaced. Where the
+    /// number means nothing outside (there is no /proc), it may be somebody else's, and stays.
     ///
     /// # Errors
     /// The directory is not this user's own, or the system refuses the file or the mapping.
@@ -87,7 +89,7 @@ impl Page {
         table: &TableSource,
     ) -> Result<Created, ControlError> {
         make_directory(directory)?;
-        let path = directory.join(identity.pid.to_string());
+        let path = directory.join(identity.namespaces.file_name(identity.pid));
         let system = |action| {
             let path = path.clone();
             move |source: io::Error| ControlError::System {
@@ -96,11 +98,16 @@ impl Page {
                 source,
             }
         };
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(system("replace")(error));
+        if identity.namespaces.pid != 0 {
+            if let Ok(left) = attach(&path) {
+                left.replace();
             }
-            _ => {}
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(system("replace")(error));
+                }
+                _ => {}
+            }
         }
         let file = std::fs::OpenOptions::new()
             .read(true)
@@ -150,8 +157,8 @@ fn initialise(
 /// A page of any process, attached to look at it and, once it is locked, to change it.
 pub struct Attached {
     mapping: NonNull<Page>,
-    file: std::fs::File,
-    path: PathBuf,
+    pub(super) file: std::fs::File,
+    pub(super) path: PathBuf,
 }
 
 /// A page that nobody else changes: two writers would fill the same copy of the settings.
@@ -243,27 +250,6 @@ impl Attached {
             (words.next()? == file).then(|| format!("process {pid}"))
         })
     }
-
-    /// Whether the program that made the page still runs: its process may have gone on as another
-    /// program, by `exec`, that the library was not loaded into.
-    pub fn is_alive(&self) -> bool {
-        let identity = self.identity();
-        start_time(identity.pid) == Some(identity.start_time) && self.is_mapped_by(identity.pid)
-    }
-
-    /// Whether process `pid` has the page in its memory; taken as yes where nobody may look.
-    fn is_mapped_by(&self, pid: u32) -> bool {
-        let (Ok(file), Ok(maps)) = (
-            self.file.metadata(),
-            std::fs::read_to_string(format!("/proc/{pid}/maps")),
-        ) else {
-            return true;
-        };
-        // The fifth field of a line is the inode of what is mapped.
-        let inode = file.ino().to_string();
-        maps.lines()
-            .any(|line| line.split_ascii_whitespace().nth(4) == Some(inode.as_str()))
-    }
 }
 
 impl Locked<'_> {
@@ -292,36 +278,25 @@ impl Drop for Attached {
     }
 }
 
-/// The pages in `directory`, by process number; none if there is no directory.
-///
-/// # Errors
-/// The directory cannot be read.
-pub fn list(directory: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
-    let entries = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
+/// Whether no process, of whatever namespace, has the file at `path` open for writing or in its memory: the kernel gives
+/// a read lease on such a file alone. False where that cannot be told. Who attaches a page has it in its memory, too.
+pub(super) fn is_deserted(path: &Path) -> bool {
+    // Of <linux/fcntl.h>, the same on every processor.
+    const F_SETSIG: libc::c_int = 10;
+    const F_SETLEASE: libc::c_int = 1024;
+    let Ok(file) = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+    else {
+        return false;
     };
-    let mut pages: Vec<_> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            Some((path.file_name()?.to_str()?.parse().ok()?, path))
-        })
-        .collect();
-    pages.sort();
-    Ok(pages)
-}
-
-/// When process `pid` started, in ticks since boot; `None` if there is no such process.
-pub fn start_time(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the name in parentheses, which may hold spaces and parentheses itself.
-    // What follows it begins with field 3.
-    stat.rsplit_once(')')?
-        .1
-        .split_ascii_whitespace()
-        .nth(22 - 3)?
-        .parse()
-        .ok()
+    // SAFETY: both calls take numbers alone. The lease goes with the descriptor; who opens the file for writing in the
+    // meantime waits for that, and the holder gets a signal that nobody notices, in the place of one that kills.
+    unsafe {
+        libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) == 0
+            && libc::fcntl(file.as_raw_fd(), F_SETLEASE, libc::F_RDLCK) == 0
+    }
 }
 
 /// Gives `file` the size of a page, and the memory for it: memory that is not there, as on a full

@@ -3,7 +3,8 @@
 //!
 //! The program creates it ([`Page::create`]) as `/dev/shm/jitterlab-<uid>/<pid>`, readable by
 //! its user alone, and reads its settings and table from it; others attach ([`Attached`]), and lock it to change it
-//! ([`Locked`]).
+//! ([`Locked`]). A page outlives a program that is killed: [`programs`] finds those that run, and collects
+//! what the others have left.
 
 #![allow(unsafe_code)]
 
@@ -12,14 +13,23 @@ mod atomic {
 }
 mod counters;
 mod files;
+mod namespaces;
+mod programs;
 mod published;
+mod report;
 mod settings;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
-pub use files::{Attached, ControlError, Created, Locked, attach, directory, list, start_time};
+pub use files::{Attached, ControlError, Created, Locked, attach, directory};
+pub use namespaces::{Namespaces, file_name, start_time};
+pub use programs::{Collector, Program, programs};
 pub use published::{Generation, Seen, Switch};
+pub use report::Ended;
 pub use settings::{Mode, Settings, TableSource};
 
 use crate::clock::Clock;
@@ -174,7 +184,7 @@ impl Hook {
 }
 
 /// Says that a file is a control page, and of which layout: `jlabctl` and a version.
-const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x05");
+const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x06");
 
 /// The switch of a page that there is not: nothing is injected.
 pub static OFF: Generation = Generation(AtomicU64::new(Switch::OFF.0));
@@ -193,8 +203,15 @@ pub struct Page {
     start_time: AtomicU64,
     rank: AtomicU64,
     hooks: AtomicU64,
+    pid_namespace: AtomicU64,
+    mount_namespace: AtomicU64,
+    run: AtomicU64,
+    /// Whether the counters have been reported.
+    reported: AtomicU64,
     ns_per_tick: AtomicU64,
+    compensation_ns: AtomicU64,
     program: [AtomicU64; 8],
+    report: [AtomicU64; 512],
     settings: Published<SETTINGS_WORDS>,
     threads: [Counters; THREAD_SLOTS],
 }
@@ -207,50 +224,65 @@ pub struct Identity {
     /// When it started, in the kernel's ticks since boot (field 22 of `/proc/<pid>/stat`): tells
     /// it from a later process of the same number.
     pub start_time: u64,
+    /// Where its number and its paths mean something.
+    pub namespaces: Namespaces,
+    /// The `inject run` that it belongs to; 0 where there was none.
+    pub run: u64,
     /// The rank in its parallel program, 0 outside one.
     pub rank: u64,
     /// The families of hooks that are on, as a sum of [`HookFamily::bit`].
     pub hooks: u32,
     /// The program's name, its first 64 bytes.
     pub program: String,
+    /// The file that is to get its counters when it ends; empty where there is none.
+    pub report: PathBuf,
 }
 
 impl Page {
     /// Who it belongs to.
     pub fn identity(&self) -> Identity {
-        let name: Vec<u8> = self
-            .program
-            .iter()
-            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
-            .take_while(|&byte| byte != 0)
-            .collect();
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         Identity {
-            pid: self.pid.load(Ordering::Relaxed) as u32,
-            start_time: self.start_time.load(Ordering::Relaxed),
-            rank: self.rank.load(Ordering::Relaxed),
-            hooks: self.hooks.load(Ordering::Relaxed) as u32,
-            program: String::from_utf8_lossy(&name).into_owned(),
+            pid: load(&self.pid) as u32,
+            start_time: load(&self.start_time),
+            namespaces: Namespaces {
+                pid: load(&self.pid_namespace),
+                mount: load(&self.mount_namespace),
+            },
+            run: load(&self.run),
+            rank: load(&self.rank),
+            hooks: load(&self.hooks) as u32,
+            program: String::from_utf8_lossy(&text(&self.program)).into_owned(),
+            report: OsString::from_vec(text(&self.report)).into(),
         }
     }
 
     fn set_identity(&self, identity: &Identity) {
-        self.pid.store(identity.pid.into(), Ordering::Relaxed);
-        self.start_time
-            .store(identity.start_time, Ordering::Relaxed);
-        self.rank.store(identity.rank, Ordering::Relaxed);
-        self.hooks.store(identity.hooks.into(), Ordering::Relaxed);
         let ns_per_tick = Clock::global().ticks_to_ns_f64(1);
-        self.ns_per_tick
-            .store(ns_per_tick.to_bits(), Ordering::Relaxed);
-        for (word, bytes) in self
-            .program
-            .iter()
-            .zip(identity.program.as_bytes().chunks(8))
-        {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        for (word, value) in [
+            (&self.pid, identity.pid.into()),
+            (&self.start_time, identity.start_time),
+            (&self.pid_namespace, identity.namespaces.pid),
+            (&self.mount_namespace, identity.namespaces.mount),
+            (&self.run, identity.run),
+            (&self.rank, identity.rank),
+            (&self.hooks, identity.hooks.into()),
+            (&self.ns_per_tick, ns_per_tick.to_bits()),
+        ] {
+            word.store(value, Ordering::Relaxed);
         }
+        set_text(&self.program, identity.program.as_bytes());
+        let report = identity.report.as_os_str().as_bytes();
+        // Half a path would be another file.
+        if report.len() <= size_of_val(&self.report) {
+            set_text(&self.report, report);
+        }
+    }
+
+    /// Says what is taken off a wait at most, for the report.
+    pub(crate) fn set_compensation_ns(&self, compensation_ns: f64) {
+        let bits = compensation_ns.to_bits();
+        self.compensation_ns.store(bits, Ordering::Relaxed);
     }
 
     /// The sum of the counters over all threads.
@@ -313,5 +345,23 @@ impl Page {
     /// A slot of counters for the calling thread.
     pub(crate) fn claim(&'static self) -> Slot {
         counters::claim(&self.threads, nix::unistd::gettid().as_raw() as u32)
+    }
+}
+
+/// The bytes in `words`, up to the first zero.
+fn text(words: &[AtomicU64]) -> Vec<u8> {
+    words
+        .iter()
+        .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+        .take_while(|&byte| byte != 0)
+        .collect()
+}
+
+/// Puts as many of the bytes into `words` as there is room for.
+fn set_text(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, bytes) in words.iter().zip(bytes.chunks(8)) {
+        let mut padded = [0; 8];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
     }
 }

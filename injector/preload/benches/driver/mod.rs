@@ -77,7 +77,7 @@ impl Driver {
             .folder
             .path()
             .join("control")
-            .join(self.child.id().to_string());
+            .join(control::file_name(self.child.id()).unwrap());
         let page = control::attach(&page).unwrap();
         page.lock()
             .unwrap()

@@ -1,5 +1,6 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
+mod collect;
 mod doctor;
 mod ending;
 mod launcher;
@@ -27,6 +28,9 @@ pub enum Command {
     Doctor(doctor::Doctor),
     /// Run an MPI program and count what its ranks send to each other
     Trace(trace::Trace),
+    /// Wait for the programs of an `inject run` and report those that end unseen (started by `jitterlab inject run`)
+    #[command(hide = true)]
+    Collect(collect::Collect),
     /// As `run`, for a tracer (started by `jitterlab inject doctor`)
     #[command(hide = true)]
     Traced(run::Run),
@@ -40,6 +44,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Set(options) => options.run(),
         Command::Doctor(options) => options.run(),
         Command::Trace(options) => options.run(),
+        Command::Collect(options) => options.run(),
         Command::Traced(options) => doctor::traced(options),
     }
 }

@@ -1,69 +1,89 @@
-//! Finding the control pages of injected programs.
+//! Finding the programs under injection.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::fmt;
+use std::str::FromStr;
 
-use jitterlab_injector::control::{self, Attached};
-use nix::unistd::geteuid;
+use jitterlab_injector::control::{Collector, Program, programs};
 
 use crate::outcome::Failure;
 
-/// The directories to look in: one's own, and for root everybody's.
-fn directories() -> Vec<PathBuf> {
-    let own = control::directory(geteuid().as_raw());
-    if !geteuid().is_root() {
-        return vec![own];
-    }
-    let Ok(entries) = std::fs::read_dir("/dev/shm") else {
-        return vec![own];
-    };
-    entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let owner = std::fs::symlink_metadata(&path).ok()?.uid();
-            (path == control::directory(owner)).then_some(path)
-        })
-        .collect()
+/// How a program is named: by its number here, or, if it has none here, by the one that it has in its pid namespace and that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    pid: u32,
+    namespace: Option<u64>,
 }
 
-/// The pages of programs that run now. Pages that a killed program left behind are removed.
-pub fn running() -> Result<Vec<Attached>, Failure> {
-    let mut pages = Vec::new();
-    for directory in directories() {
-        for (pid, path) in control::list(&directory).map_err(Failure::run)? {
-            let left = match control::attach(&path) {
-                Ok(page) if page.identity().pid != pid => false,
-                Ok(page) if page.is_alive() => {
-                    pages.push(page);
-                    false
-                }
-                Ok(_) => true,
-                // A page may go away, or still be on its way, while we look; without its maker
-                // it stays on its way.
-                Err(_) => control::start_time(pid).is_none(),
-            };
-            if left {
-                let _ = std::fs::remove_file(&path);
-            }
+impl Address {
+    pub fn of(program: &Program) -> Self {
+        let identity = program.page.identity();
+        match program.pid {
+            Some(pid) => Address {
+                pid,
+                namespace: None,
+            },
+            None => Address {
+                pid: identity.pid,
+                namespace: Some(identity.namespaces.pid),
+            },
         }
     }
-    Ok(pages)
+
+    fn names(self, program: &Program) -> bool {
+        let identity = program.page.identity();
+        match self.namespace {
+            None => program.pid == Some(self.pid),
+            Some(namespace) => (identity.pid, identity.namespaces.pid) == (self.pid, namespace),
+        }
+    }
 }
 
-/// The page of the program `pid`.
-pub fn of(pid: u32) -> Result<Attached, Failure> {
-    let mut pages = running()?;
-    let others: Vec<String> = pages
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (pid, namespace) = match text.split_once('@') {
+                Some((pid, namespace)) => (pid, Some(namespace.parse().ok()?)),
+                None => (text, None),
+            };
+            let pid = pid.parse().ok()?;
+            Some(Address { pid, namespace })
+        };
+        parse().ok_or_else(|| {
+            "a process number is wanted, or, as inject status shows it, NUMBER@NAMESPACE".into()
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace {
+            None => write!(f, "{}", self.pid),
+            Some(namespace) => write!(f, "{}@{namespace}", self.pid),
+        }
+    }
+}
+
+/// The programs that run now.
+pub fn running() -> Result<Vec<Program>, Failure> {
+    programs(Collector::Anybody).map_err(Failure::run)
+}
+
+/// The program of that name.
+pub fn of(address: Address) -> Result<Program, Failure> {
+    let mut programs = running()?;
+    let others: Vec<String> = programs
         .iter()
-        .map(|page| page.identity().pid.to_string())
+        .map(|program| Address::of(program).to_string())
         .collect();
-    match pages.iter().position(|page| page.identity().pid == pid) {
-        Some(index) => Ok(pages.swap_remove(index)),
+    match programs.iter().position(|program| address.names(program)) {
+        Some(index) => Ok(programs.swap_remove(index)),
         None if others.is_empty() => Err(Failure::input(format!(
-            "no program with pid {pid} is under injection; nor is any other"
+            "no program with pid {address} is under injection; nor is any other"
         ))),
         None => Err(Failure::input(format!(
-            "no program with pid {pid} is under injection; there are {}",
+            "no program with pid {address} is under injection; there are {}",
             others.join(", ")
         ))),
     }

@@ -14,7 +14,7 @@ use jitterlab_injector::units::DelayUnit;
 use nix::unistd::AccessFlags;
 
 use super::doctor::elf;
-use super::launcher;
+use super::{collect, launcher};
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::printable;
@@ -91,8 +91,16 @@ impl Run {
             .env(environment::LINEAGE, environment::NO_LINEAGE)
             .env_remove(environment::SILENT)
             .env("LD_PRELOAD", preload(&library));
-        if let Some(report) = report {
-            command.env(environment::REPORT, report);
+        match report {
+            Some(report) => {
+                let run = collect::start(&report)?;
+                command
+                    .env(environment::REPORT, report)
+                    .env(environment::RUN, run);
+            }
+            None => {
+                command.env_remove(environment::RUN);
+            }
         }
         launcher::give_arguments(&mut command, arguments);
         // Replaces this process: whoever started `jitterlab inject run` waits for the program.

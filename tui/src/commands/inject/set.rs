@@ -7,7 +7,7 @@ use jitterlab_injector::seed;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
 
-use super::pages;
+use super::pages::{self, Address};
 use crate::outcome::{Exit, Failure};
 
 /// Options of `inject set`.
@@ -15,9 +15,9 @@ use crate::outcome::{Exit, Failure};
 #[command(group(clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["table", "seed", "mode", "on", "off"])))]
 pub struct Set {
-    /// The program
+    /// The program, as inject status names it
     #[arg(long)]
-    pid: u32,
+    pid: Address,
     /// Draw delays from this table from now on
     #[arg(long)]
     table: Option<PathBuf>,
@@ -54,7 +54,7 @@ impl Set {
             .as_ref()
             .map(|path| seed::load(path).map_err(Failure::input))
             .transpose()?;
-        let page = pages::of(self.pid)?;
+        let page = pages::of(self.pid)?.page;
         let locked = page.lock().map_err(Failure::run)?;
         let (now, _) = page.settings();
         let unit = table.as_ref().map_or(now.unit, |(_, unit)| *unit);

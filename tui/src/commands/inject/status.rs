@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use jitterlab_injector::control::{Attached, Hook, HookFamily, Settings};
+use jitterlab_injector::control::{self, Hook, HookFamily, Settings};
 use jitterlab_injector::units::DelayUnit;
 use jitterlab_stats::summary;
 use serde::Serialize;
 
-use super::pages;
+use super::pages::{self, Address};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
 
@@ -17,7 +17,7 @@ use crate::output::{self, Format, printable};
 pub struct Status {
     /// Only this program
     #[arg(long)]
-    pid: Option<u32>,
+    pid: Option<Address>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -38,7 +38,13 @@ enum Means {
 /// One program; times in nanoseconds.
 #[derive(Serialize)]
 struct Program {
+    #[serde(skip)]
+    address: Address,
+    /// Its number here, or, if it has none here, in its own pid namespace.
     pid: u32,
+    /// The inode of its pid namespace, where that is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid_namespace: Option<u64>,
     program: String,
     rank: u64,
     hooks: Vec<&'static str>,
@@ -55,12 +61,12 @@ struct Program {
 
 impl Status {
     pub fn run(self) -> Result<Exit, Failure> {
-        let pages = match self.pid {
-            Some(pid) => vec![pages::of(pid)?],
+        let running = match self.pid {
+            Some(address) => vec![pages::of(address)?],
             None => pages::running()?,
         };
-        let programs: Vec<Program> = pages.iter().map(Program::of).collect();
-        drop(pages);
+        let programs: Vec<Program> = running.iter().map(Program::of).collect();
+        drop(running);
         output::print(self.format, &programs, || {
             if programs.is_empty() {
                 return "no program is under injection\n".into();
@@ -72,7 +78,8 @@ impl Status {
 }
 
 impl Program {
-    fn of(page: &Attached) -> Self {
+    fn of(running: &control::Program) -> Self {
+        let control::Program { page, pid } = running;
         let identity = page.identity();
         let (settings, table) = page.settings();
         let totals = page.totals();
@@ -83,7 +90,9 @@ impl Program {
             .collect();
         let mean = |sum: u64| sum as f64 / totals.delays.max(1) as f64;
         Program {
-            pid: identity.pid,
+            address: Address::of(running),
+            pid: pid.unwrap_or(identity.pid),
+            pid_namespace: pid.is_none().then_some(identity.namespaces.pid),
             program: identity.program,
             rank: identity.rank,
             hooks: HookFamily::ALL
@@ -127,7 +136,7 @@ impl Program {
         };
         format!(
             "{} {}{}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {}\n",
-            self.pid,
+            self.address,
             printable(&self.program),
             rank,
             if self.settings.enabled { "on" } else { "off" },

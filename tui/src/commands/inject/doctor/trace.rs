@@ -123,6 +123,8 @@ struct Thread {
 #[derive(Default)]
 struct Process {
     seen: Seen,
+    /// Where its page is, once it has one.
+    page_file: Option<PathBuf>,
     page: Option<Attached>,
     /// The file that the instruction at an address belongs to.
     places: HashMap<u64, String>,
@@ -231,7 +233,7 @@ impl Tracer {
         );
         self.processes
             .entry(process)
-            .or_insert_with(|| Process::of(process));
+            .or_insert_with(|| Process::of(process, &self.pages));
         Ok(())
     }
 
@@ -246,8 +248,10 @@ impl Tracer {
         // Its other threads are gone, and not all of them say so.
         self.threads.retain(|_, thread| thread.process != pid);
         // The page is the earlier program's; one without the library would not replace it.
-        let _ = fs::remove_file(self.pages.join(pid.to_string()));
-        let mut process = Process::of(pid);
+        let mut process = Process::of(pid, &self.pages);
+        if let Some(page) = &process.page_file {
+            let _ = fs::remove_file(page);
+        }
         process.seen.secure = is_secure(pid);
         self.processes.insert(pid, process);
         self.threads.insert(
@@ -282,7 +286,7 @@ impl Tracer {
             return;
         };
         if process.page.is_none() {
-            process.attach(&self.pages.join(pid.to_string()));
+            process.attach();
         }
         match registers.result {
             None => thread.sending = process.sends(pid, &registers),
@@ -302,21 +306,25 @@ impl Tracer {
 }
 
 impl Process {
-    fn of(pid: i32) -> Self {
+    /// `pages` is the folder of the control pages.
+    fn of(pid: i32, pages: &Path) -> Self {
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let seen = Seen {
             program,
             ..Seen::default()
         };
+        let page_file = control::file_name(pid.cast_unsigned());
         Process {
             seen,
+            page_file: page_file.map(|name| pages.join(name)),
             ..Process::default()
         }
     }
 
-    fn attach(&mut self, path: &Path) {
+    fn attach(&mut self) {
         // Not there yet, or not yet whole: there will be another system call.
-        self.page = control::attach(path).ok();
+        let page = self.page_file.as_ref();
+        self.page = page.and_then(|path| control::attach(path).ok());
     }
 
     /// The send that begins with these registers.

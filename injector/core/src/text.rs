@@ -1,27 +1,36 @@
-//! Text without an allocation.
+//! Text without an allocation: for what is written while a program ends, perhaps in a signal handler.
 
 use std::fmt::{self, Write};
 
 /// A text in the making, on the stack; what does not fit makes it fail.
-pub(crate) struct Text {
+pub struct Text {
     room: [u8; 1024],
     length: usize,
 }
 
 impl Text {
-    pub(crate) fn new() -> Self {
+    /// An empty one.
+    pub const fn new() -> Self {
         Text {
             room: [0; 1024],
             length: 0,
         }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
+    /// What has been written.
+    pub fn bytes(&self) -> &[u8] {
         &self.room[..self.length]
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Begins anew.
+    pub fn clear(&mut self) {
         self.length = 0;
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Text::new()
     }
 }
 

@@ -1,0 +1,209 @@
+//! The programs under injection, by their pages; and what is done with the page of one that has ended without the library.
+
+use std::ffi::CString;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+
+use super::files::is_deserted;
+use super::namespaces::number_here;
+use super::{Attached, Ended, Namespaces, attach, directory, start_time};
+use crate::environment::CONTROL_DIR;
+
+/// A program that runs.
+pub struct Program {
+    /// Its page.
+    pub page: Attached,
+    /// Its number here; `None` if it is of a namespace of which none is known here, as another container's.
+    pub pid: Option<u32>,
+}
+
+/// On whose behalf programs are looked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Collector<'a> {
+    /// Nobody's: all programs count. Lines go to the reports that the pages name, if these are the caller's own files.
+    Anybody,
+    /// One `inject run`'s, whose programs alone count: lines go to its report.
+    Run(u64, &'a Path),
+}
+
+/// The programs that run now. The page of one that was killed, or has ended in another way that the library did not see, is
+/// removed; its counters go to its report first.
+///
+/// # Errors
+/// A directory of pages cannot be read.
+pub fn programs(collector: Collector) -> io::Result<Vec<Program>> {
+    let here = Namespaces::own();
+    let mut programs = Vec::new();
+    for directory in directories() {
+        for path in list(&directory)? {
+            let is_deserted = is_deserted(&path);
+            let page = match attach(&path) {
+                Ok(page) => page,
+                // On its way, or one of an earlier version: it is a program's as long as that has it in its memory.
+                Err(_) => {
+                    if is_deserted {
+                        let _ = std::fs::remove_file(&path);
+                    }
+                    continue;
+                }
+            };
+            if let Collector::Run(run, _) = collector
+                && page.identity().run != run
+            {
+                continue;
+            }
+            match page.standing(here) {
+                Standing::Runs(pid) if !is_deserted => programs.push(Program { page, pid }),
+                Standing::BecameAnother => page.collect(collector, here, What::Sends),
+                _ => page.collect(collector, here, What::All),
+            }
+        }
+    }
+    Ok(programs)
+}
+
+/// Where pages are: the caller's own directory, for root everybody's, and the one that the environment names.
+fn directories() -> Vec<PathBuf> {
+    let own = directory(geteuid().as_raw());
+    let mut directories = vec![own.clone()];
+    if geteuid().is_root()
+        && let Ok(entries) = std::fs::read_dir("/dev/shm")
+    {
+        directories.extend(entries.filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let owner = std::fs::symlink_metadata(&path).ok()?.uid();
+            (path != own && path == directory(owner)).then_some(path)
+        }));
+    }
+    directories.extend(std::env::var_os(CONTROL_DIR).map(PathBuf::from));
+    directories
+}
+
+/// The pages in `directory`; none if there is no directory.
+fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut pages: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            let pid = name.split('@').next()?.parse().ok()?;
+            Some((pid, path))
+        })
+        .collect();
+    pages.sort();
+    Ok(pages.into_iter().map(|(_, path)| path).collect())
+}
+
+/// What is known of the program of a page.
+enum Standing {
+    /// It runs, with this number here.
+    Runs(Option<u32>),
+    /// Its process runs another program, by `exec`.
+    BecameAnother,
+    Ended,
+}
+
+/// What is reported of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Its counters.
+    All,
+    /// Its counters, if anything was sent: a process goes on, and has a line when it ends.
+    Sends,
+}
+
+impl Attached {
+    /// A page is a running program's if the process has it in its memory. A forked child has its parent's page in its memory,
+    /// too; so where a number can be asked, it is.
+    fn standing(&self, here: Namespaces) -> Standing {
+        let identity = self.identity();
+        let pid = match identity.namespaces.pid {
+            0 => None,
+            namespace if namespace == here.pid => Some(identity.pid),
+            namespace => number_here(identity.pid, namespace),
+        };
+        let Some(number) = pid else {
+            return Standing::Runs(None);
+        };
+        let same_process = || start_time(number) == Some(identity.start_time);
+        let maps = match std::fs::read_to_string(format!("/proc/{number}/maps")) {
+            // Nobody may look.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && same_process() => {
+                return Standing::Runs(pid);
+            }
+            maps => maps.unwrap_or_default(),
+        };
+        match self.is_among(&maps) {
+            true => Standing::Runs(pid),
+            // One that has ended, and is not waited for yet, has no memory.
+            false if !maps.is_empty() && same_process() => Standing::BecameAnother,
+            false => Standing::Ended,
+        }
+    }
+
+    /// Whether the page is in a list of what a process has in its memory.
+    fn is_among(&self, maps: &str) -> bool {
+        let inode = self.file.metadata().map(|file| file.ino().to_string());
+        // The fifth field of a line is the inode of what is mapped.
+        inode.is_ok_and(|inode| {
+            maps.lines()
+                .any(|line| line.split_ascii_whitespace().nth(4) == Some(inode.as_str()))
+        })
+    }
+
+    /// Removes the page that an earlier program of the calling process has left, or an earlier process of its number; what
+    /// that has sent is reported.
+    pub(super) fn replace(self) {
+        let report = self.identity().report;
+        self.clear_away(&report, What::Sends);
+    }
+
+    /// The program has ended: its counters go to the report, and the page goes.
+    fn collect(self, collector: Collector, here: Namespaces, what: What) {
+        let identity = self.identity();
+        let is_own = self
+            .file
+            .metadata()
+            .is_ok_and(|file| file.uid() == geteuid().as_raw());
+        match collector {
+            Collector::Run(_, report) => self.clear_away(report, what),
+            Collector::Anybody if identity.report.as_os_str().is_empty() => {
+                self.clear_away(Path::new(""), what);
+            }
+            // What another user's page names is not for us to write to, and left for them.
+            Collector::Anybody if !is_own => {}
+            // Elsewhere the path is another file's.
+            Collector::Anybody if identity.namespaces.mount != here.mount => {
+                self.clear_away(Path::new(""), what);
+            }
+            Collector::Anybody => self.clear_away(&identity.report, what),
+        }
+    }
+
+    /// Of several that come to do so one does, and the others wait for it.
+    fn clear_away(self, report: &Path, what: What) {
+        let Ok(_locked) = self.lock() else {
+            return;
+        };
+        let has_sent = || self.totals().calls.iter().any(|&calls| calls > 0);
+        if let Ok(report) = CString::new(report.as_os_str().as_bytes())
+            && !report.is_empty()
+            && (what == What::All || has_sent())
+        {
+            self.report(&report, Ended::Unseen);
+        }
+        let inode = |file: io::Result<Metadata>| file.ok().map(|file| file.ino());
+        let there = inode(std::fs::symlink_metadata(&self.path));
+        if there.is_some() && there == inode(self.file.metadata()) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
