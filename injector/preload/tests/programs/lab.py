@@ -115,7 +115,7 @@ class Lab:
         self.shared = shared
         # For this run's own files.
         self.folder = shared / (mode or "alone")
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         self.report = self.folder / "report"
         # Also for processes that have given up root's rights.
         self.report.touch()
@@ -233,12 +233,10 @@ def judge(case, jitterlab, folder):
             return "skip", f"package {package} is not installed"
     prepare(folder)
     shared = folder / case.name
-    shared.mkdir()
-    shared.chmod(0o755)
     expected = None
     for mode in (None, *case.modes):
-        lab = Lab(case, jitterlab, mode, shared)
         try:
+            lab = Lab(case, jitterlab, mode, shared)
             result = case.perform(lab)
             end_by_themselves()
             if mode:
@@ -248,8 +246,11 @@ def judge(case, jitterlab, folder):
             expected = result
         except Skipped as why:
             return "skip", str(why)
-        except (Failed, OSError) as why:
+        except Failed as why:
             return "not ok", f"{mode or 'alone'}: {why}"
+        except (OSError, LookupError, ValueError) as why:
+            # What a program left or said is not what it should have.
+            return "not ok", f"{mode or 'alone'}: {type(why).__name__}: {why}"
         finally:
             end_children()
     shutil.rmtree(shared)

@@ -92,7 +92,7 @@ def wrk(lab):
     return "requests in" in told, "Non-2xx" in told
 
 
-@case("stress-ng", needs={"stress-ng": "stress-ng"}, sends=AtLeast(400))
+@case("stress-ng", needs={"stress-ng": "stress-ng"}, sends=AtLeast(1000))
 def stress_ng(lab):
     port = free_port()
     kinds = ["--sock", 1, "--sock-domain", "ipv4", "--sock-port", port, "--sock-ops", 10]
@@ -120,10 +120,15 @@ def qperf(lab):
     return told.count("latency")
 
 
-@case("netpipe", needs={"NPtcp": "netpipe-tcp"}, sends=AtLeast(100))
+# Of up to 1 KiB there are 46 sizes: each 10 times in each of 3 trials, from either end.
+NETPIPE = ["-u", 1024, "-n", 10]
+NETPIPE_SENDS = AtLeast(46 * 10 * 3 * 2)
+
+
+@case("netpipe", needs={"NPtcp": "netpipe-tcp"}, sends=NETPIPE_SENDS)
 def netpipe(lab):
     port = free_port()
-    options = ["-P", port, "-u", 1024, "-n", 10]
+    options = ["-P", port, *NETPIPE]
     receiver = lab.serve(port, "NPtcp", *options)
     lab.run("NPtcp", "-h", "127.0.0.1", *options)
     lab.finish(receiver)

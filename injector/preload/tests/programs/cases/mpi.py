@@ -1,6 +1,8 @@
 """MPI programs, on each MPI."""
 
-from lab import FILES, AtLeast, case
+from lab import FILES, case
+
+from .clients import NETPIPE, NETPIPE_SENDS
 
 OPEN_MPI = {"mpirun.openmpi": "openmpi-bin", "NPopenmpi": "netpipe-openmpi"}
 MPICH = {"mpirun.mpich": "mpich", "NPmpich2": "netpipe-mpich2"}
@@ -16,21 +18,21 @@ ENVIRONMENT = {
 
 def netpipe(lab, launcher, *words):
     """Ping-pong of many sizes; how many are measured."""
-    lab.run(launcher, "-n", 2, *words, "-u", 1024, "-n", 10, env=ENVIRONMENT)
+    lab.run(launcher, "-n", 2, *words, *NETPIPE, env=ENVIRONMENT)
     return len((lab.folder / "np.out").read_text().splitlines())
 
 
-@case("netpipe-openmpi", needs=OPEN_MPI, sends=AtLeast(100), hook="mpi", modes=("spin",))
+@case("netpipe-openmpi", needs=OPEN_MPI, sends=NETPIPE_SENDS, hook="mpi", modes=("spin",))
 def netpipe_openmpi(lab):
     return netpipe(lab, "mpirun.openmpi", "NPopenmpi")
 
 
-@case("netpipe-openmpi-tcp", needs=OPEN_MPI, sends=AtLeast(100))
+@case("netpipe-openmpi-tcp", needs=OPEN_MPI, sends=NETPIPE_SENDS)
 def netpipe_openmpi_tcp(lab):
     return netpipe(lab, "mpirun.openmpi", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "NPopenmpi")
 
 
-@case("netpipe-mpich", needs=MPICH, sends=AtLeast(100), hook="mpi", modes=("spin",))
+@case("netpipe-mpich", needs=MPICH, sends=NETPIPE_SENDS, hook="mpi", modes=("spin",))
 def netpipe_mpich(lab):
     return netpipe(lab, "mpirun.mpich", "NPmpich2")
 

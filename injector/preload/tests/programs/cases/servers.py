@@ -60,7 +60,8 @@ def nginx_with_sendfile(lab):
     return nginx(lab, "on")
 
 
-@case("nginx", needs=NGINX, sends=AtLeast(2 * REQUESTS))
+# A request, and its answer from two buffers of 32 KiB.
+@case("nginx", needs=NGINX, sends=AtLeast((1 + 300_000 // 65_536) * REQUESTS))
 def nginx_without_sendfile(lab):
     return nginx(lab, "off")
 
@@ -190,7 +191,7 @@ def dnsmasq(lab):
     return answers
 
 
-@case("rsync", needs={"rsync": "rsync"}, sends=AtLeast(10))
+@case("rsync", needs={"rsync": "rsync"}, sends=AtLeast(20))
 def rsync(lab):
     port, root = free_port(), lab.once("root", content)
     (lab.folder / "conf").write_text(f"use chroot = no\n[data]\npath = {root}\n")
