@@ -110,7 +110,7 @@ pub const XPS: Setting = Setting {
     },
 };
 
-/// Wants parameters of every interface that has them.
+/// Wants parameters of every interface whose driver has them.
 fn ethtool(
     node: &Node,
     parameters: Parameters,
@@ -140,7 +140,14 @@ fn ethtool(
         wants.push(Want::At(place, Some(words.join(" "))));
     }
     match wants.is_empty() {
-        true => unsupported("the interfaces do not offer it"),
+        true => unsupported(format!(
+            "the driver of {} has no {} that could be set",
+            interfaces(node)?.join(" and of "),
+            match parameters {
+                Parameters::Coalescing => "coalescing",
+                Parameters::Pause => "pause frames",
+            }
+        )),
         false => Ok(wants),
     }
 }

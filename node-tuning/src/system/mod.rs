@@ -1,6 +1,7 @@
 //! A node as something that can be read and written: the machine that this runs on, or a copied
 //! tree of its files. All that tuning does to a machine happens in here.
 
+mod ethtool;
 mod files;
 mod latency;
 mod place;
@@ -189,7 +190,7 @@ impl System {
             Place::Ethtool {
                 interface,
                 parameters,
-            } => programs::read_ethtool(interface, *parameters),
+            } => ethtool::read(interface, *parameters),
             Place::Swap { path } => Ok(programs::read_swap(self, path)),
             Place::WakeupLatency => Ok(latency::read(self)),
         }
@@ -220,7 +221,7 @@ impl System {
             Place::Ethtool {
                 interface,
                 parameters,
-            } => programs::write_ethtool(interface, *parameters, value),
+            } => ethtool::write(interface, *parameters, value),
             Place::Swap { path } => programs::write_swap(self, path, value),
             Place::WakeupLatency => latency::write(self, value),
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Error, Loader, Parameters, System, Value, files};
+use super::{Error, Loader, System, Value, files};
 
 /// Where programs of the system are, whatever the caller's search path says.
 const SEARCH_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -88,67 +88,6 @@ pub(super) fn write_service(unit: &str, value: &Value) -> Result<(), Error> {
     run("systemctl", &[verb, "--", unit]).map(drop)
 }
 
-/// The flag of `ethtool` that shows parameters, and the one that sets them.
-fn flags(parameters: Parameters) -> (&'static str, &'static str) {
-    match parameters {
-        Parameters::Pause => ("-a", "-A"),
-        Parameters::Coalescing => ("-c", "-C"),
-    }
-}
-
-pub(super) fn read_ethtool(interface: &str, parameters: Parameters) -> Result<Value, Error> {
-    let (output, success) = ask("ethtool", &[flags(parameters).0, interface])?;
-    // A device that does not have them is no failure, but a fact.
-    Ok(if success {
-        parameters_in(&output, parameters)
-    } else {
-        None
-    })
-}
-
-/// The parameters in what `ethtool -c` or `-a` printed; `None` where the device has none of them.
-fn parameters_in(output: &str, parameters: Parameters) -> Value {
-    let line = |prefix: &str| {
-        output
-            .lines()
-            .find_map(|line| line.strip_prefix(prefix))
-            .map(str::trim)
-    };
-    let adaptive = line("Adaptive RX:").and_then(|line| line.split_once("TX:"));
-    let found = match parameters {
-        Parameters::Pause => {
-            vec![
-                ("autoneg", line("Autonegotiate:")),
-                ("rx", line("RX:")),
-                ("tx", line("TX:")),
-            ]
-        }
-        Parameters::Coalescing => vec![
-            ("adaptive-rx", adaptive.map(|(rx, _)| rx.trim())),
-            ("adaptive-tx", adaptive.map(|(_, tx)| tx.trim())),
-            ("rx-usecs", line("rx-usecs:")),
-            ("tx-usecs", line("tx-usecs:")),
-        ],
-    };
-    let offered = found
-        .iter()
-        .filter_map(|(name, value)| Some((name, value.filter(|value| *value != "n/a")?)));
-    let words: Vec<String> = offered
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    (!words.is_empty()).then(|| words.join(" "))
-}
-
-pub(super) fn write_ethtool(
-    interface: &str,
-    parameters: Parameters,
-    value: &Value,
-) -> Result<(), Error> {
-    let mut arguments = vec![flags(parameters).1, interface];
-    arguments.extend(value.iter().flat_map(|value| value.split_whitespace()));
-    run("ethtool", &arguments).map(drop)
-}
-
 /// A priority that the kernel gave by itself, and gives again.
 const OWN_PRIORITY: &str = "default";
 
@@ -224,30 +163,4 @@ fn install_kernels(system: &System) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_found_in_what_ethtool_prints() {
-        let coalescing = "Coalesce parameters for eth0:\nAdaptive RX: on  TX: n/a\nstats-block-usecs:\tn/a\n\nrx-usecs:\t3\nrx-frames:\tn/a\nrx-usecs-irq:\t7\n\ntx-usecs:\tn/a\n";
-        let pause = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff\n\n";
-        for (output, parameters, value) in [
-            (
-                coalescing,
-                Parameters::Coalescing,
-                Some("adaptive-rx on rx-usecs 3"),
-            ),
-            (pause, Parameters::Pause, Some("autoneg on rx on tx off")),
-            (
-                "Coalesce parameters for eth0:\nAdaptive RX: n/a  TX: n/a\n",
-                Parameters::Coalescing,
-                None,
-            ),
-        ] {
-            assert_eq!(parameters_in(output, parameters).as_deref(), value);
-        }
-    }
 }
