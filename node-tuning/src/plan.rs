@@ -1,6 +1,7 @@
 //! Which CPUs measure, which keep house, and which are left empty.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -68,8 +69,8 @@ pub enum Refusal {
         device: Option<String>,
         /// The package of core 0.
         house: u32,
-        /// How many cores could measure, by package.
-        cores: Vec<(u32, usize)>,
+        /// How many cores could measure, by package, and there of each class that it has, the fastest first.
+        cores: Vec<(u32, Vec<usize>)>,
     },
 }
 
@@ -78,9 +79,9 @@ impl Plan {
     ///
     /// Measuring: one thread of each of as many cores as there are ranks, all on the package nearest
     /// to the device, so that no message crosses the link between packages; never on the core of CPU
-    /// 0, which the kernel gives work of its own (the paper on latency variation, section 4.1.2). Of
-    /// the package's cores the fast ones come first, then those of the NUMA node nearest to the
-    /// device, then those with the lowest numbers.
+    /// 0, which the kernel gives work of its own (the paper on latency variation, section 4.1.2). All are
+    /// of one class, the fastest of the package that has enough; of these, those of the NUMA node nearest
+    /// to the device come first, then those with the lowest numbers.
     ///
     /// # Errors
     /// The node has no such device, or too few cores.
@@ -205,12 +206,16 @@ fn choose_package<'a>(
         _ => local.clone(),
     };
     let cores = |package: &Package| {
-        free.iter()
-            .filter(|core| core.package == package.id)
-            .count()
+        let there = free.iter().filter(|core| core.package == package.id);
+        let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
+        for core in there {
+            *classes.entry(core.class).or_default() += 1;
+        }
+        classes.into_values().collect::<Vec<_>>()
     };
     let ranks = ranks.unwrap_or(1);
-    let Some(package) = candidates.iter().find(|package| cores(package) >= ranks) else {
+    let is_enough = |package: &&&Package| cores(package).iter().any(|&alike| alike >= ranks);
+    let Some(package) = candidates.iter().find(is_enough) else {
         let nearest = <[&Package; 1]>::try_from(candidates).ok();
         return Err(Refusal::TooFewCores {
             ranks,
@@ -253,8 +258,8 @@ fn choose_package<'a>(
     ))
 }
 
-/// The best of these cores, as many as there are ranks; unless that is said, all that are of the best
-/// kind, since ranks at two speeds would be a variation of their own. And why.
+/// The best of these cores, as many as there are ranks, or unless that is said, all of the best class. All are of one
+/// class, since ranks at two speeds would be a variation of their own. And why.
 fn choose_cores<'a>(
     topology: &Topology,
     mut cores: Vec<&'a Core>,
@@ -267,29 +272,59 @@ fn choose_cores<'a>(
         .iter()
         .find(|node| Some(node.id) == attached);
     let distance = |core: &Core| row.and_then(|row| row.distances.get(&core.numa_node));
-    cores.sort_by_key(|core| (core.kind, distance(core), core.cpus.first()));
-    let all = cores.len();
-    let best = cores.first().map(|core| core.kind);
-    let equal = cores.iter().filter(|core| Some(core.kind) == best).count();
-    cores.truncate(ranks.unwrap_or(equal));
+    cores.sort_by_key(|core| (core.class, distance(core), core.cpus.first()));
+    let of_class = |class| cores.iter().filter(move |core| core.class == class);
+    let classes = cores.iter().map(|core| core.class);
+    let has_enough = |&class: &u32| of_class(class).count() >= ranks.unwrap_or(1);
+    let class = classes.clone().find(has_enough).unwrap_or(0);
+    let mut alike: Vec<&Core> = of_class(class).copied().collect();
+    let others: Vec<&Core> = cores
+        .iter()
+        .filter(|core| core.class != class)
+        .copied()
+        .collect();
+    let because = because(&alike, &others, ranks);
+    alike.truncate(ranks.unwrap_or(alike.len()));
 
-    let chosen = cores.len();
+    let (all, chosen) = (cores.len(), alike.len());
     let why = match ranks {
         Some(_) => format!("of {all} cores that could measure, {chosen} do, one a rank"),
         None if chosen == all => format!("all cores that could measure do ({all})"),
         None => format!("of {all} cores that could measure, {chosen} do"),
     };
-    let slow = cores
-        .iter()
-        .filter(|core| core.kind == CoreKind::Efficiency)
-        .count();
-    let kinds = match slow {
-        0 if equal < all => "; the others are efficiency cores",
-        0 => "",
-        slow if slow == chosen => "; they are efficiency cores: there are no others",
-        _ => "; some are efficiency cores, so that ranks differ in speed",
+    (alike, why + &because)
+}
+
+/// What there is to say of cores of which some measure, where there are others, or those are slow.
+fn because(alike: &[&Core], others: &[&Core], ranks: Option<usize>) -> String {
+    let Some(core) = alike.first() else {
+        return String::new();
     };
-    (cores, why + kinds)
+    let faster = others.iter().filter(|other| other.class < core.class);
+    let told = match (core.kind, faster.count()) {
+        (CoreKind::Efficiency, 0) if others.is_empty() => {
+            return "; they are efficiency cores: there are no others".into();
+        }
+        (_, 0) if others.is_empty() => return String::new(),
+        (CoreKind::Performance, _) if others.iter().any(|other| other.kind == core.kind) => {
+            "; the others are of another kind, by their caches or threads".into()
+        }
+        (_, 0) if ranks.is_none() => "; the others are efficiency cores".into(),
+        (_, 0) => "; they are of the fastest kind".into(),
+        (_, faster) => format!("; they are efficiency cores: of faster ones there are {faster}"),
+    };
+    let clocks = match (clock(core), others.iter().find_map(|other| clock(other))) {
+        (Some(these), Some(others)) if these != others => {
+            format!(" (up to {these} GHz here, {others} GHz there)")
+        }
+        _ => String::new(),
+    };
+    format!("{told}{clocks}, and cores of two kinds are not mixed")
+}
+
+/// The highest clock of a core in GHz.
+fn clock(core: &Core) -> Option<String> {
+    Some(format!("{:.2}", core.max_khz? as f64 / 1e6))
 }
 
 fn listed(devices: &[String]) -> String {
@@ -312,14 +347,26 @@ fn place_in_words(nearest: Option<u32>, device: Option<&str>) -> String {
     }
 }
 
-fn cores_in_words(cores: &[(u32, usize)], house: u32) -> String {
-    let package = |&(package, cores): &(u32, usize)| {
-        let besides = if package == house {
+fn cores_in_words(cores: &[(u32, Vec<usize>)], house: u32) -> String {
+    let package = |(package, classes): &(u32, Vec<usize>)| {
+        let besides = if *package == house {
             " besides core 0, which keeps house"
         } else {
             ""
         };
+        let cores = match &classes[..] {
+            [] => "0".into(),
+            [alike] => alike.to_string(),
+            [first, others @ ..] => {
+                let others = others.iter().map(|n| format!(", {n} of another"));
+                format!("{first} of one kind{}", others.collect::<String>())
+            }
+        };
         format!("{cores} on package {package}{besides}")
     };
-    cores.iter().map(package).collect::<Vec<_>>().join("; ")
+    let packages = cores.iter().map(package).collect::<Vec<_>>().join("; ");
+    match cores.iter().any(|(_, classes)| classes.len() > 1) {
+        true => packages + "; cores of two kinds are not mixed",
+        false => packages,
+    }
 }

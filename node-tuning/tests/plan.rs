@@ -45,6 +45,7 @@ fn every_node_has_its_plan() {
         ("arm", "enp1s0np0 package 36: 1-5 |  | 0"),
         ("bare", "- package 0: 1-3 |  | 0"),
         ("big-little", "end0 package 0: 4-5 |  | 0-3"),
+        ("favoured", "- package 0: 1-9 |  | 0"),
         ("hybrid", "eno2 package 0: 2,4,6 | 3,5,7 | 0-1,8-11"),
         ("memory-node", "eth0 package 1: 2-3 |  | 0-1"),
         (
@@ -52,7 +53,14 @@ fn every_node_has_its_plan() {
             "the node has one core that is online, and that one keeps house: none is left to \
              measure on",
         ),
+        (
+            "raptor",
+            "- package 0: 2,4,6,8,10,12,14 | 3,5,7,9,11,13,15 | 0-1,16-31",
+        ),
         ("sockets", "- package 1: 1 |  | 0,2"),
+        ("stacked", "- package 0: 1-7 |  | 0,8-15"),
+        ("strix", "- package 0: 1-3 | 13-15 | 0,4-12,16-23"),
+        ("three-kinds", "- package 0: 7 |  | 0-6"),
         ("tuned", "mlx4_0 package 0: 1-3 |  | 0"),
         ("two-socket", "mlx5_0 package 1: 4-7 | 12-15 | 0-3,8-11"),
         ("virtio", "rxe0 package 0: 1 |  | 0"),
@@ -125,21 +133,41 @@ fn ranks_and_devices_that_are_asked_for() {
             request(2, "bond0.7"),
             "bond0.7 package 0: 4-5 | 20-21 | 0-3,6-19,22-31",
         ),
-        // Large cores first, small ones when there are too few.
+        // Large cores first; where there are too few small ones, and never some of each.
         (
             "hybrid",
             request(2, None),
             "eno2 package 0: 2,4 | 3,5 | 0-1,6-11",
         ),
+        ("hybrid", request(4, None), "eno2 package 0: 8-11 |  | 0-7"),
         (
             "hybrid",
             request(5, None),
-            "eno2 package 0: 2,4,6,8-9 | 3,5,7 | 0-1,10-11",
+            "asked for 5 ranks on package 0, the nearest to eno2; cores to measure on: 3 of one \
+             kind, 4 of another on package 0 besides core 0, which keeps house; cores of two kinds are \
+             not mixed",
         ),
         (
             "big-little",
             request(3, None),
-            "end0 package 0: 1,4-5 |  | 0,2-3",
+            "end0 package 0: 1-3 |  | 0,4-5",
+        ),
+        (
+            "strix",
+            request(6, None),
+            "- package 0: 4-9 | 16-21 | 0-3,10-15,22-23",
+        ),
+        (
+            "three-kinds",
+            request(3, None),
+            "- package 0: 4-6 |  | 0-3,7",
+        ),
+        (
+            "three-kinds",
+            request(4, None),
+            "asked for 4 ranks on package 0; cores to measure on: 1 of one kind, 3 of \
+             another, 3 of another on package 0 besides core 0, which keeps house; cores of two kinds are \
+             not mixed",
         ),
         // The firmware names near CPUs, and no NUMA node.
         (
@@ -230,7 +258,22 @@ fn a_plan_says_why() {
         (
             "hybrid",
             request(4, None),
-            "some are efficiency cores, so that ranks differ in speed",
+            "they are efficiency cores: of faster ones there are 3, and cores of two kinds are not mixed",
+        ),
+        (
+            "strix",
+            request(None, None),
+            "of 11 cores that could measure, 3 do; the others are efficiency cores (up to 5.16 GHz here, 3.30 GHz there), and cores of two kinds are not mixed",
+        ),
+        (
+            "stacked",
+            request(None, None),
+            "15 cores that could measure, 7 do; the others are of another kind, by their caches or threads (up",
+        ),
+        (
+            "favoured",
+            request(None, None),
+            "all cores that could measure do (9)",
         ),
     ] {
         let reasons = reasons(name, request);
@@ -292,6 +335,8 @@ fn node(packages: &[Vec<u32>], together: bool, on: Option<usize>) -> Topology {
             id: id as u32,
             numa_node: package,
             cpus: CpuSet::new(),
+            max_khz: None,
+            class: u32::from(id % 3 == 2),
             kind: if id % 3 == 2 {
                 CoreKind::Efficiency
             } else {
@@ -380,9 +425,13 @@ prop_compose! {
 proptest! {
     #[test]
     fn plans_keep_their_promises(node in nodes(), ranks in proptest::option::of(1..8usize)) {
+        // Of the class of which there are most.
         let free = |package: u32| {
-            let cores = node.cores.iter().skip(1);
-            cores.filter(|core| core.package == package).count()
+            let count = |class: u32| {
+                let cores = node.cores.iter().skip(1);
+                cores.filter(|core| core.package == package && core.class == class).count()
+            };
+            count(0).max(count(1))
         };
         let attached = node.devices[0].numa_node;
         let allowed: Vec<u32> = match attached {
@@ -418,21 +467,24 @@ proptest! {
             }
         }
 
-        // As many as asked for, fast ones first; otherwise all of the best kind.
+        // As many as asked for, otherwise all; of one class, and of a slower one only where there are too few of the
+        // faster.
         let measuring = &plan.measuring;
-        let kinds = |measures: bool| {
+        let classes = |measures: bool| {
             let cores = node.cores.iter().skip(1).filter(|core| core.package == plan.package);
             cores
                 .filter(move |core| measuring.and(&core.cpus).is_empty() != measures)
-                .map(|core| core.kind)
+                .map(|core| core.class)
                 .collect::<Vec<_>>()
         };
-        let (chosen, others) = (kinds(true), kinds(false));
+        let (chosen, others) = (classes(true), classes(false));
+        prop_assert!(chosen.iter().all(|class| *class == chosen[0]));
+        let faster = others.iter().filter(|class| **class < chosen[0]).count();
+        prop_assert!(faster < ranks.unwrap_or(1));
         match ranks {
             Some(ranks) => prop_assert_eq!(chosen.len(), ranks),
-            None => prop_assert!(chosen.iter().all(|kind| *kind == chosen[0]) && !others.contains(&chosen[0])),
+            None => prop_assert!(!others.contains(&chosen[0])),
         }
-        prop_assert!(chosen.iter().max() <= others.iter().min() || others.is_empty());
     }
 
     #[test]

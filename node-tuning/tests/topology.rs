@@ -303,3 +303,82 @@ fn reading_changes_nothing() {
     Topology::read(tree.path()).unwrap();
     assert!(common::files(tree.path()) == before);
 }
+
+/// The classes of the cores, as `CLASS KIND` in the order of cores.
+fn classes(node: &Topology) -> Vec<(u32, CoreKind)> {
+    node.cores
+        .iter()
+        .map(|core| (core.class, core.kind))
+        .collect()
+}
+
+#[test]
+fn classes_are_known_by_whatever_the_kernel_says() {
+    let [fast, slow] = [(0, CoreKind::Performance), (1, CoreKind::Efficiency)];
+    let strix = [vec![fast; 4], vec![slow; 8]].concat();
+    assert_eq!(classes(&topology("strix")), strix);
+    // With turbo off all have one clock, and CPPC and the caches still know; each of the three is enough.
+    let clocks = "sys/devices/system/cpu/cpu{0-23}/cpufreq/cpuinfo_max_freq: 2000000";
+    let perf = "sys/devices/system/cpu/cpu{0-23}/acpi_cppc/highest_perf: 208";
+    let caches = "sys/devices/system/cpu/cpu{0-23}/cache/index3/size: 16384K";
+    for alike in [
+        clocks.into(),
+        format!("{clocks}\n{caches}"),
+        format!("{perf}\n{caches}"),
+    ] {
+        let node = changed("strix", &alike).unwrap();
+        assert_eq!(classes(&node), strix, "{alike}");
+    }
+    let by_caches = changed("strix", &format!("{clocks}\n{perf}")).unwrap();
+    let other = (1, CoreKind::Performance);
+    assert_eq!(
+        classes(&by_caches),
+        [vec![fast; 4], vec![other; 8]].concat()
+    );
+    let alike = changed("strix", &format!("{clocks}\n{perf}\n{caches}")).unwrap();
+    assert_eq!(classes(&alike), vec![fast; 12]);
+    assert_eq!(alike.cores[0].max_khz, Some(2_000_000));
+
+    // By their counters, their clocks, or how many threads they have.
+    let raptor = [vec![fast; 8], vec![slow; 16]].concat();
+    assert_eq!(classes(&topology("raptor")), raptor);
+    let tree = common::tree("raptor");
+    for counters in ["cpu_core", "cpu_atom"] {
+        fs::remove_dir_all(tree.path().join("sys/devices").join(counters)).unwrap();
+    }
+    assert_eq!(classes(&Topology::read(tree.path()).unwrap()), raptor);
+    for cpu in 0..32 {
+        let cpufreq = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq");
+        fs::remove_dir_all(tree.path().join(cpufreq)).unwrap();
+    }
+    let by_threads = Topology::read(tree.path()).unwrap();
+    assert_eq!(
+        classes(&by_threads),
+        [vec![fast; 8], vec![other; 16]].concat()
+    );
+    // A thread that is offline makes no other core of it.
+    common::grow(
+        tree.path(),
+        "sys/devices/system/cpu/online: 0,2-31\nsys/devices/system/cpu/cpu0/topology/core_cpus_list: 0",
+    );
+    let offline = Topology::read(tree.path()).unwrap();
+    assert_eq!(classes(&offline), vec![fast; 24]);
+
+    // Favoured cores are no others; of three kinds each is one of its own.
+    assert_eq!(classes(&topology("favoured")), vec![fast; 10]);
+    let slowest = (2, CoreKind::Efficiency);
+    assert_eq!(
+        classes(&topology("three-kinds")),
+        [vec![slowest; 4], vec![slow; 3], vec![fast]].concat()
+    );
+    // What is not known of all says nothing.
+    let tree = common::tree("three-kinds");
+    for file in ["cpu_capacity", "cpufreq/cpuinfo_max_freq"] {
+        let file = format!("sys/devices/system/cpu/cpu5/{file}");
+        fs::remove_file(tree.path().join(file)).unwrap();
+    }
+    assert_eq!(
+        classes(&Topology::read(tree.path()).unwrap()),
+        vec![fast; 8]
+    );
+}

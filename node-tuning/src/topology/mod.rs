@@ -2,6 +2,7 @@
 //! nodes, caches, how far network and RDMA devices are from each package, and which CPUs are isolated
 //! already.
 
+mod classes;
 mod devices;
 mod isolation;
 mod processors;
@@ -86,8 +87,12 @@ pub struct Core {
     pub numa_node: u32,
     /// Its threads that are online: SMT siblings of each other.
     pub cpus: CpuSet,
+    /// Cores of one class are alike, and as fast as each other; 0 are the node's fastest.
+    pub class: u32,
     /// Which kind of core it is.
     pub kind: CoreKind,
+    /// Its highest clock in kHz.
+    pub max_khz: Option<u64>,
 }
 
 /// Which kind of core it is, on processors that have two.
@@ -234,14 +239,16 @@ impl Topology {
         let (online, offline) = processors::online_and_offline(&tree)?;
         let (vendor, model, virtual_machine) = processors::identity(&tree)?;
         let numa_nodes = processors::numa_nodes(&tree, &online)?;
-        let cores = processors::cores(&tree, &online, &numa_nodes)?;
+        let caches = processors::caches(&tree, &online)?;
+        let all_online = offline.is_empty();
+        let cores = processors::cores(&tree, &online, all_online, &numa_nodes, &caches)?;
         let packages = processors::packages(&cores, &numa_nodes);
         Ok(Topology {
             vendor,
             model,
             virtual_machine,
             smt: processors::smt(&tree)?,
-            caches: processors::caches(&tree, &online)?,
+            caches,
             devices: devices::devices(&tree, &packages, &numa_nodes)?,
             isolation: isolation::isolation(&tree, &online.or(&offline))?,
             online,

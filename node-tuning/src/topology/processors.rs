@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::tree::Tree;
-use super::{Cache, CacheKind, Core, CoreKind, Error, NumaNode, Package, Vendor};
+use super::{Cache, CacheKind, Core, Error, NumaNode, Package, Vendor, classes};
 use crate::cpus::{Cpu, CpuSet};
 
-const CPU: &str = "sys/devices/system/cpu";
+pub(super) const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
 /// The CPUs that run, and those that are present and do not.
@@ -86,32 +86,44 @@ fn memory_bytes(tree: &Tree, folder: &str) -> Result<Option<u64>, Error> {
     })
 }
 
-/// The cores of the CPUs that are online, by their first.
+/// The cores of the CPUs that are online, by their first; `all_online` says whether no other CPU is there.
 pub(super) fn cores(
     tree: &Tree,
     online: &CpuSet,
+    all_online: bool,
     numa_nodes: &[NumaNode],
+    caches: &[Cache],
 ) -> Result<Vec<Core>, Error> {
-    let kinds = Kinds::read(tree, online)?;
     let mut left = online.clone();
-    let mut cores = Vec::new();
+    let mut sets = Vec::new();
     while let Some(cpu) = left.first() {
-        let folder = format!("{CPU}/cpu{cpu}/topology");
-        let mut cpus = siblings(tree, &folder)?.and(&left);
+        let mut cpus = siblings(tree, &topology(cpu))?.and(&left);
         cpus.insert(cpu);
         left = left.without(&cpus);
+        sets.push(cpus);
+    }
+    let classes = classes::classes(tree, &sets, caches, all_online)?;
+    let core = |(cpus, class): (CpuSet, classes::Class)| {
+        let cpu = cpus.first().unwrap_or(0);
+        let folder = topology(cpu);
         let numa_node = numa_nodes.iter().find(|node| node.cpus.contains(cpu));
-        cores.push(Core {
+        Ok(Core {
             package: tree
                 .id(&format!("{folder}/physical_package_id"))?
                 .unwrap_or(0),
             id: tree.id(&format!("{folder}/core_id"))?.unwrap_or(cpu),
             numa_node: numa_node.map_or(0, |node| node.id),
             cpus,
-            kind: kinds.of(cpu),
-        });
-    }
-    Ok(cores)
+            class: class.number,
+            kind: class.kind,
+            max_khz: class.max_khz,
+        })
+    };
+    sets.into_iter().zip(classes).map(core).collect()
+}
+
+fn topology(cpu: Cpu) -> String {
+    format!("{CPU}/cpu{cpu}/topology")
 }
 
 fn siblings(tree: &Tree, folder: &str) -> Result<CpuSet, Error> {
@@ -122,47 +134,6 @@ fn siblings(tree: &Tree, folder: &str) -> Result<CpuSet, Error> {
         }
     }
     Ok(CpuSet::new())
-}
-
-/// What tells the kinds of cores apart.
-struct Kinds {
-    /// Intel's hybrids have performance counters of their own for each kind of core: the CPUs that
-    /// have the large cores' counters.
-    large: Option<CpuSet>,
-    /// The scheduler's idea of how much each CPU can do, 1,024 for the largest.
-    capacities: BTreeMap<Cpu, u64>,
-}
-
-impl Kinds {
-    fn read(tree: &Tree, online: &CpuSet) -> Result<Self, Error> {
-        let mut capacities = BTreeMap::new();
-        for cpu in online.iter() {
-            if let Some(capacity) = tree.number(&format!("{CPU}/cpu{cpu}/cpu_capacity"))? {
-                capacities.insert(cpu, capacity);
-            }
-        }
-        Ok(Kinds {
-            large: tree.cpus("sys/devices/cpu_core/cpus")?,
-            capacities,
-        })
-    }
-
-    fn of(&self, cpu: Cpu) -> CoreKind {
-        let slower = match &self.large {
-            Some(large) => !large.contains(cpu),
-            None => {
-                // A tenth: cores of one kind that turn faster than their like differ by less.
-                let full = self.capacities.values().max().copied().unwrap_or(0);
-                let capacity = self.capacities.get(&cpu);
-                capacity.is_some_and(|&capacity| capacity < full - full / 10)
-            }
-        };
-        if slower {
-            CoreKind::Efficiency
-        } else {
-            CoreKind::Performance
-        }
-    }
 }
 
 /// The packages of these cores.

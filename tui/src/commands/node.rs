@@ -146,21 +146,28 @@ fn node_text(node: &NumaNode) -> [String; 2] {
     [format!("  NUMA node {}", node.id), facts.join("; ")]
 }
 
-/// A line for each kind of core and number of threads: their first CPUs, and the siblings of these.
+/// A line for each class of cores and number of threads: their first CPUs, the siblings of these, and where there are
+/// several classes, the highest clock.
 fn cores_text(cores: &[&Core], indent: &str) -> Vec<[String; 2]> {
-    let mut groups: BTreeMap<(CoreKind, usize), Vec<&Core>> = BTreeMap::new();
+    let mut groups: BTreeMap<(u32, CoreKind, usize), Vec<&Core>> = BTreeMap::new();
     for core in cores {
         groups
-            .entry((core.kind, core.cpus.len()))
+            .entry((core.class, core.kind, core.cpus.len()))
             .or_default()
             .push(core);
     }
-    let line = |((kind, _), cores): ((CoreKind, usize), Vec<&Core>)| {
+    let has_classes = cores.iter().any(|core| core.class != cores[0].class);
+    let line = |((_, kind, _), cores): ((u32, CoreKind, usize), Vec<&Core>)| {
         let first: CpuSet = cores.iter().filter_map(|core| core.cpus.first()).collect();
         let all: CpuSet = cores.iter().flat_map(|core| core.cpus.iter()).collect();
         let siblings = match all.without(&first) {
             none if none.is_empty() => String::new(),
             siblings => format!(", siblings {siblings}"),
+        };
+        let clock = cores.iter().filter_map(|core| core.max_khz).max();
+        let clock = match clock.filter(|_| has_classes) {
+            Some(khz) => format!(", up to {:.2} GHz", khz as f64 / 1e6),
+            None => String::new(),
         };
         let noun = match kind {
             CoreKind::Performance => "core",
@@ -168,7 +175,7 @@ fn cores_text(cores: &[&Core], indent: &str) -> Vec<[String; 2]> {
         };
         [
             format!("{indent}{}", count(cores.len(), noun)),
-            format!("CPU {first}{siblings}"),
+            format!("CPU {first}{siblings}{clock}"),
         ]
     };
     groups.into_iter().map(line).collect()
