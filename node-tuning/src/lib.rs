@@ -15,3 +15,4 @@ pub mod system;
 pub mod topology;
 pub mod tune;
 pub mod validation;
+mod values;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
+use crate::values::number;
 
 /// What a command line makes of a parameter that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,28 +188,6 @@ fn meaning(parameter: &Parameter, last: Cpu) -> Option<Meaning> {
         // kernel/cpu.c: mitigations_parse_cmdline. And whatever else comes here.
         _ => Some(value.map_or(Meaning::Given, |value| Meaning::Word(value.into()))),
     }
-}
-
-/// A number as the kernel reads it (`kstrtoint`, `get_option`): decimal, hexadecimal behind `0x`, octal behind `0`.
-fn number(text: &str) -> Option<i64> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let hexadecimal = digits
-        .strip_prefix("0x")
-        .or_else(|| digits.strip_prefix("0X"));
-    let (digits, base) = match hexadecimal {
-        Some(digits) => (digits, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => (&digits[1..], 8),
-        None => (digits, 10),
-    };
-    // Another sign would be taken.
-    let first = digits.chars().next()?;
-    let value = i64::from_str_radix(digits, base).ok();
-    value
-        .filter(|_| first.is_digit(base))
-        .map(|value| sign * value)
 }
 
 #[cfg(test)]

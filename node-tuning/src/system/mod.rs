@@ -251,6 +251,7 @@ impl System {
                 let [a, b] = [a, b].map(|list| list.parse().unwrap_or_default());
                 CpuSet::and(&a, &online) == b.and(&online)
             }
+            (Place::Kernel { form, .. }, Some(a), Some(b)) => form.same(a, b),
             _ => a == b,
         }
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
+use crate::values;
 
 /// What stands at a place, in one form whatever the kernel's own: a word, a list of CPUs, the
 /// content of a file. `None`: there is nothing.
@@ -261,6 +262,17 @@ impl Form {
         text
     }
 
+    /// Whether two values of this form are one to the kernel. Lists and masks are in one form here; numbers may be written
+    /// in several, and switches as numbers or words.
+    pub fn same(self, a: &str, b: &str) -> bool {
+        a == b
+            || matches!(self, Form::Word | Form::Amount)
+                && match (values::number(a), values::number(b)) {
+                    (Some(a), Some(b)) => a == b,
+                    _ => values::switch(a).is_some() && values::switch(a) == values::switch(b),
+                }
+    }
+
     /// What it is called, for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -280,6 +292,22 @@ const CPUSET: &str = "cpuset";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_the_same_in_other_words() {
+        for (form, a, b, same) in [
+            (Form::Word, "0x10", "16", true),
+            (Form::Word, "Y", "1", true),
+            (Form::Word, "off", "0", true),
+            (Form::Word, "-1", "4294967295", false),
+            (Form::Word, "none", "0", false),
+            (Form::Word, "performance", "powersave", false),
+            (Form::Amount, "064", "52", true),
+            (Form::Choice, "1", "01", false),
+        ] {
+            assert_eq!(form.same(a, b), same, "{a} {b}");
+        }
+    }
 
     #[test]
     fn forms_are_read_and_shown() {
