@@ -5,7 +5,7 @@ from lab import case
 # What each does, in fixtures/NAME.c, is said there; so many sends it makes.
 PROGRAMS = {
     "closing": 6,
-    "exec": 12,
+    "exec": 21,
     "every_call": 12,
     "many_sockets": 10_000,
     "many_threads": 3_000,

@@ -19,8 +19,7 @@ def iperf3(lab, *options):
         "iperf3", "--client", "127.0.0.1", "--port", port, "--bytes", BYTES, "--length", "1K", "--json", *options
     )
     lab.finish(server)
-    end = json.loads(told)["end"]
-    return end["sum_sent"]["bytes"] >= BYTES, end["sum_received"]["bytes"] > 0
+    return json.loads(told)["end"]["sum_sent"]["bytes"] >= BYTES
 
 
 @case("iperf3", needs=IPERF3, sends=AtLeast(BYTES // 1024))
