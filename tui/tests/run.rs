@@ -400,7 +400,7 @@ fn bad_input_ends_with_one_message_and_leaves_nothing() {
         (
             "run e.yaml",
             "e.yaml:2:1: unknown field `sede`, expected one of `name`, `seed`, `repetitions`, \
-             `retries`, `hosts`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
+             `retries`, `hosts`, `trust`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
         ),
         (
             "run missing.yaml",

@@ -40,7 +40,7 @@ impl<'a> Hosts<'a> {
     pub fn survey(&mut self) -> Result<BTreeMap<String, Node>, Unfit> {
         for (name, host) in &self.experiment.hosts {
             if !self.workers.contains_key(name.as_str()) {
-                let mut worker = Worker::start(name, host, &self.own).map_err(Unfit::Host)?;
+                let mut worker = self.start(name, host).map_err(Unfit::Host)?;
                 worker.try_cpu(host.cpu)?;
                 self.workers.insert(name, worker);
             }
@@ -109,11 +109,15 @@ impl<'a> Hosts<'a> {
     pub(crate) fn worker(&mut self, name: &'a str) -> Result<&mut Worker, String> {
         if !self.workers.contains_key(name) {
             let host = self.host(name)?;
-            let worker = Worker::start(name, host, &self.own)?;
+            let worker = self.start(name, host)?;
             self.workers.insert(name, worker);
         }
         let worker = self.workers.get_mut(name);
         worker.ok_or_else(|| format!("host {name} has no worker"))
+    }
+
+    fn start(&self, name: &str, host: &Host) -> Result<Worker, String> {
+        Worker::start(name, host, self.experiment.trust, &self.own)
     }
 
     /// Ends every worker, and so whatever they have started.

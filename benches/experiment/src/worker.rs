@@ -1,22 +1,25 @@
 //! The controller's end of a worker.
 
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use jitterlab_injector::units::Nanos;
 use serde::Deserialize;
+use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use crate::agent::last_line;
 use crate::agent::protocol::{self, Ended, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
 use crate::environment::Node;
-use crate::spec::{Host, Place};
+use crate::parting::{self, Beginning, Stderr};
+use crate::spec::{Host, Place, Trust};
+use crate::ssh;
 
 /// Starting a program and asking it to end. Small commands have ended by then.
 pub const PROMPT: Nanos = Nanos(10_000_000_000);
@@ -55,9 +58,13 @@ pub enum Unfit {
 #[derive(Debug)]
 struct Link {
     host: String,
+    place: Place,
     /// How it was started.
     command: String,
     child: Child,
+    stderr: Stderr,
+    /// What ssh reads of it, it has read when the worker answers.
+    _known_hosts: Option<NamedTempFile>,
     requests: Option<Sender<(Request, Vec<u8>)>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
     patience: Duration,
@@ -75,25 +82,35 @@ impl Worker {
     ///
     /// # Errors
     /// It cannot be started, or something else answers; for people.
-    pub fn start(name: &str, host: &Host, own: &Path) -> Result<Self, String> {
-        let mut command = command(host, own);
+    pub fn start(name: &str, host: &Host, trust: Trust, own: &Path) -> Result<Self, String> {
+        let known_hosts = known_hosts(name, host)
+            .map_err(|error| format!("cannot write down the keys of host {name}: {error}"))?;
+        let known = known_hosts
+            .as_ref()
+            .map_or(Path::new(""), |file| file.path());
+        let mut command = command(name, host, trust, known, own);
         // Ctrl-C at a terminal is for the controller alone.
         let mut child = command
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
                 let program = command.get_program().to_string_lossy().into_owned();
                 format!("cannot start a worker for host {name}: {program}: {error}")
             })?;
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(format!("the worker of host {name} has no streams"));
         };
         let mut link = Link {
             host: name.into(),
+            place: host.at.clone(),
             command: shown(&command),
             child,
+            stderr: Stderr::of(stderr),
+            _known_hosts: known_hosts,
             requests: Some(requests(stdin)),
             replies: replies(stdout),
             patience: PATIENCE,
@@ -101,13 +118,12 @@ impl Worker {
         };
         match link.ask(&Request::Hello, &[])? {
             (Reply::Here { version, node }, _) if version == VERSION => {
+                link.stderr.pass_on();
                 Ok(Worker { link, node: *node })
             }
-            (Reply::Here { node, .. }, _) => Err(format!(
-                "host {name} has jitterlab {}, which speaks to other workers than this one ({})",
-                node.jitterlab,
-                env!("CARGO_PKG_VERSION")
-            )),
+            (Reply::Here { version, .. }, _) => {
+                Err(format!("host {name}: {}", protocol::other_version(version)))
+            }
             (other, _) => Err(link.strange(&other)),
         }
     }
@@ -260,21 +276,53 @@ impl Link {
             return Err(format!("the worker of host {} was ended", self.host));
         };
         if requests.send((request.clone(), payload.to_vec())).is_err() {
-            return Err(self.gone());
+            return Err(self.gone(None));
         }
-        match self.replies.recv_timeout(patience(request, self.patience)) {
+        let patience = patience(request, self.patience);
+        match self.replies.recv_timeout(patience) {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(format!("{}: {error}", self.gone())),
-            Err(RecvTimeoutError::Disconnected) => Err(self.gone()),
+            Ok(Err(error)) => Err(self.gone(Some(error))),
+            Err(RecvTimeoutError::Disconnected) => Err(self.gone(None)),
             Err(RecvTimeoutError::Timeout) => {
-                Err(format!("the worker of host {} does not answer", self.host))
+                let said = self.stderr.last(Duration::ZERO);
+                let said = last_line(&said.join("\n"), "");
+                Err(format!(
+                    "the worker of host {} does not answer in {} s{said}",
+                    self.host,
+                    patience.as_secs()
+                ))
             }
         }
     }
 
-    fn gone(&self) -> String {
-        let Link { host, command, .. } = self;
-        format!("the worker of host {host} is gone; it was started as `{command}`")
+    /// That it is gone, and why: what came instead of an answer, or what was said on stderr.
+    fn gone(&mut self, error: Option<io::Error>) -> String {
+        // One that is still there ends by this.
+        drop(self.requests.take());
+        let lines = self.stderr.last(ENDING_OF_LOST);
+        let status = self.ended(ENDING_OF_LOST);
+        let Link {
+            host,
+            place,
+            command,
+            ..
+        } = self;
+        let why = match error {
+            Some(error) => error.to_string() + &last_line(&lines.join("\n"), ""),
+            None => parting::why(place, status, &lines),
+        };
+        format!("the worker of host {host} is gone; it was started as `{command}`: {why}")
+    }
+
+    /// How it has ended, if it does in this time.
+    fn ended(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
+                ended => return ended.ok().flatten(),
+            }
+        }
     }
 
     fn strange(&self, reply: &Reply) -> String {
@@ -285,10 +333,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         drop(self.requests.take());
-        let deadline = Instant::now() + if self.lost { ENDING_OF_LOST } else { ENDING };
-        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        self.ended(if self.lost { ENDING_OF_LOST } else { ENDING });
         // Does nothing to one that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -336,10 +381,15 @@ fn requests(stdin: ChildStdin) -> Sender<(Request, Vec<u8>)> {
 fn replies(stdout: ChildStdout) -> Receiver<io::Result<(Reply, Vec<u8>)>> {
     let (sender, replies) = channel();
     thread::spawn(move || {
-        let mut stdout = BufReader::new(stdout);
+        let mut stdout = BufReader::new(Beginning::of(stdout));
+        let mut has_answered = false;
         while let Some(reply) = protocol::read(&mut stdout).transpose() {
-            let broken = reply.is_err();
-            if sender.send(reply).is_err() || broken {
+            let reply = reply.map_err(|error| match has_answered {
+                true => error,
+                false => parting::noise(error, &stdout.get_ref().line()),
+            });
+            has_answered = reply.is_ok();
+            if sender.send(reply).is_err() || !has_answered {
                 break;
             }
         }
@@ -382,8 +432,18 @@ pub fn failure(name: &str, ended: &Ended, timeout: Nanos) -> Option<String> {
     }
 }
 
-/// The command that starts the worker of a host.
-fn command(host: &Host, own: &Path) -> Command {
+/// The file that ssh finds the keys of a host in, where some are named.
+fn known_hosts(name: &str, host: &Host) -> io::Result<Option<NamedTempFile>> {
+    if host.host_keys.is_empty() {
+        return Ok(None);
+    }
+    let mut file = NamedTempFile::with_prefix("jitterlab-known-hosts-")?;
+    file.write_all(ssh::known_hosts([(name, host)]).as_bytes())?;
+    Ok(Some(file))
+}
+
+/// The command that starts the worker of a host. `known` is the file of its keys, if some are named.
+fn command(name: &str, host: &Host, trust: Trust, known: &Path, own: &Path) -> Command {
     let mut command;
     match &host.at {
         Place::Local => {
@@ -395,9 +455,7 @@ fn command(host: &Host, own: &Path) -> Command {
         }
         Place::Ssh(destination) => {
             command = Command::new("ssh");
-            // Nobody is there to type a password; a link that has died is noticed in 15 s.
-            command.args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]);
-            command.args(["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]);
+            command.args(ssh::options(name, host, trust, known));
             command.args(["--", destination]);
             command.arg(host.jitterlab.as_deref().unwrap_or("jitterlab"));
         }

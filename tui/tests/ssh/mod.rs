@@ -21,12 +21,24 @@ pub fn path_to_sshd(lab: &Lab) -> String {
 /// The same, with a server in a place of its own for each name: `enter` stands before its command, with `%h` for the
 /// name. What is started there has these variables.
 pub fn path_to_machines(lab: &Lab, enter: &str, variables: &str) -> String {
-    for key in ["host", "user"] {
-        let made = Command::new("ssh-keygen")
-            .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-            .arg(lab.path(key))
-            .status();
-        assert!(made.unwrap().success());
+    let trusting = "  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n";
+    path_with(lab, enter, variables, trusting)
+}
+
+/// Makes a pair of keys; gives the public one.
+pub fn key(lab: &Lab, name: &str) -> String {
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(lab.path(name))
+        .status();
+    assert!(made.unwrap().success());
+    lab.read(&format!("{name}.pub")).trim().to_string()
+}
+
+/// The same, with the lines of the client's configuration that say whom it trusts.
+pub fn path_with(lab: &Lab, enter: &str, variables: &str, trust: &str) -> String {
+    for name in ["host", "user"] {
+        key(lab, name);
     }
     // The directory that it drops its privileges in.
     fs::create_dir_all("/run/sshd").unwrap();
@@ -45,8 +57,7 @@ pub fn path_to_machines(lab: &Lab, enter: &str, variables: &str) -> String {
         "ssh_config",
         format!(
             "Host *\n  ProxyCommand {enter}/usr/sbin/sshd -i -f {}\n  User root\n  IdentityFile {}\n\
-             \x20 IdentitiesOnly yes\n  StrictHostKeyChecking no\n\
-             \x20 UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
+             \x20 IdentitiesOnly yes\n{trust}",
             show("sshd_config"),
             show("user")
         ),

@@ -21,6 +21,8 @@ pub const VERSION: u32 = 3;
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
 pub const SILENCE: Duration = Duration::from_secs(15);
+/// What is said of one that says something else.
+pub const NOT_OURS: &str = "the other end does not speak jitterlab's protocol";
 const MAX_HEADER: u32 = 64 << 20;
 const MAX_PAYLOAD: u32 = 1 << 30;
 
@@ -195,18 +197,51 @@ pub fn read<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<(T,
         }
     }
     let [a, b, c, d, e, f, g, h] = lengths;
-    let header = body(input, u32::from_le_bytes([a, b, c, d]), MAX_HEADER)?;
+    let header = header(input, u32::from_le_bytes([a, b, c, d]))?;
     let payload = body(input, u32::from_le_bytes([e, f, g, h]), MAX_PAYLOAD)?;
-    Ok(Some((serde_json::from_slice(&header)?, payload)))
+    let said = serde_json::from_slice(&header).map_err(|error| unclear(&header, error))?;
+    Ok(Some((said, payload)))
+}
+
+/// That the other end has another version of this.
+pub fn other_version(version: u32) -> String {
+    format!(
+        "its jitterlab speaks version {version} of the workers' protocol, and this one version {VERSION}: install the same \
+         jitterlab at both ends"
+    )
+}
+
+/// A header that is none of ours may be one of another version.
+fn unclear(header: &[u8], error: serde_json::Error) -> io::Error {
+    let said: Option<serde_json::Value> = serde_json::from_slice(header).ok();
+    let version = said.and_then(|said| said.pointer("/here/version")?.as_u64()?.try_into().ok());
+    match version.filter(|&version| version != VERSION) {
+        Some(version) => io::Error::new(io::ErrorKind::Unsupported, other_version(version)),
+        None => error.into(),
+    }
+}
+
+/// A few bytes before a frame shift its lengths: what they say is not waited for where no header begins.
+fn header(input: &mut impl Read, length: u32) -> io::Result<Vec<u8>> {
+    if length > MAX_HEADER {
+        return Err(not_ours());
+    }
+    let mut header = body(input, length.min(1), MAX_HEADER)?;
+    if !matches!(header[..], [b'{' | b'"']) {
+        return Err(not_ours());
+    }
+    header.extend(body(input, length - 1, MAX_HEADER)?);
+    Ok(header)
+}
+
+fn not_ours() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, NOT_OURS)
 }
 
 /// Grows with what really comes: a length alone takes no memory.
 fn body(input: &mut impl Read, length: u32, most: u32) -> io::Result<Vec<u8>> {
     if length > most {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the other end does not speak jitterlab's protocol",
-        ));
+        return Err(not_ours());
     }
     let mut bytes = Vec::new();
     input.take(u64::from(length)).read_to_end(&mut bytes)?;
@@ -244,6 +279,45 @@ mod tests {
         fn noise_never_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = read::<Request>(&mut &bytes[..]);
         }
+    }
+
+    #[test]
+    fn a_few_bytes_before_a_frame_are_not_waited_for() {
+        /// Like the end of a link that stays open.
+        struct Silent<'a>(&'a [u8]);
+
+        impl Read for Silent<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(buffer)? {
+                    0 => panic!("it waits for more"),
+                    n => Ok(n),
+                }
+            }
+        }
+
+        for size in [0, 1_000, 100_000] {
+            for noise in [
+                "h", "hi", "hi\n", "\n", "\0", "\0\0\0", "\x1b[m", "hello\n", "welcome",
+            ] {
+                let mut bytes = noise.as_bytes().to_vec();
+                let name = "x".repeat(size);
+                write(&mut bytes, &Request::Put { name }, &[]).unwrap();
+                let error = read::<Request>(&mut Silent(&bytes)).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{noise:?} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_said_whatever_else_it_says() {
+        let mut bytes = Vec::new();
+        let said = serde_json::json!({"here": {"version": 2, "machine": "m"}});
+        write(&mut bytes, &said, &[]).unwrap();
+        let error = read::<Reply>(&mut &bytes[..]).unwrap_err().to_string();
+        assert!(
+            error.contains("version 2 of the workers' protocol"),
+            "{error}"
+        );
     }
 
     #[test]

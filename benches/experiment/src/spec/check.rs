@@ -123,6 +123,12 @@ pub fn check_host<'a>(section: &'a str, name: &'a str, host: &Host) -> Checked<'
             format!("{address} is no address that a host is reached by"),
         );
     }
+    if !host.host_keys.is_empty() && !matches!(host.at, Place::Ssh(_)) {
+        return wrong(
+            &[at[0], at[1], Key("host_keys")],
+            "`host_keys` say which host ssh may lead to; this one is on this machine",
+        );
+    }
     match (&host.at, &host.jitterlab) {
         (Place::Ssh(_), Some(path)) if is_path(path) => Ok(()),
         (_, None) => Ok(()),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::check::{Checked, check_host, check_time, link_problem, wrong};
 use super::locate::Step::Key;
 use super::read::{SpecError, parse, text_of};
-use super::{Host, Place};
+use super::{Host, Place, Trust};
 
 /// A cluster, as its hosts file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Cluster {
     /// Hosts that replace those that do not fit, taken in the order of their names.
     #[serde(default)]
     pub spares: BTreeMap<String, Host>,
+    /// What is done about hosts at the end of ssh whose keys are not named.
+    #[serde(default)]
+    pub trust: Trust,
     /// Processes that a host takes, for the hostfile of mpirun.
     #[serde(default = "one")]
     pub slots: u32,

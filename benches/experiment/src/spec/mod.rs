@@ -6,6 +6,7 @@ mod locate;
 mod mpi;
 mod place;
 mod read;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,6 +24,7 @@ pub use locate::Step;
 pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
 pub use place::Place;
 pub use read::{SpecError, parse, text_of};
+pub use trust::{HostKey, Trust};
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -39,6 +41,9 @@ pub struct Experiment {
     pub retries: u32,
     /// The hosts by name.
     pub hosts: BTreeMap<String, Host>,
+    /// What is done about hosts at the end of ssh whose keys are not named.
+    #[serde(default)]
+    pub trust: Trust,
     /// How background load is made; needed where a level of load is.
     pub load: Option<Load>,
     /// How programs are started over MPI; needed where one is.
@@ -68,6 +73,9 @@ pub struct Host {
     pub device: Option<String>,
     /// The program there, at the end of ssh [default: `jitterlab`].
     pub jitterlab: Option<String>,
+    /// The keys that it is known by, at the end of ssh [default: those that ssh knows of it].
+    #[serde(default)]
+    pub host_keys: Vec<HostKey>,
 }
 
 /// How background load is made.

@@ -1,11 +1,14 @@
 //! The command that starts ranks, and the files that it reads.
 
+use std::path::Path;
+
 use jitterlab_injector::units::Nanos;
 
 use super::super::words;
 use crate::agent::protocol::Ended;
 use crate::mpi::{ALLOCATION, ENVIRONMENT};
-use crate::spec::{Experiment, Host, Launcher, Mpi, Place};
+use crate::spec::{Experiment, Host, Launcher, Mpi, Place, Trust};
+use crate::ssh::{self, KNOWN_HOSTS};
 use crate::worker::failure;
 
 /// Names of files in a worker's directory.
@@ -85,10 +88,15 @@ fn on_hosts(
     mpi: &Mpi,
     mpirun: Mpirun,
 ) -> (Vec<String>, Vec<String>, Vec<(&'static str, String)>) {
-    let files = vec![
+    let mut files = vec![
         (HOSTFILE, hostfile(experiment, mpi, mpirun)),
         (AGENT, agent(experiment, mpi)),
     ];
+    let hosts = experiment.hosts.iter();
+    let known = ssh::known_hosts(hosts.map(|(name, host)| (name.as_str(), host)));
+    if !known.is_empty() {
+        files.push((KNOWN_HOSTS, known));
+    }
     // Not the allocation that this may be in, but the file says where ranks run.
     let before = |variables: &[(&str, &str)]| {
         environment(&["-u", ALLOCATION, "-u", "SLURM_JOBID"], variables)
@@ -156,7 +164,8 @@ fn agent(experiment: &Experiment, mpi: &Mpi) -> String {
     let mut script = String::from("host=$1\nshift\ncase $host in\n");
     for name in mpi.hosts.keys().filter(|name| **name != mpi.on) {
         let host = &experiment.hosts[name];
-        if let (Some(address), Some(enter)) = (host.address(), enter(name, host)) {
+        if let (Some(address), Some(enter)) = (host.address(), enter(name, host, experiment.trust))
+        {
             script.push_str(&format!("{address}) {enter} ;;\n"));
         }
     }
@@ -168,7 +177,7 @@ fn agent(experiment: &Experiment, mpi: &Mpi) -> String {
 
 /// A line of shell that runs the command in `$@` on another host, of this name, and ends with it. The command is meant for a shell; names and paths
 /// of the experiment file hold nothing that one would read more into.
-fn enter(name: &str, host: &Host) -> Option<String> {
+fn enter(name: &str, host: &Host, trust: Trust) -> Option<String> {
     match &host.at {
         Place::Local => None,
         // All have the temporary files of this machine. Of eight daemons of Open MPI started at once one ended now and then,
@@ -191,10 +200,9 @@ fn enter(name: &str, host: &Host) -> Option<String> {
                     format!("'PATH={home}{folder}/:$PATH; export PATH;' ")
                 }
             };
-            Some(format!(
-                "exec ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 \
-                 -- {destination} {path}\"$@\""
-            ))
+            // It is started in the worker's directory.
+            let options = ssh::options(name, host, trust, Path::new(KNOWN_HOSTS)).join(" ");
+            Some(format!("exec ssh {options} -- {destination} {path}\"$@\""))
         }
     }
 }
@@ -202,7 +210,6 @@ fn enter(name: &str, host: &Host) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn launched(mpi: &str, mpirun: Mpirun) -> (String, Vec<(&'static str, String)>) {
         let text = format!(
@@ -275,6 +282,40 @@ mod tests {
         // Machines of their own bind their ranks.
         let (command, _) = launched("{ on: c, hosts: { c: 2, e: 1 } }", Mpirun::OpenMpi);
         assert!(!command.contains("binding"), "{command}");
+    }
+
+    #[test]
+    fn hosts_are_known_by_the_keys_that_are_named() {
+        let key =
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
+        let text = format!(
+            "name: e\nseed: 1\nrepetitions: 1\ntrust: first-use\nhosts:\n  a: {{ at: local, address: 10.0.0.1 }}\n  \
+             b: {{ at: ssh far, address: 10.0.0.2, host_keys: [{key} root@far] }}\n  \
+             c: {{ at: ssh farther, address: 10.0.0.3 }}\nmpi: {{ on: a, hosts: {{ a: 1, b: 1, c: 1 }} }}\n\
+             suites:\n  application:\n    - {{ name: x, npb: {{ kernel: ep, class: S, ranks: 2 }} }}\n"
+        );
+        let experiment = Experiment::parse(&text, Path::new("e.yaml")).unwrap();
+        let mpi = experiment.mpi.as_ref().unwrap();
+        let launch = launch(&experiment, mpi, Mpirun::OpenMpi, 2, words(&["p"]));
+        let (name, known) = launch.files.last().unwrap();
+        assert_eq!(
+            (*name, known.as_str()),
+            ("known_hosts", format!("b {key}\n").as_str())
+        );
+        let agent = &launch.files[1].1;
+        let line = |name: &str| agent.lines().find(|line| line.contains(name)).unwrap();
+        for option in [
+            "-o UserKnownHostsFile=known_hosts ",
+            "-o HostKeyAlias=b ",
+            "-o StrictHostKeyChecking=yes ",
+        ] {
+            assert!(line("-- far ").contains(option), "{agent}");
+        }
+        assert!(!line("-- far ").contains("accept-new"), "{agent}");
+        assert!(
+            line("-- farther ").contains("-o StrictHostKeyChecking=accept-new "),
+            "{agent}"
+        );
     }
 
     #[test]

@@ -1,0 +1,120 @@
+//! How a host at the end of ssh is known to be itself.
+
+use std::fmt;
+use std::str::FromStr;
+
+use openssh_keys::PublicKey;
+use serde::Deserialize;
+use serde::de::{Deserializer, Visitor};
+
+/// What is done about hosts whose key nobody has named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trust {
+    /// ssh has to know them, as it is configured.
+    #[default]
+    Known,
+    /// The key that a host shows first is taken for its own and kept; another one is refused from then on.
+    FirstUse,
+}
+
+/// The public key that a host proves itself by, without a comment: `ssh-ed25519 AAAA…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostKey(String);
+
+const EXPECTED: &str = "the public key of a host, like `ssh-ed25519 AAAA…`: what its /etc/ssh/ssh_host_ed25519_key.pub holds";
+
+/// The text is in no message: it may be a private key.
+impl FromStr for HostKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut key = PublicKey::parse(text).map_err(|_| format!("expected {EXPECTED}"))?;
+        // What stands before a key gives it another meaning; a second line is another key.
+        if key.options.is_some() || text.trim().contains('\n') {
+            return Err(format!("expected {EXPECTED}, and nothing else"));
+        }
+        key.comment = None;
+        Ok(HostKey(key.to_key_format().trim_end().into()))
+    }
+}
+
+impl fmt::Display for HostKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for HostKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // An error of a visitor keeps its place in the file.
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = HostKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HostKey, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KEY: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti";
+
+    #[test]
+    fn a_key_is_a_type_and_its_bytes() {
+        for text in [
+            KEY.to_string(),
+            format!("{KEY} root@node1"),
+            format!("\n{KEY}\n"),
+        ] {
+            assert_eq!(text.parse::<HostKey>().unwrap().to_string(), KEY, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_being_repeated() {
+        let cut = &KEY[..KEY.len() - 8];
+        let other = KEY.replacen("ssh-ed25519", "ssh-rsa", 1);
+        for text in [
+            "",
+            "secret",
+            "ssh-ed25519",
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nsecret\n",
+            &format!("node1 {KEY}"),
+            &format!("* {KEY}"),
+            &format!("{KEY} two\nnode2 {KEY}"),
+            &format!("@cert-authority * {KEY}"),
+            &format!("command=\"secret\" {KEY}"),
+            cut,
+            &other,
+        ] {
+            let error = text.parse::<HostKey>().expect_err(text);
+            assert!(error.starts_with("expected the public key"), "{text}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_key_has_a_second_line_or_word(text in "(ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI)?[ -~\n]{0,80}") {
+            if let Ok(key) = text.parse::<HostKey>() {
+                prop_assert_eq!(key.to_string().split_whitespace().count(), 2);
+                prop_assert!(!key.to_string().contains('\n'));
+            }
+        }
+    }
+}
