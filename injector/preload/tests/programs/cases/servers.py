@@ -99,8 +99,7 @@ def unrooted():
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
 
 
-@case("memcached", needs={"memcached": "memcached"}, sends=400)
-def memcached(lab):
+def memcached(lab, by, statuses):
     port = free_port()
     server = lab.serve(port, *unrooted(), "memcached", "-l", "127.0.0.1", "-p", port, "-U", "0", "-t", "2")
     with connect(port) as connection, connection.makefile("rwb") as stream:
@@ -113,9 +112,20 @@ def memcached(lab):
             stream.write(b"get key%d\r\n" % index)
             stream.flush()
             came += [stream.readline() for _ in range(3)]
-    lab.stop(server)
+    lab.stop(server, by, statuses)
     expect(came.count(b"STORED\r\n") == 200 and came.count(b"END\r\n") == 200, f"memcached says {came}")
     return came
+
+
+@case("memcached", needs={"memcached": "memcached"}, sends=400)
+def memcached_that_ends(lab):
+    return memcached(lab, by=signal.SIGTERM, statuses=(0,))
+
+
+# Its control page has the counts.
+@case("memcached-killed", needs={"memcached": "memcached"}, sends=400)
+def memcached_that_is_killed(lab):
+    return memcached(lab, by=signal.SIGKILL, statuses=(-signal.SIGKILL,))
 
 
 # The server answers each of 2,000 requests and the question for its settings; the client makes them.
