@@ -12,6 +12,7 @@ mod abi;
 mod config;
 mod defer;
 mod hooks;
+mod interpose;
 mod lifecycle;
 mod objects;
 mod real;

@@ -15,7 +15,7 @@ use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 
 use crate::config::Config;
-use crate::{defer, hooks, state, trace};
+use crate::{defer, hooks, interpose, state, trace};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
@@ -77,7 +77,7 @@ pub(crate) fn say(message: &str) {
 fn start(config: Config) {
     hooks::prepare_keys();
     // SAFETY: the functions have the type that is asked for and live as long as the process.
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
+    unsafe { libc::pthread_atfork(Some(before_told_fork), Some(in_told_parent), Some(in_child)) };
     let mut process = Process {
         pid: std::process::id(),
         page_file: None,
@@ -97,6 +97,7 @@ fn start(config: Config) {
         if let Some(folder) = config.trace {
             trace::start(folder);
         }
+        interpose::look_around();
         *lock() = Some(process);
     }
 }
@@ -165,12 +166,23 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Process>> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-pub(crate) extern "C" fn before_fork() {
+/// Before a `fork`, of which the C library tells: never in the middle of a `dlopen` of the same thread.
+extern "C" fn before_told_fork() {
+    before_fork();
+    interpose::before_fork();
+}
+
+extern "C" fn in_told_parent() {
+    interpose::after_fork();
+    in_parent();
+}
+
+pub(crate) fn before_fork() {
     state::before_fork();
     defer::before_fork();
 }
 
-pub(crate) extern "C" fn in_parent() {
+pub(crate) fn in_parent() {
     defer::after_fork_in_parent();
 }
 
@@ -182,6 +194,7 @@ pub(crate) fn in_bare_child() {
 
 extern "C" fn in_child() {
     let errno = crate::real::errno();
+    interpose::after_fork();
     in_bare_child();
     // Another thread of the parent could only have held the lock while it ended the process; then
     // this child has no page of its own and counts in its parent's.

@@ -16,9 +16,9 @@ macro_rules! on_cache_lines {
 }
 
 mod descriptors;
-mod dlsym;
 mod ending;
 mod lineage;
+mod loading;
 mod mpi;
 mod slots;
 mod socket;

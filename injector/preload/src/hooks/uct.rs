@@ -13,12 +13,10 @@ use jitterlab_injector::control::{Hook, HookFamily};
 
 use super::slots::replace;
 use crate::abi::uct;
+use crate::interpose::interposed;
 use crate::lifecycle::say;
-use crate::real::Real;
+use crate::objects::Object;
 use crate::state;
-
-const LIBUCT: &CStr = c"libuct.so.0";
-const LIBUCP: &CStr = c"libucp.so.0";
 
 type Open = unsafe extern "C" fn(
     *mut c_void,
@@ -129,14 +127,17 @@ unsafe fn hook_interface(table: *mut *mut c_void) {
     }
 }
 
-/// Whether this UCX is one whose interfaces are known; if not, says so once.
-fn is_known() -> bool {
-    // SAFETY: the prototype is that of libucp.
-    static VERSION: Real<Version> = unsafe { Real::of(LIBUCP, c"ucp_get_version_string") };
+/// Whether the UCX that an object calls is one whose interfaces are known; if not, says so once.
+fn is_known(caller: &Object) -> bool {
     static SAID: AtomicBool = AtomicBool::new(false);
-    let version = VERSION.get().map(|version| {
-        // SAFETY: it gives a string that stays.
-        unsafe { CStr::from_ptr(version()) }.to_string_lossy()
+    let version = caller.look_up(c"ucp_get_version_string");
+    let version = (!version.is_null()).then(|| {
+        // SAFETY: the prototype is that of libucp; it gives a string that stays.
+        unsafe {
+            let version = std::mem::transmute::<*mut c_void, Version>(version);
+            CStr::from_ptr(version())
+        }
+        .to_string_lossy()
     });
     let known = version
         .as_ref()
@@ -151,28 +152,25 @@ fn is_known() -> bool {
     known
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn uct_iface_open(
+unsafe extern "C" fn iface_open<const SLOT: usize>(
     domain: *mut c_void,
     worker: *mut c_void,
     parameters: *const c_void,
     config: *const c_void,
     interface: *mut *mut *mut c_void,
 ) -> c_int {
-    /// `UCS_ERR_UNSUPPORTED`
-    const UNSUPPORTED: c_int = -22;
-    // SAFETY: the prototype, in words, is that of libuct; the status is a byte in a register.
-    static REAL: Real<Open> = unsafe { Real::of(LIBUCT, c"uct_iface_open") };
-    let Some(real) = REAL.get() else {
-        return UNSUPPORTED;
-    };
-    // SAFETY: called with the caller's own arguments; where the status is 0, an interface was made, and
-    // the caller does not have it yet.
+    // SAFETY: this function is called in the place of one that has its name, which was stored before; the prototype, in words, is that of
+    // libuct. It is called with the caller's own arguments; where the status, a byte in a register, is 0, an
+    // interface was made, and the caller does not have it yet.
     unsafe {
+        let real = std::mem::transmute::<*mut c_void, Open>(IFACE_OPEN[SLOT].original());
         let status = real(domain, worker, parameters, config, interface);
-        if status as u8 == 0 && state::installed(HookFamily::Uct).is_some() && is_known() {
+        if status as u8 == 0 {
             hook_interface(*interface);
         }
         status
     }
 }
+
+interposed!(c"uct_iface_open", iface_open, IFACE_OPEN;
+    asked || state::installed(HookFamily::Uct).is_some(); known is_known);

@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
@@ -20,11 +20,8 @@ use crate::abi::{POST_SEND_AT, QP_STATE, STATE_RTS, SendRequest, WR_START_AT};
 use crate::defer;
 use crate::defer::build::Start as WrStart;
 use crate::defer::post::PostSend;
-use crate::real::Real;
+use crate::interpose::interposed;
 use crate::state::{self, Look};
-
-const LIBIBVERBS: &CStr = c"libibverbs.so.1";
-const LIBMLX5: &CStr = c"libmlx5.so.1";
 
 type Open = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
@@ -200,124 +197,85 @@ fn hooked_context(context: *mut c_void) -> *mut c_void {
     context
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_open_device(device: *mut c_void) -> *mut c_void {
-    // SAFETY: the prototype, in words, is that of libibverbs.
-    static REAL: Real<Open> = unsafe { Real::of(LIBIBVERBS, c"ibv_open_device") };
-    match REAL.get() {
-        // SAFETY: called with the caller's own argument.
-        Some(real) => hooked_context(unsafe { real(device) }),
-        None => std::ptr::null_mut(),
-    }
+/// Whether hooks of verbs were asked for.
+fn is_asked() -> bool {
+    state::installed(HookFamily::Verbs).is_some()
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_import_device(fd: c_int) -> *mut c_void {
-    // SAFETY: the prototype is that of libibverbs.
-    static REAL: Real<Import> = unsafe { Real::of(LIBIBVERBS, c"ibv_import_device") };
-    match REAL.get() {
-        // SAFETY: called with the caller's own argument.
-        Some(real) => hooked_context(unsafe { real(fd) }),
-        None => std::ptr::null_mut(),
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mlx5dv_open_device(device: *mut c_void, attr: *mut c_void) -> *mut c_void {
-    // SAFETY: the prototype, in words, is that of libmlx5.
-    static REAL: Real<OpenMlx5> = unsafe { Real::of(LIBMLX5, c"mlx5dv_open_device") };
-    match REAL.get() {
-        // SAFETY: called with the caller's own arguments.
-        Some(real) => hooked_context(unsafe { real(device, attr) }),
-        None => std::ptr::null_mut(),
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_qp_to_qp_ex(qp: *mut c_void) -> *mut c_void {
-    // SAFETY: the prototype, in words, is that of libibverbs.
-    static REAL: Real<Open> = unsafe { Real::of(LIBIBVERBS, c"ibv_qp_to_qp_ex") };
-    let Some(real) = REAL.get() else {
-        return std::ptr::null_mut();
-    };
-    // SAFETY: called with the caller's own argument; what it gives is a `struct ibv_qp_ex`, or
-    // null where the queue pair was not made for the extended calls.
-    unsafe {
-        let extended = real(qp);
-        if !extended.is_null() && state::injection().is_some() {
-            let place = extended.byte_add(WR_START_AT).cast::<*mut c_void>();
-            replace(place, &WR_STARTS, each_slot!(wr_start as WrStart));
-            defer::build::introduce(extended);
-            if defer::build::builds_otherwise(extended) {
-                defer::build::exempt(extended, true);
-            }
+/// A function of libibverbs or libmlx5, whose prototype is `$type` in words, and what is done instead of `$real`.
+macro_rules! verbs {
+    ($($name:literal: $hook:ident in $slots:ident as $type:ty, ($($argument:ident: $of:ty),*) -> $result:ty;
+        |$real:ident| $body:block)*) => {$(
+        unsafe extern "C" fn $hook<const SLOT: usize>($($argument: $of),*) -> $result {
+            // SAFETY: this function is called in the place of one that has its name, which was stored before; the prototype is
+            // that of the library.
+            let $real = unsafe { std::mem::transmute::<*mut c_void, $type>($slots[SLOT].original()) };
+            $body
         }
-        extended
-    }
+        interposed!($name, $hook, $slots; asked is_asked; known |_| true);
+    )*};
 }
 
-/// What it gives leads to functions that build on the same queue pair, by pointers that are not
-/// replaced.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mlx5dv_qp_ex_from_ibv_qp_ex(qp: *mut c_void) -> *mut c_void {
-    // SAFETY: the prototype, in words, is that of libmlx5.
-    static REAL: Real<Open> = unsafe { Real::of(LIBMLX5, c"mlx5dv_qp_ex_from_ibv_qp_ex") };
-    defer::build::exempt(qp, true);
-    match REAL.get() {
+verbs! {
+    c"ibv_open_device": open_device in OPEN_DEVICE as Open, (device: *mut c_void) -> *mut c_void;
+    |real| {
         // SAFETY: called with the caller's own argument.
-        Some(real) => unsafe { real(qp) },
-        None => std::ptr::null_mut(),
+        hooked_context(unsafe { real(device) })
     }
-}
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_destroy_qp(qp: *mut c_void) -> c_int {
-    // SAFETY: the prototype, in words, is that of libibverbs.
-    static REAL: Real<Destroy> = unsafe { Real::of(LIBIBVERBS, c"ibv_destroy_qp") };
-    defer::post::before_destroy(qp);
-    defer::build::exempt(qp, false);
-    match REAL.get() {
+    c"ibv_import_device": import_device in IMPORT_DEVICE as Import, (fd: c_int) -> *mut c_void;
+    |real| {
         // SAFETY: called with the caller's own argument.
-        Some(real) => unsafe { real(qp) },
-        None => libc::ENOSYS,
+        hooked_context(unsafe { real(fd) })
     }
-}
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ibv_modify_qp(qp: *mut c_void, attr: *mut u32, mask: c_int) -> c_int {
-    // SAFETY: the prototype, in words, is that of libibverbs; the state comes first in `attr`.
-    static REAL: Real<Modify> = unsafe { Real::of(LIBIBVERBS, c"ibv_modify_qp") };
-    // SAFETY: the caller's own argument.
-    if defer::busy() && mask & QP_STATE != 0 && unsafe { *attr } != STATE_RTS {
-        defer::post::before_stop(qp);
-    }
-    match REAL.get() {
+    c"mlx5dv_open_device": open_mlx5 in OPEN_MLX5 as OpenMlx5, (device: *mut c_void, attr: *mut c_void) -> *mut c_void;
+    |real| {
         // SAFETY: called with the caller's own arguments.
-        Some(real) => unsafe { real(qp, attr, mask) },
-        None => libc::ENOSYS,
+        hooked_context(unsafe { real(device, attr) })
     }
-}
 
-/// Our hook of the function `name`, for programs that look it up.
-pub(super) fn hook_of(name: &CStr) -> Option<*const c_void> {
-    // The functions have to be there to be hooked: a program that looks one up in a library to see
-    // whether it exists is told the truth. (One that looks everywhere, by RTLD_DEFAULT, finds ours.)
-    let hook = match name.to_bytes() {
-        b"ibv_open_device" => ibv_open_device as Open as *const c_void,
-        b"ibv_import_device" => ibv_import_device as Import as *const c_void,
-        b"mlx5dv_open_device" => mlx5dv_open_device as OpenMlx5 as *const c_void,
-        b"mlx5dv_qp_ex_from_ibv_qp_ex" => mlx5dv_qp_ex_from_ibv_qp_ex as Open as *const c_void,
-        b"ibv_destroy_qp" => ibv_destroy_qp as Destroy as *const c_void,
-        b"ibv_modify_qp" => ibv_modify_qp as Modify as *const c_void,
-        b"ibv_qp_to_qp_ex" => ibv_qp_to_qp_ex as Open as *const c_void,
-        _ => return None,
-    };
-    let library = if name.to_bytes().starts_with(b"mlx5") {
-        LIBMLX5
-    } else {
-        LIBIBVERBS
-    };
-    // SAFETY: only looks whether the library is loaded.
-    let loaded = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-    (!loaded.is_null()).then_some(hook)
+    c"ibv_qp_to_qp_ex": qp_to_qp_ex in QP_TO_QP_EX as Open, (qp: *mut c_void) -> *mut c_void;
+    |real| {
+        // SAFETY: called with the caller's own argument; what it gives is a `struct ibv_qp_ex`, or
+        // null where the queue pair was not made for the extended calls.
+        unsafe {
+            let extended = real(qp);
+            if !extended.is_null() && state::injection().is_some() {
+                let place = extended.byte_add(WR_START_AT).cast::<*mut c_void>();
+                replace(place, &WR_STARTS, each_slot!(wr_start as WrStart));
+                defer::build::introduce(extended);
+                if defer::build::builds_otherwise(extended) {
+                    defer::build::exempt(extended, true);
+                }
+            }
+            extended
+        }
+    }
+
+    // What it gives leads to functions that build on the same queue pair, by pointers that are not replaced.
+    c"mlx5dv_qp_ex_from_ibv_qp_ex": mlx5_qp_ex in MLX5_QP_EX as Open, (qp: *mut c_void) -> *mut c_void;
+    |real| {
+        defer::build::exempt(qp, true);
+        // SAFETY: called with the caller's own argument.
+        unsafe { real(qp) }
+    }
+
+    c"ibv_destroy_qp": destroy_qp in DESTROY_QP as Destroy, (qp: *mut c_void) -> c_int;
+    |real| {
+        defer::post::before_destroy(qp);
+        defer::build::exempt(qp, false);
+        // SAFETY: called with the caller's own argument.
+        unsafe { real(qp) }
+    }
+
+    c"ibv_modify_qp": modify_qp in MODIFY_QP as Modify, (qp: *mut c_void, attr: *mut u32, mask: c_int) -> c_int;
+    |real| {
+        // SAFETY: the caller's own argument, in which the state comes first.
+        if defer::busy() && mask & QP_STATE != 0 && unsafe { *attr } != STATE_RTS {
+            defer::post::before_stop(qp);
+        }
+        // SAFETY: called with the caller's own arguments.
+        unsafe { real(qp, attr, mask) }
+    }
 }

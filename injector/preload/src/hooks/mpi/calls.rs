@@ -14,8 +14,9 @@ use super::content::{
     Element, Kept, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange, Sends,
 };
 use super::library::Language;
-use super::{Way, missing, pass, requests};
-use crate::real::{Real, c_name};
+use super::{Door, pass, requests};
+use crate::interpose::{SLOTS, interposed};
+use crate::real::c_name;
 use crate::{state, trace};
 
 /// A call that is caught, as its place among [`Call::NAMES`].
@@ -101,9 +102,9 @@ macro_rules! calls {
             spellings! { around "MPI" "mpi" concat!(stringify!($send), "_init"),
                 concat!(stringify!($send_lower), "_init"), concat!(stringify!($send_upper), "_INIT");
                 ($($send_argument)* request)
-                |_| (); |language| {
+                |_| (); |door| {
                     let content = $send_content { $($send_part),* };
-                    requests::keep(language, request, content.kept(language));
+                    requests::keep(door, request, content.kept(door));
                 } }
         )*
 
@@ -129,9 +130,9 @@ macro_rules! persistent {
         spellings! { around $mpi $mpi_lower concat!(stringify!($all), "_init"),
             concat!(stringify!($lower), "_init"), concat!(stringify!($upper), "_INIT");
             ($($argument)* info request)
-            |_| (); |language| {
+            |_| (); |door| {
                 let call = const { Call::named(concat!("MPI_", stringify!($all), "_init")) };
-                requests::keep(language, request, Some(Kept::collective(language, call, &$content)));
+                requests::keep(door, request, Some(Kept::collective(door, call, &$content)));
             } }
     };
 }
@@ -259,23 +260,23 @@ calls! {
 
 spellings! { around "MPI" "mpi" "Psend_init", "psend_init", "PSEND_INIT";
     (buffer partitions count datatype peer tag comm info request)
-    |_| (); |language| {
+    |_| (); |door| {
         let content = Partitioned { count, datatype, peer, comm };
-        requests::keep(language, request, content.kept(language));
+        requests::keep(door, request, content.kept(door));
     }
 }
 
 spellings! { around "MPI" "mpi" "Start", "start", "START"; (request)
-    |language| requests::start(language, const { Call::named("MPI_Start") }, request, 1);
+    |door| requests::start(door, const { Call::named("MPI_Start") }, request, 1);
     |_| ()
 }
 
 spellings! { around "MPI" "mpi" "Startall", "startall", "STARTALL"; (count requests)
-    |language| requests::start_all(language, const { Call::named("MPI_Startall") }, count, requests);
+    |door| requests::start_all(door, const { Call::named("MPI_Startall") }, count, requests);
     |_| ()
 }
 
 spellings! { around "MPI" "mpi" "Request_free", "request_free", "REQUEST_FREE"; (request)
-    |language| requests::forget(language, request);
+    |door| requests::forget(door, request);
     |_| ()
 }

@@ -6,9 +6,8 @@
 
 #![allow(unsafe_code)]
 
-use super::Call;
 use super::content::{Kept, Reader, Sends, peers};
-use super::library::Language;
+use super::{Call, Door};
 use crate::trace;
 
 /// Arguments of a collective.
@@ -18,8 +17,8 @@ pub(super) trait Gives {
 }
 
 impl<T: Gives> Sends for T {
-    fn record(&self, language: Language, call: Call) {
-        if let Some(at) = Reader::of(language) {
+    fn record(&self, door: &Door, call: Call) {
+        if let Some(at) = Reader::of(door) {
             trace::collective(call, peers(at.library), self.bytes(at));
         }
     }
@@ -27,8 +26,8 @@ impl<T: Gives> Sends for T {
 
 impl Kept {
     /// A collective that `call` makes of these arguments.
-    pub(super) fn collective(language: Language, call: Call, content: &impl Gives) -> Self {
-        let at = Reader::of(language).filter(|_| trace::is_on());
+    pub(super) fn collective(door: &Door, call: Call, content: &impl Gives) -> Self {
+        let at = Reader::of(door).filter(|_| trace::is_on());
         Kept::Collective(call, at.map_or(0, |at| content.bytes(at)))
     }
 }
@@ -74,14 +73,14 @@ collectives! {
 
     /// The caller's part of what all get.
     Part { buffer, count, datatype, its_count, its_datatype } |it, at|
-        match at.language.is_in_place(it.buffer) {
+        match at.is_in_place(it.buffer) {
             true => at.bytes(it.its_count, it.its_datatype),
             false => at.bytes(it.count, it.datatype),
         };
 
     /// The same, where parts differ.
     Parts { buffer, count, datatype, its_counts, its_datatype, comm } |it, at|
-        match at.language.is_in_place(it.buffer) {
+        match at.is_in_place(it.buffer) {
             true => {
                 let rank = at.library.rank_in(at.comm(it.comm)).unwrap_or(0);
                 let count = at.language.count_at(it.its_counts, rank);
@@ -131,7 +130,7 @@ collectives! {
 
     /// The same, where parts differ.
     ForEach { buffer, counts, datatype, its_counts, its_datatype, comm } |it, at|
-        match at.language.is_in_place(it.buffer) {
+        match at.is_in_place(it.buffer) {
             true => at.sum(it.its_counts, at.ranks(it.comm), it.its_datatype),
             false => at.sum(it.counts, at.ranks(it.comm), it.datatype),
         };
@@ -139,7 +138,7 @@ collectives! {
     /// The same, where types differ.
     ForEachTyped { buffer, counts, datatypes, its_counts, its_datatypes, comm } |it, at| {
         let ranks = 0..at.ranks(it.comm) as usize;
-        match at.language.is_in_place(it.buffer) {
+        match at.is_in_place(it.buffer) {
             true => at.typed_sum(it.its_counts, it.its_datatypes, ranks),
             false => at.typed_sum(it.counts, it.datatypes, ranks),
         }

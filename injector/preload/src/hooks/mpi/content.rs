@@ -4,9 +4,9 @@
 
 #![allow(unsafe_code)]
 
-use super::Call;
-use super::library::{Language, Library, library};
+use super::library::{Language, Library};
 use super::requests;
+use super::{Call, Door};
 use crate::trace::{self, Peers};
 
 /// Arguments of a call that is being made: all that is read of them is the caller's own.
@@ -14,12 +14,12 @@ pub(super) trait Sends {
     /// Whether anything is sent to anybody. A send to `MPI_PROC_NULL`, which is negative in every MPI,
     /// is none.
     #[inline(always)]
-    fn sends(&self, _language: Language) -> bool {
+    fn sends(&self, _door: &Door) -> bool {
         true
     }
 
     /// Puts it into the trace.
-    fn record(&self, language: Language, call: Call);
+    fn record(&self, door: &Door, call: Call);
 }
 
 /// A message, as far as it counts.
@@ -49,9 +49,17 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Of a call in this language; `None` where there is no MPI that could be asked what they mean.
-    pub(super) fn of(language: Language) -> Option<Self> {
-        library().map(|library| Reader { language, library })
+    /// Of a call by this door; `None` where there is no MPI that could be asked what they mean.
+    pub(super) fn of(door: &Door) -> Option<Self> {
+        door.library().map(|library| Reader {
+            language: door.language,
+            library,
+        })
+    }
+
+    /// Whether the buffer at this address stands for another (`MPI_IN_PLACE`).
+    pub(super) fn is_in_place(self, buffer: usize) -> bool {
+        self.library.is_in_place(self.language, buffer)
     }
 
     /// `count` elements, in bytes. Where there are none, their type is not looked at: it may be one that an
@@ -118,8 +126,8 @@ pub(super) struct Message {
 }
 
 impl Message {
-    fn sent(&self, language: Language) -> Option<Sent> {
-        let at = Reader::of(language)?;
+    fn sent(&self, door: &Door) -> Option<Sent> {
+        let at = Reader::of(door)?;
         // SAFETY: the caller's own arguments.
         let bytes = unsafe { at.bytes(self.count, self.datatype) };
         // SAFETY: likewise.
@@ -128,9 +136,9 @@ impl Message {
     }
 
     /// What a request is for that is made of these.
-    pub(super) fn kept(&self, language: Language) -> Option<Kept> {
-        match self.sends(language) {
-            true => kept(|| self.sent(language)).map(Kept::Message),
+    pub(super) fn kept(&self, door: &Door) -> Option<Kept> {
+        match self.sends(door) {
+            true => kept(|| self.sent(door)).map(Kept::Message),
             false => None,
         }
     }
@@ -160,13 +168,13 @@ fn kept(sent: impl FnOnce() -> Option<Sent>) -> Option<Sent> {
 
 impl Sends for Message {
     #[inline(always)]
-    fn sends(&self, language: Language) -> bool {
+    fn sends(&self, door: &Door) -> bool {
         // SAFETY: the caller's own argument.
-        unsafe { language.integer(self.peer) >= 0 }
+        unsafe { door.language.integer(self.peer) >= 0 }
     }
 
-    fn record(&self, language: Language, call: Call) {
-        if let (Some(library), Some(sent)) = (library(), self.sent(language)) {
+    fn record(&self, door: &Door, call: Call) {
+        if let (Some(library), Some(sent)) = (door.library(), self.sent(door)) {
             record_messages(call, library, std::iter::once(sent));
         }
     }
@@ -182,16 +190,16 @@ pub(super) struct OneSided {
 
 impl Sends for OneSided {
     #[inline(always)]
-    fn sends(&self, language: Language) -> bool {
+    fn sends(&self, door: &Door) -> bool {
         // SAFETY: the caller's own argument.
-        unsafe { language.integer(self.peer) >= 0 }
+        unsafe { door.language.integer(self.peer) >= 0 }
     }
 
-    fn record(&self, language: Language, call: Call) {
-        if let Some(at) = Reader::of(language) {
+    fn record(&self, door: &Door, call: Call) {
+        if let Some(at) = Reader::of(door) {
             // SAFETY: the caller's own arguments.
             let sent = unsafe {
-                let window = language.window(at.library, self.window);
+                let window = at.language.window(at.library, self.window);
                 Sent {
                     peer: at.library.peer_by_window(window, at.integer(self.peer)),
                     bytes: at.bytes(self.count, self.datatype),
@@ -211,24 +219,24 @@ pub(super) struct Element {
 
 impl Sends for Element {
     #[inline(always)]
-    fn sends(&self, language: Language) -> bool {
+    fn sends(&self, door: &Door) -> bool {
         // SAFETY: the caller's own argument.
-        unsafe { language.integer(self.peer) >= 0 }
+        unsafe { door.language.integer(self.peer) >= 0 }
     }
 
-    fn record(&self, language: Language, call: Call) {
+    fn record(&self, door: &Door, call: Call) {
         let Element {
             datatype,
             peer,
             window,
         } = *self;
         OneSided {
-            count: language.one(),
+            count: door.language.one(),
             datatype,
             peer,
             window,
         }
-        .record(language, call);
+        .record(door, call);
     }
 }
 
@@ -243,18 +251,18 @@ pub(super) struct Partitioned {
 
 impl Partitioned {
     /// What the request is for that is made of these.
-    pub(super) fn kept(&self, language: Language) -> Option<Kept> {
+    pub(super) fn kept(&self, door: &Door) -> Option<Kept> {
         // SAFETY: the caller's own argument.
-        if unsafe { language.integer(self.peer) } < 0 {
+        if unsafe { door.language.integer(self.peer) } < 0 {
             return None;
         }
         let sent = || {
-            let at = Reader::of(language)?;
+            let at = Reader::of(door)?;
             // SAFETY: the caller's own arguments.
             unsafe {
                 Some(Sent {
                     peer: to(at, self.peer, self.comm),
-                    bytes: at.size(language.large_count(self.count), self.datatype),
+                    bytes: at.size(at.language.large_count(self.count), self.datatype),
                 })
             }
         };
@@ -268,12 +276,12 @@ pub(super) struct Ready {
 }
 
 impl Sends for Ready {
-    fn sends(&self, language: Language) -> bool {
-        partition(language, self.request).is_some()
+    fn sends(&self, door: &Door) -> bool {
+        partition(door, self.request).is_some()
     }
 
-    fn record(&self, language: Language, call: Call) {
-        record_partitions(language, call, self.request, 1);
+    fn record(&self, door: &Door, call: Call) {
+        record_partitions(door, call, self.request, 1);
     }
 }
 
@@ -285,20 +293,25 @@ pub(super) struct ReadyRange {
 }
 
 impl ReadyRange {
-    fn partitions(&self, language: Language) -> i64 {
+    fn partitions(&self, door: &Door) -> i64 {
         // SAFETY: the caller's own arguments.
-        let (low, high) = unsafe { (language.integer(self.low), language.integer(self.high)) };
+        let (low, high) = unsafe {
+            (
+                door.language.integer(self.low),
+                door.language.integer(self.high),
+            )
+        };
         i64::from(high) - i64::from(low) + 1
     }
 }
 
 impl Sends for ReadyRange {
-    fn sends(&self, language: Language) -> bool {
-        self.partitions(language) > 0 && partition(language, self.request).is_some()
+    fn sends(&self, door: &Door) -> bool {
+        self.partitions(door) > 0 && partition(door, self.request).is_some()
     }
 
-    fn record(&self, language: Language, call: Call) {
-        record_partitions(language, call, self.request, self.partitions(language));
+    fn record(&self, door: &Door, call: Call) {
+        record_partitions(door, call, self.request, self.partitions(door));
     }
 }
 
@@ -309,32 +322,32 @@ pub(super) struct ReadyList {
 }
 
 impl ReadyList {
-    fn partitions(&self, language: Language) -> i64 {
+    fn partitions(&self, door: &Door) -> i64 {
         // SAFETY: the caller's own argument.
-        unsafe { language.integer(self.length) }.into()
+        unsafe { door.language.integer(self.length) }.into()
     }
 }
 
 impl Sends for ReadyList {
-    fn sends(&self, language: Language) -> bool {
-        self.partitions(language) > 0 && partition(language, self.request).is_some()
+    fn sends(&self, door: &Door) -> bool {
+        self.partitions(door) > 0 && partition(door, self.request).is_some()
     }
 
-    fn record(&self, language: Language, call: Call) {
-        record_partitions(language, call, self.request, self.partitions(language));
+    fn record(&self, door: &Door, call: Call) {
+        record_partitions(door, call, self.request, self.partitions(door));
     }
 }
 
 /// What each partition of a request is, if it sends any.
-fn partition(language: Language, request: usize) -> Option<Sent> {
-    match requests::of(language, request)? {
+fn partition(door: &Door, request: usize) -> Option<Sent> {
+    match requests::of(door, request)? {
         Kept::Partitions(sent) => Some(sent),
         Kept::Message(_) | Kept::Collective(..) => None,
     }
 }
 
-fn record_partitions(language: Language, call: Call, request: usize, number: i64) {
-    if let (Some(library), Some(sent)) = (library(), partition(language, request)) {
+fn record_partitions(door: &Door, call: Call, request: usize, number: i64) {
+    if let (Some(library), Some(sent)) = (door.library(), partition(door, request)) {
         let number = usize::try_from(number).unwrap_or(0);
         record_messages(call, library, std::iter::repeat_n(sent, number));
     }

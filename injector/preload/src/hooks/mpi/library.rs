@@ -1,10 +1,9 @@
 //! What the hooks ask of the MPI that the program uses, and how its values are read, without its header.
 
-use std::ffi::{CStr, c_int};
-use std::sync::OnceLock;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::Mutex;
 
-use crate::objects;
-use crate::real::next;
+use crate::objects::{self, Object};
 
 /// How a call's arguments are to be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,7 +42,17 @@ pub(super) struct Library {
     /// Where handles are pointers: what makes one of the integer that it is in Fortran.
     pointers: Option<Pointers>,
     known: Option<Known>,
+    /// Where the variables are that stand for `MPI_IN_PLACE` in Fortran.
+    in_place: Vec<usize>,
 }
+
+/// The variable that Open MPI's mpif.h names, as compilers write it.
+const IN_PLACE: [&CStr; 4] = [
+    c"mpi_fortran_in_place_",
+    c"mpi_fortran_in_place",
+    c"mpi_fortran_in_place__",
+    c"MPI_FORTRAN_IN_PLACE",
+];
 
 /// What headers define, of those MPIs of which it is known.
 struct Known {
@@ -66,50 +75,75 @@ struct Pointers {
     request: FromFortran,
 }
 
-/// A function of the MPI, which has this type.
-///
-/// # Safety
-/// `F` is the type of the function `name`, with words for handles.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
-    let address = match next(name) {
-        address if address.is_null() => objects::function_of_any(name),
-        address => address,
-    };
-    // SAFETY: by the contract of this function; F is a function pointer, as large as an address.
-    (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
-}
+/// Looks names up as the MPI itself would.
+#[derive(Clone, Copy)]
+struct Names<'a>(&'a Object);
 
-/// The program's MPI; `None` if there is none.
-pub(super) fn library() -> Option<&'static Library> {
-    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
-    LIBRARY.get_or_init(Library::find).as_ref()
+impl Names<'_> {
+    /// A function of the MPI, which has this type.
+    ///
+    /// # Safety
+    /// `F` is the type of the function `name`, with words for handles.
+    unsafe fn function<F: Copy>(self, name: &CStr) -> Option<F> {
+        let address = self.0.look_up(name);
+        // SAFETY: by the contract of this function; F is a function pointer, as large as an address.
+        (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
+    }
+
+    /// The address of a variable. If the program refers to it, it lies in the program and not in the library.
+    fn variable(self, name: &CStr) -> Option<usize> {
+        let place = self.0.look_up(name);
+        (!place.is_null()).then_some(place as usize)
+    }
 }
 
 impl Library {
-    fn find() -> Option<Self> {
+    /// The MPI that `function` belongs to; `None` if that has not all that is asked of one.
+    pub(super) fn of(function: *mut c_void) -> Option<&'static Self> {
+        static KNOWN: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
+        let library = Library::seen_by(&objects::holding(function)?)?;
+        let mut known = KNOWN
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_same = |other: &&&Library| std::ptr::fn_addr_eq(other.type_size, library.type_size);
+        if let Some(same) = known.iter().find(is_same) {
+            return Some(*same);
+        }
+        let library = &*Box::leak(Box::new(library));
+        known.push(library);
+        Some(library)
+    }
+
+    /// The MPI that code of an object reaches by the names that the standard has for tools.
+    fn seen_by(object: &Object) -> Option<Self> {
+        let names = Names(object);
         // SAFETY: the types are those of the MPI standard (version 3.1), in words.
         unsafe {
-            let pointers = Pointers::find();
+            let pointers = Pointers::find(names);
             Some(Library {
-                type_size: function(c"PMPI_Type_size_x")?,
-                comm_test_inter: function(c"PMPI_Comm_test_inter")?,
-                comm_rank: function(c"PMPI_Comm_rank")?,
-                comm_size: function(c"PMPI_Comm_size")?,
-                comm_remote_size: function(c"PMPI_Comm_remote_size")?,
-                comm_group: function(c"PMPI_Comm_group")?,
-                comm_remote_group: function(c"PMPI_Comm_remote_group")?,
-                window_group: function(c"PMPI_Win_get_group")?,
-                group_free: function(c"PMPI_Group_free")?,
-                group_translate: function(c"PMPI_Group_translate_ranks")?,
-                comm_get_parent: function(c"PMPI_Comm_get_parent")?,
-                initialized: function(c"PMPI_Initialized")?,
-                finalized: function(c"PMPI_Finalized")?,
-                topo_test: function(c"PMPI_Topo_test")?,
-                cartdim_get: function(c"PMPI_Cartdim_get")?,
-                cart_shift: function(c"PMPI_Cart_shift")?,
-                graph_neighbors_count: function(c"PMPI_Graph_neighbors_count")?,
-                dist_graph_neighbors_count: function(c"PMPI_Dist_graph_neighbors_count")?,
-                known: Known::find(pointers.is_some()),
+                type_size: names.function(c"PMPI_Type_size_x")?,
+                comm_test_inter: names.function(c"PMPI_Comm_test_inter")?,
+                comm_rank: names.function(c"PMPI_Comm_rank")?,
+                comm_size: names.function(c"PMPI_Comm_size")?,
+                comm_remote_size: names.function(c"PMPI_Comm_remote_size")?,
+                comm_group: names.function(c"PMPI_Comm_group")?,
+                comm_remote_group: names.function(c"PMPI_Comm_remote_group")?,
+                window_group: names.function(c"PMPI_Win_get_group")?,
+                group_free: names.function(c"PMPI_Group_free")?,
+                group_translate: names.function(c"PMPI_Group_translate_ranks")?,
+                comm_get_parent: names.function(c"PMPI_Comm_get_parent")?,
+                initialized: names.function(c"PMPI_Initialized")?,
+                finalized: names.function(c"PMPI_Finalized")?,
+                topo_test: names.function(c"PMPI_Topo_test")?,
+                cartdim_get: names.function(c"PMPI_Cartdim_get")?,
+                cart_shift: names.function(c"PMPI_Cart_shift")?,
+                graph_neighbors_count: names.function(c"PMPI_Graph_neighbors_count")?,
+                dist_graph_neighbors_count: names.function(c"PMPI_Dist_graph_neighbors_count")?,
+                known: Known::find(names, pointers.is_some()),
+                in_place: IN_PLACE
+                    .iter()
+                    .filter_map(|name| names.variable(name))
+                    .collect(),
                 pointers,
             })
         }
@@ -254,6 +288,16 @@ impl Library {
         (unsafe { group_of(handle, &raw mut group) } == 0).then_some(group)
     }
 
+    /// Whether the buffer at this address stands for another (`MPI_IN_PLACE`, which a header defines).
+    pub(super) fn is_in_place(&self, language: Language, buffer: usize) -> bool {
+        match language {
+            // No buffer is there: the one is Open MPI's, the other MPICH's.
+            Language::C | Language::LargeC => buffer == 1 || buffer == usize::MAX,
+            // MPICH's Fortran functions call those in C.
+            Language::Fortran | Language::Fortran2008 => self.in_place.contains(&buffer),
+        }
+    }
+
     /// Whether a communicator is one between two groups.
     pub(super) fn is_inter(&self, comm: usize) -> bool {
         self.answer(self.comm_test_inter, comm) == Some(1)
@@ -273,14 +317,14 @@ impl Pointers {
     ///
     /// # Safety
     /// The types are those of the functions.
-    unsafe fn find() -> Option<Self> {
+    unsafe fn find(names: Names) -> Option<Self> {
         // SAFETY: by the contract of this function.
         unsafe {
             Some(Pointers {
-                comm: function(c"PMPI_Comm_f2c")?,
-                datatype: function(c"PMPI_Type_f2c")?,
-                window: function(c"PMPI_Win_f2c")?,
-                request: function(c"PMPI_Request_f2c")?,
+                comm: names.function(c"PMPI_Comm_f2c")?,
+                datatype: names.function(c"PMPI_Type_f2c")?,
+                window: names.function(c"PMPI_Win_f2c")?,
+                request: names.function(c"PMPI_Request_f2c")?,
             })
         }
     }
@@ -289,7 +333,7 @@ impl Pointers {
 impl Known {
     /// In Open MPI communicators are addresses of variables, in the common binary interface of MPICH and its
     /// kin numbers.
-    fn find(pointers: bool) -> Option<Self> {
+    fn find(names: Names, pointers: bool) -> Option<Self> {
         if !pointers {
             return Some(Known {
                 world: 0x4400_0000,
@@ -298,8 +342,8 @@ impl Known {
             });
         }
         Some(Known {
-            world: objects::variable_of_any(c"ompi_mpi_comm_world")?,
-            no_comm: objects::variable_of_any(c"ompi_mpi_comm_null")?,
+            world: names.variable(c"ompi_mpi_comm_world")?,
+            no_comm: names.variable(c"ompi_mpi_comm_null")?,
             topologies: [1, 2, 3],
         })
     }
@@ -438,30 +482,6 @@ impl Language {
     pub(super) unsafe fn request_at(self, library: &Library, array: usize, index: usize) -> usize {
         // SAFETY: by the contract of this function.
         unsafe { self.handle_at(library, |pointers| pointers.request, array, index) }
-    }
-
-    /// Whether the buffer at this address stands for another (`MPI_IN_PLACE`, which a header defines).
-    pub(super) fn is_in_place(self, buffer: usize) -> bool {
-        static FORTRAN: OnceLock<Vec<usize>> = OnceLock::new();
-        match self {
-            // No buffer is there: the one is Open MPI's, the other MPICH's.
-            Language::C | Language::LargeC => buffer == 1 || buffer == usize::MAX,
-            // The variable that Open MPI's mpif.h names, as compilers write it. MPICH's Fortran
-            // functions call those in C.
-            Language::Fortran | Language::Fortran2008 => FORTRAN
-                .get_or_init(|| {
-                    [
-                        c"mpi_fortran_in_place_",
-                        c"mpi_fortran_in_place",
-                        c"mpi_fortran_in_place__",
-                        c"MPI_FORTRAN_IN_PLACE",
-                    ]
-                    .into_iter()
-                    .filter_map(objects::variable_of_any)
-                    .collect()
-                })
-                .contains(&buffer),
-        }
     }
 
     unsafe fn handle(

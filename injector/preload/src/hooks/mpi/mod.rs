@@ -11,74 +11,97 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::CStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use jitterlab_injector::control::Hook;
 
+use crate::interpose::Slot;
 use crate::objects;
-use crate::real::real_dlsym;
 use crate::{state, trace};
 use content::Sends;
-use library::Language;
+use library::{Language, Library};
 
 pub(crate) use calls::Call;
 
-/// What a call gives when there is no such function: an error, in every MPI.
-#[cold]
-#[inline(never)]
-fn missing() -> c_int {
-    -1
+/// How a call enters the MPI: in which language, and by which function of which MPI.
+pub(super) struct Door {
+    language: Language,
+    slot: &'static Slot,
+    way: AtomicU8,
+    library: OnceLock<Option<&'static Library>>,
 }
 
-/// How what a Fortran function does reaches the MPI.
-struct Way(AtomicU8);
-
-impl Way {
+impl Door {
     const UNKNOWN: u8 = 0;
     const DIRECT: u8 = 1;
     const BY_C: u8 = 2;
 
-    /// Of a C function, or of one of which it is not known yet. Those of `mpi_f08` by these names call
+    /// Of a C function, or of one of which it is not known yet how what it does reaches the MPI. Those of `mpi_f08` by these names call
     /// no C function by a name that is caught, in any MPI; MPICH's others, whose names are not caught
     /// (`mpi_send_f08ts_`), do.
-    const fn new(language: Language) -> Self {
-        Way(AtomicU8::new(match language {
-            Language::Fortran => Way::UNKNOWN,
-            Language::C | Language::LargeC | Language::Fortran2008 => Way::DIRECT,
-        }))
+    const fn new(language: Language, slot: &'static Slot) -> Self {
+        Door {
+            language,
+            slot,
+            way: AtomicU8::new(match language {
+                Language::Fortran => Door::UNKNOWN,
+                Language::C | Language::LargeC | Language::Fortran2008 => Door::DIRECT,
+            }),
+            library: OnceLock::new(),
+        }
     }
 
     #[inline(always)]
     fn is_direct(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == Way::DIRECT
+        self.way.load(Ordering::Relaxed) == Door::DIRECT
     }
 
-    /// The same, found out if it is not known: whether the object with the function `real` does
-    /// not refer to the C function.
-    fn found_direct(&self, real: *mut c_void, c_function: &CStr) -> bool {
-        if self.0.load(Ordering::Relaxed) == Way::UNKNOWN {
-            let way = match objects::refers_to(real, c_function) {
-                true => Way::BY_C,
-                false => Way::DIRECT,
+    /// The same, found out if it is not known: whether the object that has the function does not refer to the C function.
+    fn is_found_direct(&self, c_function: &CStr) -> bool {
+        if self.way.load(Ordering::Relaxed) == Door::UNKNOWN {
+            let object = objects::holding(self.slot.original());
+            let way = match object.is_some_and(|object| object.refers_to(c_function)) {
+                true => Door::BY_C,
+                false => Door::DIRECT,
             };
-            self.0.store(way, Ordering::Relaxed);
+            self.way.store(way, Ordering::Relaxed);
         }
         self.is_direct()
+    }
+
+    /// The MPI that the function belongs to; `None` if that cannot be asked anything.
+    fn library(&self) -> Option<&'static Library> {
+        *self
+            .library
+            .get_or_init(|| Library::of(self.slot.original()))
     }
 }
 
 /// Waits, and records what is sent.
-fn pass(hook: Hook, language: Language, call: Call, content: &impl Sends) {
-    if !content.sends(language) {
+fn pass(hook: Hook, door: &Door, call: Call, content: &impl Sends) {
+    if !content.sends(door) {
         return;
     }
     if trace::is_on() {
-        content.record(language, call);
+        content.record(door, call);
     }
     if let Some(injection) = state::installed(hook.family()) {
         state::pass_undeferred(injection, hook);
     }
+}
+
+/// The doors of a name, one for each of its slots.
+macro_rules! doors {
+    ($language:ident $slots:ident) => {
+        [
+            Door::new(Language::$language, &$slots[0]),
+            Door::new(Language::$language, &$slots[1]),
+            Door::new(Language::$language, &$slots[2]),
+            Door::new(Language::$language, &$slots[3]),
+        ]
+    };
 }
 
 /// A hook of the function `$name`, whose arguments are so many words.
@@ -87,77 +110,58 @@ fn pass(hook: Hook, language: Language, call: Call, content: &impl Sends) {
 /// calls nothing either. Whatever else there is to do is done by `with_care`.
 macro_rules! hook {
     (
-        $language:ident $name:expr, $profiling:expr, $c_name:expr;
+        $language:ident $name:expr, $c_name:expr;
         ($($argument:ident)*) $hook:ident $content:expr
     ) => {
         on_cache_lines!(concat!(".text.jitterlab.", $name));
 
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
-            static REAL: Real<Function> =
-                // SAFETY: an MPI's functions take words, integers among them whose upper half does
-                // not matter, and give an error, or in Fortran nothing.
-                unsafe { Real::profiled(c_name!($name), c_name!($profiling)) };
-            static WAY: Way = Way::new(Language::$language);
+            static DOORS: [Door; SLOTS] = doors!($language SLOT_OF);
+            interposed!(c_name!($name), hook, SLOT_OF;
+                asked || state::installed(const { Hook::$hook.family() }).is_some();
+                known |_| true);
 
-            // With nothing to wait for, but nobody has looked for the function yet.
-            #[cold]
-            #[inline(never)]
-            unsafe extern "C" fn first($($argument: usize),*) -> c_int {
-                match REAL.get() {
-                    // SAFETY: called with the caller's own arguments.
-                    Some(real) => unsafe { real($($argument),*) },
-                    None => missing(),
-                }
+            #[inline(always)]
+            fn real<const SLOT: usize>() -> Function {
+                // SAFETY: the hook is called in the place of a function that has its name, which was stored before. An MPI's
+                // functions take words, integers among them whose upper half does not matter, and give an error, or in
+                // Fortran nothing.
+                unsafe { std::mem::transmute::<*mut c_void, Function>(SLOT_OF[SLOT].original()) }
             }
 
             #[cold]
             #[inline(never)]
             #[allow(unused_variables)]
-            unsafe extern "C" fn with_care($($argument: usize),*) -> c_int {
-                let Some(real) = REAL.get() else {
-                    return missing();
-                };
+            unsafe extern "C" fn with_care<const SLOT: usize>($($argument: usize),*) -> c_int {
                 state::enter();
-                if WAY.found_direct(real as *mut c_void, c_name!($c_name)) {
+                if DOORS[SLOT].is_found_direct(c_name!($c_name)) {
                     let call = const { Call::named($c_name) };
-                    pass(Hook::$hook, Language::$language, call, &$content);
+                    pass(Hook::$hook, &DOORS[SLOT], call, &$content);
                 }
                 // SAFETY: called with the caller's own arguments.
-                unsafe { real($($argument),*) }
-            }
-
-            // With nothing to wait for. Not by a function's address that is first that of `first`: see the hooks of sockets.
-            #[inline(always)]
-            unsafe extern "C" fn now($($argument: usize),*) -> c_int {
-                match REAL.found() {
-                    // SAFETY: called with the caller's own arguments.
-                    Some(real) => unsafe { real($($argument),*) },
-                    // SAFETY: likewise.
-                    None => unsafe { first($($argument),*) },
-                }
+                unsafe { real::<SLOT>()($($argument),*) }
             }
 
             #[allow(unused_variables)]
-            #[unsafe(export_name = $name)]
             #[unsafe(link_section = concat!(".text.jitterlab.", $name))]
-            unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
+            unsafe extern "C" fn hook<const SLOT: usize>($($argument: usize),*) -> c_int {
                 let look = state::look(const { Hook::$hook.family() });
                 if look.is_off() {
                     // SAFETY: called with the caller's own arguments.
-                    return unsafe { now($($argument),*) };
+                    return unsafe { real::<SLOT>()($($argument),*) };
                 }
                 let at_once = look.goes_at_once(Hook::$hook, || {
-                    WAY.is_direct()
+                    DOORS[SLOT].is_direct()
                         && !trace::is_on()
-                        && $content.sends(Language::$language)
+                        && $content.sends(&DOORS[SLOT])
                 });
                 if at_once {
                     // SAFETY: called with the caller's own arguments.
-                    unsafe { now($($argument),*) }
+                    unsafe { real::<SLOT>()($($argument),*) }
                 } else {
                     // SAFETY: called with the caller's own arguments.
-                    unsafe { with_care($($argument),*) }
+                    unsafe { with_care::<SLOT>($($argument),*) }
                 }
             }
         };
@@ -168,33 +172,28 @@ macro_rules! hook {
 /// and after it where it succeeded.
 macro_rules! around {
     (
-        $language:ident $name:expr, $profiling:expr, $c_name:expr;
+        $language:ident $name:expr, $c_name:expr;
         ($($argument:ident)*) $before:expr; $after:expr
     ) => {
         const _: () = {
             type Function = unsafe extern "C" fn($($argument: usize),*) -> c_int;
-            static REAL: Real<Function> =
-                // SAFETY: as for `hook`.
-                unsafe { Real::profiled(c_name!($name), c_name!($profiling)) };
-            static WAY: Way = Way::new(Language::$language);
+            static DOORS: [Door; SLOTS] = doors!($language SLOT_OF);
+            interposed!(c_name!($name), hook, SLOT_OF; asked requests::are_minded; known |_| true);
 
-            #[unsafe(export_name = $name)]
             #[allow(unused_variables)]
-            unsafe extern "C" fn hook($($argument: usize),*) -> c_int {
-                let Some(real) = REAL.get() else {
-                    return missing();
-                };
-                let minds = requests::are_minded()
-                    && WAY.found_direct(real as *mut c_void, c_name!($c_name));
-                let language = Language::$language;
+            unsafe extern "C" fn hook<const SLOT: usize>($($argument: usize),*) -> c_int {
+                let door = &DOORS[SLOT];
+                // SAFETY: as for `hook`.
+                let real = unsafe { std::mem::transmute::<*mut c_void, Function>(SLOT_OF[SLOT].original()) };
+                let minds = door.is_found_direct(c_name!($c_name));
                 if minds {
-                    $before(language);
+                    $before(door);
                 }
                 // SAFETY: called with the caller's own arguments.
                 let outcome = unsafe { real($($argument),*) };
                 // SAFETY: the arguments of a call that has returned; in Fortran the last takes the error.
-                if minds && unsafe { language.has_succeeded(outcome, &[$($argument),*]) } {
-                    $after(language);
+                if minds && unsafe { door.language.has_succeeded(outcome, &[$($argument),*]) } {
+                    $after(door);
                 }
                 outcome
             }
@@ -210,20 +209,19 @@ macro_rules! spellings {
         $make:ident $mpi:literal $mpi_lower:literal $name:expr, $lower:expr, $upper:expr;
         ($($argument:ident)*) $($rest:tt)*
     ) => {
-        $make! { C concat!($mpi, "_", $name), concat!("P", $mpi, "_", $name), concat!($mpi, "_", $name);
+        $make! { C concat!($mpi, "_", $name), concat!($mpi, "_", $name);
             ($($argument)*) $($rest)* }
-        $make! { LargeC concat!($mpi, "_", $name, "_c"), concat!("P", $mpi, "_", $name, "_c"),
+        $make! { LargeC concat!($mpi, "_", $name, "_c"),
             concat!($mpi, "_", $name); ($($argument)*) $($rest)* }
-        $make! { Fortran concat!($mpi_lower, "_", $lower, "_"), concat!("p", $mpi_lower, "_", $lower, "_"),
+        $make! { Fortran concat!($mpi_lower, "_", $lower, "_"),
             concat!($mpi, "_", $name); ($($argument)* error) $($rest)* }
-        $make! { Fortran concat!($mpi_lower, "_", $lower), concat!("p", $mpi_lower, "_", $lower),
+        $make! { Fortran concat!($mpi_lower, "_", $lower),
             concat!($mpi, "_", $name); ($($argument)* error) $($rest)* }
-        $make! { Fortran concat!($mpi_lower, "_", $lower, "__"), concat!("p", $mpi_lower, "_", $lower, "__"),
+        $make! { Fortran concat!($mpi_lower, "_", $lower, "__"),
             concat!($mpi, "_", $name); ($($argument)* error) $($rest)* }
-        $make! { Fortran concat!($mpi, "_", $upper), concat!("P", $mpi, "_", $upper),
+        $make! { Fortran concat!($mpi, "_", $upper),
             concat!($mpi, "_", $name); ($($argument)* error) $($rest)* }
         $make! { Fortran2008 concat!($mpi_lower, "_", $lower, "_f08_"),
-            concat!("p", $mpi_lower, "_", $lower, "_f08_"),
             concat!($mpi, "_", $name); ($($argument)* error) $($rest)* }
     };
 }
@@ -233,15 +231,3 @@ mod collective;
 mod content;
 mod library;
 mod requests;
-
-/// Our hook of the function `name`, for programs that look it up in the object `handle`.
-pub(super) fn hook_of(handle: *mut c_void, name: &CStr) -> Option<*const c_void> {
-    let bytes = name.to_bytes();
-    if !bytes.starts_with(b"MPI") && !bytes.starts_with(b"mpi") {
-        return None;
-    }
-    let hook = objects::own_function(name);
-    // SAFETY: the caller's own look-up. Who looks whether there is such a function is told the truth.
-    let there = !hook.is_null() && !unsafe { real_dlsym()(handle, name.as_ptr()) }.is_null();
-    there.then_some(hook.cast_const())
-}

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
 
-use super::Call;
 use super::content::{Kept, Sent, peers, record_messages};
-use super::library::{Language, Library, library};
+use super::library::Library;
+use super::{Call, Door};
 use crate::{state, trace};
 
 /// Places of the first table.
@@ -111,12 +111,14 @@ pub(super) fn are_minded() -> bool {
 }
 
 /// Keeps what the request at `request`, just made, is for; `None` if that is nothing that counts.
-pub(super) fn keep(language: Language, request: usize, kept: Option<Kept>) {
+pub(super) fn keep(door: &Door, request: usize, kept: Option<Kept>) {
     let Some(kept) = kept else {
-        return forget(language, request);
+        return forget(door, request);
     };
     // SAFETY: where the MPI has left the handle.
-    let handle = library().map(|library| unsafe { language.request_at(library, request, 0) });
+    let handle = door
+        .library()
+        .map(|library| unsafe { door.language.request_at(library, request, 0) });
     let Some(handle) = handle.filter(|&handle| handle != NEVER && handle != GONE) else {
         return;
     };
@@ -127,41 +129,38 @@ pub(super) fn keep(language: Language, request: usize, kept: Option<Kept>) {
 }
 
 /// The request at `request` is about to be freed, or is one that sends nothing.
-pub(super) fn forget(language: Language, request: usize) {
+pub(super) fn forget(door: &Door, request: usize) {
     // SAFETY: the caller's own handle.
-    let handle = library().map(|library| unsafe { language.request_at(library, request, 0) });
+    let handle = door
+        .library()
+        .map(|library| unsafe { door.language.request_at(library, request, 0) });
     if let Some(place) = handle.and_then(find) {
         place.handle.store(GONE, Ordering::Release);
     }
 }
 
 /// What a request is for, of which a call is given the handle.
-pub(super) fn of(language: Language, request: usize) -> Option<Kept> {
+pub(super) fn of(door: &Door, request: usize) -> Option<Kept> {
     // SAFETY: the caller's own argument.
-    let handle = unsafe { language.request(library()?, request) };
+    let handle = unsafe { door.language.request(door.library()?, request) };
     find(handle).map(Place::read)
 }
 
 /// The caller starts so many requests: all together that is one send, or one collective.
-pub(super) fn start_all(language: Language, call: Call, count: usize, requests: usize) {
+pub(super) fn start_all(door: &Door, call: Call, count: usize, requests: usize) {
     // SAFETY: the caller's own argument: an `int` in large calls, too.
-    let count = unsafe { language.integer(count) };
-    start(
-        language,
-        call,
-        requests,
-        usize::try_from(count).unwrap_or(0),
-    );
+    let count = unsafe { door.language.integer(count) };
+    start(door, call, requests, usize::try_from(count).unwrap_or(0));
 }
 
 /// The same; there are `count` of them at `requests`.
-pub(super) fn start(language: Language, call: Call, requests: usize, count: usize) {
-    let Some(library) = library() else {
+pub(super) fn start(door: &Door, call: Call, requests: usize, count: usize) {
+    let Some(library) = door.library() else {
         return;
     };
     state::enter();
     // SAFETY: the caller's own requests, of which there are so many.
-    let handle = |index| unsafe { language.request_at(library, requests, index) };
+    let handle = |index| unsafe { door.language.request_at(library, requests, index) };
     let started = (0..count).filter_map(|index| find(handle(index)).map(Place::read));
     let started =
         started.filter(|&kept| hook_of(kept).is_some_and(|hook| !state::is_off(hook.family())));
