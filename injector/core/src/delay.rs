@@ -18,6 +18,8 @@ pub struct Injection {
     compensation: Compensation,
     /// [`REHEARSAL_NS`] in ticks.
     rehearsal: u64,
+    /// Rounds of the counting loop in a microsecond where the clock may not be read any more; 0 where it may.
+    blind: AtomicU64,
 }
 
 /// What a spin costs over and above the wait itself, in ticks. Taken off that.
@@ -149,6 +151,7 @@ impl Injection {
             rank,
             compensation: Compensation::default(),
             rehearsal: clock.ns_to_ticks(u64::from(REHEARSAL_NS)),
+            blind: AtomicU64::new(0),
         };
         injection.compensation = injection.measure_overhead();
         page.set_compensation_ns(injection.compensation_ns());
@@ -164,7 +167,34 @@ impl Injection {
             rank: self.rank,
             compensation: self.compensation,
             rehearsal: self.rehearsal,
+            blind: AtomicU64::new(self.blind.load(Ordering::Relaxed)),
         }
+    }
+
+    /// The process is about to lose the clock: a processor that reads it would end it. From now on delays are waited out by the
+    /// counting loop, of which it is measured first, in half a millisecond, how long it takes.
+    pub fn go_blind(&self) {
+        const ROUNDS: u32 = 20_000;
+        let ns = (0..8)
+            .map(|_| {
+                let start = self.clock.now();
+                count_to(ROUNDS);
+                self.clock.ticks_to_ns(self.clock.now() - start)
+            })
+            .min();
+        let rounds = u64::from(ROUNDS) * 1_000 / ns.unwrap_or(0).max(1);
+        self.blind.store(rounds.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether the clock may not be read.
+    #[inline(always)]
+    pub fn is_blind(&self) -> bool {
+        self.blind.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether sends are deferred, as the page has it now.
+    pub fn defers(&self) -> bool {
+        self.page.head().1.mode == Mode::Defer
     }
 
     /// The page it reads.
@@ -243,6 +273,7 @@ impl Injection {
     fn pass(&self, slot: Slot, stream: &Stream, delay: u32) -> Passage {
         let settings = stream.settings.get();
         match (settings.unit, settings.mode) {
+            (DelayUnit::Nanoseconds, _) if self.is_blind() => self.count_out(slot, delay),
             (DelayUnit::Nanoseconds, Mode::Pace) => {
                 slot.asked(delay);
                 self.pace(slot, stream, delay);
@@ -296,6 +327,15 @@ impl Injection {
         let end = self.clock.wait_until(due);
         let achieved = end - start + compensation;
         slot.achieved(achieved, achieved.saturating_sub(ticks));
+    }
+
+    /// Waits without a clock. That what was asked is achieved is taken for granted: nobody can look.
+    #[cold]
+    fn count_out(&self, slot: Slot, delay_ns: u32) {
+        slot.asked(delay_ns);
+        let rounds = u64::from(delay_ns) * self.blind.load(Ordering::Relaxed) / 1_000;
+        count_to(u32::try_from(rounds).unwrap_or(u32::MAX));
+        slot.achieved(self.clock.ns_to_ticks(u64::from(delay_ns)), 0);
     }
 
     /// Waits until the last send is `gap_ns` ago. Counted as achieved is the gap where it was waited

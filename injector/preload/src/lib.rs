@@ -10,6 +10,7 @@
 
 mod abi;
 mod config;
+mod confined;
 mod defer;
 mod hooks;
 mod interpose;

@@ -15,7 +15,8 @@ use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 
 use crate::config::Config;
-use crate::{defer, hooks, interpose, state, trace};
+use crate::real::system_call;
+use crate::{confined, defer, hooks, interpose, state, trace};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
@@ -71,7 +72,7 @@ fn stay_off(reason: &str) {
 pub(crate) fn say(message: &str) {
     let line = format!("jitterlab: {message}\n");
     // SAFETY: the bytes are ours.
-    unsafe { libc::syscall(libc::SYS_write, 2, line.as_ptr(), line.len()) };
+    unsafe { system_call()(libc::SYS_write, 2, line.as_ptr(), line.len()) };
 }
 
 fn start(config: Config) {
@@ -97,6 +98,7 @@ fn start(config: Config) {
         if let Some(folder) = config.trace {
             trace::start(folder);
         }
+        hooks::ask_for_all();
         interpose::look_around();
         *lock() = Some(process);
     }
@@ -198,6 +200,9 @@ extern "C" fn in_child() {
     in_bare_child();
     // Another thread of the parent could only have held the lock while it ended the process; then
     // this child has no page of its own and counts in its parent's.
+    if confined::is_on() {
+        return;
+    }
     if let (Ok(mut guard), Some(parent)) = (PROCESS.try_lock(), state::injection())
         && let Some(process) = guard.as_mut()
     {
@@ -215,6 +220,9 @@ extern "C" fn in_child() {
 /// The process ends: performs what is deferred, leaves the report and takes the control page away.
 /// Runs in signal handlers too (`_exit`), so it does not allocate.
 pub(crate) extern "C" fn clean_up() {
+    if confined::is_on() {
+        return;
+    }
     let (Ok(mut guard), Some(injection)) = (PROCESS.try_lock(), state::injection()) else {
         return;
     };

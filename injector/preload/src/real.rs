@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_long, c_void};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -80,3 +80,12 @@ macro_rules! c_name {
     };
 }
 pub(crate) use c_name;
+
+/// The C library's `syscall`: a system call past our own hooks.
+pub(crate) fn system_call() -> unsafe extern "C" fn(c_long, ...) -> c_long {
+    // SAFETY: the prototype is that of the C library.
+    static REAL: Real<unsafe extern "C" fn(c_long, ...) -> c_long> =
+        unsafe { Real::new(c"syscall") };
+    // Ours only hands on what it is not there for.
+    REAL.get().unwrap_or(libc::syscall)
+}

@@ -1,7 +1,7 @@
 //! What the hooks need at every call: the injection of the process and the stream of the thread.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_injector::clock::Clock;
 use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
@@ -23,19 +23,18 @@ static SWITCHES: [AtomicPtr<Generation>; HookFamily::ALL.len()] =
 /// What they lead to while nothing is deferred: the page's, from when the library has come up until the process ends.
 static PAGE: AtomicPtr<Generation> = AtomicPtr::new((&raw const OFF).cast_mut());
 
-/// The process that the injection was installed in last.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-
 thread_local! {
     // The lineage of the child that this thread is about to fork: the child's one thread is a copy
     // of this one, and finds it here.
     static FORKED: Cell<u64> = const { Cell::new(0) };
+    // Where the `vfork` of this thread returns to, and whether it runs in the child that it has made.
+    static SPLIT_AT: Cell<usize> = const { Cell::new(0) };
+    static BORROWED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Puts the injection of this process in place. What was there before is kept in memory: another
 /// thread may be in the middle of using it.
 pub(crate) fn install(injection: Injection, families: u32) {
-    PROCESS.store(std::process::id(), Ordering::Relaxed);
     let switch = std::ptr::from_ref(injection.switch()).cast_mut();
     let new = Box::into_raw(Box::new(injection));
     INJECTION.store(new, Ordering::Release);
@@ -139,8 +138,10 @@ pub(crate) fn is_off(family: HookFamily) -> bool {
 /// A send enters a hook that may delay it, which is called as soon as that is known.
 #[inline(always)]
 pub(crate) fn enter() {
-    let now = Clock::counter();
-    stream().enter(now);
+    if injection().is_some_and(|injection| !injection.is_blind()) {
+        let now = Clock::counter();
+        stream().enter(now);
+    }
 }
 
 /// Lets a send pass that came through `hook`: in spin mode, after its delay.
@@ -160,7 +161,12 @@ pub(crate) fn pass_if_installed(hook: Hook) -> Passage {
 /// a mode has drawn is waited for.
 #[inline(never)]
 pub(crate) fn pass_undeferred(injection: &Injection, hook: Hook) {
-    if let Passage::Defer(delay) = pass(injection, hook) {
+    wait_out_if_deferred(pass(injection, hook));
+}
+
+/// Waits out what a mode that defers has drawn, where a send cannot be deferred.
+pub(crate) fn wait_out_if_deferred(passage: Passage) {
+    if let (Passage::Defer(delay), Some(injection)) = (passage, injection()) {
         wait_out(injection, delay);
     }
 }
@@ -342,13 +348,30 @@ pub(crate) fn before_fork() {
     FORKED.set(stream().next_child());
 }
 
+/// The calling thread is about to `vfork`, which returns to `returns_to`.
+pub(crate) fn before_vfork(returns_to: usize) {
+    before_fork();
+    SPLIT_AT.set(returns_to);
+}
+
+/// The `vfork` of the calling thread has returned: in the child, and then in the parent. Gives where it returns to.
+pub(crate) fn after_vfork(is_child: bool) -> usize {
+    BORROWED.set(is_child);
+    SPLIT_AT.get()
+}
+
+/// Whether the caller is a child by `vfork`, whose memory is its parent's.
+#[inline(always)]
+pub(crate) fn is_borrowed() -> bool {
+    BORROWED.get()
+}
+
 /// The lineage of the program that the calling process is about to become.
 pub(crate) fn successor() -> u64 {
-    if PROCESS.load(Ordering::Relaxed) == std::process::id() {
-        stream().successor()
-    } else {
-        // A child by vfork: the stream that it sees is its parent's.
-        seed::successor(FORKED.get())
+    match is_borrowed() {
+        // The stream that it sees is its parent's.
+        true => seed::successor(FORKED.get()),
+        false => stream().successor(),
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::hooks::Call;
+use crate::real::system_call;
 use crate::state;
 use jitterlab_injector::text::Text;
 
@@ -201,7 +202,7 @@ impl File {
         let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: a C string.
         let fd =
-            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), how, 0o666) };
+            unsafe { system_call()(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), how, 0o666) };
         let fd = c_int::try_from(fd).ok().filter(|&fd| fd >= 0)?;
         Some(File {
             fd,
@@ -214,7 +215,7 @@ impl File {
         while !rest.is_empty() {
             // SAFETY: the bytes are ours.
             let written =
-                unsafe { libc::syscall(libc::SYS_write, self.fd, rest.as_ptr(), rest.len()) };
+                unsafe { system_call()(libc::SYS_write, self.fd, rest.as_ptr(), rest.len()) };
             match usize::try_from(written) {
                 Ok(written) if written > 0 => rest = rest.get(written..).unwrap_or_default(),
                 _ if crate::real::errno() == libc::EINTR => {}
@@ -237,6 +238,6 @@ impl Write for File {
 impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: the descriptor is ours.
-        unsafe { libc::syscall(libc::SYS_close, self.fd) };
+        unsafe { system_call()(libc::SYS_close, self.fd) };
     }
 }

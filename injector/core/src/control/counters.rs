@@ -14,7 +14,7 @@ pub const THREAD_SLOTS: usize = 256;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Counters {
-    pub(super) owner: AtomicU32,
+    pub(super) taken: AtomicU32,
     pub(super) calls: [AtomicU64; Hook::ALL.len()],
     /// Calls that drew a delay of zero: they count as a call and as a delay, and only here.
     pub(super) undelayed: [AtomicU64; Hook::ALL.len()],
@@ -36,7 +36,7 @@ impl Counters {
     /// Counters that nothing has been counted in.
     pub const fn new() -> Self {
         Counters {
-            owner: AtomicU32::new(0),
+            taken: AtomicU32::new(0),
             calls: [const { AtomicU64::new(0) }; Hook::ALL.len()],
             undelayed: [const { AtomicU64::new(0) }; Hook::ALL.len()],
             delays: AtomicU64::new(0),
@@ -128,20 +128,20 @@ impl Slot {
     /// Gives the slot to whichever thread comes next. What was counted stays.
     pub fn release(self) {
         if !self.shared {
-            self.counters.owner.store(0, Ordering::Release);
+            self.counters.taken.store(0, Ordering::Release);
         }
     }
 }
 
-/// A free slot of `slots`, taken for the thread `tid`; the shared last one if there is none.
-pub(super) fn claim(slots: &'static [Counters; THREAD_SLOTS], tid: u32) -> Slot {
+/// A free slot of `slots`, taken for the calling thread; the shared last one if there is none.
+pub(super) fn claim(slots: &'static [Counters; THREAD_SLOTS]) -> Slot {
     let [own @ .., last] = slots;
     own.iter()
         .find(|counters| {
-            counters.owner.load(Ordering::Relaxed) == 0
+            counters.taken.load(Ordering::Relaxed) == 0
                 && counters
-                    .owner
-                    .compare_exchange(0, tid, Ordering::Acquire, Ordering::Relaxed)
+                    .taken
+                    .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
                     .is_ok()
         })
         .map_or(Slot::shared(last), Slot::own)

@@ -344,7 +344,7 @@ impl Page {
 
     /// A slot of counters for the calling thread.
     pub(crate) fn claim(&'static self) -> Slot {
-        counters::claim(&self.threads, nix::unistd::gettid().as_raw() as u32)
+        counters::claim(&self.threads)
     }
 }
 

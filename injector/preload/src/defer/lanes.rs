@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use super::Entry;
+use crate::real::system_call;
 
 /// How many lanes there can be at a time.
 const LANES: usize = 1 << 10;
@@ -129,6 +130,6 @@ impl Lanes {
 fn close(fd: c_int) {
     if fd >= 0 {
         // SAFETY: ours to close.
-        unsafe { libc::syscall(libc::SYS_close, fd) };
+        unsafe { system_call()(libc::SYS_close, fd) };
     }
 }

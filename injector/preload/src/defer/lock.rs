@@ -5,6 +5,8 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::real::system_call;
+
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
@@ -147,7 +149,7 @@ pub(super) fn wait(word: &AtomicU32, seen: u32, ns: Option<u64>) -> i32 {
     let errno = crate::real::errno();
     // SAFETY: a word and a time that live until the call is over.
     let outcome = unsafe {
-        libc::syscall(
+        system_call()(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
@@ -168,7 +170,7 @@ pub(super) fn wait(word: &AtomicU32, seen: u32, ns: Option<u64>) -> i32 {
 pub(super) fn wake(word: &AtomicU32, count: i32) {
     // SAFETY: the address of a word; nothing is written.
     unsafe {
-        libc::syscall(
+        system_call()(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,

@@ -10,7 +10,7 @@ use super::{
     DEFERRED, Deferred, HELPER, Held, LANE_BYTES, Outcome, PATIENCE_NS, Work, busy, give_up,
     release, settle, wait_for_progress,
 };
-use crate::real::{errno, set_errno};
+use crate::real::{errno, set_errno, system_call};
 use crate::state;
 
 /// A message that was copied: address, control data and data one after the other.
@@ -218,7 +218,7 @@ enum Patience {
 fn patience_of(fd: c_int, flags: c_int) -> Patience {
     // SAFETY: asks the kernel, past our own hook; the time is ours and as long as it says.
     unsafe {
-        let state = libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL);
+        let state = system_call()(libc::SYS_fcntl, fd, libc::F_GETFL);
         if flags & libc::MSG_DONTWAIT != 0 || state & i64::from(libc::O_NONBLOCK) != 0 {
             return Patience::None;
         }
@@ -388,7 +388,7 @@ impl Message {
         loop {
             // SAFETY: the header leads to memory of our own; straight to the kernel, past our hook.
             let sent =
-                unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const header, self.flags) };
+                unsafe { system_call()(libc::SYS_sendmsg, fd, &raw const header, self.flags) };
             return match sent {
                 0.. => {
                     self.taken += sent as usize;
@@ -440,7 +440,7 @@ fn duplicate(fd: c_int) -> Option<c_int> {
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     let from = (limit.rlim_cur / 2).min(OWN_FROM as libc::rlim_t);
     // SAFETY: asks for a second descriptor of what `fd` is, past our own hook.
-    let own = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, from) };
+    let own = unsafe { system_call()(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, from) };
     (own >= 0).then_some(own as c_int)
 }
 
@@ -466,7 +466,7 @@ fn goes_next(fd: c_int, key: u64, flags: c_int) -> bool {
 /// Says that no more is sent on a socket. Nobody is there any more to be told of an error.
 pub(super) fn shut_down(fd: c_int) -> Outcome {
     // SAFETY: straight to the kernel, past our own hook.
-    unsafe { libc::syscall(libc::SYS_shutdown, fd, libc::SHUT_WR) };
+    unsafe { system_call()(libc::SYS_shutdown, fd, libc::SHUT_WR) };
     Outcome::Done
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod message;
 pub(crate) mod post;
 mod queue;
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -303,8 +304,18 @@ pub(crate) fn settle_all() {
     settle(|_| true, PATIENCE_NS);
 }
 
-/// Keeps the books still while the calling thread forks.
+thread_local! {
+    // Whether the calling thread keeps the books still.
+    static KEEPS_STILL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the books still while the calling thread forks, if there may be any.
 pub(crate) fn before_fork() {
+    let may_be = busy() || state::injection().is_some_and(Injection::defers);
+    KEEPS_STILL.set(may_be);
+    if !may_be {
+        return;
+    }
     let mut held = DEFERRED.lock();
     held.forking = Some(held.signals());
     std::mem::forget(held);
@@ -315,6 +326,9 @@ pub(crate) fn before_fork() {
 /// # Safety
 /// The calling thread came through [`before_fork`], or is its copy in the child.
 unsafe fn after_fork() -> Option<Held> {
+    if !KEEPS_STILL.replace(false) {
+        return None;
+    }
     // SAFETY: the lock is held by this thread, which forgot the guard.
     unsafe { DEFERRED.resume(|deferred| deferred.forking.take()) }
 }

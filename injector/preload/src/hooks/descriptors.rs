@@ -1,35 +1,31 @@
 //! Which file descriptors are sockets of UDP and TCP.
 //!
-//! `write` is hot for files: what a descriptor is, is asked once and then kept in an array. An
-//! entry is forgotten wherever a descriptor may have become something else.
+//! A hook makes no system call that the program does not make: where one is not allowed, it would end the program. So the kernel
+//! is asked nothing when something is sent. What a descriptor is is known from the call that makes it, or from the kernel when the
+//! library comes up. A descriptor that another process sends is asked for when it arrives, while nothing confines the program.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::defer;
-use crate::real::{Real, c_name, errno, set_errno};
+use crate::real::{Real, c_name, errno, set_errno, system_call};
+use crate::{confined, defer, state};
 
-const UNKNOWN: u8 = 0;
-const OTHER: u8 = 1;
-const TCP: u8 = 2;
-const UDP: u8 = 3;
+/// No socket of the internet, or no descriptor at all.
+const OTHER: u8 = 0;
+const TCP: u8 = 1;
+const UDP: u8 = 2;
 
-/// Descriptors that are remembered; those above are asked for every time.
-const REMEMBERED: usize = 1 << 16;
-static KINDS: [AtomicU8; REMEMBERED] = [const { AtomicU8::new(UNKNOWN) }; REMEMBERED];
+/// Descriptors that are known: as many as Linux lets a process have (`fs.nr_open`). Those above, where that was raised, are not
+/// delayed.
+const KNOWN: usize = 1 << 20;
+static KINDS: [AtomicU8; KNOWN] = [const { AtomicU8::new(OTHER) }; KNOWN];
 
 /// Whether `fd` is a socket of UDP or TCP.
 #[inline(always)]
 pub(super) fn is_internet(fd: c_int) -> bool {
-    kind(fd) >= TCP
-}
-
-/// What [`is_internet`] says, `None` if the kernel would have to be asked.
-#[inline(always)]
-pub(super) fn is_known_internet(fd: c_int) -> Option<bool> {
-    remembered(fd).map(|kind| kind >= TCP)
+    kind(fd) != OTHER
 }
 
 /// Whether a socket of UDP or TCP is one of TCP.
@@ -39,35 +35,66 @@ pub(super) fn is_stream(fd: c_int) -> bool {
 
 #[inline(always)]
 fn kind(fd: c_int) -> u8 {
-    remembered(fd).unwrap_or_else(|| ask(fd))
+    KINDS
+        .get(fd as usize)
+        .map_or(OTHER, |kind| kind.load(Ordering::Relaxed))
 }
 
-#[inline(always)]
-fn remembered(fd: c_int) -> Option<u8> {
-    let kind = KINDS.get(fd as usize)?.load(Ordering::Relaxed);
-    (kind != UNKNOWN).then_some(kind)
-}
-
-#[cold]
-fn ask(fd: c_int) -> u8 {
-    let before = errno();
-    set_errno(0);
-    let kind = match (option(fd, libc::SO_DOMAIN), option(fd, libc::SO_TYPE)) {
-        (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_STREAM))
-            if option(fd, libc::SO_PROTOCOL) != Some(libc::IPPROTO_SCTP) =>
-        {
+/// The kind of a socket of this domain, type and protocol. A protocol of 0 is the usual one.
+fn kind_of(domain: c_int, socket_type: c_int, protocol: c_int) -> u8 {
+    const FLAGS: c_int = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    match (domain, socket_type & !FLAGS) {
+        (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM) if protocol != libc::IPPROTO_SCTP => {
             TCP
         }
-        (Some(libc::AF_INET | libc::AF_INET6), Some(libc::SOCK_DGRAM)) => UDP,
+        (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM) => UDP,
         _ => OTHER,
-    };
-    // A descriptor that is not open now may be opened in a way that is not seen here.
-    let open = errno() != libc::EBADF;
-    set_errno(before);
-    if let (true, Some(place)) = (open, KINDS.get(fd as usize)) {
+    }
+}
+
+/// `fd` is of this kind from now on. What a child by `vfork` does to its descriptors it does not do to those of its parent, whose
+/// memory it has.
+fn set(fd: c_int, kind: u8) {
+    if let Some(place) = KINDS.get(fd as usize)
+        && !state::is_borrowed()
+    {
         place.store(kind, Ordering::Relaxed);
     }
-    kind
+}
+
+/// Asks the kernel what `fd` is.
+pub(super) fn ask(fd: c_int) {
+    let errno = errno();
+    let asked = option(fd, libc::SO_DOMAIN).zip(option(fd, libc::SO_TYPE));
+    let kind = asked.map_or(OTHER, |(domain, socket_type)| {
+        let protocol = option(fd, libc::SO_PROTOCOL).unwrap_or(0);
+        kind_of(domain, socket_type, protocol)
+    });
+    set(fd, kind);
+    set_errno(errno);
+}
+
+/// Asks what the program has open when the library comes up.
+pub(crate) fn ask_for_all() {
+    /// Where the kernel does not list them.
+    const USUAL: c_int = 1024;
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => {
+            let names = entries.flatten().map(|entry| entry.file_name());
+            names
+                .filter_map(|name| name.to_str()?.parse().ok())
+                .for_each(ask);
+        }
+        Err(_) => (0..USUAL).for_each(ask),
+    }
+}
+
+/// A descriptor has come from elsewhere.
+pub(super) fn arrived(fd: c_int) {
+    match confined::is_on() {
+        true => forget(fd),
+        false => ask(fd),
+    }
 }
 
 fn option(fd: c_int, name: c_int) -> Option<c_int> {
@@ -87,15 +114,19 @@ fn option(fd: c_int, name: c_int) -> Option<c_int> {
 }
 
 pub(super) fn forget(fd: c_int) {
-    if let Some(kind) = KINDS.get(fd as usize) {
-        kind.store(UNKNOWN, Ordering::Relaxed);
-    }
+    set(fd, OTHER);
 }
 
 fn forget_all(first: c_uint, last: c_uint) {
-    let end = (last as usize).saturating_add(1).min(REMEMBERED);
+    let end = (last as usize).saturating_add(1).min(KNOWN);
+    if state::is_borrowed() {
+        return;
+    }
     for kind in KINDS.get(first as usize..end).unwrap_or_default() {
-        kind.store(UNKNOWN, Ordering::Relaxed);
+        // What was never written takes no memory.
+        if kind.load(Ordering::Relaxed) != OTHER {
+            kind.store(OTHER, Ordering::Relaxed);
+        }
     }
 }
 
@@ -108,7 +139,7 @@ macro_rules! around {
         after |$outcome:ident| $after:block
     )*) => {$(
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($arg: $type),*) -> $result {
+        pub(super) unsafe extern "C" fn $name($($arg: $type),*) -> $result {
             type Function = unsafe extern "C" fn($($type),*) -> $result;
             // SAFETY: the prototype is that of the C library.
             static REAL: Real<Function> = unsafe { Real::new(c_name!($name)) };
@@ -127,17 +158,20 @@ macro_rules! around {
 
 around! {
     // Functions that give a descriptor: what the number was before does not count.
-    socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
-    before {} after |fd| { forget(fd) }
+    socket(domain: c_int, socket_type: c_int, protocol: c_int) -> c_int;
+    before {} after |fd| { set(fd, kind_of(domain, socket_type, protocol)) }
 
     accept(fd: c_int, address: *mut c_void, length: *mut c_void) -> c_int;
-    before {} after |new| { forget(new) }
+    before {} after |new| { set(new, kind(fd)) }
 
     accept4(fd: c_int, address: *mut c_void, length: *mut c_void, flags: c_int) -> c_int;
-    before {} after |new| { forget(new) }
+    before {} after |new| { set(new, kind(fd)) }
 
     dup(fd: c_int) -> c_int;
-    before {} after |new| { forget(new) }
+    before {} after |new| { set(new, kind(fd)) }
+
+    pidfd_getfd(process: c_int, fd: c_int, flags: c_uint) -> c_int;
+    before {} after |new| { arrived(new) }
 
     dup2(old: c_int, new: c_int) -> c_int;
     before {
@@ -145,7 +179,7 @@ around! {
             defer::message::make_way(new);
         }
     }
-    after |fd| { forget(fd) }
+    after |fd| { set(fd, kind(old)) }
 
     dup3(old: c_int, new: c_int, flags: c_int) -> c_int;
     before {
@@ -153,7 +187,7 @@ around! {
             defer::message::make_way(new);
         }
     }
-    after |fd| { forget(fd) }
+    after |fd| { set(fd, kind(old)) }
 
     socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut c_int) -> c_int;
     before {} after |outcome| {
@@ -167,10 +201,18 @@ around! {
 
     // `fcntl` takes a third argument of any type, or none: a register is passed on as it is.
     fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
-    before {} after |outcome| { forget_duplicate(command, outcome) }
+    before {} after |outcome| { controlled(fd, command, outcome) }
 
     fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
-    before {} after |outcome| { forget_duplicate(command, outcome) }
+    before {} after |outcome| { controlled(fd, command, outcome) }
+
+    // The C library puts something else in the place of the first three itself.
+    daemon(keep_folder: c_int, keep_streams: c_int) -> c_int;
+    before {} after |outcome| {
+        if outcome == 0 && keep_streams == 0 {
+            forget_all(0, 2);
+        }
+    }
 
     // Functions that close. What is deferred goes first.
     close(fd: c_int) -> c_int;
@@ -240,7 +282,7 @@ around! {
 /// The other half of a `shutdown` for both.
 fn shut_for_reading(fd: c_int) -> c_int {
     // SAFETY: a part of what the program asks for, past our own hook.
-    unsafe { libc::syscall(libc::SYS_shutdown, fd, libc::SHUT_RD) as c_int }
+    unsafe { system_call()(libc::SYS_shutdown, fd, libc::SHUT_RD) as c_int }
 }
 
 /// Something that is not deferred is about to be sent on `fd`: whether it may, or errno says why not.
@@ -289,7 +331,7 @@ fn before_closing(stream: *mut libc::FILE) {
 /// `close_range`, past our own hook.
 fn close_all(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: a part of what the program asks to be closed.
-    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
+    unsafe { system_call()(libc::SYS_close_range, first, last, flags) as c_int }
 }
 
 /// Waits for what is deferred on `fd`; a socket that takes nothing is left to the helper, which has
@@ -309,9 +351,9 @@ fn before_change(fd: c_int) {
     }
 }
 
-fn forget_duplicate(command: c_int, outcome: c_int) {
+fn controlled(fd: c_int, command: c_int, outcome: c_int) {
     if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
-        forget(outcome);
+        set(outcome, kind(fd));
     }
 }
 

@@ -5,14 +5,14 @@
 use std::ffi::c_int;
 
 use crate::lifecycle::clean_up;
-use crate::real::{Real, c_name};
+use crate::real::{Real, c_name, system_call};
 
 type End = unsafe extern "C" fn(c_int) -> !;
 
 macro_rules! ends {
     ($($name:ident),*) => {$(
         #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(status: c_int) -> ! {
+        pub(super) unsafe extern "C" fn $name(status: c_int) -> ! {
             // SAFETY: the prototype is that of the C library.
             static REAL: Real<End> = unsafe { Real::new(c_name!($name)) };
             clean_up();
@@ -22,7 +22,7 @@ macro_rules! ends {
             }
             loop {
                 // SAFETY: the system call that the function stands for; it does not come back.
-                unsafe { libc::syscall(libc::SYS_exit_group, status) };
+                unsafe { system_call()(libc::SYS_exit_group, status) };
             }
         }
     )*};

@@ -16,7 +16,7 @@ unsafe extern "C" {
     static environ: Environment;
 }
 
-/// The process becomes another program. True, as the next two are: nothing is refused.
+/// The process becomes another program. True, as the next one is: nothing is refused.
 pub(super) fn becomes(environment: Environment) -> bool {
     defer::settle_all();
     if state::injection().is_some() {
@@ -30,12 +30,6 @@ pub(super) fn starts(environment: Environment) -> bool {
     if state::injection().is_some() {
         tell(environment, state::next_program());
     }
-    true
-}
-
-/// The process makes a child that runs in its memory until it becomes another program.
-pub(super) fn splits() -> bool {
-    state::before_fork();
     true
 }
 
@@ -53,19 +47,11 @@ fn tell(environment: Environment, lineage: u64) {
     let Some(place) = place(environment) else {
         return;
     };
-    let from = libc::iovec {
-        iov_base: digits.as_ptr().cast_mut().cast(),
-        iov_len: digits.len(),
+    // SAFETY: as many digits lie there, in the environment that the program hands over: what `jitterlab inject run` put into it, on the
+    // stack of a new program, or a copy that the program made. Nothing in this process reads it after the library is up.
+    unsafe {
+        std::ptr::copy_nonoverlapping(digits.as_ptr(), place.cast_mut().cast(), digits.len())
     };
-    let to = libc::iovec {
-        iov_base: place.cast_mut().cast(),
-        iov_len: digits.len(),
-    };
-    let errno = crate::real::errno();
-    // SAFETY: the kernel writes to our own memory, where there are as many digits, and refuses
-    // where it is not for writing. Nothing in this process reads it after the library is up.
-    unsafe { libc::process_vm_writev(libc::getpid(), &raw const from, 1, &raw const to, 1, 0) };
-    crate::real::set_errno(errno);
 }
 
 /// Where the digits are.

@@ -15,6 +15,9 @@ macro_rules! on_cache_lines {
     };
 }
 
+mod arriving;
+mod children;
+mod confining;
 mod descriptors;
 mod ending;
 mod lineage;
@@ -22,10 +25,12 @@ mod loading;
 mod mpi;
 mod slots;
 mod socket;
+mod system_calls;
 mod threads;
 mod uct;
 mod variadic;
 mod verbs;
 
+pub(crate) use descriptors::ask_for_all;
 pub(crate) use mpi::Call;
 pub(crate) use threads::prepare_keys;

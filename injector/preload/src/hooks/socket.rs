@@ -7,7 +7,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::delay::Passage;
 
-use super::descriptors::{forget, is_internet, is_known_internet, is_stream};
+use super::descriptors::{forget, is_internet, is_stream};
+use crate::confined;
 use crate::defer;
 use crate::defer::message::{MOST_PARTS, Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
@@ -30,6 +31,11 @@ const NOTHING: Extra = (std::ptr::null(), 0);
 /// Defers a send on `fd`: gives what the program is told, or `None` for a send that is to be
 /// performed here and now.
 fn later(fd: c_int, passage: Passage, message: &Outgoing) -> Option<isize> {
+    if confined::is_on() {
+        // What has to be done to defer a send may not be allowed.
+        state::wait_out_if_deferred(passage);
+        return None;
+    }
     let delay = match passage {
         Passage::Defer(delay) => Some(delay),
         // Not delayed, but what is deferred on the same socket goes first.
@@ -154,7 +160,7 @@ macro_rules! sends {
                 let Some(real) = REAL.get() else {
                     return missing() as $result;
                 };
-                if is_known_internet($fd) == Some(false) {
+                if !is_internet($fd) {
                     // SAFETY: called with the caller's own arguments.
                     return unsafe { real($fd, $($arg),*) };
                 }
@@ -191,12 +197,7 @@ macro_rules! sends {
                 // SAFETY: called with the caller's own arguments.
                 return unsafe { now($fd, $($arg),*) };
             }
-            let at_once = match is_known_internet($fd) {
-                Some(true) => look.goes_at_once(Hook::$hook, || true),
-                Some(false) => true,
-                None => false,
-            };
-            if at_once {
+            if !is_internet($fd) || look.goes_at_once(Hook::$hook, || true) {
                 // The real function is loaded last, where a register is free for it.
                 // SAFETY: called with the caller's own arguments.
                 unsafe { now($fd, $($arg),*) }

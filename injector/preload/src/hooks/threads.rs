@@ -1,13 +1,12 @@
 //! Threads: each gets a stream of delays that depends on who started it, not on who sends first.
-//! And children of the kind that the C library does not tell us of.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::real::{Real, set_errno};
-use crate::{lifecycle, state};
+use crate::real::Real;
+use crate::state;
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 type PthreadCreate = unsafe extern "C" fn(
@@ -17,11 +16,40 @@ type PthreadCreate = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 
-/// What a new thread is told by us.
+/// What a new thread is told by us. Not in memory that is allocated: to give that back would make a thread need an allocator's
+/// memory that may need none.
 struct Beginning {
-    lineage: u64,
-    start: Start,
-    argument: *mut c_void,
+    taken: AtomicBool,
+    lineage: AtomicU64,
+    start: AtomicPtr<c_void>,
+    argument: AtomicPtr<c_void>,
+}
+
+/// Threads that are started and have not begun yet. Those beyond have the stream of the main thread.
+static BEGINNINGS: [Beginning; 1 << 12] = [const {
+    Beginning {
+        taken: AtomicBool::new(false),
+        lineage: AtomicU64::new(0),
+        start: AtomicPtr::new(std::ptr::null_mut()),
+        argument: AtomicPtr::new(std::ptr::null_mut()),
+    }
+}; 1 << 12];
+
+impl Beginning {
+    /// A free one, taken.
+    fn take(lineage: u64, start: Start, argument: *mut c_void) -> Option<&'static Self> {
+        let one = BEGINNINGS.iter().find(|one| {
+            !one.taken.load(Ordering::Relaxed) && !one.taken.swap(true, Ordering::Acquire)
+        })?;
+        one.lineage.store(lineage, Ordering::Relaxed);
+        one.start.store(start as *mut c_void, Ordering::Relaxed);
+        one.argument.store(argument, Ordering::Relaxed);
+        Some(one)
+    }
+
+    fn give_back(&self) {
+        self.taken.store(false, Ordering::Release);
+    }
 }
 
 /// The key whose destructor gives a thread's counters back; `NO_KEY` until there is one.
@@ -73,53 +101,31 @@ unsafe extern "C" fn pthread_create(
         // SAFETY: called with the caller's own arguments.
         return unsafe { real(thread, attributes, start, argument) };
     }
-    let beginning = Box::into_raw(Box::new(Beginning {
-        lineage: state::stream().next_child(),
-        start,
-        argument,
-    }));
-    // SAFETY: as the caller asked, but for the function, which calls the caller's own. If there is
-    // no new thread, the box is still ours alone.
-    unsafe {
-        let outcome = real(thread, attributes, begin, beginning.cast());
-        if outcome != 0 {
-            drop(Box::from_raw(beginning));
-        }
-        outcome
+    let lineage = state::stream().next_child();
+    let Some(beginning) = Beginning::take(lineage, start, argument) else {
+        // SAFETY: called with the caller's own arguments.
+        return unsafe { real(thread, attributes, start, argument) };
+    };
+    let told = std::ptr::from_ref(beginning).cast_mut().cast();
+    // SAFETY: as the caller asked, but for the function, which calls the caller's own.
+    let outcome = unsafe { real(thread, attributes, begin, told) };
+    if outcome != 0 {
+        beginning.give_back();
     }
+    outcome
 }
 
 extern "C" fn begin(beginning: *mut c_void) -> *mut c_void {
-    // SAFETY: `pthread_create` above gave this box to this thread alone. It is free before the thread
-    // begins: a thread that ends by pthread_exit does not come back.
-    let beginning = unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
-    let Beginning {
-        lineage,
-        start,
-        argument,
-    } = *beginning;
-    drop(beginning);
+    // SAFETY: `pthread_create` above gave one of `BEGINNINGS` to this thread alone.
+    let beginning = unsafe { &*beginning.cast_const().cast::<Beginning>() };
+    let lineage = beginning.lineage.load(Ordering::Relaxed);
+    let argument = beginning.argument.load(Ordering::Relaxed);
+    let start = beginning.start.load(Ordering::Relaxed);
+    // SAFETY: the address of such a function, which was stored there.
+    let start = unsafe { std::mem::transmute::<*mut c_void, Start>(start) };
+    // Before the thread begins: one that ends by pthread_exit does not come back.
+    beginning.give_back();
     state::stream().set_lineage(lineage);
     ends_in_round(1);
     start(argument)
-}
-
-/// A fork without the functions that are to be called at forks.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn _Fork() -> c_int {
-    // SAFETY: the prototype is that of the C library.
-    static REAL: Real<unsafe extern "C" fn() -> c_int> = unsafe { Real::new(c"_Fork") };
-    let Some(real) = REAL.get() else {
-        set_errno(libc::ENOSYS);
-        return -1;
-    };
-    lifecycle::before_fork();
-    // SAFETY: as the caller asked.
-    let child = unsafe { real() };
-    if child == 0 {
-        lifecycle::in_bare_child();
-    } else {
-        lifecycle::in_parent();
-    }
-    child
 }

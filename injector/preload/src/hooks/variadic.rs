@@ -11,7 +11,7 @@ mod x86_64 {
     use std::ffi::{c_int, c_void};
 
     use crate::hooks::descriptors::goes_next;
-    use crate::hooks::lineage::{Environment, becomes, own, splits, starts};
+    use crate::hooks::lineage::{Environment, becomes, own, starts};
     use crate::real::{Real, c_name};
 
     /// Stands in for a function that is nowhere to be found.
@@ -113,7 +113,6 @@ mod x86_64 {
         posix_spawnp |saved| starts(saved.r9);
         system |_saved| starts(own());
         popen |_saved| starts(own());
-        vfork |_saved| splits();
         dprintf |saved| goes_next(saved.rdi as c_int);
         __dprintf_chk |saved| goes_next(saved.rdi as c_int);
     }

@@ -313,11 +313,13 @@ impl Library {
 }
 
 impl Pointers {
-    /// Where handles are integers the conversions change nothing and are no functions.
+    /// Of Open MPI, which is known by its variables. With MPICH's binary interface handles are integers, which the
+    /// conversions do not change, be they functions (MPICH 5) or not.
     ///
     /// # Safety
     /// The types are those of the functions.
     unsafe fn find(names: Names) -> Option<Self> {
+        names.variable(OMPI_WORLD)?;
         // SAFETY: by the contract of this function.
         unsafe {
             Some(Pointers {
@@ -329,6 +331,9 @@ impl Pointers {
         }
     }
 }
+
+/// What `MPI_COMM_WORLD` is the address of in Open MPI.
+const OMPI_WORLD: &CStr = c"ompi_mpi_comm_world";
 
 impl Known {
     /// In Open MPI communicators are addresses of variables, in the common binary interface of MPICH and its
@@ -342,7 +347,7 @@ impl Known {
             });
         }
         Some(Known {
-            world: names.variable(c"ompi_mpi_comm_world")?,
+            world: names.variable(OMPI_WORLD)?,
             no_comm: names.variable(c"ompi_mpi_comm_null")?,
             topologies: [1, 2, 3],
         })
