@@ -24,6 +24,7 @@ pub(crate) fn is_on() -> bool {
 pub(crate) fn begin() {
     if state::injection().is_some() && !ON.swap(true, Ordering::Relaxed) {
         defer::settle_all();
+        defer::dismiss_helper();
     }
 }
 

@@ -8,6 +8,8 @@ use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, 
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::seed;
 
+use crate::confined;
+
 /// Null until the library has come up, and for good if it stays off.
 static INJECTION: AtomicPtr<Injection> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -148,7 +150,21 @@ pub(crate) fn enter() {
 #[inline(always)]
 pub(crate) fn pass(injection: &Injection, hook: Hook) -> Passage {
     // Not by a closure: whether that becomes a call of its own depends on how many hooks there are.
-    injection.before_send(stream(), hook)
+    match injection.before_send(stream(), hook) {
+        Passage::Now => Passage::Now,
+        deferred => deferred_if_allowed(deferred),
+    }
+}
+
+/// What has to be done to defer a send may not be allowed; then its delay is waited out.
+fn deferred_if_allowed(passage: Passage) -> Passage {
+    match confined::is_on() {
+        true => {
+            wait_out_if_deferred(passage);
+            Passage::Now
+        }
+        false => passage,
+    }
 }
 
 /// The same, if this process has the hook's family.

@@ -2,17 +2,17 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use jitterlab_injector::control::Slot;
 use jitterlab_injector::delay::Injection;
 
-use super::lock::HeldSignals;
+use super::lock::{HeldSignals, wake};
 use super::margin::Margin;
 use super::message;
 use super::queue::Item;
 use super::{CALLS, DEFERRED, EARLIEST, Entry, HELPER, Held, Outcome, Work};
-use crate::real::Real;
+use crate::real::{Real, system_call};
 
 static MARGIN: Margin = Margin::new();
 /// How long a helper without work stays. A program ends when its last thread does, which must not
@@ -93,9 +93,30 @@ impl Drop for Urgent {
     }
 }
 
+/// The helper's thread, 0 where it has not begun; and whether it is to end as soon as there is nothing to do.
+static THREAD: AtomicI32 = AtomicI32::new(0);
+static DISMISSED: AtomicBool = AtomicBool::new(false);
+
+/// Lets the helper end, and waits until its thread is gone: soon it may not be allowed to make the system calls of its end.
+pub(crate) fn dismiss_helper() {
+    DISMISSED.store(true, Ordering::Relaxed);
+    while HELPER.load(Ordering::Relaxed) == std::process::id() {
+        CALLS.fetch_add(1, Ordering::Release);
+        wake(&CALLS, 1);
+        std::thread::yield_now();
+    }
+    let thread = THREAD.load(Ordering::Acquire);
+    // SAFETY: asks whether there is such a thread in this process; no signal is sent.
+    let is_there = || unsafe { system_call()(libc::SYS_tgkill, libc::getpid(), thread, 0) } == 0;
+    while thread != 0 && is_there() {
+        std::thread::yield_now();
+    }
+}
+
 extern "C" fn thread_of_its_own(injection: *mut c_void) -> *mut c_void {
-    // SAFETY: sets the name and the timer slack of this thread.
+    // SAFETY: asks for the number of this thread, and sets its name and its timer slack.
     unsafe {
+        THREAD.store(libc::gettid(), Ordering::Release);
         libc::prctl(libc::PR_SET_NAME, c"jitterlab-defer".as_ptr());
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
     }
@@ -117,7 +138,7 @@ fn run(injection: &'static Injection, idle_ns: u64) {
     loop {
         let seen = CALLS.load(Ordering::Acquire);
         let Some(first) = held.queue.first() else {
-            if idle || idle_ns == 0 {
+            if idle || idle_ns == 0 || DISMISSED.load(Ordering::Relaxed) {
                 break;
             }
             EARLIEST.store(u64::MAX, Ordering::Relaxed);

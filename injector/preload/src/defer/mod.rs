@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use jitterlab_injector::delay::{Delay, Injection};
 
-use crate::state;
+use crate::{confined, state};
+pub(crate) use helper::dismiss_helper;
 use lanes::{Lane, Lanes};
 use lock::{Guard, Lock};
 use memory::Memory;
@@ -311,7 +312,8 @@ thread_local! {
 
 /// Keeps the books still while the calling thread forks, if there may be any.
 pub(crate) fn before_fork() {
-    let may_be = busy() || state::injection().is_some_and(Injection::defers);
+    let defers = || state::injection().is_some_and(Injection::defers);
+    let may_be = busy() || !confined::is_on() && defers();
     KEEPS_STILL.set(may_be);
     if !may_be {
         return;

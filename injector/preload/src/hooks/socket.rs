@@ -8,7 +8,6 @@ use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::delay::Passage;
 
 use super::descriptors::{forget, is_internet, is_stream};
-use crate::confined;
 use crate::defer;
 use crate::defer::message::{MOST_PARTS, Outgoing, Verdict};
 use crate::real::{Real, c_name, set_errno};
@@ -31,11 +30,6 @@ const NOTHING: Extra = (std::ptr::null(), 0);
 /// Defers a send on `fd`: gives what the program is told, or `None` for a send that is to be
 /// performed here and now.
 fn later(fd: c_int, passage: Passage, message: &Outgoing) -> Option<isize> {
-    if confined::is_on() {
-        // What has to be done to defer a send may not be allowed.
-        state::wait_out_if_deferred(passage);
-        return None;
-    }
     let delay = match passage {
         Passage::Defer(delay) => Some(delay),
         // Not delayed, but what is deferred on the same socket goes first.
