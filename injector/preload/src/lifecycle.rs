@@ -198,12 +198,10 @@ extern "C" fn in_child() {
     let errno = crate::real::errno();
     interpose::after_fork();
     in_bare_child();
-    // Another thread of the parent could only have held the lock while it ended the process; then
-    // this child has no page of its own and counts in its parent's.
-    if confined::is_on() {
-        return;
-    }
-    if let (Ok(mut guard), Some(parent)) = (PROCESS.try_lock(), state::injection())
+    // A child that may not make a page counts in its parent's. So does one of which another thread of the parent held
+    // the lock, which it does only while it ends the process.
+    if !confined::is_on()
+        && let (Ok(mut guard), Some(parent)) = (PROCESS.try_lock(), state::injection())
         && let Some(process) = guard.as_mut()
     {
         let (settings, table) = parent.page().settings();
