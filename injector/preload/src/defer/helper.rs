@@ -100,6 +100,9 @@ static DISMISSED: AtomicBool = AtomicBool::new(false);
 /// Lets the helper end, and waits until its thread is gone: soon it may not be allowed to make the system calls of its end.
 pub(crate) fn dismiss_helper() {
     DISMISSED.store(true, Ordering::Relaxed);
+    if HELPER.load(Ordering::Relaxed) == 0 && THREAD.load(Ordering::Relaxed) == 0 {
+        return;
+    }
     while HELPER.load(Ordering::Relaxed) == std::process::id() {
         CALLS.fetch_add(1, Ordering::Release);
         wake(&CALLS, 1);
