@@ -445,8 +445,18 @@ fn what_the_kernel_has_dropped_is_said_to_be() {
     assert_eq!(setting["state"], "conflict");
     assert_eq!(
         setting["notes"][0],
-        "the kernel was started with isolcpus=1-3 as well, and of several isolcpus= the kernel heeds the first: no file of the boot loader has it, so what starts this node gives it (a line that was edited in the boot menu, a network boot): take it out there"
+        "the kernel was started with isolcpus=1-3 as well, and of several isolcpus= the kernel heeds the first: no file of the boot loader has it now, so restart; if it is there again, it comes from what starts this node (a line that is edited in the boot menu, a network boot)"
     );
+    // Applied again, or without ours, the next boot is waited for.
+    let applied = tune(root.path(), "apply --only skew_tick");
+    assert_eq!(applied.status.code(), Some(0));
+    assert_eq!(states(&json(root.path(), "verify"))["isolcpus"], "reboot");
+    tune(root.path(), "revert --force");
+    assert_eq!(
+        said(root.path(), &format!("plan {only}")),
+        ["isolcpus change"]
+    );
+    tune(root.path(), &format!("apply {only}"));
     // A script of GRUB's own may add it to the menu.
     trees::grow(
         root.path(),

@@ -92,7 +92,7 @@ impl fmt::Display for Conflict {
                         origin.path.display()
                     ),
                     None => f.write_str(
-                        ": no file of the boot loader has it, so what starts this node gives it (a line that was edited in the boot menu, a network boot): take it out there",
+                        ": no file of the boot loader has it now, so restart; if it is there again, it comes from what starts this node (a line that is edited in the boot menu, a network boot)",
                     ),
                 }
             }

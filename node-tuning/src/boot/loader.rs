@@ -169,10 +169,11 @@ impl BootFile {
         }
     }
 
-    /// What keeps the kernel from it in what has been made of the files, although they say it: another file has had a part
-    /// in that.
+    /// What keeps the kernel from it in what was made of the files when ours was written: another file has had a part in
+    /// that.
     pub(super) fn made_otherwise(&self, wanted: &Parameter, last: Cpu) -> Option<Conflict> {
-        let told = self.next(wanted, last) == Verdict::Heeded && !self.is_made_with(wanted, last);
+        let told = self.names(wanted) && self.next(wanted, last) == Verdict::Heeded;
+        let told = told && !self.is_made_with(wanted, last);
         let lines = self.made.iter().flatten().filter(|_| told);
         lines
             .filter_map(|line| Conflict::on(line, wanted, last))

@@ -136,11 +136,15 @@ impl Boot {
         file.obstacle(wanted, planned, self.last)
     }
 
-    /// The same, or what has kept the running kernel from it, although it was told.
+    /// The same, or what has kept the running kernel from it, although it was told by what we wrote before it started.
     pub fn conflict(&self, wanted: &Parameter, planned: &[Parameter]) -> Option<Conflict> {
-        let file = self.file.as_ref();
         let obstacle = self.obstacle(wanted, planned);
-        let obstacle = obstacle.or_else(|| file.ok()?.made_otherwise(wanted, self.last));
-        obstacle.or_else(|| Conflict::at_start(&self.running, wanted, self.last))
+        let obstacle = obstacle.or_else(|| match &self.file {
+            Ok(file) => file.made_otherwise(wanted, self.last),
+            Err(_) => None,
+        });
+        let told = self.file.is_err() || self.is_ours(wanted) && !self.is_awaited;
+        let at_start = || Conflict::at_start(&self.running, wanted, self.last);
+        obstacle.or_else(|| at_start().filter(|_| told))
     }
 }
