@@ -205,7 +205,7 @@ proptest! {
             let opposite = match x.verdict {
                 Verdict::Less => Verdict::More,
                 Verdict::More => Verdict::Less,
-                Verdict::NotShown => Verdict::NotShown,
+                same @ (Verdict::NotShown | Verdict::BelowResolution) => same,
             };
             prop_assert_eq!(opposite, y.verdict);
         }

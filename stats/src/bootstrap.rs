@@ -46,7 +46,8 @@ impl Bootstrap {
     /// The percentile interval of a statistic of one sample.
     ///
     /// # Errors
-    /// There is no sample, one is not finite, or the confidence is not between 0 and 1.
+    /// There are fewer than two samples, which resampling cannot vary, or fewer than two resamples; a sample is not
+    /// finite, or the confidence is not between 0 and 1.
     pub fn percentile(
         &self,
         samples: &[f64],
@@ -61,13 +62,12 @@ impl Bootstrap {
     /// packets.
     ///
     /// # Errors
-    /// As [`Bootstrap::percentile`], and there have to be two samples.
+    /// As [`Bootstrap::percentile`].
     pub fn bca(
         &self,
         samples: &[f64],
         statistic: impl Fn(&[f64]) -> f64,
     ) -> Result<Interval, Error> {
-        check(samples, "a BCa interval", 2)?;
         let replicates = self.replicates(samples, &statistic)?;
         let estimate = statistic(samples);
         let below = replicates.partition_point(|&r| r < estimate);
@@ -104,8 +104,8 @@ impl Bootstrap {
         b: &[f64],
         statistic: impl Fn(&[f64], &[f64]) -> f64,
     ) -> Result<Interval, Error> {
-        check(a, "a bootstrap interval", 1)?;
-        check(b, "a bootstrap interval", 1)?;
+        self.check(a)?;
+        self.check(b)?;
         let (mut from_a, mut from_b) = (a.to_vec(), b.to_vec());
         let replicates = self.repeated(|random| {
             resample(a, &mut from_a, random);
@@ -131,7 +131,7 @@ impl Bootstrap {
         samples: &[f64],
         statistic: &impl Fn(&[f64]) -> f64,
     ) -> Result<Vec<f64>, Error> {
-        check(samples, "a bootstrap interval", 1)?;
+        self.check(samples)?;
         let mut drawn = samples.to_vec();
         self.repeated(|random| {
             resample(samples, &mut drawn, random);
@@ -139,19 +139,23 @@ impl Bootstrap {
         })
     }
 
+    fn check(&self, samples: &[f64]) -> Result<(), Error> {
+        check_level("confidence", self.confidence)?;
+        if self.resamples < 2 {
+            return Err(Error::Parameter {
+                name: "resamples",
+                value: self.resamples as f64,
+                expected: "at least 2",
+            });
+        }
+        check(samples, "a bootstrap interval", 2)
+    }
+
     /// What `replicate` gives for each resample, in ascending order.
     fn repeated(
         &self,
         mut replicate: impl FnMut(&mut Xoshiro256PlusPlus) -> f64,
     ) -> Result<Vec<f64>, Error> {
-        check_level("confidence", self.confidence)?;
-        if self.resamples == 0 {
-            return Err(Error::Parameter {
-                name: "resamples",
-                value: 0.0,
-                expected: "at least 1",
-            });
-        }
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let replicates: Vec<f64> = (0..self.resamples)
             .map(|_| replicate(&mut random))

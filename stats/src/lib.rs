@@ -16,6 +16,7 @@ pub mod holm;
 pub mod ks;
 pub mod mann_whitney;
 pub mod repeated;
+pub mod resolution;
 mod sort;
 pub mod special;
 pub mod summary;

@@ -51,18 +51,14 @@ impl Moments {
         }
     }
 
-    /// The mean.
-    pub fn mean(&self) -> f64 {
-        self.mean
+    /// The mean; that of no samples is none.
+    pub fn mean(&self) -> Option<f64> {
+        (self.n > 0.0).then_some(self.mean)
     }
 
-    /// The standard deviation with the divisor n − 1; 0 for fewer than two samples.
-    pub fn std(&self) -> f64 {
-        if self.n > 1.0 {
-            (self.m2 / (self.n - 1.0)).sqrt()
-        } else {
-            0.0
-        }
+    /// The standard deviation with the divisor n − 1; fewer than two samples have none.
+    pub fn std(&self) -> Option<f64> {
+        (self.n > 1.0).then(|| (self.m2 / (self.n - 1.0)).sqrt())
     }
 }
 
@@ -92,9 +88,16 @@ pub fn segments(samples: &[f64], count: usize) -> Vec<Moments> {
 pub fn interval(
     runs: &[Vec<Moments>],
     bootstrap: &Bootstrap,
-    statistic: impl Fn(&Moments) -> f64,
+    statistic: impl Fn(&Moments) -> Option<f64>,
 ) -> Result<Interval, Error> {
     const STATISTIC: &str = "an interval over runs";
+    let statistic = |of: &Moments| {
+        statistic(of).ok_or(Error::TooFew {
+            statistic: STATISTIC,
+            needed: 2,
+            given: of.n as usize,
+        })
+    };
     check_level("confidence", bootstrap.confidence)?;
     if runs.len() < 2 || bootstrap.resamples < 2 {
         return Err(Error::TooFew {
@@ -103,7 +106,7 @@ pub fn interval(
             given: runs.len().min(bootstrap.resamples),
         });
     }
-    if runs.iter().any(Vec::is_empty) {
+    if runs.iter().flatten().any(|segment| segment.n == 0.0) || runs.iter().any(Vec::is_empty) {
         return Err(Error::TooFew {
             statistic: STATISTIC,
             needed: 1,
@@ -111,9 +114,9 @@ pub fn interval(
         });
     }
     let merge = |all: Moments, next: &Moments| all.merged(*next);
-    let estimate = statistic(&runs.iter().flatten().fold(Moments::NONE, merge));
+    let estimate = statistic(&runs.iter().flatten().fold(Moments::NONE, merge))?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(bootstrap.seed);
-    let replicates: Vec<f64> = (0..bootstrap.resamples)
+    let replicates = (0..bootstrap.resamples)
         .map(|_| {
             let mut drawn = Moments::NONE;
             for _ in runs {
@@ -124,7 +127,7 @@ pub fn interval(
             }
             statistic(&drawn)
         })
-        .collect();
+        .collect::<Result<Vec<f64>, Error>>()?;
     let positive = estimate > 0.0 && replicates.iter().all(|&x| x > 0.0);
     let freedom = runs.len() as f64 - 1.0;
     let t = two_sided_t_inverse(1.0 - bootstrap.confidence, freedom)
@@ -267,7 +270,8 @@ fn on_logarithms(
     freedom: f64,
     confidence: f64,
 ) -> Result<Ratio, Error> {
-    if error == 0.0 {
+    // What rounding makes of ratios that are the same is no variation.
+    if error <= 16.0 * f64::EPSILON * (1.0 + logarithm.abs()) {
         return Err(Error::NoVariation { statistic: RATIO });
     }
     let reach = two_sided_t_inverse(1.0 - confidence, freedom) * error;
@@ -403,6 +407,7 @@ mod tests {
         }
         assert!(paired(&[1.1], 0.95).is_err());
         assert!(paired(&[1.1, 1.1], 0.95).is_err());
+        assert!(paired(&[1.1 / 1.0, 2.2 / 2.0, 0.11 / 0.1, 3.3 / 3.0], 0.95).is_err());
         assert!(paired(&[1.1, 0.0], 0.95).is_err());
     }
 
@@ -434,8 +439,8 @@ mod tests {
             let parts = segments(&samples, count);
             prop_assert!(parts.len() <= count);
             let all = parts.into_iter().fold(Moments::NONE, Moments::merged);
-            prop_assert!((all.mean() - summary::mean(&samples).unwrap()).abs() < 1e-6);
-            prop_assert!((all.std() - summary::std(&samples).unwrap()).abs() < 1e-5);
+            prop_assert!((all.mean().unwrap() - summary::mean(&samples).unwrap()).abs() < 1e-6);
+            prop_assert!((all.std().unwrap() - summary::std(&samples).unwrap()).abs() < 1e-5);
         }
     }
 }

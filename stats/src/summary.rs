@@ -10,10 +10,10 @@ pub struct Summary {
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation with the divisor n − 1; 0 for one sample.
-    pub std: f64,
-    /// Skewness, see [`skew`]; 0 where all samples are equal.
-    pub skew: f64,
+    /// Standard deviation with the divisor n − 1; one sample has none.
+    pub std: Option<f64>,
+    /// Skewness, see [`skew`]; 0 where all samples are equal, and fewer than three have none.
+    pub skew: Option<f64>,
     /// Least sample.
     pub min: f64,
     /// Median.
@@ -47,8 +47,8 @@ impl Summary {
         Summary {
             n: sorted.len(),
             mean: moments.mean,
-            std: moments.std(),
-            skew: moments.skew(),
+            std: (sorted.len() > 1).then(|| moments.std()),
+            skew: (sorted.len() > 2).then(|| moments.skew()),
             min: sorted[0],
             median: quantile(sorted, 0.5),
             p90: quantile(sorted, 0.9),
@@ -70,6 +70,17 @@ struct Moments {
 impl Moments {
     fn of(samples: &[f64]) -> Self {
         let n = samples.len() as f64;
+        if let Some((&first, rest)) = samples.split_first()
+            && rest.iter().all(|&x| x == first)
+        {
+            // Exactly: what rounding leaves is no variation.
+            return Moments {
+                n,
+                mean: first,
+                m2: 0.0,
+                m3: 0.0,
+            };
+        }
         let rough = samples.iter().sum::<f64>() / n;
         // The first pass leaves a rounding error; the mean of the residues takes it out.
         let mean = rough + samples.iter().map(|x| x - rough).sum::<f64>() / n;
@@ -82,14 +93,12 @@ impl Moments {
         Moments { n, mean, m2, m3 }
     }
 
+    /// Of two samples or more.
     fn std(&self) -> f64 {
-        if self.n > 1.0 {
-            (self.m2 / (self.n - 1.0)).sqrt()
-        } else {
-            0.0
-        }
+        (self.m2 / (self.n - 1.0)).sqrt()
     }
 
+    /// Of three samples or more.
     fn skew(&self) -> f64 {
         let variance = self.m2 / self.n;
         // Residues of rounding are not variation.
@@ -97,11 +106,7 @@ impl Moments {
             return 0.0;
         }
         let g1 = (self.m3 / self.n) / variance.powf(1.5);
-        if self.n > 2.0 {
-            g1 * (self.n * (self.n - 1.0)).sqrt() / (self.n - 2.0)
-        } else {
-            g1
-        }
+        g1 * (self.n * (self.n - 1.0)).sqrt() / (self.n - 2.0)
     }
 }
 

@@ -13,15 +13,15 @@ use crate::summary::Summary;
 /// A sample is of fewer than two: nothing is known of how it varies. The confidence is not between 0 and 1.
 pub fn mean_difference(a: &Summary, b: &Summary, confidence: f64) -> Result<Interval, Error> {
     check_level("confidence", confidence)?;
-    let given = a.n.min(b.n);
-    if given < 2 {
+    let (Some(std_a), Some(std_b)) = (a.std, b.std) else {
         return Err(Error::TooFew {
             statistic: "Welch's interval",
             needed: 2,
-            given,
+            given: a.n.min(b.n),
         });
-    }
-    let variances = [a, b].map(|of| (of.std * of.std / of.n as f64, of.n as f64 - 1.0));
+    };
+    let variances =
+        [(a.n, std_a), (b.n, std_b)].map(|(n, std)| (std * std / n as f64, n as f64 - 1.0));
     let variance: f64 = variances.iter().map(|(variance, _)| variance).sum();
     let estimate = a.mean - b.mean;
     let reach = if variance > 0.0 {

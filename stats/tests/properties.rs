@@ -2,7 +2,8 @@
 
 use jitterlab_stats::bootstrap::Bootstrap;
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::summary::{Ecdf, Summary};
+use jitterlab_stats::repeated::{self, Moments};
+use jitterlab_stats::summary::{self, Ecdf, Summary};
 use jitterlab_stats::{Error, correlation, fit, hodges_lehmann, ks, mann_whitney, wasserstein};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -166,6 +167,67 @@ fn samples_without_an_answer_are_refused() {
         nothing.percentile_of_two(&[1.0], &[2.0], |a, b| a[0] - b[0]),
         Err(Error::Parameter { .. })
     ));
+}
+
+/// One sample says nothing of how the next would differ: no standard deviation, no interval of any width.
+#[test]
+fn too_few_samples_have_no_spread_and_no_interval() {
+    let too_few = |needed: usize, given: usize| move |error: Error| matches!(error, Error::TooFew { needed: n, given: g, .. } if (n, g) == (needed, given));
+    let bootstrap = Bootstrap::default();
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    let many = [1.0, 2.0, 4.0, 8.0, 9.0];
+    for few in [&many[..0], &many[..1]] {
+        let n = few.len();
+        assert!(summary::std(few).is_err_and(too_few(2, n)));
+        assert!(summary::skew(few).is_err_and(too_few(3, n)));
+        assert!(bootstrap.percentile(few, mean).is_err_and(too_few(2, n)));
+        assert!(bootstrap.bca(few, mean).is_err_and(too_few(2, n)));
+        for (a, b) in [(few, &many[..]), (&many[..], few)] {
+            let found = bootstrap.percentile_of_two(a, b, |a, b| mean(a) - mean(b));
+            assert!(found.is_err_and(too_few(2, n)));
+            assert!(repeated::ratio(a, b, 0.95).is_err_and(too_few(2, n)));
+        }
+        assert!(repeated::mean(few, 0.95).is_err_and(too_few(2, n)));
+        assert!(repeated::about(1.0, few, 0.95).is_err_and(too_few(2, n)));
+        assert!(repeated::paired(few, 0.95).is_err_and(too_few(2, n)));
+        assert!(correlation::pearson(few, few, 0.95).is_err_and(too_few(3, n)));
+        assert!(ks::lilliefors(few).is_err_and(too_few(5, n)));
+        assert!(fit::uniform(few).is_err_and(too_few(2, n)));
+        assert!(fit::lognormal(few).is_err_and(too_few(3, n)));
+        assert_eq!(Moments::of(few).std(), None);
+    }
+    assert_eq!(Moments::NONE.mean(), None);
+    let run = |samples: &[f64]| repeated::segments(samples, 4);
+    let runs = [run(&many), run(&[])];
+    assert!(repeated::interval(&runs, &bootstrap, Moments::mean).is_err_and(too_few(1, 0)));
+    let one = Summary::of(&many[..1]).unwrap();
+    assert_eq!((one.mean, one.std, one.skew), (1.0, None, None));
+    let two = Summary::of(&many[..2]).unwrap();
+    assert!(two.std.is_some() && two.skew.is_none());
+    assert!(Summary::of(&many[..3]).unwrap().skew.is_some());
+    let single = Bootstrap {
+        resamples: 1,
+        ..bootstrap
+    };
+    assert!(matches!(
+        single.percentile(&many, mean),
+        Err(Error::Parameter { .. })
+    ));
+}
+
+/// Of numbers that binary fractions do not hold, a mean is rounded; that is no variation.
+#[test]
+fn equal_samples_do_not_vary() {
+    for n in [2, 3, 10, 1_000] {
+        let equal = vec![0.1; n];
+        assert_eq!(summary::std(&equal), Ok(0.0));
+        let of = Summary::of(&equal).unwrap();
+        assert_eq!((of.mean, of.std), (0.1, Some(0.0)));
+        assert!(n < 3 || correlation::pearson(&equal, &equal, 0.95).is_err());
+        assert!(n < 5 || matches!(ks::lilliefors(&equal), Err(Error::NoVariation { .. })));
+        assert!(repeated::ratio(&equal, &equal, 0.95).is_err());
+        assert!(repeated::paired(&equal, 0.95).is_err());
+    }
 }
 
 /// All equal: no evidence of anything, and no division by zero.

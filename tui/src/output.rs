@@ -69,7 +69,16 @@ pub fn aligned(rows: &[impl AsRef<[String]>]) -> String {
     text
 }
 
-/// A time for people, in microseconds.
+/// A time for people, in microseconds; nothing is no less than nothing.
 pub fn micros(ns: f64) -> String {
-    format!("{:.3} us", ns / 1e3)
+    let us = format!("{:.3}", ns / 1e3);
+    let unsigned = us
+        .strip_prefix('-')
+        .filter(|rest| rest.bytes().all(|b| b"0.".contains(&b)));
+    format!("{} us", unsigned.unwrap_or(&us))
+}
+
+/// The same of a figure that there may be none of.
+pub fn micros_of(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "unknown".into(), micros)
 }

@@ -133,6 +133,88 @@ fn an_interval_of_too_few_samples_says_what_it_is_worth() {
     assert!((number(&compared["shift_ns"]["confidence"]) - 0.9).abs() < 1e-12);
 }
 
+#[test]
+fn one_sample_is_not_compared_nor_fitted() {
+    let lab = Lab::new();
+    lab.write("one.csv", "5000\n");
+    lab.write("two.csv", "5000\n5001\n");
+    let refused = "one.csv holds 1 sample; a comparison needs at least 2 of each";
+    for files in ["one.csv one.csv", "one.csv two.csv", "two.csv one.csv"] {
+        lab.refuses(&format!("stats compare {files}"), refused);
+        lab.refuses(&format!("stats compare {files} --format json"), refused);
+    }
+    lab.done("stats compare two.csv two.csv");
+    for shape in ["best", "constant"] {
+        lab.refuses(
+            &format!("dist fit one.csv --shape {shape}"),
+            "a standard deviation needs at least 2 samples; there are 1",
+        );
+    }
+}
+
+/// Numbers with the distribution of `lognormal`, as a clock with this step shows them.
+fn coarse(lab: &Lab, name: &str, location: f64, step: f64) {
+    let fine = lognormal(20_000, 0.5, location, 30.0);
+    let seen = fine.lines().filter_map(|line| line.parse::<f64>().ok());
+    let seen = seen.map(|ns| format!("{}\n", (ns / step).round() * step));
+    lab.write(name, seen.collect::<String>());
+}
+
+#[test]
+fn a_difference_below_the_resolution_is_said_to_be_that() {
+    let lab = Lab::new();
+    // 2 ns: shown by a clock of 1 ns, and by none of 5 or of 41.67 ns, one of the two or both.
+    for (a, b, shown) in [
+        (1.0, 1.0, "0.002 us"),
+        (5.0, 5.0, ""),
+        (5.0, 1.0, ""),
+        (1.0, 5.0, ""),
+        (41.67, 41.67, ""),
+    ] {
+        coarse(&lab, "a.csv", 9_000.0, a);
+        coarse(&lab, "b.csv", 9_002.0, b);
+        let said = lab.done("stats compare a.csv b.csv");
+        assert!(!said.contains("-0.000"), "{a} {b}: {said}");
+        let conclusion = said.lines().last().unwrap();
+        if shown.is_empty() {
+            assert!(!conclusion.contains("tends to be"), "{a} {b}: {said}");
+        } else {
+            let words = format!("a tends to be smaller than b, by {shown}");
+            assert!(conclusion.starts_with(&words), "{a} {b}: {said}");
+        }
+    }
+    // A third of b's samples lie a step higher: significant, and no more than a third of a step.
+    let of = |higher: usize| "10000\n".repeat(300 - higher) + &"10005\n".repeat(higher);
+    lab.write("a.csv", of(100));
+    lab.write("b.csv", of(200));
+    let said = lab.done("stats compare a.csv b.csv");
+    let words =
+        "a and b differ by less than the resolution of the samples, 0.005 us; the effect is medium";
+    assert!(said.contains(words) && !said.contains("-0.000"), "{said}");
+    let compared = lab.json("stats compare a.csv b.csv --format json");
+    assert_eq!(compared["resolution_ns"], 5.0);
+    // The same in the middle, and a third far away: the clock shows that.
+    lab.write(
+        "b.csv",
+        "10000\n".repeat(150) + &"10005\n".repeat(50) + &"90000\n".repeat(100),
+    );
+    let said = lab.done("stats compare a.csv b.csv");
+    assert!(
+        said.contains("in the middle; their means differ by -26."),
+        "{said}"
+    );
+    // A step and more is one that it shows.
+    lab.write(
+        "b.csv",
+        of(100).replace("10005", "10010").replace("10000", "10005"),
+    );
+    let said = lab.done("stats compare a.csv b.csv");
+    assert!(
+        said.contains("a tends to be smaller than b, by 0.005 us"),
+        "{said}"
+    );
+}
+
 /// A single sample carries most of the mean: the interval has to know of it.
 #[test]
 fn the_interval_of_many_samples_holds_its_estimate() {

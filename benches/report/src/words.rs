@@ -16,7 +16,10 @@ pub const LIMITS: &str = "An effect is called negligible below a rank-biserial c
 
 /// A number with four significant digits, without an exponent where people do without.
 pub fn short(value: f64) -> String {
-    if !value.is_finite() {
+    if value.is_nan() {
+        return "–".into();
+    }
+    if value.is_infinite() {
         return value.to_string();
     }
     let magnitude = if value == 0.0 {

@@ -2,7 +2,7 @@
 
 use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::mann_whitney::{self, MannWhitney};
-use jitterlab_stats::{hodges_lehmann, holm, sorted};
+use jitterlab_stats::{hodges_lehmann, holm, resolution, sorted};
 use serde::Serialize;
 
 use super::error::Error;
@@ -44,6 +44,8 @@ pub enum Verdict {
     Less,
     /// B tends to have more.
     More,
+    /// They differ by less than the resolution of the lengths.
+    BelowResolution,
     /// No difference is shown.
     NotShown,
 }
@@ -65,6 +67,9 @@ pub struct Test {
     pub b: f64,
     /// By how much B is more than A: Hodges-Lehmann, with its interval.
     pub shift: Interval,
+    /// The least difference of two lengths that the clock shows; rates and shares have none, since they are means of
+    /// an interval and of a run.
+    pub resolution: Option<f64>,
     /// The size of the effect, from −1 (all of B is less than all of A) to 1.
     pub rank_biserial: f64,
     /// Two-sided p of the test by itself.
@@ -208,7 +213,7 @@ impl Sides {
         let (a, b) = (sorted(&self.a)?, sorted(&self.b)?);
         let MannWhitney {
             p, rank_biserial, ..
-        } = mann_whitney::test(&b, &a)?;
+        } = mann_whitney::test_sorted(&b, &a);
         Ok(Test {
             cpu,
             figure,
@@ -217,6 +222,10 @@ impl Sides {
             a: self.of_a,
             b: self.of_b,
             shift: hodges_lehmann::shift(&b, &a, 1.0 - alpha)?.interval,
+            resolution: match figure {
+                Figure::Length => resolution::of_two_sorted(&a, &b),
+                Figure::Rate | Figure::Lost => None,
+            },
             rank_biserial,
             p,
             p_corrected: p,
@@ -229,7 +238,11 @@ fn correct(tests: &mut [Test], alpha: f64) {
     let p: Vec<f64> = tests.iter().map(|test| test.p).collect();
     for (test, corrected) in tests.iter_mut().zip(holm::adjust(&p)) {
         test.p_corrected = corrected;
+        let shift = test.shift.estimate;
         test.verdict = match corrected < alpha {
+            true if test.resolution.is_some_and(|step| shift.abs() < step) => {
+                Verdict::BelowResolution
+            }
             true if test.rank_biserial < 0.0 => Verdict::Less,
             true => Verdict::More,
             false => Verdict::NotShown,

@@ -14,12 +14,12 @@ use jitterlab_injector::units::{DelayUnit, Nanos};
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::fit::{self, Fit};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
-use jitterlab_stats::summary::{Summary, quantile};
+use jitterlab_stats::summary::{self, Summary, quantile};
 use serde::Serialize;
 
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, micros};
+use crate::output::{self, Format, micros, micros_of};
 
 /// The verbs of `jitterlab dist`.
 #[derive(clap::Subcommand)]
@@ -211,6 +211,8 @@ impl FitOptions {
             Choice::One(Shape::LogNormal) => fit::lognormal(&samples).map(|fit| vec![fit]),
         }
         .map_err(Failure::input)?;
+        // One sample can be called constant, but says nothing of how far others are from it.
+        summary::std(&samples).map_err(Failure::input)?;
         let fits = fits
             .into_iter()
             .map(|fit| {
@@ -239,7 +241,7 @@ impl Fitted {
             "{} samples: mean {}, standard deviation {}, median {}\n",
             s.n,
             micros(s.mean),
-            micros(s.std),
+            micros_of(s.std),
             micros(s.median)
         );
         for shape in &self.fits {

@@ -1,6 +1,6 @@
 //! `jitterlab stats`: compare samples with the right tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jitterlab_experiment::samples;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
@@ -8,11 +8,11 @@ use jitterlab_stats::hodges_lehmann::{self, Shift};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
 use jitterlab_stats::mann_whitney::{self, MannWhitney};
 use jitterlab_stats::summary::Summary;
-use jitterlab_stats::{sorted, wasserstein, welch};
+use jitterlab_stats::{resolution, sorted, wasserstein, welch};
 use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, micros};
+use crate::output::{self, Format, micros, micros_of};
 
 /// The verbs of `jitterlab stats`.
 #[derive(clap::Subcommand)]
@@ -58,6 +58,8 @@ struct Comparison {
     /// Percentile bootstrap, or Welch's above [`RESAMPLED`].
     mean_difference_ns: Interval,
     wasserstein_ns: f64,
+    /// The step of the coarser clock; none if all samples are equal.
+    resolution_ns: Option<f64>,
     conclusion: String,
 }
 
@@ -69,8 +71,16 @@ impl Compare {
         if !(self.alpha > 0.0 && self.alpha < 1.0) {
             return Err(Failure::input("--alpha lies between 0 and 1"));
         }
-        let read = |path| {
+        let read = |path: &Path| {
             let samples = samples::read(path).map_err(Failure::input)?;
+            // One sample says nothing of how the next would differ.
+            if samples.len() < 2 {
+                return Err(Failure::input(format!(
+                    "{} holds {} sample; a comparison needs at least 2 of each",
+                    path.display(),
+                    samples.len()
+                )));
+            }
             sorted(&samples).map_err(Failure::input)
         };
         let (a, b) = (read(&self.a)?, read(&self.b)?);
@@ -102,6 +112,7 @@ impl Compare {
             shift_ns: hodges_lehmann::shift_sorted(a, b, confidence),
             mean_difference_ns,
             wasserstein_ns: wasserstein::distance_sorted(a, b),
+            resolution_ns: resolution::of_two_sorted(a, b),
             conclusion: String::new(),
         };
         comparison.conclusion = comparison.in_words();
@@ -125,6 +136,16 @@ impl Comparison {
             low,
             high,
         } = self.shift_ns.interval;
+        if let Some(step) = self.resolution_ns.filter(|step| estimate.abs() < *step) {
+            return format!(
+                "a and b differ by less than the resolution of the samples, {}{}; the effect is {size} (rank-biserial \
+                 {:.3}, Mann-Whitney {})",
+                micros(step),
+                self.beyond_the_middle(step),
+                test.rank_biserial,
+                p_value(test.p)
+            );
+        }
         // In the direction that the sentence names, so that its figures agree with it.
         let (direction, by, from, to) = if test.rank_biserial > 0.0 {
             ("larger", estimate, low, high)
@@ -140,6 +161,24 @@ impl Comparison {
             self.alpha,
             test.rank_biserial,
             p_value(test.p)
+        )
+    }
+
+    /// Samples that are alike in the middle may differ in their tails: so much that the clock shows it.
+    fn beyond_the_middle(&self, step: f64) -> String {
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = self.mean_difference_ns;
+        if low < step && high > -step {
+            return String::new();
+        }
+        format!(
+            ", in the middle; their means differ by {} (interval {} to {})",
+            micros(estimate),
+            micros(low),
+            micros(high)
         )
     }
 
@@ -161,7 +200,7 @@ impl Comparison {
                 "{name}  n {}  mean {}  std {}  median {}  99 % {}  99.9 % {}\n",
                 s.n,
                 micros(s.mean),
-                micros(s.std),
+                micros_of(s.std),
                 micros(s.median),
                 micros(s.p99),
                 micros(s.p999)
@@ -180,7 +219,8 @@ impl Comparison {
              Kolmogorov-Smirnov  D {:.4}  {}\n\
              Hodges-Lehmann shift a - b      {}{}\n\
              difference of means a - b       {}\n\
-             Wasserstein-1 distance          {}\n\n{}\n",
+             Wasserstein-1 distance          {}\n\
+             resolution of the samples       {}\n\n{}\n",
             line("a", &self.a),
             line("b", &self.b),
             self.mann_whitney.u,
@@ -192,6 +232,7 @@ impl Comparison {
             self.too_few(),
             interval(&self.mean_difference_ns),
             micros(self.wasserstein_ns),
+            micros_of(self.resolution_ns),
             self.conclusion
         )
     }

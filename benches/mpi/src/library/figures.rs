@@ -8,8 +8,8 @@ pub struct Figures {
     pub samples: usize,
     /// Arithmetic mean.
     pub mean_ns: f64,
-    /// Standard deviation, with the divisor n − 1.
-    pub std_ns: f64,
+    /// Standard deviation, with the divisor n − 1; one time has none.
+    pub std_ns: Option<f64>,
     /// The least.
     pub min_ns: f64,
     /// Median.

@@ -131,7 +131,7 @@ pub struct Pooled {
     pub means: Repeated,
     /// The median of each run, in nanoseconds.
     medians: Vec<f64>,
-    /// The skewness of each run.
+    /// The skewness of each run of three samples or more.
     skews: Vec<f64>,
     segments: Vec<Vec<Moments>>,
 }
@@ -153,11 +153,11 @@ impl Pooled {
             if samples.is_empty() {
                 continue;
             }
-            means.add(run.block, Moments::of(&samples).mean());
             let sorted = jitterlab_stats::sorted(&samples).map_err(statistics)?;
             let summary = Summary::of_sorted(&sorted);
+            means.add(run.block, summary.mean);
             medians.push(summary.median);
-            skews.push(summary.skew);
+            skews.extend(summary.skew);
             segments.push(repeated::segments(&samples, SEGMENTS));
             pooled.extend(samples);
         }
@@ -186,9 +186,9 @@ impl Pooled {
         self.estimate(self.summary.mean, Moments::mean)
     }
 
-    /// The standard deviation in nanoseconds, with its interval over runs.
+    /// The standard deviation in nanoseconds, with its interval over runs; not a number for a single sample.
     pub fn std(&self) -> Estimate {
-        self.estimate(self.summary.std, Moments::std)
+        self.estimate(self.summary.std.unwrap_or(f64::NAN), Moments::std)
     }
 
     /// The median in nanoseconds, with its interval over runs.
@@ -206,7 +206,7 @@ impl Pooled {
         mean.ok().map(Estimate::from)
     }
 
-    fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> f64) -> Estimate {
+    fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> Option<f64>) -> Estimate {
         match repeated::interval(&self.segments, &BOOTSTRAP, statistic) {
             Ok(interval) => Estimate::from(interval),
             // One run: nothing is known of what varies from run to run.

@@ -80,7 +80,7 @@ impl Emulation {
         let kolmogorov = ks::two_sample_sorted(&a, &b);
         let distance = wasserstein::distance_sorted(&a, &b);
         let mean = background.rtt.summary.mean;
-        let std_ratio = share_of(injected.rtt.summary.std, background.rtt.summary.std);
+        let std_ratio = share_of(injected.rtt.std().value, background.rtt.std().value);
         let without = none.map(|none| wasserstein::distance_sorted(&none.rtt.compared(), &b));
         // The two are measured in phases of their own: they have no blocks in common.
         let (means, of_background) = (&injected.rtt.means, &background.rtt.means);

@@ -34,7 +34,7 @@ pub struct Latency {
     /// Greatest RTT.
     pub max_ns: f64,
     /// Skewness.
-    pub skew: f64,
+    pub skew: Option<f64>,
     /// Skewness of a run, mean over runs with its interval; none without repeated runs.
     pub skew_of_run: Option<Estimate>,
     /// The load really produced, in percent.
@@ -145,7 +145,7 @@ impl Row for Latency {
                 "skew",
                 "Skew",
                 "adjusted Fisher-Pearson skewness of the RTT",
-                |row: &Latency| Value::Number(row.skew),
+                |row: &Latency| Value::number(row.skew),
             ),
             column(
                 "produced_percent",

@@ -148,7 +148,7 @@ pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
                 row.link,
                 with_interval(mean),
                 with_interval(median),
-                crate::words::short(row.skew)
+                crate::words::short(row.skew.unwrap_or(f64::NAN))
             )
         })
         .collect();

@@ -109,6 +109,9 @@ pub struct Slowdown {
     /// The same, corrected by Holm's method for all nodes or all pairs, and doubled because there are
     /// nodes and pairs: to be held against the level of significance.
     pub p_corrected: f64,
+    /// The least effect that the observations can show: the step of what was measured. A lesser one makes no outlier.
+    #[serde(default)]
+    pub resolution: f64,
 }
 
 /// The verdict on a node.

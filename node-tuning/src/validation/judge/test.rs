@@ -1,7 +1,7 @@
 //! The test that nodes and pairs are held against.
 
 use jitterlab_stats::bootstrap::Interval;
-use jitterlab_stats::{hodges_lehmann, holm, mann_whitney};
+use jitterlab_stats::{hodges_lehmann, holm, mann_whitney, resolution};
 
 use super::{Limits, Slowdown};
 
@@ -14,6 +14,8 @@ const FAMILIES: f64 = 2.0;
 pub struct Tested {
     p: f64,
     effect: Interval,
+    /// The least difference that the observations can show, as a share.
+    resolution: f64,
 }
 
 impl Tested {
@@ -28,6 +30,7 @@ impl Tested {
         Some(Tested {
             p: slower(&own, &others),
             effect: shift(&own, &others, limits.alpha),
+            resolution: resolution::of_two_sorted(&own, &others).map_or(0.0, f64::exp_m1),
         })
     }
 }
@@ -41,19 +44,21 @@ pub fn corrected(tested: Vec<Option<Tested>>) -> Vec<Option<Slowdown>> {
         .into_iter()
         .zip(corrected)
         .map(|(tested, p_corrected)| {
-            tested.map(|Tested { p, effect }| Slowdown {
-                effect,
-                p,
+            tested.map(|tested| Slowdown {
+                effect: tested.effect,
+                p: tested.p,
                 p_corrected: (FAMILIES * p_corrected).min(1.0),
+                resolution: tested.resolution,
             })
         })
         .collect()
 }
 
 impl Slowdown {
-    /// Whether it makes an outlier.
+    /// Whether it makes an outlier: an effect that is sure, that matters, and that the clock can show.
     pub(super) fn convicts(&self, limits: Limits) -> bool {
-        self.p_corrected < limits.alpha && self.effect.estimate >= limits.minimum_effect
+        self.p_corrected < limits.alpha
+            && self.effect.estimate >= limits.minimum_effect.max(self.resolution)
     }
 }
 

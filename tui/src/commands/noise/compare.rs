@@ -96,6 +96,18 @@ fn row(test: &Test) -> String {
     // In the direction that the word names, so that its figures agree with it.
     let verdict = match test.verdict {
         Verdict::NotShown => "no difference shown".to_string(),
+        Verdict::BelowResolution => format!(
+            "differ by less than the resolution of the lengths, {}",
+            shown(test.resolution.unwrap_or(0.0))
+        ),
+        // Of figures that are mostly equal the typical difference is nothing, and the whole ones say more.
+        Verdict::More | Verdict::Less if shift.estimate == 0.0 => {
+            let more = test.verdict == Verdict::More;
+            format!(
+                "{} as a whole; a typical interval differs by nothing",
+                if more { "more" } else { "less" }
+            )
+        }
         Verdict::More => format!(
             "more, by {} ({} to {})",
             shown(shift.estimate),

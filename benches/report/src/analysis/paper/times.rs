@@ -90,7 +90,7 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
         format!(
             "{}: {of_run}, of all round trips {}; mean {}, median {}; n = {} round trips of {} runs",
             none.link,
-            words::short(none.skew),
+            words::short(none.skew.unwrap_or(f64::NAN)),
             us(none.mean_ns),
             us(none.median_ns),
             words::count(none.n as u64),
