@@ -4,6 +4,7 @@ import ctypes
 import glob
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -323,15 +324,16 @@ def end_children():
 
 
 def free_port():
-    """A port that nobody listens on, of TCP and of UDP."""
+    """A port that nobody has, of TCP or UDP. The system gives none of these to sockets that ask for any."""
     while True:
+        port = random.randrange(10_000, 32_768)
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
             try:
-                udp.bind(tcp.getsockname())
+                tcp.bind(("127.0.0.1", port))
+                udp.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return tcp.getsockname()[1]
+            return port
 
 
 def is_bound(port):

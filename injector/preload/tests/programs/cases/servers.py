@@ -151,11 +151,14 @@ def postgresql(lab):
         data.mkdir(mode=0o700)
         if user:
             os.chown(data, 65534, 65534)
-        lab.run(*user, folder / "initdb", "--no-sync", "--auth=trust", "--username=lab", "-D", data, alone=True)
+        options = ["--no-sync", "--auth=trust", "--username=lab", "--locale=C", "-D", data]
+        lab.run(*user, folder / "initdb", *options, alone=True)
 
     data, port = lab.once("data", make), free_port()
     options = ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"]
     server = lab.serve(port, *user, folder / "postgres", "-D", data, "-p", port, *options)
+    # It listens before it answers.
+    lab.wait_for(lambda: "ready to accept connections" in server.err.read_text(), server, "answers")
     where = ["-h", "127.0.0.1", "-p", port, "-U", "lab"]
     script = lab.folder / "script.sql"
     script.write_text("insert into numbers values (:client_id + 1);\n")
