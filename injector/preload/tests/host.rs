@@ -409,3 +409,13 @@ fn without_a_table_or_a_seed_the_program_runs_alone_and_one_line_says_so() {
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
     }
 }
+
+#[test]
+fn descriptors_are_known_however_they_come() {
+    let lab = Lab::constant(700);
+    let file = lab.path("file");
+    let ended = lab.run("descriptors", &[file.to_str().unwrap()]);
+    let sends: u64 = ended.stdout().trim().parse().unwrap();
+    assert_eq!(ended.sum("delays"), sends);
+    assert_eq!(sends, 8);
+}
