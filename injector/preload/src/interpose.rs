@@ -89,8 +89,9 @@ pub(crate) use interposed;
 /// Those that were asked for.
 static ASKED: OnceLock<HashMap<&'static CStr, &'static Interposed>> = OnceLock::new();
 
-/// What has been looked at.
-static LOOKED_AT: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+/// Objects that have been looked at, by what tells them apart.
+type LookedAt = Vec<(usize, usize)>;
+static LOOKED_AT: Mutex<LookedAt> = Mutex::new(Vec::new());
 
 fn asked() -> &'static HashMap<&'static CStr, &'static Interposed> {
     ASKED.get_or_init(|| {
@@ -185,7 +186,7 @@ pub(crate) fn found(name: &CStr, address: *mut c_void) -> *mut c_void {
     hook.unwrap_or(address)
 }
 
-fn looked_at() -> MutexGuard<'static, Vec<(usize, usize)>> {
+fn looked_at() -> MutexGuard<'static, LookedAt> {
     LOOKED_AT
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -193,7 +194,7 @@ fn looked_at() -> MutexGuard<'static, Vec<(usize, usize)>> {
 
 thread_local! {
     // The forking thread's, from before the fork until after it: no other thread is in the middle of it in the child.
-    static HELD: Cell<Option<ManuallyDrop<MutexGuard<'static, Vec<(usize, usize)>>>>> =
+    static HELD: Cell<Option<ManuallyDrop<MutexGuard<'static, LookedAt>>>> =
         const { Cell::new(None) };
 }
 

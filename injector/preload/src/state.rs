@@ -29,8 +29,10 @@ thread_local! {
     // The lineage of the child that this thread is about to fork: the child's one thread is a copy
     // of this one, and finds it here.
     static FORKED: Cell<u64> = const { Cell::new(0) };
-    // Where the `vfork` of this thread returns to, and whether it runs in the child that it has made.
+    // Where the `vfork` of this thread returns to.
+    #[cfg(target_arch = "x86_64")]
     static SPLIT_AT: Cell<usize> = const { Cell::new(0) };
+    // Whether it runs in the child that it has made.
     static BORROWED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -365,12 +367,14 @@ pub(crate) fn before_fork() {
 }
 
 /// The calling thread is about to `vfork`, which returns to `returns_to`.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn before_vfork(returns_to: usize) {
     before_fork();
     SPLIT_AT.set(returns_to);
 }
 
 /// The `vfork` of the calling thread has returned: in the child, and then in the parent. Gives where it returns to.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn after_vfork(is_child: bool) -> usize {
     BORROWED.set(is_child);
     SPLIT_AT.get()
