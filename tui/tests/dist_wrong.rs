@@ -155,7 +155,7 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             b"1 2\n\xff\xfe".into(),
-            "2: not text; a distribution table holds integers",
+            "2: not text: byte 5 is not UTF-8; a distribution table holds integers",
         ),
         (
             vec![b'1'; 2 << 20],
@@ -191,7 +191,7 @@ fn wrong_netem_tables_are_refused_with_their_line() {
         ),
         (
             b"1\n\xff\n".to_vec(),
-            "2: not text; a distribution table holds integers",
+            "2: not text: byte 3 is not UTF-8; a distribution table holds integers",
         ),
         (
             "1 ".repeat(16_385).into(),

@@ -15,7 +15,7 @@ pub mod durable;
 pub mod environment;
 pub mod family;
 pub mod generator;
-mod input;
+pub mod input;
 pub mod netem;
 pub mod picture;
 pub mod record;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::input::{Source, read_limited};
+use crate::input::{InputError, Source, read_text};
 
 /// A seed file that cannot be used.
 #[derive(Debug, Error)]
@@ -26,6 +26,16 @@ pub enum SeedError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is in another encoding than UTF-8.
+    #[error("{path}:{line}: {problem}", path = path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What it is, and what to do.
+        problem: String,
+    },
 }
 
 /// Reads a seed file: a single non-negative integer, white space around it allowed (the paper,
@@ -36,15 +46,20 @@ pub enum SeedError {
 pub fn load(path: &Path) -> Result<u64, SeedError> {
     /// Room for an integer and much white space.
     const MAX_FILE_BYTES: u64 = 4096;
-    let bytes =
-        read_limited(path, Source::File, MAX_FILE_BYTES).map_err(|source| SeedError::Read {
+    let text = read_text(path, Source::File, MAX_FILE_BYTES).map_err(|error| match error {
+        InputError::Read(source) => SeedError::Read {
             path: path.into(),
             source,
-        })?;
-    Some(bytes)
-        .filter(|bytes| bytes.len() as u64 <= MAX_FILE_BYTES)
-        .and_then(|bytes| std::str::from_utf8(&bytes).ok()?.trim().parse().ok())
-        .ok_or_else(|| SeedError::NotOneInteger { path: path.into() })
+        },
+        InputError::TooLong { .. } => SeedError::NotOneInteger { path: path.into() },
+        InputError::Encoding { line, problem } => SeedError::Encoding {
+            path: path.into(),
+            line,
+            problem,
+        },
+    })?;
+    let number = text.trim().parse();
+    number.map_err(|_| SeedError::NotOneInteger { path: path.into() })
 }
 
 /// The seed of one stream of random numbers.
@@ -98,6 +113,7 @@ mod tests {
         };
         assert_eq!(read(b"42\n").unwrap(), 42);
         assert_eq!(read(b" 0 ").unwrap(), 0);
+        assert_eq!(read(b"\xef\xbb\xbf7\r\n").unwrap(), 7);
         for wrong in [
             &b""[..],
             b"-1",
@@ -105,13 +121,20 @@ mod tests {
             b"1.5",
             b"seed",
             b"18446744073709551616",
-            b"\xff",
             &[b' '; 5_000],
         ] {
             assert!(
                 matches!(read(wrong), Err(SeedError::NotOneInteger { .. })),
                 "{wrong:?}"
             );
+        }
+        for (wrong, said) in [
+            (&b"\xff"[..], ":1: not text: byte 1 is not UTF-8"),
+            (b"\xff\xfe4\x002\0", ":1: this is UTF-16, little-endian;"),
+            (b"4\x002\0", ":1: this is UTF-16, little-endian;"),
+        ] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
         }
         // A pipe to which nobody writes is not waited for.
         let pipe = directory.path().join("pipe");

@@ -16,7 +16,7 @@ use jitterlab_stats::distribution::Distribution;
 use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
-use crate::input::{Source, read_limited};
+use crate::input::{self, InputError, Source, shortened};
 use crate::units::DelayUnit;
 
 const LINES: usize = 512;
@@ -195,20 +195,20 @@ impl DistributionTable {
 
 /// The text of a table's file, if it can be one at all.
 pub(crate) fn read_text(path: &Path, from: Source) -> Result<String, TableError> {
-    let bytes = read_limited(path, from, MAX_FILE_BYTES).map_err(|source| TableError::Read {
-        path: path.into(),
-        source,
-    })?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let problem =
-            format!("more than {MAX_FILE_BYTES} bytes; no distribution table has as many");
-        return Err(content(path, 1, problem));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = valid.split(|&b| b == b'\n').count();
-        let problem = "not text; a distribution table holds integers";
-        content(path, line, problem.into())
+    input::read_text(path, from, MAX_FILE_BYTES).map_err(|error| match error {
+        InputError::Read(source) => TableError::Read {
+            path: path.into(),
+            source,
+        },
+        InputError::TooLong { .. } => {
+            let problem = format!("{error}; no distribution table has as many");
+            content(path, 1, problem)
+        }
+        InputError::Encoding { line, problem } => content(
+            path,
+            line,
+            format!("{problem}; a distribution table holds integers"),
+        ),
     })
 }
 
@@ -269,13 +269,5 @@ fn delay(word: &str, unit: DelayUnit) -> Result<u32, String> {
             DelayUnit::Nanoseconds => format!("{} ns is beyond 1 s", shortened(word)),
             DelayUnit::Spins => format!("{} spins are beyond {most}", shortened(word)),
         }),
-    }
-}
-
-/// As much of a wrong word as a person needs to find it.
-fn shortened(word: &str) -> String {
-    match word.char_indices().nth(24) {
-        Some((end, _)) => format!("{}…", &word[..end]),
-        None => word.into(),
     }
 }

@@ -7,9 +7,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::input::shortened;
+
 /// A quantity that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{text}` is not {expected}")]
+#[error("`{}` is not {expected}", shortened(text))]
 pub struct UnitError {
     /// The text as it was given.
     pub text: String,

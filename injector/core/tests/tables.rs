@@ -114,7 +114,7 @@ fn wrong_tables_are_refused_with_their_line() {
     assert!(
         error
             .to_string()
-            .ends_with(":2: not text; a distribution table holds integers"),
+            .ends_with(":2: not text: byte 5 is not UTF-8; a distribution table holds integers"),
         "{error}"
     );
     std::fs::write(&path, vec![b'1'; 2 << 20]).unwrap();
