@@ -57,10 +57,25 @@ pub fn run(
     program: &str,
     arguments: impl IntoIterator<Item: AsRef<OsStr>>,
 ) -> Result<String, Error> {
+    bytes(program, arguments).map(lossy)
+}
+
+/// The same, where what it prints is somebody else's.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn bytes(
+    program: &str,
+    arguments: impl IntoIterator<Item: AsRef<OsStr>>,
+) -> Result<Vec<u8>, Error> {
     // What follows the first line explains it.
     finished(Command::new(program).args(arguments), &[0], |said| {
         said.lines().next().unwrap_or_default()
     })
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Runs a program; `main` finds in what it says on stderr what is worth repeating.
@@ -68,7 +83,7 @@ fn finished(
     command: &mut Command,
     good: &[i32],
     main: impl FnOnce(&str) -> &str,
-) -> Result<String, Error> {
+) -> Result<Vec<u8>, Error> {
     command.stdin(Stdio::null());
     let output = command.output().map_err(|source| Error::Start {
         program: command.get_program().to_string_lossy().into_owned(),
@@ -79,7 +94,7 @@ fn finished(
         .code()
         .is_some_and(|code| good.contains(&code))
     {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     Err(Error::Failed {
@@ -100,6 +115,7 @@ pub fn jitterlab(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Result<Str
     finished(command.args(arguments), &[0, 1], |said| {
         said.lines().last().unwrap_or_default()
     })
+    .map(lossy)
 }
 
 /// A command as a person would type it.

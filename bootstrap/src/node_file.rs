@@ -5,8 +5,11 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use jitterlab_experiment::spec::{Checked, SpecError, Step, parse, wrong};
-use serde::Deserialize;
+use jitterlab_experiment::spec::{
+    Checked, SpecError, Step, of_text, parse, text_in, text_of, wrong,
+};
+use jitterlab_injector::input::shortened;
+use serde::{Deserialize, Deserializer};
 
 /// A node, as its file describes it. What the file does not say is as [`NodeFile::default`] has it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -29,8 +32,7 @@ pub struct NodeFile {
 }
 
 /// How an interface gets its address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
     /// From the network.
     Dhcp,
@@ -38,13 +40,13 @@ pub enum Address {
     Static(IpAddr, u8),
 }
 
+const EXPECTED: &str = "dhcp, or one with its prefix like 10.0.0.1/24";
+
 impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!("{text} is no address: expected dhcp, or one with its prefix like 10.0.0.1/24")
-        };
+        let wrong = || format!("{} is no address: expected {EXPECTED}", shortened(text));
         if text == "dhcp" {
             return Ok(Address::Dhcp);
         }
@@ -58,11 +60,9 @@ impl FromStr for Address {
     }
 }
 
-impl TryFrom<String> for Address {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        of_text(deserializer, EXPECTED)
     }
 }
 
@@ -116,7 +116,26 @@ fn yes() -> bool {
     true
 }
 
+/// What the file is called where it is not one.
+const KIND: &str = "node file";
+
 impl NodeFile {
+    /// The text of a node file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no text.
+    pub fn text(path: &Path) -> Result<String, SpecError> {
+        text_of(KIND, path)
+    }
+
+    /// The text in what came for an address; `path` is for messages.
+    ///
+    /// # Errors
+    /// It is no text.
+    pub fn text_in(bytes: Vec<u8>, path: &Path) -> Result<String, SpecError> {
+        text_in(bytes, KIND, path)
+    }
+
     /// Reads the text of a node file; `path` is for messages.
     ///
     /// # Errors
@@ -265,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         for (text, said) in [
-            ("hostnam: a\n", "node.yaml:1:1: unknown field `hostnam`"),
+            ("hostnam: a\n", "node.yaml:1:1: unknown key `hostnam`"),
             (
                 "ranks: 2\nranks: 3\n",
                 "node.yaml:2:1: `ranks` stands there twice",
@@ -274,7 +293,24 @@ mod tests {
             ("hostname: a b\n", "node.yaml:1:11: a host name has"),
             (
                 "addresses: { eth0: 10.0.0.1 }\n",
-                "10.0.0.1 is no address: expected dhcp",
+                "node.yaml:1:20: addresses.eth0: 10.0.0.1 is no address: expected dhcp",
+            ),
+            (
+                "addresses: { eth0: [dhcp] }\n",
+                "node.yaml:1:20: addresses.eth0: found a list, expected dhcp, or one",
+            ),
+            (
+                "5\n",
+                "node.yaml:1:1: found the number 5, expected keys with values",
+            ),
+            ("- a\n", "found a list, expected keys with values"),
+            (
+                "ranks: two\n",
+                "1:8: ranks: found the text \"two\", expected a whole number from 0",
+            ),
+            (
+                "ranks: 2\n---\nranks: 3\n",
+                "node.yaml:3:1: a second document begins before this",
             ),
             ("addresses: { eth0: 10.0.0.1/33 }\n", "is no address"),
             ("addresses: { eth0/1: dhcp }\n", "an interface's name has"),
@@ -306,6 +342,80 @@ mod tests {
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn whatever_the_kind_of_a_value_what_is_said_of_it_is_in_plain_words() {
+        let keys = [
+            "{}",
+            "hostname: {}",
+            "addresses: {}",
+            "addresses: { eth0: {} }",
+            "ssh_keys: {}",
+            "ssh_keys: [ {} ]",
+            "device: {}",
+            "ranks: {}",
+            "tuning: {}",
+            "experiment: {}",
+            "experiment: { file: {} }",
+            "experiment: { file: a, push: {} }",
+            "experiment: { file: a, power_off: {} }",
+        ];
+        let kinds = [
+            "~",
+            "true",
+            "5",
+            "-5",
+            "1.5",
+            "99999999999999999999",
+            "text",
+            "''",
+            "[]",
+            "[ a ]",
+            "{ a: 1 }",
+            "{ [ a ]: 1 }",
+            "!tag a",
+            "!tag { a: 1 }",
+            "{ <<: { a: 1 } }",
+        ];
+        let foreign = [
+            "struct",
+            "NodeFile",
+            "Headless",
+            "usize",
+            "u64",
+            "u128",
+            "enum",
+            "variant",
+            "boolean",
+            "sequence",
+            "invalid",
+            "field",
+            "unit value",
+            "::",
+        ];
+        for (key, kind) in keys.iter().flat_map(|key| kinds.map(|kind| (key, kind))) {
+            let text = key.replacen("{}", kind, 1);
+            let said = read(&text).err().unwrap_or_default();
+            for word in foreign {
+                assert!(!said.contains(word), "{text}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_take_long_is_refused() {
+        for text in [
+            "[".repeat(100_000),
+            "{ a: ".repeat(100_000),
+            "- ".repeat(100_000),
+        ] {
+            let said = read(&text).unwrap_err();
+            assert!(
+                said.contains("more than 64 lists and maps stand in one another here"),
+                "{said}"
+            );
         }
     }
 

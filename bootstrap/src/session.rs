@@ -102,8 +102,8 @@ impl Task {
         let at = volume.map(|volume| volume.at.as_path());
         let file = match headless.file.to_str() {
             Some(address) if source::is_address(address) => {
-                let text = source::fetched(address)?;
-                write_atomically(Path::new(FETCHED), text.as_bytes()).map_err(of_file(FETCHED))?;
+                let file = source::fetched(address)?;
+                write_atomically(Path::new(FETCHED), &file).map_err(of_file(FETCHED))?;
                 FETCHED.into()
             }
             _ => at.unwrap_or(Path::new("/")).join(&headless.file),

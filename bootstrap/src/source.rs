@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jitterlab_experiment::spec::SpecError;
 use jitterlab_node_tuning::boot::Parameters;
 
 use crate::command::{self, Error, of_file};
 use crate::network;
+use crate::node_file::NodeFile;
 use crate::volume::{self, Access, Volume};
 
 /// The kernel parameter that says where.
@@ -68,7 +70,7 @@ impl Source {
                          (fatlabel, e2label), or change the parameter"
                     ))
                 })?;
-                let file = found.read(FILE);
+                let file = on_volume(&found);
                 volume.get_or_insert(found);
                 file.map(Some)
             }
@@ -79,21 +81,31 @@ impl Source {
                 let end = Instant::now() + PATIENCE;
                 eprintln!("jitterlab boot: waiting for {address}, and for an address of this node");
                 network::ask_everywhere(PATIENCE)?;
-                let text = fetched_until(end, address).map_err(|error| {
+                let bytes = fetched_until(end, address).map_err(|error| {
                     Error::Said(format!("{PARAMETER}={address} gives nothing: {error}"))
                 })?;
+                let text = NodeFile::text_in(bytes, Path::new(address))
+                    .map_err(|error| Error::Said(error.to_string()))?;
                 Ok(Some((text, address.into())))
             }
             Source::Default => {
                 let volume = volume.as_ref().filter(|volume| volume.has(FILE));
-                volume.map(|volume| volume.read(FILE)).transpose()
+                volume.map(on_volume).transpose()
             }
         }
     }
 }
 
 fn text(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(of_file(path))
+    NodeFile::text(path).map_err(|error| match error {
+        SpecError::Read { source, .. } => of_file(path)(source),
+        error => Error::Said(error.to_string()),
+    })
+}
+
+fn on_volume(volume: &Volume) -> Result<(String, PathBuf), Error> {
+    let path = volume.at.join(FILE);
+    Ok((text(&path)?, path))
 }
 
 /// Whether a name is an address that [`fetched`] takes.
@@ -105,11 +117,11 @@ pub fn is_address(name: &str) -> bool {
 ///
 /// # Errors
 /// Nobody does in time, or there is no such thing: with what to do.
-pub fn fetched(address: &str) -> Result<String, Error> {
+pub fn fetched(address: &str) -> Result<Vec<u8>, Error> {
     fetched_until(Instant::now() + PATIENCE, address)
 }
 
-fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
+fn fetched_until(end: Instant, address: &str) -> Result<Vec<u8>, Error> {
     // What was asked for in secret does not come in the open.
     let redirected = match address.starts_with("https://") {
         true => "=https",
@@ -132,8 +144,8 @@ fn fetched_until(end: Instant, address: &str) -> Result<String, Error> {
         address,
     ];
     loop {
-        let error = match command::run("curl", options) {
-            Ok(text) => return Ok(text),
+        let error = match command::bytes("curl", options) {
+            Ok(bytes) => return Ok(bytes),
             Err(error) => error,
         };
         if is_refused(&error) || Instant::now() >= end {
@@ -200,6 +212,40 @@ mod tests {
         assert!(found.unwrap().is_none());
     }
 
+    #[test]
+    fn whatever_is_behind_the_path_is_read_or_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.yaml");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let found = Source::Path(path.clone()).read(&mut None, Access::Read, None);
+            found
+                .map(|found| found.unwrap().0)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(read(b"\xef\xbb\xbfranks: 2\n").unwrap(), "ranks: 2\n");
+        for (bytes, said) in [
+            (
+                &b"\xff\xfer\0"[..],
+                "node.yaml:1:1: this is UTF-16, little-endian; save it as UTF-8",
+            ),
+            (b"# \xe4\n", "node.yaml:1:1: not text: byte 3 is not UTF-8"),
+            (
+                &[b'#'; 20_000_000],
+                "node.yaml:1:1: more than 524288 bytes; no node file needs as many",
+            ),
+        ] {
+            let error = read(bytes).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+        let zero = Source::Path("/dev/zero".into()).read(&mut None, Access::Read, None);
+        assert!(
+            zero.unwrap_err()
+                .to_string()
+                .contains("more than 524288 bytes")
+        );
+    }
+
     /// Answers each of these with its status line, one connection after the other; gives the address to ask.
     fn server(answers: &'static [&'static str]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -225,7 +271,7 @@ mod tests {
     #[test]
     fn a_server_that_comes_up_is_asked_again_and_one_that_has_nothing_is_not() {
         let address = server(&["503 Service Unavailable", "200 OK"]);
-        assert_eq!(fetched(&address).unwrap(), "200 OK");
+        assert_eq!(fetched(&address).unwrap(), b"200 OK");
         let address = server(&["404 Not Found", "200 OK"]);
         let error = fetched(&address).unwrap_err().to_string();
         assert!(error.contains("404"), "{error}");

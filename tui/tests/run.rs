@@ -399,7 +399,7 @@ fn bad_input_ends_with_one_message_and_leaves_nothing() {
     for (arguments, message) in [
         (
             "run e.yaml",
-            "e.yaml:2:1: unknown field `sede`, expected one of `name`, `seed`, `repetitions`, \
+            "e.yaml:2:1: unknown key `sede`, expected one of `name`, `seed`, `repetitions`, \
              `retries`, `hosts`, `trust`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
         ),
         (

@@ -357,7 +357,7 @@ fn wrong_input_ends_with_one_message_before_anything_starts() {
     for (arguments, message) in [
         (
             "validate wrong.yaml --transport udp",
-            "wrong.yaml:3:19: hosts.b: unknown field `adress`, expected one of `at`, `address`, `cpu`, `device`, \
+            "wrong.yaml:3:19: hosts.b: unknown key `adress`, expected one of `at`, `address`, `cpu`, `device`, \
              `jitterlab`, `host_keys`; did you mean `address`?",
         ),
         (

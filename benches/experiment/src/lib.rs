@@ -13,6 +13,7 @@ pub mod level;
 mod link;
 pub mod mpi;
 mod parting;
+mod pattern;
 mod perform;
 pub mod record;
 mod runtime;

@@ -1,9 +1,8 @@
 //! The run time of an application: how long it took, or what it printed.
 
-use regex::Regex;
-
 use crate::agent::last_line;
 use crate::agent::protocol::Ended;
+use crate::pattern;
 use crate::spec::Runtime;
 
 /// The run time of an application in seconds.
@@ -14,7 +13,7 @@ pub fn runtime(how: Option<&Runtime>, ended: &Ended) -> Result<f64, String> {
     let Some(Runtime { pattern, unit }) = how else {
         return Ok(ended.seconds);
     };
-    let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
+    let regex = pattern::of_number(pattern)?;
     // Programs that show their progress return the carriage, and print the figure last.
     let figure = |stream: &str| -> Option<String> {
         let last = regex.captures_iter(stream).last()?;

@@ -90,6 +90,7 @@ fn system<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> Sto
 pub struct ResultFolder {
     path: PathBuf,
     experiment: Experiment,
+    experiment_file: String,
     attempts: Vec<RunRecord>,
 }
 
@@ -112,7 +113,7 @@ impl ResultFolder {
         if !frozen.is_file() {
             return Err(StoreError::NotOne { path: path.into() });
         }
-        let (experiment, _) = Experiment::load(&frozen)?;
+        let (experiment, experiment_file) = Experiment::load(&frozen)?;
         let runs = path.join(RUNS);
         let bytes = match fs::read(&runs) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -132,6 +133,7 @@ impl ResultFolder {
         Ok(ResultFolder {
             path: path.into(),
             experiment,
+            experiment_file,
             attempts,
         })
     }
@@ -144,6 +146,11 @@ impl ResultFolder {
     /// The experiment.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
+    }
+
+    /// The experiment file as it was frozen.
+    pub fn experiment_file(&self) -> &str {
+        &self.experiment_file
     }
 
     /// Every attempt at a run, in the order in which they ended.

@@ -118,7 +118,7 @@ fn one_host_is_no_cluster_and_hosts_of_one_machine_do_not_poll() {
             "hosts: { a: { at: local }, b: { at: local } }\nwait: poll",
             "would hold its CPUs",
         ),
-        ("slots: 1", "missing field `hosts`"),
+        ("slots: 1", "missing key `hosts`"),
     ] {
         let problem = parse(text).unwrap_err().to_string();
         assert!(problem.contains(part), "{problem}");

@@ -82,7 +82,7 @@ fn a_good_file_is_read_and_its_runs_are_scheduled() {
 /// What is changed in the good file, where the error is then, and a part of what it says.
 const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
     ("on: n1", "on: n3", (9, 7), "there is no host `n3`"),
-    ("  on: n1\n", "", (9, 3), "missing field `on`"),
+    ("  on: n1\n", "", (9, 3), "missing key `on`"),
     (
         "hook: socket",
         "hook: sockets",
@@ -202,7 +202,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (19, 34),
         "expected one of `bt`, `cg`",
     ),
-    ("class: S", "class: D", (19, 45), "unknown variant `D`"),
+    ("class: S", "class: D", (19, 45), "unknown value `D`"),
     (
         "S, ranks: 4",
         "S, ranks: 8",

@@ -6,7 +6,7 @@ use jitterlab_experiment::environment::Environment;
 use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::characterised;
 use jitterlab_experiment::standing::Standing;
-use jitterlab_experiment::store::{ResultFolder, StoreError};
+use jitterlab_experiment::store::ResultFolder;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
 
@@ -38,14 +38,7 @@ impl Analysed {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let folder = ResultFolder::open(path)?;
         let environment = folder.environment()?;
-        let file = path.join("experiment.yaml");
-        let experiment_file = std::fs::read_to_string(&file).map_err(|source| {
-            Error::Store(StoreError::System {
-                action: "read",
-                path: file,
-                source,
-            })
-        })?;
+        let experiment_file = folder.experiment_file().into();
         let records: Vec<RunRecord> = folder.records().into_iter().cloned().collect();
         let analysis = Analysis::of(Input {
             records: &records,

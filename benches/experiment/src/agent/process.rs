@@ -17,6 +17,7 @@ use nix::unistd::{AccessFlags, Pid, access};
 use regex::Regex;
 
 use super::protocol::{Ended, Program, Ready};
+use crate::pattern;
 
 /// The process groups that a worker has started and that have not ended.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +112,7 @@ impl Process {
         let name = name.ok_or("there is no program to start")?.clone();
         let pattern = match ready {
             Ready::Line(pattern) => {
-                Some(Regex::new(pattern).map_err(|error| format!("`{pattern}`: {error}"))?)
+                Some(pattern::compile(pattern).map_err(|error| format!("`{pattern}`: {error}"))?)
             }
             Ready::Now | Ready::Accepts(_) => None,
         };

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::Error;
 use jitterlab_packet::transport::{Link, Transport, Wait};
-use regex::Regex;
 
 use super::locate::Step::{self, Index, Key};
 use super::mpi::{check_library, check_mpi, check_npb};
-use super::read::suggestion;
+use super::words::{shortened, suggestion};
 use super::{ApplicationCase, Client, Experiment, Host, InjectedLevels, Load, PacketCase, Place};
 use crate::level::LevelKind;
+use crate::pattern;
 
 /// What is wrong, and where.
 #[derive(Debug)]
@@ -110,8 +110,9 @@ pub fn check_host<'a>(section: &'a str, name: &'a str, host: &Host) -> Checked<'
         return wrong(
             &at,
             format!(
-                "`{name}` is no name of a host: letters, digits, `.` and `-`, not first, which mpirun, Slurm and a \
-                 shell can read"
+                "`{}` is no name of a host: letters, digits, `.` and `-`, not first, which mpirun, Slurm and a \
+                 shell can read",
+                shortened(name)
             ),
         );
     }
@@ -170,7 +171,8 @@ pub(super) fn named<'a>(
         Wrong {
             path: at.into(),
             problem: format!(
-                "there is no host `{name}`; the hosts are {}{}",
+                "there is no host `{}`; the hosts are {}{}",
+                shortened(name),
                 list(known.clone()),
                 suggestion(name, known)
             ),
@@ -206,7 +208,15 @@ fn target<'a>(
 }
 
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    /// Who has more knows them from the file.
+    const MOST: usize = 20;
+    let mut quoted: Vec<String> = names
+        .take(MOST + 1)
+        .map(|name| format!("`{}`", shortened(name)))
+        .collect();
+    if quoted.len() > MOST {
+        quoted[MOST] = "others".into();
+    }
     quoted.join(", ")
 }
 
@@ -396,8 +406,9 @@ fn check_application<'a>(
         (None, None) => return wrong(at, "it needs a `client` or `npb`: what is to run"),
     }
     if let Some(runtime) = &case.runtime {
-        let pattern = [at[0], at[1], at[2], Key("runtime"), Key("pattern")];
-        check_pattern(&runtime.pattern, 1, &pattern)?;
+        let at = [at[0], at[1], at[2], Key("runtime"), Key("pattern")];
+        let pattern = pattern::of_number(&runtime.pattern);
+        pattern.map(drop).or_else(|problem| wrong(&at, problem))?;
     }
     let key = |key| [at[0], at[1], at[2], Key(key)];
     check_timeout(case.timeout, &key("timeout"))?;
@@ -435,7 +446,9 @@ fn check_client<'a>(
     if let Some(server) = &case.server {
         target(experiment, host, &server.on, &inside("server", "on"))?;
         if let Some(pattern) = &server.ready {
-            check_pattern(pattern, 0, &inside("server", "ready"))?;
+            let pattern = pattern::compile(pattern);
+            let at = inside("server", "ready");
+            pattern.map(drop).or_else(|problem| wrong(&at, problem))?;
         }
     }
     Ok(())
@@ -455,16 +468,6 @@ pub fn check_time<'a>(time: Nanos, at: &[Step<'a>]) -> Checked<'a> {
         return wrong(at, "this is longer than 36000s, the most there is");
     }
     Ok(())
-}
-
-fn check_pattern<'a>(pattern: &str, groups: usize, at: &[Step<'a>]) -> Checked<'a> {
-    match Regex::new(pattern) {
-        Ok(regex) if groups > 0 && regex.captures_len() != groups + 1 => {
-            wrong(at, "the pattern needs one group, (…), around the number")
-        }
-        Ok(_) => Ok(()),
-        Err(error) => wrong(at, format!("this is not a regular expression: {error}")),
-    }
 }
 
 pub(super) fn check_kinds<'a>(

@@ -1,6 +1,5 @@
 //! Where something stands in a YAML text.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -63,91 +62,6 @@ impl<'de> Visitor<'de> for Probe<'_> {
             list.next_element_seed(Probe(rest))?;
         }
         Err(serde::de::Error::custom("here"))
-    }
-}
-
-/// The first key that stands in its map once more, and where: line and column, counted from 1.
-///
-/// Nothing where the text is no YAML, or has values that no file of ours has.
-pub fn doubled(text: &str) -> Option<(String, (usize, usize))> {
-    let mut doubled = None;
-    let deserializer = serde_yaml::Deserializer::from_str(text);
-    let error = Distinct(&mut doubled).deserialize(deserializer).err()?;
-    let location = error.location()?;
-    Some((doubled?, (location.line(), location.column())))
-}
-
-/// A value in whose maps no key stands twice; a key that does is kept.
-struct Distinct<'a>(&'a mut Option<String>);
-
-impl<'de> DeserializeSeed<'de> for Distinct<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-macro_rules! accept {
-    ($($visit:ident: $type:ty),*) => {$(
-        fn $visit<E>(self, _: $type) -> Result<(), E> {
-            Ok(())
-        }
-    )*};
-}
-
-impl<'de> Visitor<'de> for Distinct<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    accept!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64, visit_str: &str);
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Distinct(self.0))?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen = BTreeSet::new();
-        while map.next_key_seed(NewKey(&mut seen, self.0))?.is_some() {
-            map.next_value_seed(Distinct(self.0))?;
-        }
-        Ok(())
-    }
-}
-
-/// A key that is not among those of its map so far. The parser tells the place of a key that is
-/// refused while it is read.
-struct NewKey<'a>(&'a mut BTreeSet<String>, &'a mut Option<String>);
-
-impl<'de> DeserializeSeed<'de> for NewKey<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for NewKey<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<(), E> {
-        if self.0.insert(key.into()) {
-            return Ok(());
-        }
-        *self.1 = Some(key.into());
-        Err(E::custom("here"))
     }
 }
 

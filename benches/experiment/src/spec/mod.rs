@@ -6,7 +6,9 @@ mod locate;
 mod mpi;
 mod place;
 mod read;
+mod survey;
 mod trust;
+mod words;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,7 +25,7 @@ pub use cluster::Cluster;
 pub use locate::Step;
 pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
 pub use place::Place;
-pub use read::{SpecError, parse, text_of};
+pub use read::{SpecError, of_text, parse, text_in, text_of};
 pub use trust::{HostKey, Trust};
 
 /// An experiment, as its file describes it.

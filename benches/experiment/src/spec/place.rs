@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use jitterlab_injector::units::UnitError;
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer};
+
+use super::read::of_text;
 
 /// Where a host is, as the worker there is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub enum Place {
     /// The end of an ssh command: `ssh HOST` or `ssh USER@HOST`.
     Ssh(String),
 }
+
+const EXPECTED: &str = "a place: `local`, `netns NAME` or `ssh USER@HOST`";
 
 /// Names become arguments of `ip netns exec` and `ssh`: no option, no path, nothing that a shell
 /// would read more into.
@@ -36,7 +40,7 @@ impl FromStr for Place {
             ["ssh", host] if is_name(host) => Ok(Place::Ssh(host.into())),
             _ => Err(UnitError {
                 text: text.into(),
-                expected: "a place: `local`, `netns NAME` or `ssh USER@HOST`",
+                expected: EXPECTED,
             }),
         }
     }
@@ -54,22 +58,7 @@ impl fmt::Display for Place {
 
 impl<'de> Deserialize<'de> for Place {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // An error of a visitor keeps its place in the file.
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Place;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a place: `local`, `netns NAME` or `ssh USER@HOST`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Place, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        deserializer.deserialize_str(Text)
+        of_text(deserializer, EXPECTED)
     }
 }
 

@@ -1,16 +1,21 @@
 //! From text to an experiment, or to an error that says where and what to write instead.
 
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use serde::de::DeserializeOwned;
-use thiserror::Error;
+use jitterlab_injector::input::{InputError, Source, decode, read_text};
+use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 
 use super::Experiment;
 use super::check::{self, Wrong};
-use super::locate::{doubled, locate};
+use super::locate::locate;
+use super::survey::{MOST_BYTES, survey};
+use super::words::explained;
 
 /// An experiment file, or a hosts file, that cannot be used.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// It cannot be read.
     #[error("cannot read {kind} {path}", path = path.display())]
@@ -55,63 +60,83 @@ impl Experiment {
     }
 }
 
-/// The text of a file of some kind.
+/// The text of a file of some kind; of no more than it may have.
+///
+/// # Errors
+/// It cannot be read, is not UTF-8, or too long.
 pub fn text_of(kind: &'static str, path: &Path) -> Result<String, SpecError> {
-    std::fs::read_to_string(path).map_err(|source| SpecError::Read {
-        kind,
-        path: path.into(),
-        source,
-    })
+    read_text(path, Source::Any, MOST_BYTES).map_err(|error| not_text(error, kind, path))
+}
+
+/// The same of what came from elsewhere; `path` is for messages.
+///
+/// # Errors
+/// It is not UTF-8, or too long.
+pub fn text_in(bytes: Vec<u8>, kind: &'static str, path: &Path) -> Result<String, SpecError> {
+    decode(bytes, MOST_BYTES).map_err(|error| not_text(error, kind, path))
+}
+
+fn not_text(error: InputError, kind: &'static str, path: &Path) -> SpecError {
+    let path = path.into();
+    let (line, problem) = match error {
+        InputError::Read(source) => return SpecError::Read { kind, path, source },
+        InputError::TooLong { .. } => (1, format!("{error}; no {kind} needs as many")),
+        InputError::Encoding { line, problem } => (line, problem),
+    };
+    SpecError::Content {
+        path,
+        line,
+        column: 1,
+        problem,
+    }
 }
 
 /// Reads a text whose type says most of what is right, and `check` the rest.
+///
+/// # Errors
+/// Something in it is wrong: with its place.
 pub fn parse<T: DeserializeOwned>(
     text: &str,
     path: &Path,
     check: impl Fn(&T) -> Result<(), Wrong<'_>>,
 ) -> Result<T, SpecError> {
-    let content = |(line, column), problem| SpecError::Content {
+    let content = |(problem, (line, column))| SpecError::Content {
         path: path.into(),
         line,
         column,
         problem,
     };
-    if let Some((key, place)) = doubled(text) {
-        return Err(content(place, format!("`{key}` stands there twice")));
+    if let Some(wrong) = survey(text) {
+        return Err(content(wrong));
     }
-    let value: T = serde_yaml::from_str(text).map_err(|error| {
-        let place = error.location().map(|at| (at.line(), at.column()));
-        content(place.unwrap_or((1, 1)), explained(&error.to_string()))
-    })?;
+    let value: T = serde_yaml::from_str(text).map_err(|error| content(explained(&error)))?;
     if let Err(Wrong { path, problem }) = check(&value) {
-        return Err(content(locate(text, &path).unwrap_or((1, 1)), problem));
+        return Err(content((problem, locate(text, &path).unwrap_or((1, 1)))));
     }
     Ok(value)
 }
 
-/// The parser's message without the place, which stands before it, and with what may have been
-/// meant.
-fn explained(message: &str) -> String {
-    let message = match message.rfind(" at line ") {
-        Some(end) => &message[..end],
-        None => message,
-    };
-    let mut names = message.split('`').skip(1).step_by(2);
-    let unknown = message.contains("unknown field") || message.contains("unknown variant");
-    match names.next().filter(|_| unknown) {
-        Some(given) => format!("{message}{}", suggestion(given, names)),
-        None => message.into(),
-    }
-}
+/// A value that is written as text, and read from it. Its error keeps its place in the file, as that of a visitor does.
+///
+/// # Errors
+/// It is not written as text, or the text is none of its kind.
+pub fn of_text<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+    deserializer: D,
+    expected: &'static str,
+) -> Result<T, D::Error> {
+    struct Text<T>(&'static str, PhantomData<T>);
 
-/// `; did you mean …?`, if one of the names is near to what was given.
-pub fn suggestion<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> String {
-    /// Jaro-Winkler similarity from which on two names are taken for one with a slip.
-    const NEAR: f64 = 0.7;
-    names
-        .map(|name| (strsim::jaro_winkler(given, name), name))
-        .filter(|&(similarity, _)| similarity >= NEAR)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| format!("; did you mean `{name}`?"))
-        .unwrap_or_default()
+    impl<T: FromStr<Err: Display>> Visitor<'_> for Text<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str(self.0)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+
+    deserializer.deserialize_str(Text(expected, PhantomData))
 }

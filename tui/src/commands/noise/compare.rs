@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use jitterlab_injector::input::{Source, read_text};
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 
@@ -37,11 +38,13 @@ impl Compare {
 }
 
 fn read(path: &Path) -> Result<NoiseReport, Failure> {
+    /// A run of a day on a thousand CPUs has less.
+    const MOST_BYTES: u64 = 1 << 30;
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::input(format!("cannot read the run {}: {error}", path.display()))
     };
-    let bytes = std::fs::read(path).map_err(|error| wrong(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
+    let text = read_text(path, Source::Any, MOST_BYTES).map_err(|error| wrong(&error))?;
+    serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
 fn text(a: &NoiseReport, b: &NoiseReport, comparison: &Comparison) -> String {

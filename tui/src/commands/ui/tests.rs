@@ -83,7 +83,7 @@ fn facts() -> Facts {
         emulated: false,
         problems: vec![Problem {
             doing: "node.yaml".into(),
-            said: "node.yaml:2:1: unknown field `adresses`\u{1b}[2J".into(),
+            said: "node.yaml:2:1: unknown key `adresses`\u{1b}[2J".into(),
         }],
     };
     let mut drifted = finding(
@@ -208,7 +208,7 @@ fn seen() -> Seen {
         files: vec![
             ExperimentFile {
                 path: "node.yaml".into(),
-                about: Err("node.yaml:1:1: missing field `name`".into()),
+                about: Err("node.yaml:1:1: missing key `name`".into()),
             },
             ExperimentFile {
                 path: "quick.yaml".into(),
@@ -356,7 +356,7 @@ fn experiments_are_shown() {
     pictures("experiments", &mut app);
     press(&mut app, &[Key::Home]);
     let wrong = picture(&mut app, 80, 24);
-    assert!(wrong.contains("missing field `name`"), "{wrong}");
+    assert!(wrong.contains("missing key `name`"), "{wrong}");
 }
 
 #[test]
