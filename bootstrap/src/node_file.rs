@@ -116,8 +116,8 @@ fn yes() -> bool {
     true
 }
 
-/// What the file is called where it is not one.
-const KIND: &str = "node file";
+/// What the file is called where it cannot be read.
+const KIND: &str = "node.yaml";
 
 impl NodeFile {
     /// The text of a node file.

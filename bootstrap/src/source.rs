@@ -232,7 +232,7 @@ mod tests {
             (b"# \xe4\n", "node.yaml:1:1: not text: byte 3 is not UTF-8"),
             (
                 &[b'#'; 20_000_000],
-                "node.yaml:1:1: more than 524288 bytes; no node file needs as many",
+                "node.yaml:1:1: more than 524288 bytes; no node.yaml needs as many",
             ),
         ] {
             let error = read(bytes).unwrap_err();

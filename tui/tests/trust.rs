@@ -317,9 +317,9 @@ fn keys_that_are_none_are_refused_before_anything_starts() {
             "at: ssh lab, host_keys: [\"KEY x\\n* KEY\"]",
             "and nothing else",
         ),
-        ("at: ssh lab, host_keys: KEY", "expected a sequence"),
+        ("at: ssh lab, host_keys: KEY", "expected a list"),
         ("at: ssh -oProxyCommand=x", "is not a place"),
-        ("at: \"ssh lab\\n\", trust: no", "unknown field `trust`"),
+        ("at: \"ssh lab\\n\", trust: no", "unknown key `trust`"),
     ] {
         let host = host.replace("KEY", &key);
         lab.write(
@@ -339,6 +339,6 @@ fn keys_that_are_none_are_refused_before_anything_starts() {
     lab.write("h.yaml", file);
     lab.refuses(
         "validate h.yaml --transport udp",
-        "h.yaml:2:8: trust: unknown variant `always`, expected `known` or `first-use`",
+        "h.yaml:2:8: trust: unknown value `always`, expected `known` or `first-use`",
     );
 }

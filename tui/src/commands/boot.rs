@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use jitterlab_bootstrap::node_file::NodeFile;
 use jitterlab_bootstrap::report::BootReport;
-use jitterlab_experiment::spec::text_of;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -35,7 +34,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Report { format } => print(&BootReport::load().map_err(Failure::run)?, format),
         Command::Check { file } => {
-            let text = text_of("node.yaml", &file).map_err(Failure::input)?;
+            let text = NodeFile::text(&file).map_err(Failure::input)?;
             NodeFile::parse(&text, &file).map_err(Failure::input)?;
             output::print(Format::Text, &(), || format!("{} is right", file.display()))?;
             Ok(Exit::Done)

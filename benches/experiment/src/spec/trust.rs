@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use openssh_keys::PublicKey;
-use serde::Deserialize;
-use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::read::of_text;
 
 /// What is done about hosts whose key nobody has named.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -47,22 +48,7 @@ impl fmt::Display for HostKey {
 
 impl<'de> Deserialize<'de> for HostKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // An error of a visitor keeps its place in the file.
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = HostKey;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HostKey, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-
-        deserializer.deserialize_str(Text)
+        of_text(deserializer, EXPECTED)
     }
 }
 
