@@ -12,6 +12,7 @@ use jitterlab_node_tuning::noise::counters::Kind;
 use jitterlab_node_tuning::noise::probe::Probe;
 use jitterlab_node_tuning::noise::report::NoiseReport;
 use jitterlab_node_tuning::noise::{Error, Noise};
+use nix::sys::resource::{UsageWho, getrusage};
 
 fn noise(cpus: Option<CpuSet>, ms: u64) -> Noise {
     Noise {
@@ -33,11 +34,21 @@ fn disturb(cpu: Cpu, stop: &AtomicBool) -> Vec<(u64, u64)> {
     let mut times = Vec::new();
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(10));
+        let before = involuntary_switches();
         let begin = clock.now();
         let end = clock.wait_until(begin + clock.ns_to_ticks(20_000));
-        times.push((begin, end));
+        // One that had to leave the CPU in the middle is two, with the probe between them.
+        if involuntary_switches() == before {
+            times.push((begin, end));
+        }
     }
     times
+}
+
+/// How often the calling thread had to leave its CPU.
+fn involuntary_switches() -> i64 {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).unwrap();
+    usage.involuntary_context_switches()
 }
 
 #[test]
