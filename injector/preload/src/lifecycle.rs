@@ -236,12 +236,13 @@ pub(crate) extern "C" fn clean_up() {
     state::stop();
     defer::settle_all();
     trace::leave();
+    let mut is_told = true;
     if let Some(path) = process.report.take() {
-        injection.page().report(&path, Ended::Exit);
+        is_told = injection.page().report(&path, Ended::Exit);
         // It is leaked: to free it is not for a signal handler.
         std::mem::forget(path);
     }
-    if let Some(path) = process.page_file.take() {
+    if is_told && let Some(path) = process.page_file.take() {
         // SAFETY: a C string. It is leaked: to free it is not for a signal handler.
         unsafe { libc::unlink(path.into_raw()) };
     }

@@ -31,13 +31,18 @@ impl Ended {
 }
 
 impl Page {
-    /// Appends the counters to the file at `path`, once: whoever comes second does nothing.
-    pub fn report(&self, path: &CStr, ended: Ended) {
-        if self.reported.swap(1, Ordering::Relaxed) == 0
-            && let Ok(line) = self.line(ended)
-        {
-            append(path, line.bytes());
+    /// Appends the counters to the file at `path`, once: whoever comes second does nothing. Whether they are there: a process may not be
+    /// allowed to write them, and then whoever finds the page does.
+    pub fn report(&self, path: &CStr, ended: Ended) -> bool {
+        if self.reported.swap(1, Ordering::Relaxed) != 0 {
+            return true;
         }
+        let line = self.line(ended);
+        let is_there = line.is_ok_and(|line| append(path, line.bytes()));
+        if !is_there {
+            self.reported.store(0, Ordering::Relaxed);
+        }
+        is_there
     }
 
     fn line(&self, ended: Ended) -> Result<Text, fmt::Error> {
@@ -76,15 +81,17 @@ impl Page {
     }
 }
 
-/// Straight to the kernel: the functions of the C library may be hooks.
-fn append(path: &CStr, line: &[u8]) {
+/// Whether the line could be written. Straight to the kernel: the functions of the C library may be hooks.
+fn append(path: &CStr, line: &[u8]) -> bool {
     let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
     // SAFETY: a C string, and bytes that the caller lends.
     unsafe {
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), how, 0o666);
-        if fd >= 0 {
-            libc::syscall(libc::SYS_write, fd, line.as_ptr(), line.len());
-            libc::syscall(libc::SYS_close, fd);
+        if fd < 0 {
+            return false;
         }
+        let written = libc::syscall(libc::SYS_write, fd, line.as_ptr(), line.len());
+        libc::syscall(libc::SYS_close, fd);
+        usize::try_from(written) == Ok(line.len())
     }
 }
