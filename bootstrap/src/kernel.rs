@@ -138,8 +138,8 @@ pub fn load(
         )));
     }
     let whole = Path::new(WHOLE);
-    let loaded = joined(whole, fetched)
-        .map_err(of_file(whole))
+    let loaded = has_room()
+        .and_then(|()| joined(whole, fetched).map_err(of_file(whole)))
         .and_then(|()| load_with(whole, parameters));
     // It is in the kernel now, or of no use.
     let _ = fs::remove_file(whole);
@@ -150,6 +150,35 @@ pub fn load(
              loader, it need not be: {wanted}"
         ))
     })
+}
+
+/// Whether memory has room for what the kernel is started again with: the initrd as a file, in kexec, and in the kernel.
+fn has_room() -> Result<(), Error> {
+    const TIMES: u64 = 3;
+    let length = |path| {
+        let mut file = fs::File::open(path).map_err(of_file(path))?;
+        // A device says its length nowhere else.
+        file.seek(SeekFrom::End(0)).map_err(of_file(path))
+    };
+    let takes = TIMES * (length(INITRD)? + length(IMAGE)?);
+    let memory = fs::read_to_string("/proc/meminfo").map_err(of_file("/proc/meminfo"))?;
+    match available(&memory) {
+        Some(free) if free < takes => Err(Error::Said(format!(
+            "that takes {} MiB of memory, and {} are free",
+            takes >> 20,
+            free >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What /proc/meminfo says that programs can have, in bytes.
+fn available(memory: &str) -> Option<u64> {
+    let line = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
 }
 
 fn load_with(initrd: &Path, parameters: &Parameters) -> Result<(), Error> {
@@ -271,6 +300,13 @@ mod tests {
         for length in 0..8 {
             assert_eq!((length + padding(length).len() as u64) % 4, 0);
         }
+    }
+
+    #[test]
+    fn what_programs_can_have_is_read() {
+        let memory = "MemTotal:         655360 kB\nMemAvailable:       1024 kB\nBuffers: 0 kB\n";
+        assert_eq!(available(memory), Some(1 << 20));
+        assert_eq!(available("MemTotal: 1 kB\n"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use jitterlab_experiment::spec::{
-    Checked, SpecError, Step, of_text, parse, text_in, text_of, wrong,
+    Checked, KnownHost, SpecError, Step, of_text, parse, text_in, text_of, wrong,
 };
 use jitterlab_injector::input::shortened;
 use serde::{Deserialize, Deserializer};
@@ -21,6 +21,8 @@ pub struct NodeFile {
     pub addresses: BTreeMap<String, Address>,
     /// Who may log in as root over SSH: lines of `authorized_keys`. Nobody, and no SSH server, where there is none.
     pub ssh_keys: Vec<String>,
+    /// Whom ssh takes for whom on the node: lines of `known_hosts`.
+    pub known_hosts: Vec<KnownHost>,
     /// The network interface or RDMA device that is measured with [the likeliest].
     pub device: Option<String>,
     /// Programs (MPI ranks) that measure at once [as many as there are cores for].
@@ -254,6 +256,7 @@ mod tests {
             "hostname: node-1\n\
              addresses: { eth0: 10.0.0.1/24, eth1: dhcp, eth2: fd00::1/64 }\n\
              ssh_keys: [ ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0000000000000000000000000000000000000000 me ]\n\
+             known_hosts: [ \"node-2,10.0.0.2 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti x\" ]\n\
              device: eth1\nranks: 4\ntuning: reversible\n\
              experiment: { file: quick.yaml, push: lab@store:jitter, power_off: false }\n",
         )
@@ -263,6 +266,10 @@ mod tests {
             Address::Static([10, 0, 0, 1].into(), 24)
         );
         assert_eq!(node.addresses["eth1"], Address::Dhcp);
+        assert_eq!(
+            node.known_hosts[0].to_string(),
+            "node-2,10.0.0.2 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti"
+        );
         assert_eq!(node.tuning.profile(), Some("reversible"));
         assert_eq!(
             node.experiment,
@@ -321,6 +328,14 @@ mod tests {
             (
                 "ssh_keys: ['command=\"x\" ssh-ed25519 AAAA']\n",
                 "this is no public key",
+            ),
+            (
+                "known_hosts:\n- node2 secret\n",
+                "node.yaml:2:3: known_hosts[0]: expected the public key of a host",
+            ),
+            (
+                "known_hosts: ['* ssh-ed25519 AAAA']\n",
+                "expected a line of known_hosts",
             ),
             ("tuning: measur\n", "did you mean `measure`?"),
             (

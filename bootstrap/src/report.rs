@@ -11,9 +11,13 @@ pub use crate::rdma::Device;
 
 /// Where it is kept: as long as the node runs.
 const PATH: &str = "/run/jitterlab/boot.json";
+/// Where it is said that the boot service has ended in the middle, and how.
+const FAILED: &str = "/run/jitterlab/boot-failed";
+/// Where the initrd says that memory is too little.
+const SHORT_OF_MEMORY: &str = "/run/jitterlab/short-of-memory";
 
 /// A boot.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct BootReport {
     /// The name of the node.
     pub hostname: String,
@@ -34,12 +38,16 @@ pub struct BootReport {
     pub parameters: String,
     /// Settings that need kernel parameters which this boot does not have, and why it has not.
     pub missing: Vec<Missing>,
+    /// The public key that the node proves itself by over SSH; nothing where nobody may log in.
+    pub host_key: Option<String>,
     /// The RDMA devices.
     pub rdma: Vec<Device>,
     /// Whether `jitterlab check` finds the node fit; nothing where it did not come to that.
     pub fit: Option<bool>,
     /// Whether the processors are an emulator's, whose noise is not judged.
     pub emulated: bool,
+    /// What is being done; nothing at the end.
+    pub doing: Option<String>,
     /// What went wrong, and what to do.
     pub problems: Vec<Problem>,
 }
@@ -72,17 +80,34 @@ pub struct Problem {
 }
 
 impl BootReport {
-    /// That of this boot.
+    /// That of this boot, as far as it has come; also of one that has failed.
     ///
     /// # Errors
-    /// There is none: this is no appliance, or it has not come to its end yet.
+    /// There is none: this is no appliance.
     pub fn load() -> Result<Self, Error> {
-        let text = std::fs::read_to_string(PATH).map_err(|source| {
-            Error::Said(format!(
-                "there is no boot report ({PATH}: {source}): only the appliance makes one, at the end of its boot"
-            ))
-        })?;
-        serde_json::from_str(&text).map_err(|error| Error::Said(format!("{PATH}: {error}")))
+        let failed = said_in(FAILED);
+        let mut report = match std::fs::read_to_string(PATH) {
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|error| Error::Said(format!("{PATH}: {error}")))?,
+            // It did not come to its first step.
+            Err(_) if failed.is_some() => BootReport {
+                problems: short_of_memory().into_iter().collect(),
+                ..BootReport::default()
+            },
+            Err(source) => {
+                return Err(Error::Said(format!(
+                    "there is no boot report ({PATH}: {source}): only the appliance makes one, when it boots"
+                )));
+            }
+        };
+        if let Some(said) = failed {
+            let doing = report.doing.take();
+            report.problems.push(Problem {
+                doing: doing.unwrap_or_else(|| "boot".into()),
+                said,
+            });
+        }
+        Ok(report)
     }
 
     pub(crate) fn store(&self) -> Result<(), Error> {
@@ -92,7 +117,10 @@ impl BootReport {
 
     /// Whether there is nothing to object to.
     pub fn is_clean(&self) -> bool {
-        self.problems.is_empty() && self.missing.is_empty() && self.fit != Some(false)
+        self.problems.is_empty()
+            && self.doing.is_none()
+            && self.missing.is_empty()
+            && self.fit != Some(false)
     }
 
     /// For people.
@@ -130,6 +158,9 @@ impl BootReport {
                 rdma.join(", ")
             }
         )?;
+        if let Some(key) = &self.host_key {
+            writeln!(out, "  host key   {key}")?;
+        }
         let verdict = match (self.fit, self.emulated) {
             (Some(true), false) => "fit: microseconds can be measured here",
             (Some(true), true) => "fit: every setting holds (emulated: its noise is not judged)",
@@ -137,11 +168,15 @@ impl BootReport {
             (None, _) => "not checked",
         };
         writeln!(out, "  check      {verdict}")?;
-        writeln!(
-            out,
-            "  boot       ready {:.2} s after the kernel's start",
-            seconds(self.ready_ns)
-        )?;
+        match &self.doing {
+            Some(doing) => writeln!(out, "  boot       not done yet: {doing}")?,
+            None if self.ready_ns == 0 => writeln!(out, "  boot       did not come to its end")?,
+            None => writeln!(
+                out,
+                "  boot       ready {:.2} s after the kernel's start",
+                seconds(self.ready_ns)
+            )?,
+        }
         for Phase { name, ns } in &self.phases {
             writeln!(out, "    {:7.2} s  {name}", seconds(*ns))?;
         }
@@ -160,6 +195,25 @@ impl BootReport {
         }
         Ok(())
     }
+}
+
+/// A boot that failed before is begun anew.
+pub(crate) fn begin() {
+    let _ = std::fs::remove_file(FAILED);
+}
+
+/// What the initrd has said of memory, where it is too little.
+pub(crate) fn short_of_memory() -> Option<Problem> {
+    Some(Problem {
+        doing: "memory".into(),
+        said: said_in(SHORT_OF_MEMORY)?,
+    })
+}
+
+/// What somebody has left in a file.
+fn said_in(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().into())
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -185,19 +239,25 @@ mod tests {
             ready_ns: 4_250_000_000,
             parameters: "isolcpus=1".into(),
             missing: Vec::new(),
+            host_key: Some("ssh-ed25519 AAAA".into()),
             rdma: Vec::new(),
             fit: Some(true),
             emulated: false,
+            doing: None,
             problems: Vec::new(),
         };
         assert!(report.is_clean());
         let text = report.text();
         assert!(
             text.contains("ready 4.25 s after")
+                && text.contains("  host key   ssh-ed25519 AAAA\n")
                 && text.contains("   1.50 s  services")
                 && text.contains("one kernel is enough:\n    isolcpus=1\n"),
             "{text}"
         );
+        report.doing = Some("tuning".into());
+        assert!(!report.is_clean() && report.text().contains("not done yet: tuning"));
+        report.doing = None;
         report.problems.push(Problem {
             doing: "node.yaml".into(),
             said: "line 3".into(),

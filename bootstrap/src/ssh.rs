@@ -4,15 +4,33 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use jitterlab_experiment::spec::KnownHost;
 use jitterlab_injector::durable::write_privately;
 
 use crate::command::{self, Error, of_file};
 use crate::volume::Volume;
 
+/// Whom everybody on the node knows.
+const KNOWN_HOSTS: &str = "/etc/ssh/ssh_known_hosts";
 const KEYS: &str = "/etc/ssh/authorized_keys";
 const HOST_KEY: &str = "/etc/ssh/ssh_host_ed25519_key";
 /// The host key's name on the volume: with it a node is the same one after every boot.
 const KEPT: &str = "ssh_host_ed25519_key";
+
+/// Lets ssh know these hosts, whoever starts it.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn know(hosts: &[KnownHost]) -> Result<(), Error> {
+    let lines: String = hosts.iter().map(|host| format!("{host}\n")).collect();
+    fs::write(KNOWN_HOSTS, lines).map_err(of_file(KNOWN_HOSTS))
+}
+
+/// The public key that this node proves itself by, where it has one.
+pub fn host_key() -> Option<String> {
+    let key = fs::read_to_string(format!("{HOST_KEY}.pub")).ok()?;
+    Some(key.trim().into())
+}
 
 /// Starts the SSH server for the owners of `keys`. Without any, it is not started.
 ///

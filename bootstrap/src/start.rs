@@ -13,10 +13,11 @@ use crate::report::{BootReport, Phase, Problem};
 use crate::source::Source;
 use crate::tuning::Tuned;
 use crate::volume::{Access, Volume};
-use crate::{kernel, network, phases, rdma, session, ssh, tuning, volume};
+use crate::{kernel, network, phases, rdma, report, session, ssh, tuning, volume};
 
 /// Does all of it. What fails is in the report, and said on the console as it happens.
 pub fn start() -> BootReport {
+    report::begin();
     let running = Parameters::parse(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default());
     let mut boot = Boot::new(running);
     let had_volume = boot.before.as_ref().is_some_and(|before| before.had_volume);
@@ -41,6 +42,9 @@ pub fn start() -> BootReport {
     let hostname = boot.step("hostname", || network::name_node(node.hostname.as_deref()));
     boot.step("addresses", || network::give_addresses(&node.addresses));
     let tuned = boot.tune(&node, device.as_deref());
+    if !node.known_hosts.is_empty() {
+        boot.step("known hosts", || ssh::know(&node.known_hosts));
+    }
     // Whoever logs in stays: the kernel is not started again after this.
     if !node.ssh_keys.is_empty() {
         boot.step("SSH", || ssh::open(&node.ssh_keys, volume.as_ref()));
@@ -56,27 +60,23 @@ pub fn start() -> BootReport {
         boot.check("volume", volume.check());
     }
     let report = BootReport {
-        hostname: hostname.unwrap_or_else(|| "localhost".into()),
-        kernel: std::fs::read_to_string("/proc/sys/kernel/osrelease")
-            .unwrap_or_default()
-            .trim()
-            .into(),
-        command_line: boot.running.to_string(),
+        hostname: hostname.unwrap_or(boot.report.hostname),
         node_file,
         volume: volume
             .as_ref()
             .map(|volume| volume.at.display().to_string()),
         ready_ns: boot.before_ns + monotonic_ns(),
-        phases: boot.phases,
         parameters: match boot.before {
             Some(_) => kernel::added(&boot.running),
             None => tuned.parameters.to_string(),
         },
         missing: tuned.waiting,
+        host_key: ssh::host_key(),
         rdma,
         fit: verdict.as_ref().map(|verdict| verdict.fit),
         emulated: verdict.is_some_and(|verdict| verdict.emulated),
-        problems: boot.problems,
+        doing: None,
+        ..boot.report
     };
     session::begin(report, &node, volume.as_ref())
 }
@@ -98,8 +98,8 @@ struct Boot {
     before_ns: u64,
     /// The text of `node.yaml`, where it came from the network.
     fetched: Option<String>,
-    phases: Vec<Phase>,
-    problems: Vec<Problem>,
+    /// What there is to say so far.
+    report: BootReport,
 }
 
 impl Boot {
@@ -110,24 +110,35 @@ impl Boot {
             name: "first kernel, until this one started (to a second)".into(),
             ns: before_ns,
         });
-        Boot {
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+        let report = BootReport {
+            hostname: "localhost".into(),
+            kernel: kernel.unwrap_or_default().trim().into(),
+            command_line: running.to_string(),
             phases: first
                 .into_iter()
                 .chain(phases::until(monotonic_ns()))
                 .collect(),
+            problems: report::short_of_memory().into_iter().collect(),
+            ..BootReport::default()
+        };
+        Boot {
+            report,
             fetched: before.as_ref().and_then(Before::fetched),
             before,
             before_ns,
             running,
-            problems: Vec::new(),
         }
     }
 
-    /// A part of the boot: its time is a phase, its error a problem.
+    /// A part of the boot: its time is a phase, its error a problem. Where the boot ends in it, the report so far says so.
     fn step<T>(&mut self, name: &str, step: impl FnOnce() -> Result<T, Error>) -> Option<T> {
+        self.report.doing = Some(name.into());
+        // That it cannot be kept is said at the end.
+        let _ = self.report.store();
         let start = Instant::now();
         let outcome = step();
-        self.phases.push(Phase {
+        self.report.phases.push(Phase {
             name: name.into(),
             ns: start.elapsed().as_nanos() as u64,
         });
@@ -143,7 +154,7 @@ impl Boot {
 
     fn problem(&mut self, doing: &str, said: String) {
         eprintln!("jitterlab boot: {doing}: {said}");
-        self.problems.push(Problem {
+        self.report.problems.push(Problem {
             doing: doing.into(),
             said,
         });

@@ -42,8 +42,8 @@ fn a_node_file_is_judged_before_a_node_boots_with_it() {
         ),
         (
             "boot check wrong.yaml",
-            "wrong.yaml:2:1: unknown key `rank`, expected one of `hostname`, `addresses`, `ssh_keys`, `device`, `ranks`, \
-             `tuning`, `experiment`; did you mean `ranks`?",
+            "wrong.yaml:2:1: unknown key `rank`, expected one of `hostname`, `addresses`, `ssh_keys`, `known_hosts`, `device`, \
+             `ranks`, `tuning`, `experiment`; did you mean `ranks`?",
         ),
     ] {
         lab.refuses(arguments, message);

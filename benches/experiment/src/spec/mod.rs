@@ -26,7 +26,7 @@ pub use locate::Step;
 pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
 pub use place::Place;
 pub use read::{SpecError, of_text, parse, text_in, text_of};
-pub use trust::{HostKey, Trust};
+pub use trust::{HostKey, KnownHost, Trust};
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

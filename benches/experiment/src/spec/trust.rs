@@ -52,6 +52,51 @@ impl<'de> Deserialize<'de> for HostKey {
     }
 }
 
+/// A host as a line of known_hosts tells of it: names and addresses, with commas between them, and a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownHost {
+    names: String,
+    key: HostKey,
+}
+
+const EXPECTED_HOST: &str =
+    "a line of known_hosts, like `node2,10.0.0.2 ssh-ed25519 AAAA…`: names, and a public key";
+
+impl FromStr for KnownHost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected {EXPECTED_HOST}");
+        let (names, key) = text.trim().split_once(' ').ok_or_else(wrong)?;
+        // No pattern, and no mark: each is a host. With a port it is in brackets.
+        let is_name = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ':' || c == '[')
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "._-:[]".contains(c))
+        };
+        if !names.split(',').all(is_name) {
+            return Err(wrong());
+        }
+        Ok(KnownHost {
+            names: names.into(),
+            key: key.parse()?,
+        })
+    }
+}
+
+impl fmt::Display for KnownHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.names, self.key)
+    }
+}
+
+impl<'de> Deserialize<'de> for KnownHost {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        of_text(deserializer, EXPECTED_HOST)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +136,34 @@ mod tests {
             let error = text.parse::<HostKey>().expect_err(text);
             assert!(error.starts_with("expected the public key"), "{text}");
             assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_known_by_names_and_a_key() {
+        for names in ["node2", "node2,10.0.0.2", "fd00::2", "::1", "[node2]:2222"] {
+            let host: KnownHost = format!("{names} {KEY} root@node2").parse().unwrap();
+            assert_eq!(host.to_string(), format!("{names} {KEY}"));
+        }
+        for text in [
+            KEY,
+            "node2",
+            "node2 secret",
+            &format!("* {KEY}"),
+            &format!("node? {KEY}"),
+            &format!("!node2 {KEY}"),
+            &format!("node2,, {KEY}"),
+            &format!("-oProxyCommand=x {KEY}"),
+            &format!("@cert-authority node2 {KEY}"),
+            &format!("# {KEY}"),
+            &format!("node2\n* {KEY}"),
+            &format!("node2 {KEY}\n* {KEY}"),
+        ] {
+            let error = text.parse::<KnownHost>().expect_err(text);
+            assert!(
+                error.starts_with("expected ") && !error.contains("secret"),
+                "{error}"
+            );
         }
     }
 
