@@ -216,6 +216,63 @@ fn nobody_there_is_said_with_what_to_start() {
     assert!(said.starts_with(&start), "{said}");
 }
 
+/// What others that listen say to whom connects, at once or when they have heard a line, and whether they then hang up.
+#[test]
+fn whoever_else_listens_is_said_to_be_no_sink() {
+    let lab = Lab::new();
+    for (words, heard_first, hangs_up, said) in [
+        (
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n<h1>no</h1>"[..],
+            true,
+            true,
+            "it says `HTTP/1.1 400 Bad Request`",
+        ),
+        (
+            b"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n",
+            false,
+            false,
+            "it says `SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3`",
+        ),
+        (
+            b"\x00\x01\xff\x1b[2J\n",
+            false,
+            false,
+            "it says `\u{fffd}\u{fffd}\u{fffd}\u{fffd}[2J`",
+        ),
+        (
+            b"{\"port\":\"x\"}\n",
+            true,
+            false,
+            "it says `{\"port\":\"x\"}`",
+        ),
+        (b"{\"po", true, true, "it says `{\"po`"),
+        (b"\n", true, false, "it says ``"),
+        (b"", true, true, "it hangs up"),
+        (b"", false, false, "it says nothing"),
+    ] {
+        let listener = TcpListener::bind(LOCAL).unwrap();
+        let to = listener.local_addr().unwrap();
+        let other = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut line = [0; 4096];
+            if heard_first {
+                let _ = stream.read(&mut line);
+            }
+            stream.write_all(words).unwrap();
+            // Until the other end has gone.
+            while !hangs_up && stream.read(&mut line).is_ok_and(|read| read > 0) {}
+        });
+        let start = format!(
+            "jitterlab: what listens at {to} is not `jitterlab load serve` of this version: {said}\n"
+        );
+        assert_eq!(
+            fails(&lab, &format!("{RUN} --transport tcp --to {to}")),
+            start
+        );
+        other.join().unwrap();
+    }
+}
+
 #[test]
 fn a_sink_that_is_killed_ends_the_load() {
     let lab = Lab::new();

@@ -27,7 +27,9 @@ pub enum Error {
         address: SocketAddr,
     },
     /// The other end has a client.
-    #[error("the peer at {address} serves another client; it takes one at a time")]
+    #[error(
+        "the peer at {address} says nothing: it serves another client, one at a time, or is not `jitterlab packet serve`"
+    )]
     BusyPeer {
         /// Where.
         address: SocketAddr,

@@ -35,6 +35,8 @@ pub(crate) struct Arrived {
 
 /// A line is shorter than this; who sends a longer one is something else.
 const LONGEST: u64 = 4096;
+/// Characters of what something else says that are shown.
+const SHOWN: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Line {
@@ -71,12 +73,21 @@ impl Line {
         self.stream.get_mut().write_all(line.as_bytes())
     }
 
+    /// The next line. One that is not what was to be heard is invalid data, in the words of who said it.
     pub(crate) fn hear<T: DeserializeOwned>(&mut self) -> io::Result<T> {
-        let mut line = String::new();
-        io::Read::take(&mut self.stream, LONGEST).read_line(&mut line)?;
+        let mut line = Vec::new();
+        io::Read::take(&mut self.stream, LONGEST).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        Ok(serde_json::from_str(&line)?)
+        serde_json::from_slice(&line).map_err(|_| {
+            let said: String = String::from_utf8_lossy(&line)
+                .trim()
+                .chars()
+                .take(SHOWN)
+                .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+                .collect();
+            io::Error::new(io::ErrorKind::InvalidData, format!("it says `{said}`"))
+        })
     }
 }

@@ -13,7 +13,15 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The sink was there and is gone, or is something else.
+    /// What listens there is something else.
+    #[error("what listens at {address} is not `jitterlab load serve` of this version: {said}")]
+    StrangeSink {
+        /// Where.
+        address: SocketAddr,
+        /// What it said, shortened, or what it did instead.
+        said: String,
+    },
+    /// The sink was there and is gone.
     #[error("the sink at {address} stopped answering")]
     SinkGone {
         /// Where.

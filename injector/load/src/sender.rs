@@ -128,10 +128,19 @@ impl Sink {
             return Err(Error::NotOverVerbs);
         }
         let gone = self.gone();
+        // Until it has answered, nothing tells it from something else that listens.
+        let strange = |error: io::Error| Error::StrangeSink {
+            address: self.address,
+            said: match error.kind() {
+                io::ErrorKind::InvalidData => error.to_string(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it says nothing".into(),
+                _ => "it hangs up".into(),
+            },
+        };
         self.line
             .say(&Ask::Open { transport, message })
-            .map_err(&gone)?;
-        let Opened { port } = self.line.hear().map_err(&gone)?;
+            .map_err(strange)?;
+        let Opened { port } = self.line.hear().map_err(strange)?;
         let place = SocketAddr::new(self.address.ip(), port);
         match transport {
             Transport::Udp => {

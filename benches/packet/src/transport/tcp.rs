@@ -51,13 +51,23 @@ fn meet(address: SocketAddr, plan: &Plan) -> io::Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(&plan.words())?;
     let mut answer = [0; WORDS];
-    match stream.read_exact(&mut answer) {
-        Err(error) if is_nothing_yet(&error) => Err(io::ErrorKind::ResourceBusy.into()),
-        // Connected, and then sent away: it did not understand.
-        Err(_) => Err(io::ErrorKind::InvalidData.into()),
-        Ok(()) if answer != plan.words() => Err(io::ErrorKind::InvalidData.into()),
-        Ok(()) => Ok(stream),
+    let mut heard = 0;
+    while heard < WORDS {
+        match stream.read(&mut answer[heard..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // It takes a client after the other, and says nothing to the others meanwhile.
+            Err(error) if is_nothing_yet(&error) && heard == 0 => {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            // Connected, and then sent away or left alone in the middle: it did not understand.
+            Ok(0) | Err(_) => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(read) => heard += read,
+        }
     }
+    if answer != plan.words() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok(stream)
 }
 
 impl Tcp {
