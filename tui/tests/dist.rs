@@ -258,6 +258,21 @@ fn netem_tables_are_exported_and_imported() {
     // netem's unit is 10 us / 8192.
     assert!(made.iter().zip(&back).all(|(a, b)| a.abs_diff(*b) <= 2));
     // Another mean and standard deviation: the shape stays.
+    lab.refuses(
+        "dist check back.dist",
+        "back.dist came from `netem netem, mean 50000 ns, std 10000 ns`, which is no distribution to check it \
+         against: constant, uniform or lognormal",
+    );
+    // By its name alone, from where tc has its tables.
+    std::fs::create_dir(lab.path("tc")).unwrap();
+    std::fs::rename(lab.path("netem.dist"), lab.path("tc/named.dist")).unwrap();
+    let mut named = lab.command("dist import named --mean 50us --std 10us -o named.dist");
+    assert!(named.env("TC_LIB_DIR", "tc").status().unwrap().success());
+    assert_eq!(
+        lab.read("named.dist").lines().skip(2).collect::<Vec<_>>(),
+        lab.read("back.dist").lines().skip(2).collect::<Vec<_>>()
+    );
+    std::fs::rename(lab.path("tc/named.dist"), lab.path("netem.dist")).unwrap();
     lab.done("dist import netem.dist --mean 1ms --std 100us -o wide.dist");
     let wide = lab.json("dist show wide.dist --format json");
     assert!((number(&wide["mean"]) - 1e6).abs() < 100.0, "{wide}");

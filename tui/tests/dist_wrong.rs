@@ -16,8 +16,13 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "make --shape constant --mean=-5us -o x",
-            "error: invalid value '-5us' for '--mean <MEAN>': `-5us` is not a duration: a number \
-             and one of ns, us, ms, s, as in `250us`",
+            "error: invalid value '-5us' for '--mean <MEAN>': `-5us` is not a duration of 0 or \
+             more, as in `250us`",
+        ),
+        (
+            "make --shape constant --mean -10us -o x",
+            "error: invalid value '-10us' for '--mean <MEAN>': `-10us` is not a duration of 0 or \
+             more, as in `250us`",
         ),
         (
             "make --shape cubic --mean 50us -o x",

@@ -247,7 +247,6 @@ fn whoever_else_listens_is_said_to_be_no_sink() {
         ),
         (b"{\"po", true, true, "it says `{\"po`"),
         (b"\n", true, false, "it says ``"),
-        (b"", true, true, "it hangs up"),
         (b"", false, false, "it says nothing"),
     ] {
         let listener = TcpListener::bind(LOCAL).unwrap();

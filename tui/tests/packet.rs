@@ -396,7 +396,7 @@ fn sockets(folder: &str) -> usize {
 }
 
 /// Options after `packet run --case rtt --transport udp --samples s.csv`, and what is said.
-const WRONG: [(&str, &str); 22] = [
+const WRONG: [(&str, &str); 25] = [
     (
         "--size 0",
         "udp carries messages of 8 to 65507 bytes in this case, not 0",
@@ -434,6 +434,20 @@ const WRONG: [(&str, &str); 22] = [
          <WARMUP_ITERATIONS>'",
     ),
     (
+        "--size 64K",
+        "error: invalid value '64K' for '--size <SIZE>': `64K` is not a size: write KiB for 1,024 bytes, as in \
+         `64KiB`, or the number of bytes, as in `64000B`",
+    ),
+    (
+        "--size -64KiB",
+        "error: invalid value '-64KiB' for '--size <SIZE>': `-64KiB` is not a size of 0 or more, as in `64KiB`",
+    ),
+    (
+        "--duration -10us",
+        "error: invalid value '-10us' for '--duration <DURATION>': `-10us` is not a duration of 0 or more, as in \
+         `250us`",
+    ),
+    (
         "--duration 10",
         "error: invalid value '10' for '--duration <DURATION>': `10` is not a duration: a number \
          and one of ns, us, ms, s, as in `250us`",
@@ -456,7 +470,10 @@ const WRONG: [(&str, &str); 22] = [
         "--timeout 0ns",
         "error: invalid value '0ns' for '--timeout <TIMEOUT>': the time has to be at least 1us",
     ),
-    ("--timeout -1s", "error: unexpected argument '-1' found"),
+    (
+        "--timeout -1s",
+        "error: invalid value '-1s' for '--timeout <TIMEOUT>': `-1s` is not a duration of 0 or more, as in `250us`",
+    ),
     (
         "--wait sleep",
         "error: invalid value 'sleep' for '--wait <WAIT>': `sleep` is not a way to wait: block or \

@@ -3,7 +3,7 @@
 //! Such a file holds up to 16,384 integers of 16 bits, `#` starting a comment line. A value v
 //! stands for the delay MEAN + STD · v / 8192, each value as likely as the others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -26,6 +26,27 @@ pub struct Converted<T> {
     pub value: T,
     /// Values that were clamped.
     pub clamped: usize,
+}
+
+/// The file of a netem table: what is named, or, where that is the bare name of none, the table of this name where tc
+/// looks for it: in `TC_LIB_DIR`, in /usr/lib/tc or /usr/lib64/tc, or in Debian's folder of the architecture.
+pub fn find(named: &Path) -> PathBuf {
+    if named.components().count() != 1 || named.exists() {
+        return named.into();
+    }
+    let of_architectures = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let folders = std::env::var_os("TC_LIB_DIR")
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(["/usr/lib/tc", "/usr/lib64/tc"].map(PathBuf::from))
+        .chain(of_architectures.map(|folder| folder.path().join("tc")));
+    folders
+        .map(|folder| folder.join(named).with_extension("dist"))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| named.into())
 }
 
 /// Reads a netem table, for a mean and a standard deviation in nanoseconds.

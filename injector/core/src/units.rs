@@ -67,6 +67,9 @@ impl FromStr for Nanos {
             text: text.into(),
             expected,
         };
+        if is_negative(text) {
+            return Err(wrong("a duration of 0 or more, as in `250us`"));
+        }
         let nanos = parse_scaled(text, &TIME_UNITS, None).ok_or_else(|| wrong(DURATION))?;
         // Less than half a nanosecond is something else than nothing.
         if nanos == 0 && text.contains(|c| matches!(c, '1'..='9')) {
@@ -111,10 +114,31 @@ impl Bytes {
     fn with_unit(text: &str) -> Result<Self, UnitError> {
         parse_scaled(text, &SIZE_UNITS, None)
             .map(Bytes)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: SIZE_WITH_UNIT,
-            })
+            .ok_or_else(|| no_size(text, SIZE_WITH_UNIT))
+    }
+}
+
+/// What is wrong with a size. `K` and `kB` are 1,000 to some and 1,024 to others: the unit that says which is named.
+fn no_size(text: &str, otherwise: &'static str) -> UnitError {
+    let number_of = |unit: &str| {
+        let number = text.trim().to_ascii_lowercase();
+        let number = number.strip_suffix(unit).map(str::trim_end);
+        number.is_some_and(|number| number.parse::<f64>().is_ok_and(f64::is_finite))
+    };
+    let expected = if is_negative(text) {
+        "a size of 0 or more, as in `64KiB`"
+    } else if ["k", "kb", "ki", "kib"].into_iter().any(number_of) {
+        "a size: write KiB for 1,024 bytes, as in `64KiB`, or the number of bytes, as in `64000B`"
+    } else if ["m", "mb", "mi", "mib"].into_iter().any(number_of) {
+        "a size: write MiB for 1,048,576 bytes, as in `64MiB`, or the number of bytes, as in `64000000B`"
+    } else if ["g", "gb", "gi", "gib"].into_iter().any(number_of) {
+        "a size: write GiB for 1,073,741,824 bytes, as in `2GiB`, or the number of bytes, as in `2000000000B`"
+    } else {
+        otherwise
+    };
+    UnitError {
+        text: text.into(),
+        expected,
     }
 }
 
@@ -124,10 +148,7 @@ impl FromStr for Bytes {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         parse_scaled(text, &SIZE_UNITS, Some(1.0))
             .map(Bytes)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: SIZE,
-            })
+            .ok_or_else(|| no_size(text, SIZE))
     }
 }
 
@@ -226,6 +247,15 @@ impl FromStr for DelayUnit {
 
 /// A non-negative number with one of `units` behind it, in the base unit, rounded.
 /// `bare` is the scale of a number without a unit; `None` refuses it.
+/// A number with a sign, whatever its unit.
+fn is_negative(text: &str) -> bool {
+    let unsigned = text.trim().strip_prefix(['-', '\u{2212}']);
+    unsigned.is_some_and(|rest| {
+        rest.trim_start()
+            .starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    })
+}
+
 fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<u64> {
     let text = text.trim();
     let (number, scale) = units

@@ -129,12 +129,22 @@ impl Sink {
         }
         let gone = self.gone();
         // Until it has answered, nothing tells it from something else that listens.
-        let strange = |error: io::Error| Error::StrangeSink {
-            address: self.address,
-            said: match error.kind() {
-                io::ErrorKind::InvalidData => error.to_string(),
-                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it says nothing".into(),
-                _ => "it hangs up".into(),
+        let address = self.address;
+        let strange = |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidData => Error::StrangeSink {
+                address,
+                said: error.to_string(),
+            },
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::StrangeSink {
+                address,
+                said: "it says nothing".into(),
+            },
+            kind => Error::SinkGone {
+                address,
+                source: io::Error::new(
+                    kind,
+                    "it hung up before it said anything; it may not be `jitterlab load serve`",
+                ),
             },
         };
         self.line

@@ -439,11 +439,18 @@ impl Check {
             return Err(Failure::input("--tolerance lies between 0 and 1"));
         }
         let table = self.table.load_times()?;
+        let origin = table.origin();
         let distribution = table.distribution().ok_or_else(|| {
-            Failure::input(format!(
-                "{} does not say which distribution it came from; its header's origin would",
-                self.table.table.display()
-            ))
+            let table = self.table.table.display();
+            Failure::input(match origin {
+                "" => format!(
+                    "{table} does not say which distribution it came from; its header's origin would"
+                ),
+                origin => format!(
+                    "{table} came from `{}`, which is no distribution to check it against: constant, uniform or lognormal",
+                    output::printable(origin)
+                ),
+            })
         })?;
         let rows = check(&table, &distribution, self.tolerance);
         output::print(self.format, &rows, || {
@@ -473,7 +480,7 @@ impl Check {
 /// Options of `dist import`.
 #[derive(clap::Args)]
 pub struct Import {
-    /// A table of tc netem, such as /usr/lib/tc/pareto.dist
+    /// A table of tc netem, or the name of one that iproute2 brings, such as pareto
     netem: PathBuf,
     /// The mean that netem would be given
     #[arg(long)]
@@ -494,8 +501,12 @@ impl Import {
                 self.mean
             )));
         }
-        let imported = netem::import(&self.netem, self.mean.0 as f64, self.std.0 as f64)
-            .map_err(Failure::input)?;
+        let imported = netem::import(
+            &netem::find(&self.netem),
+            self.mean.0 as f64,
+            self.std.0 as f64,
+        )
+        .map_err(Failure::input)?;
         if imported.clamped > 0 {
             eprintln!(
                 "jitterlab: {} of the 4096 delays were negative or beyond 1 s and are set to that end",
