@@ -21,6 +21,8 @@ use crate::{confined, defer, hooks, interpose, state, trace};
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
     pid: u32,
+    /// Whether it has come to its end, and all has been done.
+    ended: bool,
     page_file: Option<CString>,
     /// Where the page is made, if not in the directory of whoever the program runs as.
     control_dir: Option<PathBuf>,
@@ -81,6 +83,7 @@ fn start(config: Config) {
     unsafe { libc::pthread_atfork(Some(before_told_fork), Some(in_told_parent), Some(in_child)) };
     let mut process = Process {
         pid: std::process::id(),
+        ended: false,
         page_file: None,
         control_dir: config.control_dir,
         report: config.report,
@@ -207,6 +210,7 @@ extern "C" fn in_child() {
         let (settings, table) = parent.page().settings();
         let rank = parent.page().identity().rank;
         process.pid = std::process::id();
+        process.ended = false;
         // A daemon may have put anything in the place of stderr, so a problem is not told.
         if let (Some(page), _) = process.make_page(rank, &settings, &table) {
             state::install(parent.for_child(page), process.hooks);
@@ -236,14 +240,13 @@ pub(crate) extern "C" fn clean_up() {
     state::stop();
     defer::settle_all();
     trace::leave();
-    let mut is_told = true;
-    if let Some(path) = process.report.take() {
-        is_told = injection.page().report(&path, Ended::Exit);
-        // It is leaked: to free it is not for a signal handler.
-        std::mem::forget(path);
+    if std::mem::replace(&mut process.ended, true) {
+        return;
     }
-    if is_told && let Some(path) = process.page_file.take() {
-        // SAFETY: a C string. It is leaked: to free it is not for a signal handler.
-        unsafe { libc::unlink(path.into_raw()) };
+    let report = process.report.as_ref();
+    let is_told = report.is_none_or(|path| injection.page().report(path, Ended::Exit));
+    if is_told && let Some(path) = &process.page_file {
+        // SAFETY: a C string.
+        unsafe { libc::unlink(path.as_ptr()) };
     }
 }

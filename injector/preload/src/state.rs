@@ -36,11 +36,22 @@ thread_local! {
     static BORROWED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts the injection of this process in place. What was there before is kept in memory: another
-/// thread may be in the middle of using it.
+/// An injection that was put in place, and the one that was there before.
+#[repr(C)]
+struct Installed {
+    injection: Injection,
+    /// Kept in memory, as another thread may be in the middle of using it; and named here, so that who looks for leaks finds it.
+    _before: *mut Injection,
+}
+
+/// Puts the injection of this process in place.
 pub(crate) fn install(injection: Injection, families: u32) {
     let switch = std::ptr::from_ref(injection.switch()).cast_mut();
-    let new = Box::into_raw(Box::new(injection));
+    let new = Box::leak(Box::new(Installed {
+        injection,
+        _before: INJECTION.load(Ordering::Relaxed),
+    }));
+    let new = &raw mut new.injection;
     INJECTION.store(new, Ordering::Release);
     PAGE.store(switch, Ordering::Relaxed);
     for family in HookFamily::ALL {
@@ -74,7 +85,7 @@ fn set_switches(whose: impl Fn(HookFamily) -> bool, switch: *mut Generation) {
 #[inline(always)]
 #[allow(unsafe_code)]
 fn load(place: &AtomicPtr<Injection>) -> Option<&'static Injection> {
-    // SAFETY: the pointer is null or came from a Box that `install` leaked, so what it points to
+    // SAFETY: the pointer is null or leads into a Box that `install` leaked, so what it points to
     // is initialised, never written again and never freed.
     unsafe { place.load(Ordering::Acquire).as_ref() }
 }

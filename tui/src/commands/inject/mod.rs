@@ -1,5 +1,6 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
+mod beforehand;
 mod collect;
 mod doctor;
 mod ending;

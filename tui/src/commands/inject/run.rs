@@ -1,6 +1,7 @@
 //! `inject run`.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -13,11 +14,11 @@ use jitterlab_injector::table::DistributionTable;
 use jitterlab_injector::units::DelayUnit;
 use nix::unistd::AccessFlags;
 
+use super::beforehand::{self, Limit};
 use super::doctor::elf;
 use super::{collect, launcher};
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::printable;
 
 /// Options of `inject run`.
 #[derive(clap::Args)]
@@ -51,21 +52,27 @@ pub struct Run {
 
 impl Run {
     pub fn run(self) -> Result<Exit, Failure> {
-        let program = self
-            .program
-            .first()
-            .and_then(|name| elf::find(Path::new(name)));
-        if let Some(path) = program
-            && let Some(why) = elf::obstacle(&path)
-        {
-            let path = printable(&path.to_string_lossy());
-            eprintln!("jitterlab: nothing is injected into {path}: {why}");
+        match beforehand::limit(&self.program) {
+            Some(Limit::DoesNotStart(why)) => return Err(Failure::input(why)),
+            Some(Limit::Injects(why)) => eprintln!("jitterlab: {why}"),
+            None => {}
         }
-        self.start()
+        self.start(preload(&library()?))
+    }
+
+    /// As `run`, for the doctor: it has a finding for what limits injection, and sees the program's sends where the library
+    /// cannot be.
+    pub fn start_watched(self) -> Result<Exit, Failure> {
+        match beforehand::limit(&self.program) {
+            Some(Limit::DoesNotStart(_)) => {
+                self.start(std::env::var_os("LD_PRELOAD").unwrap_or_default())
+            }
+            _ => self.start(preload(&library()?)),
+        }
     }
 
     /// Becomes the program.
-    pub fn start(self) -> Result<Exit, Failure> {
+    fn start(self, preloaded: OsString) -> Result<Exit, Failure> {
         let (table_file, seed_file) = (lasting(&self.table)?, lasting(&self.seed)?);
         let table = DistributionTable::load(&self.table, self.unit).map_err(Failure::input)?;
         seed::load(&self.seed).map_err(Failure::input)?;
@@ -74,7 +81,6 @@ impl Run {
             return Err(Failure::input(obstacle));
         }
         let report = self.report.as_deref().map(report_file).transpose()?;
-        let library = library()?;
         let families: Vec<&str> = self.hook.iter().map(|family| family.name()).collect();
         let (program, arguments) = self
             .program
@@ -90,7 +96,7 @@ impl Run {
             .env(environment::UNIT, self.unit.name())
             .env(environment::LINEAGE, environment::NO_LINEAGE)
             .env_remove(environment::SILENT)
-            .env("LD_PRELOAD", preload(&library));
+            .env("LD_PRELOAD", preloaded);
         match report {
             Some(report) => {
                 let run = collect::start(&report)?;
@@ -102,6 +108,7 @@ impl Run {
                 command.env_remove(environment::RUN);
             }
         }
+        tell_sanitizers(&mut command);
         launcher::give_arguments(&mut command, arguments);
         // Replaces this process: whoever started `jitterlab inject run` waits for the program.
         let error = command.exec();
@@ -150,14 +157,37 @@ fn report_file(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The library goes before what is preloaded already: the hooks of a mock device, say, stand for
-/// the system and belong below.
+/// the system and belong below. What watches memory is to see all that happens in it, and goes first.
 fn preload(library: &Path) -> OsString {
-    let mut value = library.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        value.push(":");
-        value.push(others);
+    let others = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let others = others.as_bytes().split(|byte| b": ".contains(byte));
+    let (first, last): (Vec<_>, Vec<_>) = others
+        .filter(|name| !name.is_empty())
+        .partition(|name| elf::is_sanitizer(name));
+    let all = [first, vec![library.as_os_str().as_bytes()], last].concat();
+    OsString::from_vec(all.join(&b':'))
+}
+
+/// What sanitizers are told, in the variables that they read, after what the user tells them.
+const SANITIZERS: [(&str, &str); 2] = [
+    // A program that is linked to its runtime has the library before it. Its sends still pass both.
+    ("ASAN_OPTIONS", "verify_asan_link_order=0"),
+    // It knows nothing of how the threads of the library keep out of each other's way; forked children have such threads.
+    (
+        "TSAN_OPTIONS",
+        "ignore_noninstrumented_modules=1:die_after_fork=0",
+    ),
+];
+
+fn tell_sanitizers(command: &mut process::Command) {
+    for (name, option) in SANITIZERS {
+        let mut value = std::env::var_os(name).unwrap_or_default();
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(option);
+        command.env(name, value);
     }
-    value
 }
 
 const LIBRARY: &str = "libjitterlab_preload.so";

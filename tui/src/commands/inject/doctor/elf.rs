@@ -1,17 +1,22 @@
 //! What an executable file says of itself.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{getgid, getuid};
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionKind, elf};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache, SectionKind, elf};
 use serde::Serialize;
 
 #[cfg(target_arch = "x86_64")]
 use super::calls::Call;
+
+/// What the Go toolchain leaves in a program.
+const GO: &str = ".note.go.buildid";
 
 /// Whether and how the dynamic linker takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -23,6 +28,8 @@ pub enum Linkage {
     Static,
     /// For another kind of processor or word, 32-bit programs above all.
     Foreign,
+    /// For the dynamic linker of another C library than glibc, as musl's or Android's.
+    OtherLibc,
     /// A script: its interpreter is what runs.
     Script,
     /// None of these.
@@ -42,6 +49,9 @@ pub struct Executable {
     pub go: bool,
     /// It brings MPI's functions with it, where no hook can stand before them.
     pub own_mpi: bool,
+    /// Libraries that it names by which it enters a sandbox, or has its memory or threads watched.
+    pub sandbox: Vec<String>,
+    pub sanitizers: Vec<String>,
 }
 
 impl Executable {
@@ -54,6 +64,8 @@ impl Executable {
             system_calls: 0,
             go: false,
             own_mpi: false,
+            sandbox: Vec::new(),
+            sanitizers: Vec::new(),
         };
         let Ok(data) = fs::read(path) else {
             return executable;
@@ -81,10 +93,52 @@ impl Executable {
                 .symbols()
                 .chain(file.dynamic_symbols())
                 .any(|symbol| symbol.is_definition() && symbol.name() == Ok("PMPI_Send"));
-            executable.go = file.section_by_name(".note.go.buildid").is_some();
+            let needed = needed(&data).unwrap_or_default();
+            executable.sanitizers = needed
+                .iter()
+                .filter(|name| is_sanitizer(name.as_bytes()))
+                .cloned()
+                .collect();
+            executable.sandbox = needed
+                .into_iter()
+                .filter(|name| name.starts_with("libseccomp.so"))
+                .collect();
+            executable.go = file.section_by_name(GO).is_some();
         }
         executable
     }
+}
+
+/// The libraries that a file names.
+fn needed(data: &[u8]) -> Option<Vec<String>> {
+    let header = elf::FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let (entries, strings) = sections.dynamic(endian, data).ok()??;
+    let strings = sections.strings(endian, data, strings).ok()?;
+    let names = entries
+        .iter()
+        .filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED))
+        .filter_map(|entry| entry.string(endian, strings).ok());
+    Some(
+        names
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect(),
+    )
+}
+
+/// Whether a library is the runtime of a sanitizer, of GCC or of Clang.
+pub fn is_sanitizer(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let prefixes: [&[u8]; 6] = [
+        b"libasan.so",
+        b"libhwasan.so",
+        b"liblsan.so",
+        b"libtsan.so",
+        b"libubsan.so",
+        b"libclang_rt.",
+    ];
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether an imported function of this name may send past the hooks.
@@ -113,14 +167,27 @@ fn linkage(data: &[u8]) -> Linkage {
     let Ok(segments) = header.program_headers(endian, data) else {
         return Linkage::Unknown;
     };
-    let interpreted = segments
+    let linker = segments
         .iter()
-        .any(|segment| segment.p_type(endian) == elf::PT_INTERP);
-    if interpreted {
-        Linkage::Dynamic
-    } else {
-        Linkage::Static
+        // One that is there, but not in what was read, is none that is known.
+        .find_map(|segment| segment.interpreter(endian, data).unwrap_or(Some(b"")));
+    match linker {
+        Some(linker) if is_glibc(Path::new(OsStr::from_bytes(linker))) => Linkage::Dynamic,
+        Some(_) => Linkage::OtherLibc,
+        None => Linkage::Static,
     }
+}
+
+/// Whether a dynamic linker is not known to be another C library's. A link may lead from the usual name to another's.
+fn is_glibc(linker: &Path) -> bool {
+    let target = linker.canonicalize().unwrap_or_default();
+    let is_other = |path: &Path| {
+        let name = path.to_string_lossy();
+        let file = name.rsplit('/').next().unwrap_or_default();
+        // musl's is often the C library itself, in a folder that says so; bionic's is `linker` or `linker64`.
+        name.contains("musl") || file.contains("uClibc") || file.starts_with("linker")
+    };
+    !is_other(linker) && !is_other(&target)
 }
 
 /// Counts the `syscall` instructions before which the number of a call that sends, or submits, was
@@ -153,20 +220,48 @@ fn system_calls(_text: &[u8]) -> usize {
     0
 }
 
+/// The beginning of a file, where the headers of executables are.
+fn head(path: &Path) -> std::io::Result<(Vec<u8>, fs::Metadata)> {
+    const HEAD: u64 = 1 << 16;
+    let file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    let mut head = Vec::new();
+    file.take(HEAD).read_to_end(&mut head)?;
+    Ok((head, metadata))
+}
+
+/// The linkage of the program at `path`.
+pub fn linkage_of(path: &Path) -> Linkage {
+    head(path).map_or(Linkage::Unknown, |(head, _)| linkage(&head))
+}
+
+/// How the program at `path` sends past the hooks, if it does so wherever it sends; found without reading it whole.
+pub fn bypass(path: &Path) -> Option<&'static str> {
+    let data = ReadCache::new(fs::File::open(path).ok()?);
+    let file = object::File::parse(&data).ok()?;
+    let submits = |symbol: &str| symbol.starts_with("io_uring_");
+    if file.section_by_name(GO).is_some() {
+        Some("it is written in Go, whose programs make their system calls themselves")
+    } else if file
+        .dynamic_symbols()
+        .any(|symbol| symbol.is_undefined() && symbol.name().is_ok_and(submits))
+    {
+        Some("what it submits through a ring of io_uring passes no hook")
+    } else {
+        None
+    }
+}
+
 /// Why the library cannot be preloaded into the program at `path`; `None` if it can, as far as its
 /// file says.
 pub fn obstacle(path: &Path) -> Option<&'static str> {
-    /// Where the headers of executables are.
-    const HEAD: u64 = 1 << 16;
-    let file = fs::File::open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let mut head = Vec::new();
-    file.take(HEAD).read_to_end(&mut head).ok()?;
+    let (head, metadata) = head(path).ok()?;
     let other_user = metadata.mode() & 0o4000 != 0 && metadata.uid() != getuid().as_raw();
     let other_group = metadata.mode() & 0o2000 != 0 && metadata.gid() != getgid().as_raw();
     match linkage(&head) {
         Linkage::Static => Some("it is statically linked"),
         Linkage::Foreign => Some("it is not a 64-bit program of this machine"),
+        Linkage::OtherLibc => Some("it is linked against another C library than glibc"),
         _ if other_user || other_group => Some("it runs with the rights of another user or group"),
         _ if has_capabilities(path) => Some("it runs with capabilities of its own"),
         _ => None,

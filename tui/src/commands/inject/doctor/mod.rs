@@ -3,6 +3,7 @@
 mod calls;
 mod conclusion;
 pub(super) mod elf;
+mod notes;
 mod trace;
 mod verdict;
 
@@ -83,7 +84,7 @@ pub fn traced(options: run::Run) -> Result<Exit, Failure> {
     })?;
     ending_signals().thread_unblock().map_err(Failure::run)?;
     raise(Signal::SIGSTOP).map_err(Failure::run)?;
-    options.start()
+    options.start_watched()
 }
 
 impl Report {
@@ -109,6 +110,7 @@ impl Report {
             &self.verdict.may_bypass,
             &mut text,
         );
+        self.list("worth knowing", &self.verdict.notes, &mut text);
         text.push_str(&format!("\n{}\n", self.verdict.conclusion));
         text
     }

@@ -63,6 +63,10 @@ pub struct Seen {
     pub devices: BTreeSet<String>,
     /// The libraries that it opened.
     pub libraries: BTreeSet<String>,
+    /// Whether it has entered a sandbox.
+    pub sandboxed: bool,
+    /// Libraries that send and that it opened when it had begun.
+    pub opened_later: BTreeSet<String>,
 }
 
 /// What was seen of a program and everything that it started.
@@ -78,6 +82,20 @@ const DEVICES: [&str; 5] = [
     "/dev/ipath",
     "/dev/vfio/",
     "/dev/uio",
+];
+
+/// Libraries through which programs send, by the beginning of their names.
+const SENDERS: [&str; 10] = [
+    "libibverbs",
+    "libmlx5",
+    "librdmacm",
+    "libmpi",
+    "libmpich",
+    "libucp",
+    "libuct",
+    "libfabric",
+    "libpsm2",
+    "libnccl",
 ];
 
 /// Runs `program` to its end.
@@ -148,6 +166,8 @@ impl Tracer {
             .args(program)
             .env(environment::CONTROL_DIR, folder)
             .env_remove(environment::REPORT)
+            // It traces the program itself, which only one can.
+            .env("LSAN_OPTIONS", "detect_leaks=0")
             .stdout(Stdio::from(
                 stderr.map_err(system("give stderr to the program"))?,
             ))
@@ -297,6 +317,7 @@ impl Tracer {
                 if is_open(registers.number) && result >= 0 {
                     process.opened(pid, result);
                 }
+                process.seen.sandboxed |= registers.enters_sandbox() && result >= 0;
                 if registers.number == libc::SYS_io_uring_setup && result >= 0 {
                     process.seen.rings += 1;
                 }
@@ -373,6 +394,11 @@ impl Process {
         if DEVICES.iter().any(|device| path.starts_with(device)) {
             self.seen.devices.insert(path.into_owned());
         } else if path.contains(".so") {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            // The library comes up when all that the program is linked to is there.
+            if self.page.is_some() && SENDERS.iter().any(|sender| name.starts_with(sender)) {
+                self.seen.opened_later.insert(name.into());
+            }
             self.seen.libraries.insert(path.into_owned());
         }
     }
@@ -395,6 +421,19 @@ struct Registers {
     instruction: u64,
     /// `None` at the beginning of the call.
     result: Option<i64>,
+}
+
+impl Registers {
+    /// Whether the call gives up others: a filter or strict mode of seccomp, or Landlock.
+    fn enters_sandbox(&self) -> bool {
+        /// `PR_SET_SECCOMP` of <linux/prctl.h>.
+        const SET_SECCOMP: u64 = 22;
+        match self.number {
+            libc::SYS_seccomp => self.arguments[0] <= libc::SECCOMP_SET_MODE_FILTER.into(),
+            libc::SYS_prctl => self.arguments[0] == SET_SECCOMP,
+            number => number == libc::SYS_landlock_restrict_self,
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

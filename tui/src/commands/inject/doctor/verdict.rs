@@ -7,9 +7,9 @@ use jitterlab_injector::control::{Hook, HookFamily};
 use serde::Serialize;
 
 use super::calls::Call;
-use super::conclusion;
 use super::elf::{Executable, Linkage};
 use super::trace::Seen;
+use super::{conclusion, notes};
 
 /// The sends of one kind, of everything that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,6 +32,8 @@ pub enum Kind {
     Static,
     /// For another processor, or of 32 bits.
     Foreign,
+    /// For another C library.
+    OtherLibc,
     /// More rights than its user: set-user-ID, set-group-ID, file capabilities.
     Privileged,
     /// The library was not preloaded into it.
@@ -52,6 +54,12 @@ pub enum Kind {
     Hidden,
     /// MPI is linked into the program.
     StaticMpi,
+    /// It gives up system calls.
+    Sandbox,
+    /// Its memory or threads are watched.
+    Sanitizer,
+    /// A library that sends was opened while it ran.
+    OpenedLater,
 }
 
 /// Something that bypasses the hooks, or may.
@@ -70,6 +78,8 @@ pub struct Verdict {
     pub bypasses: Vec<Finding>,
     /// What did not, and could.
     pub may_bypass: Vec<Finding>,
+    /// What bypasses nothing, and matters under injection.
+    pub notes: Vec<Finding>,
     pub conclusion: String,
     /// Whether every send passed a hook, and there was one.
     pub sound: bool,
@@ -125,7 +135,7 @@ const MPI: [HookFamily; 2] = [HookFamily::Mpi, HookFamily::MpiCollectives];
 
 /// All processes that ran one program.
 #[derive(Default)]
-struct Program {
+pub(super) struct Program {
     /// Whether the library was in each that sent.
     loaded: bool,
     secure: bool,
@@ -136,6 +146,10 @@ struct Program {
     rings: u64,
     devices: BTreeSet<String>,
     libraries: BTreeSet<String>,
+    /// Whether it has entered a sandbox.
+    pub(super) sandboxed: bool,
+    /// Libraries that send and that it opened while it ran.
+    pub(super) opened_later: BTreeSet<String>,
 }
 
 impl Program {
@@ -157,6 +171,8 @@ impl Program {
         self.rings += seen.rings;
         self.devices.extend(seen.devices);
         self.libraries.extend(seen.libraries);
+        self.sandboxed |= seen.sandboxed;
+        self.opened_later.extend(seen.opened_later);
     }
 
     fn hooked_by(&self, hooks: &[Hook]) -> u64 {
@@ -203,6 +219,7 @@ pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
     }
     let mut bypasses = Vec::new();
     let mut may_bypass = Vec::new();
+    let mut notes = Vec::new();
     for (path, program) in &programs {
         let file = look(path);
         let found = found(program, &file);
@@ -222,6 +239,7 @@ pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
             may_bypass.extend(unknown.map(named));
         }
         bypasses.extend(found.into_iter().map(named));
+        notes.extend(notes::of(program, &file).into_iter().map(named));
     }
     let rows = rows(programs.values().collect());
     let all = |families: &[HookFamily]| {
@@ -241,6 +259,7 @@ pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
         rows,
         bypasses,
         may_bypass,
+        notes,
         conclusion,
     }
 }
@@ -282,7 +301,10 @@ fn found(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
         .into_iter()
         .map(|call| program.bypassed(call))
         .sum();
-    if !program.loaded && bypassed > 0 {
+    if file.linkage == Linkage::OtherLibc {
+        let (kind, why) = unloaded(program, file);
+        found.push((kind, why.into()));
+    } else if !program.loaded && bypassed > 0 {
         let (kind, why) = unloaded(program, file);
         found.push((
             kind,
@@ -340,6 +362,11 @@ fn unloaded(program: &Program, file: &Executable) -> (Kind, &'static str) {
         Linkage::Foreign => (
             Kind::Foreign,
             "not a 64-bit program of this machine: the library cannot be loaded into it",
+        ),
+        Linkage::OtherLibc => (
+            Kind::OtherLibc,
+            "linked against another C library than glibc, whose dynamic linker cannot load the library: under inject \
+             run it does not start; link it against glibc, or inject with netem (dist export)",
         ),
         _ if program.secure => (
             Kind::Privileged,
@@ -403,7 +430,12 @@ fn is_c_library(place: &str) -> bool {
 /// What could bypass the hooks in another run.
 fn possible(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
     let mut possible = Vec::new();
-    if !program.loaded || matches!(file.linkage, Linkage::Static | Linkage::Foreign) {
+    if !program.loaded
+        || matches!(
+            file.linkage,
+            Linkage::Static | Linkage::Foreign | Linkage::OtherLibc
+        )
+    {
         let (kind, why) = unloaded(program, file);
         possible.push((kind, why.into()));
         return possible;
@@ -458,6 +490,8 @@ mod tests {
             system_calls: 0,
             go: false,
             own_mpi: false,
+            sandbox: Vec::new(),
+            sanitizers: Vec::new(),
         }
     }
 
@@ -538,6 +572,7 @@ mod tests {
         for (linkage, secure, kind) in [
             (Linkage::Static, false, Kind::Static),
             (Linkage::Foreign, false, Kind::Foreign),
+            (Linkage::OtherLibc, false, Kind::OtherLibc),
             (Linkage::Dynamic, true, Kind::Privileged),
             (Linkage::Dynamic, false, Kind::NotPreloaded),
         ] {

@@ -1,0 +1,37 @@
+//! What matters under injection and bypasses nothing.
+
+use super::elf::Executable;
+use super::verdict::{Kind, Program};
+
+/// What is worth knowing of a program beside its sends.
+pub fn of(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
+    let mut notes = Vec::new();
+    if program.sandboxed {
+        let text = "it enters a sandbox (seccomp or Landlock): if that refuses what the library does at the end of the program, there \
+                    is no line in the report";
+        notes.push((Kind::Sandbox, text.into()));
+    } else if !file.sandbox.is_empty() {
+        let text = format!(
+            "it is linked to {}: in another run it may enter a sandbox",
+            file.sandbox.join(", ")
+        );
+        notes.push((Kind::Sandbox, text));
+    }
+    if !file.sanitizers.is_empty() {
+        let text = format!(
+            "it runs under a sanitizer ({}), whose own cost is in every time that is measured",
+            file.sanitizers.join(", ")
+        );
+        notes.push((Kind::Sanitizer, text));
+    }
+    if !program.opened_later.is_empty() {
+        let names: Vec<&str> = program.opened_later.iter().map(String::as_str).collect();
+        let text = format!(
+            "it opened {} while it ran: the hooks catch what it asks of dlsym, and not what it asks of dlvsym, or has opened \
+             with RTLD_DEEPBIND",
+            names.join(", ")
+        );
+        notes.push((Kind::OpenedLater, text));
+    }
+    notes
+}
