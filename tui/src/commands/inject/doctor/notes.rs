@@ -7,8 +7,8 @@ use super::verdict::{Kind, Program};
 pub fn of(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
     let mut notes = Vec::new();
     if program.sandboxed {
-        let text = "it enters a sandbox (seccomp or Landlock): if that refuses what the library does at the end of the program, there \
-                    is no line in the report";
+        let text = "it enters a sandbox (seccomp or Landlock): if that keeps the library from reporting at the end of the \
+                    program, its counters come from the control page that it leaves";
         notes.push((Kind::Sandbox, text.into()));
     } else if !file.sandbox.is_empty() {
         let text = format!(
