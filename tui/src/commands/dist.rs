@@ -152,7 +152,7 @@ fn make_table(distribution: &Distribution, seed: u64) -> Result<DistributionTabl
 /// Options of `dist fit`.
 #[derive(clap::Args)]
 pub struct FitOptions {
-    /// One sample in nanoseconds a line, or a run's Parquet file
+    /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     samples: PathBuf,
     /// constant, uniform, lognormal, or best: the least AIC of the three
     #[arg(long, default_value = "best")]
@@ -262,7 +262,7 @@ impl Fitted {
 /// Options of `dist family`.
 #[derive(clap::Args)]
 pub struct FamilyOptions {
-    /// One sample in nanoseconds a line, or a run's Parquet file
+    /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     samples: PathBuf,
     /// Seed of the order of the entries
     #[arg(long, default_value_t = 1)]

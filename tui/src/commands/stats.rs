@@ -31,7 +31,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 /// Options of `stats compare`.
 #[derive(clap::Args)]
 pub struct Compare {
-    /// The first samples: one in nanoseconds a line, or a run's Parquet file
+    /// The first samples, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     a: PathBuf,
     /// The second
     b: PathBuf,
