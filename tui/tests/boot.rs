@@ -12,7 +12,7 @@ fn a_node_file_is_judged_before_a_node_boots_with_it() {
     assert_eq!(lab.done("boot check node.yaml"), "node.yaml is right\n");
     lab.write("marked.yaml", "\u{feff}hostname: n1\r\nranks: 4\r\n");
     assert_eq!(lab.done("boot check marked.yaml"), "marked.yaml is right\n");
-    lab.write("utf-16.yaml", b"\xff\xfer\0a\0".to_vec());
+    lab.write("utf-16.yaml", b"\xff\xfer\0a\0");
     lab.write("deep.yaml", "{a: ".repeat(100_000));
     lab.write("list.yaml", "- ranks\n");
     for (arguments, message) in [
