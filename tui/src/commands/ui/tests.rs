@@ -80,6 +80,8 @@ fn facts() -> Facts {
         }],
         rdma: Vec::new(),
         fit: Some(false),
+        host_key: None,
+        doing: None,
         emulated: false,
         problems: vec![Problem {
             doing: "node.yaml".into(),
