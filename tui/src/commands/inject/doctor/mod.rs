@@ -3,6 +3,7 @@
 mod calls;
 mod conclusion;
 pub(super) mod elf;
+mod finding;
 mod notes;
 mod trace;
 mod verdict;
@@ -19,7 +20,7 @@ use super::run;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
 use elf::Executable;
-use verdict::{Finding, Verdict};
+use finding::{Finding, Verdict};
 
 /// Options of `inject doctor`.
 #[derive(clap::Args)]

@@ -1,7 +1,8 @@
 //! What matters under injection and bypasses nothing.
 
 use super::elf::Executable;
-use super::verdict::{Kind, Program};
+use super::finding::Kind;
+use super::verdict::Program;
 
 /// What is worth knowing of a program beside its sends.
 pub fn of(program: &Program, file: &Executable) -> Vec<(Kind, String)> {
