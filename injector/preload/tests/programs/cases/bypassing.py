@@ -5,7 +5,7 @@ from lab import case, expect
 from .servers import backend
 
 
-@case("go", needs={"hey": "hey", "python3": "python3"}, sends=0)
+@case("go", needs={"hey": "hey", "python3": "python3"}, sends=0, says="written in Go")
 def go(lab):
     with backend(lab) as url:
         hey = ["hey", "-n", 20, "-c", 2, url]
@@ -15,7 +15,7 @@ def go(lab):
     return "[200]\t20 responses" in told
 
 
-@case("io-uring", needs={"/usr/include/liburing.h": "liburing-dev", "cc": "gcc"}, sends=0)
+@case("io-uring", needs={"/usr/include/liburing.h": "liburing-dev", "cc": "gcc"}, sends=0, says="a ring of io_uring")
 def io_uring(lab):
     program = lab.compile("ring", "-luring")
     told = lab.run(program)
