@@ -70,7 +70,7 @@ impl Stderr {
 
     /// The lines that were said last, when its end has come, or this time is over.
     pub fn last(&self, patience: Duration) -> Vec<String> {
-        // Who is put into the background there may keep it open.
+        // A program in the background there may keep it open.
         let _: Result<(), RecvTimeoutError> = self.open.recv_timeout(patience);
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.lines.iter().cloned().collect()
@@ -180,7 +180,7 @@ impl Known {
     }
 }
 
-/// What a shell says that cannot start the program.
+/// A shell says one of these where it cannot start the program.
 const COMMAND: [Known; 3] = [
     Known {
         part: "not found",

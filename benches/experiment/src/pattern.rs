@@ -41,7 +41,7 @@ pub fn of_number(pattern: &str) -> Result<Regex, String> {
     }
 }
 
-/// What is wrong on one line, where the library draws it on several.
+/// The error of an expression on one line. The library draws it on several.
 fn syntax(pattern: &str) -> Option<String> {
     let (kind, span) = match Parser::new().parse(pattern).err()? {
         regex_syntax::Error::Parse(error) => (error.kind().to_string(), *error.span()),

@@ -21,7 +21,7 @@ pub const VERSION: u32 = 3;
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
 pub const SILENCE: Duration = Duration::from_secs(15);
-/// What is said of one that says something else.
+/// The error of a worker whose protocol is another one.
 pub const NOT_OURS: &str = "the other end does not speak jitterlab's protocol";
 const MAX_HEADER: u32 = 64 << 20;
 const MAX_PAYLOAD: u32 = 1 << 30;

@@ -27,11 +27,11 @@ struct Buffer<'a>(&'a [u8]);
 
 impl Buffer<'_> {
     fn durations(self) -> Option<Vec<(String, f64)>> {
-        /// Of a message, which is a schema here.
+        /// In a message, which is a schema here.
         const HEADER: usize = 2;
-        /// Of a schema.
+        /// In a schema.
         const FIELDS: usize = 1;
-        /// Of a field: `name`, `type_type` and `type`.
+        /// In a field: `name`, `type_type` and `type`.
         const NAME: usize = 0;
         const KIND: usize = 2;
         const TYPE: usize = 3;
