@@ -170,7 +170,11 @@ fn what_cannot_be_measured_is_wrong_usage_and_said_once() {
         ),
         (2, &["barrier", "--size", "8"], "has no use for --size"),
         (2, &["allreduce", "--size", "12"], "12 is no multiple"),
-        (2, &["bcast", "--size", "8KB"], "`8KB` is not a size: write KiB"),
+        (
+            2,
+            &["bcast", "--size", "8KB"],
+            "`8KB` is not a size: write KiB",
+        ),
         (2, &["bcast", "--size", "2GiB"], "more than MPI counts"),
         (2, &["bcast", "--iterations", "0"], "a number from 1"),
         (
