@@ -65,6 +65,20 @@ fn kinds(report: &Value, list: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_program_of_another_c_library_that_a_program_starts_runs_as_ever() {
+    let lab = lab();
+    if !build(&lab, "musl-gcc", &[], "ends", "musl") || !build(&lab, "cc", &[], "ends", "usual") {
+        return;
+    }
+    script(&lab, "starts", "#!/bin/sh\n./musl exit && ./usual exit");
+    let mut command = lab.command(RUN);
+    let output = command.arg("--").arg("./starts").output().unwrap();
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(sends(&lab) > 0);
+}
+
+#[test]
 fn a_program_of_another_c_library_is_refused_in_one_line() {
     let lab = lab();
     if !build(&lab, "musl-gcc", &[], "ends", "musl") {

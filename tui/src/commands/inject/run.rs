@@ -164,8 +164,34 @@ fn preload(library: &Path) -> OsString {
     let (first, last): (Vec<_>, Vec<_>) = others
         .filter(|name| !name.is_empty())
         .partition(|name| elf::is_sanitizer(name));
-    let all = [first, vec![library.as_os_str().as_bytes()], last].concat();
+    let library = for_glibc_alone(library);
+    let all = [first, vec![library.as_bytes()], last].concat();
     OsString::from_vec(all.join(&b':'))
+}
+
+/// A name of the library that the dynamic linker of another C library does not understand: for musl's there is no folder `$LIB`,
+/// and what it cannot find it passes over without a word. So what the program starts runs as ever, whatever it is linked against.
+/// glibc's puts the folder of its own libraries there, from which the way leads up to the root: `..` leads no further.
+fn for_glibc_alone(library: &Path) -> OsString {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let folder = maps
+        .lines()
+        .filter_map(|line| Some(Path::new(&line[line.find('/')?..])))
+        .find(|file| file.ends_with("libc.so.6"))
+        .and_then(Path::parent);
+    let is_usual = |folder: &Path| {
+        let below = folder.strip_prefix("/usr").or(folder.strip_prefix("/"));
+        below.is_ok_and(|lib| {
+            (lib.starts_with("lib") || lib.starts_with("lib64"))
+                && Path::new("/usr").join(lib).is_dir()
+        })
+    };
+    if !folder.is_some_and(is_usual) {
+        return library.into();
+    }
+    let mut name = OsString::from("/usr/$LIB/../../../..");
+    name.push(library);
+    name
 }
 
 /// What sanitizers are told, in the variables that they read, after what the user tells them.
