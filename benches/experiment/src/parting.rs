@@ -109,7 +109,7 @@ pub struct Beginning<R> {
 }
 
 impl<R> Beginning<R> {
-    /// Of a stream.
+    /// Reads from this stream.
     pub fn of(stream: R) -> Self {
         Beginning {
             stream,

@@ -287,7 +287,7 @@ impl Found {
     }
 }
 
-/// What a column holds that holds no numbers; nothing if it does.
+/// The kind of a column without numbers; nothing for one that has numbers.
 fn no_numbers(column: &ColumnDescriptor) -> Option<&'static str> {
     if column.max_rep_level() > 0 {
         return Some("lists");

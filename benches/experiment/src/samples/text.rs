@@ -144,7 +144,7 @@ fn bare(field: &str) -> &str {
     inside.map_or(field, str::trim)
 }
 
-/// Whether a field is a number, in any spelling, or stands for one that is missing: no name of a column.
+/// True for a field that is a number, in any spelling, or stands for a missing one: it names no column.
 fn is_value(field: &str) -> bool {
     const MISSING: [&str; 7] = ["nan", "inf", "infinity", "na", "n/a", "null", "none"];
     let begins_as_number = field.starts_with(|c: char| c.is_numeric() || "+-.∞".contains(c));
