@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use jitterlab_base::input::shortened;
 use jitterlab_experiment::spec::{
     Checked, KnownHost, SpecError, Step, of_text, parse, text_in, text_of, wrong,
 };
-use jitterlab_injector::input::shortened;
 use serde::{Deserialize, Deserializer};
 
 /// A node, as its file describes it. What the file does not say is as [`NodeFile::default`] has it.

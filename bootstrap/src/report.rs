@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use jitterlab_injector::durable::write_atomically;
+use jitterlab_base::durable::write_atomically;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Error, of_file};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use jitterlab_injector::durable::write_atomically;
+use jitterlab_base::durable::write_atomically;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{self, Error, of_file};

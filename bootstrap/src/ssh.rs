@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use jitterlab_base::durable::write_privately;
 use jitterlab_experiment::spec::KnownHost;
-use jitterlab_injector::durable::write_privately;
 
 use crate::command::{self, Error, of_file};
 use crate::volume::Volume;

@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::{Cpu, CpuSet};
 use jitterlab_node_tuning::noise::affinity::{available, pin};
 use jitterlab_node_tuning::noise::probe::{Probe, Spun, iteration_ns};

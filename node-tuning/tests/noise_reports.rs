@@ -1,7 +1,7 @@
 //! What is made of reports whose gaps are known beforehand: comparisons and verdicts.
 
-use jitterlab_injector::clock::{Clock, Source};
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::clock::{Clock, Source};
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::Cpu;
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::limits::{self, Limits, judge};

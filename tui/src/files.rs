@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use jitterlab_injector::durable::write_atomically;
+use jitterlab_base::durable::write_atomically;
 use thiserror::Error;
 
 use crate::outcome::Failure;

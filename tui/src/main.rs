@@ -15,7 +15,7 @@ use std::any::TypeId;
 use std::process::ExitCode;
 
 use clap::{Arg, CommandFactory, FromArgMatches, Parser};
-use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_base::units::{Bytes, Nanos, Percent};
 
 #[derive(Parser)]
 #[command(name = "jitterlab", version, about, propagate_version = true)]

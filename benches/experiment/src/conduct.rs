@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::time::{Instant, SystemTime};
 
-use jitterlab_injector::seed;
+use jitterlab_base::seed;
 use jitterlab_stats::summary;
 use thiserror::Error;
 

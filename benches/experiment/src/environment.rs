@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_base::clock::{Clock, Source};
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::tune::{self, Asked};
 use procfs::{CpuInfo, Current, Meminfo};

@@ -4,8 +4,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use jitterlab_injector::seed;
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::seed;
+use jitterlab_base::units::Nanos;
 use jitterlab_packet::transport::Transport;
 
 use crate::level::{Level, LevelKind};

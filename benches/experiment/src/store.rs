@@ -15,7 +15,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use jitterlab_injector::durable::{sweep, write_atomically};
+use jitterlab_base::durable::{sweep, write_atomically};
 use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 use thiserror::Error;

@@ -6,7 +6,7 @@ mod mpi;
 use std::fs;
 use std::path::Path;
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 use jitterlab_mpi::library::{CASES, Case, Choice, Sample, case};
 use mpi::{assert_wrong, mpirun};
 use serde_json::Value;

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Stdio;
 
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::bandwidth::{Bandwidth, Point};
 use jitterlab_packet::cases::rtt::Length;
 use jitterlab_packet::transport::{Buffers, Link, Transport, Wait};

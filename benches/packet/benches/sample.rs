@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::io;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Rtt};
 use jitterlab_packet::transport::{Connection, Link, Wait};
 use jitterlab_stats::sorted;

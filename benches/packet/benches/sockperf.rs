@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
 use jitterlab_packet::transport::{Link, Transport, Wait};
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};

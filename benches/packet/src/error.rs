@@ -1,6 +1,6 @@
 use std::net::SocketAddr;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use thiserror::Error as ThisError;
 
 use crate::transport::{Operation, Transport};

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::Nanos;
 
 use crate::transport::{Progress, Stream, Wait};
 

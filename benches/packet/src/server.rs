@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 
 use crate::Error;
 use crate::pace::{Pace, Patience};

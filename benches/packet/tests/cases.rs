@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc;
 use std::thread;
 
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::bandwidth::{Bandwidth, Outcome};
 use jitterlab_packet::cases::rtt::{Length, Rtt};
 use jitterlab_packet::cases::{

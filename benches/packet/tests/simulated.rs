@@ -5,8 +5,8 @@
 use std::collections::VecDeque;
 use std::io;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::Error;
 use jitterlab_packet::cases::rtt::{Length, Outcome, Report, Rtt};
 use jitterlab_packet::transport::{Connection, Link, Transport, Wait};

@@ -7,8 +7,8 @@ use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::characterised;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::ResultFolder;
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
-use jitterlab_injector::units::DelayUnit;
 
 use crate::Error;
 use crate::analysis::condition::Link;

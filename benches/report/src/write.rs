@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jitterlab_injector::durable::write_atomically;
+use jitterlab_base::durable::write_atomically;
 
 use crate::Error;
 use crate::figures::{self, Figures};

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Clock;
 use crate::control::{Counters, Generation, Hook, Mode, Page, Seen, Settings, Slot, Switch};
 use crate::generator::Generator;
-use crate::seed;
-use crate::units::DelayUnit;
+use crate::table::DelayUnit;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::seed;
 
 /// The injection of one process.
 pub struct Injection {

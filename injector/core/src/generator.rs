@@ -38,13 +38,13 @@ impl GeneratorKind {
 }
 
 impl std::str::FromStr for GeneratorKind {
-    type Err = crate::units::UnitError;
+    type Err = jitterlab_base::units::UnitError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         GeneratorKind::ALL
             .into_iter()
             .find(|kind| kind.name() == text)
-            .ok_or_else(|| crate::units::UnitError {
+            .ok_or_else(|| jitterlab_base::units::UnitError {
                 text: text.into(),
                 expected: "a generator: pcg or lcg",
             })
@@ -74,7 +74,7 @@ impl Generator {
         }
     }
 
-    /// Starts the stream over from `seed` (see [`crate::seed::stream`]).
+    /// Starts the stream over from `seed` (see [`jitterlab_base::seed::stream`]).
     pub fn seed(&self, seed: u64) {
         self.state.set(seed);
     }

@@ -8,20 +8,15 @@
 #![deny(unsafe_code)]
 
 pub mod check;
-pub mod clock;
 pub mod control;
 pub mod delay;
-pub mod durable;
 pub mod environment;
 pub mod family;
 pub mod generator;
-pub mod input;
 pub mod netem;
 pub mod picture;
 pub mod record;
-pub mod seed;
 pub mod shape;
 pub mod table;
 pub mod text;
 pub mod trace;
-pub mod units;

@@ -10,9 +10,9 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::generator::TABLE_ENTRIES;
-use crate::input::Source;
+use crate::table::DelayUnit;
 use crate::table::{DistributionTable, MAX_DELAY_NS, TableError, read_text};
-use crate::units::DelayUnit;
+use jitterlab_base::input::Source;
 
 /// One standard deviation in a netem table (`NETEM_DIST_SCALE` in the kernel's pkt_sched.h).
 const SCALE: f64 = 8192.0;

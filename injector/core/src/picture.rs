@@ -1,6 +1,7 @@
 //! A histogram for the terminal.
 
-use crate::units::{DelayUnit, Nanos};
+use crate::table::DelayUnit;
+use jitterlab_base::units::Nanos;
 
 /// Characters that bars are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::generator::TABLE_ENTRIES;
+use crate::table::DelayUnit;
 use crate::table::{DistributionTable, MAX_DELAY_NS};
-use crate::units::{DelayUnit, UnitError};
+use jitterlab_base::units::UnitError;
 
 /// The kinds of distribution that tables are made from and samples are fitted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,12 +12,13 @@
 
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::named;
 use jitterlab_stats::distribution::Distribution;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
-use crate::input::{self, InputError, Source, shortened};
-use crate::units::DelayUnit;
+use jitterlab_base::input::{self, InputError, Source, shortened};
 
 const LINES: usize = 512;
 const PER_LINE: usize = 8;
@@ -26,6 +27,21 @@ pub const MAX_DELAY_NS: u32 = 1_000_000_000;
 /// No table is longer: eight integers of ten digits a line, and a header.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 const HEADER: &str = "# jitterlab-table ";
+
+/// What the integers of a distribution table count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum DelayUnit {
+    /// Nanoseconds, waited out by the clock.
+    #[default]
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Rounds of the paper's counting loop (Algorithm 2), however long one takes.
+    #[serde(rename = "spins")]
+    Spins,
+}
+
+named!(DelayUnit, "a unit of delays: ns or spins", Nanoseconds => "ns", Spins => "spins");
 
 /// A distribution table that cannot be used.
 #[derive(Debug, Error)]

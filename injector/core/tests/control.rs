@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::seed;
 use jitterlab_injector::control::{
     self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Namespaces, Page,
     Settings, Switch, TableSource,
 };
 use jitterlab_injector::delay::{Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
-use jitterlab_injector::seed;
-use jitterlab_injector::units::DelayUnit;
+use jitterlab_injector::table::DelayUnit;
 
 fn identity() -> Identity {
     Identity {

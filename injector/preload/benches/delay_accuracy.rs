@@ -14,7 +14,7 @@
 mod driver;
 
 use driver::{Driver, median};
-use jitterlab_injector::units::DelayUnit;
+use jitterlab_injector::table::DelayUnit;
 
 /// As many repeats on an idle core are waited for,
 const REPEATS: usize = 9;

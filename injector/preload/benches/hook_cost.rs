@@ -13,7 +13,7 @@
 mod driver;
 
 use driver::{Driver, median};
-use jitterlab_injector::units::DelayUnit;
+use jitterlab_injector::table::DelayUnit;
 
 /// As many repeats with the core to itself are waited for,
 const REPEATS: usize = 9;

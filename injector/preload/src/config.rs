@@ -5,15 +5,15 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use jitterlab_base::seed;
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
     CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, RUN, SEED, TABLE,
     TRACE, UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
-use jitterlab_injector::seed;
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
-use jitterlab_injector::units::DelayUnit;
 
 /// Where launchers put the rank: Open MPI, PMIx, PMI (MPICH), Slurm.
 const RANKS: [&str; 4] = [

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 use jitterlab_injector::control::{
     self, Created, Ended, Identity, Namespaces, Page, Settings, TableSource, start_time,
 };

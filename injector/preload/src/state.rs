@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::seed;
 use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Undelayed};
-use jitterlab_injector::seed;
 
 use crate::confined;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 
 use super::report::{Core, NoiseReport};
 use crate::cpus::Cpu;

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::Nanos;
 
 use super::affinity::available;
 use super::counters::Snapshot;

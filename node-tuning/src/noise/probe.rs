@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::Nanos;
 use nix::sys::resource::{UsageWho, getrusage};
 
 use super::affinity::pin;

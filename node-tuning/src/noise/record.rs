@@ -1,6 +1,6 @@
 //! What a probe writes down of its gaps: memory that is there before it starts.
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 
 /// So many gaps of a CPU are kept one by one, 16 bytes each. At the 250 to 1,000 gaps a second of a CPU that
 /// nobody has tuned that is enough for 100 to 400 s; beyond it, gaps are still counted and summed.

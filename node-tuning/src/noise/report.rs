@@ -1,6 +1,6 @@
 //! What a run found, as it is written to files and read again.
 
-use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_base::clock::{Clock, Source};
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 

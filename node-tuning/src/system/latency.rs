@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use jitterlab_injector::durable;
+use jitterlab_base::durable;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid, pause, setsid};

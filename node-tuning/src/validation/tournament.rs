@@ -1,6 +1,6 @@
 //! Who is measured against whom, and when: a round-robin tournament.
 
-use jitterlab_injector::seed;
+use jitterlab_base::seed;
 
 /// Two nodes that are measured against each other, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use jitterlab_bootstrap::node_file::NodeFile;
-use jitterlab_bootstrap::report::BootReport;
+use jitterlab_appliance::node_file::NodeFile;
+use jitterlab_appliance::report::BootReport;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -39,8 +39,8 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
             output::print(Format::Text, &(), || format!("{} is right", file.display()))?;
             Ok(Exit::Done)
         }
-        Command::Start => print(&jitterlab_bootstrap::start(), Format::Text),
-        Command::Experiment => jitterlab_bootstrap::run_experiment()
+        Command::Start => print(&jitterlab_appliance::start(), Format::Text),
+        Command::Experiment => jitterlab_appliance::run_experiment()
             .map(|()| Exit::Done)
             .map_err(Failure::run),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::noise::limits::{self, Limits};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 use jitterlab_node_tuning::noise::{self, Noise};

@@ -3,14 +3,15 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use jitterlab_base::units::Nanos;
 use jitterlab_experiment::samples;
 use jitterlab_injector::check::check;
 use jitterlab_injector::family::Member;
 use jitterlab_injector::netem;
 use jitterlab_injector::picture::{Style, histogram};
 use jitterlab_injector::shape::{self, Shape};
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::{DistributionTable, MAX_DELAY_NS};
-use jitterlab_injector::units::{DelayUnit, Nanos};
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::fit::{self, Fit};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};

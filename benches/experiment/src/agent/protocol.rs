@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@ mod mpi;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_injector::shape;
-use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;

@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use ::parquet::errors::ParquetError;
-use jitterlab_injector::durable::write_atomically;
-use jitterlab_injector::input::{Source, open, shortened};
+use jitterlab_base::durable::write_atomically;
+use jitterlab_base::input::{Source, open, shortened};
 use thiserror::Error;
 
 pub use parquet::{ranks_to_parquet, read_ranks};

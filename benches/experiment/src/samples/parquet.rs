@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::{Arc, Once};
 
-use jitterlab_injector::input::shortened;
+use jitterlab_base::input::shortened;
 use parquet::basic::{ConvertedType, Encoding, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{DataType, Int64Type};

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use jitterlab_injector::input::{MARK, foreign, shortened};
+use jitterlab_base::input::{MARK, foreign, shortened};
 
 use super::{Column, LONGEST_NS, SamplesError};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::Error;
 use jitterlab_packet::transport::{Link, Transport, Wait};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 

@@ -13,8 +13,8 @@ mod words;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_injector::control::Mode;
-use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_injector::control::Mode;
-use jitterlab_injector::units::{Bytes, Nanos};
 use serde::Deserialize;
 
 use super::check::{Checked, NAME, check_kinds, check_time, check_timeout, is_name, named, wrong};

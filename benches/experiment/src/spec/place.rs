@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jitterlab_injector::units::UnitError;
+use jitterlab_base::units::UnitError;
 use serde::de::{Deserialize, Deserializer};
 
 use super::read::of_text;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use jitterlab_injector::input::{InputError, Source, decode, read_text};
+use jitterlab_base::input::{InputError, Source, decode, read_text};
 use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 
 use super::Experiment;

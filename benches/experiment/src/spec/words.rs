@@ -4,7 +4,7 @@ use serde_yaml::Error;
 
 use super::survey::At;
 
-pub use jitterlab_injector::input::shortened;
+pub use jitterlab_base::input::shortened;
 
 /// Where an error is: line and column, counted from 1.
 pub fn place(error: &Error) -> At {

@@ -1,7 +1,7 @@
 //! What a validation finds, in the form that is printed and stored. Times in nanoseconds, effects as shares:
 //! 0.1 is 10 % slower.
 
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
 use jitterlab_stats::summary::Summary;

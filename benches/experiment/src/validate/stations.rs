@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

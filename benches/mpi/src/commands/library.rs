@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use jitterlab_injector::clock::Source;
-use jitterlab_injector::durable;
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::clock::Source;
+use jitterlab_base::durable;
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
     self, Case, Choice, Figures, Length, Plan, Point, RankClock, Sample, Timeline, most_operations,

@@ -1,5 +1,5 @@
 use clap::Args;
-use jitterlab_injector::units::{Bytes, Nanos, Percent};
+use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{Case, Figures};
 use jitterlab_mpi::load::{self, Load, Outcome, Pattern, Produced, Victim, VictimOutcome};

@@ -144,7 +144,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jitterlab_injector::units::Nanos;
+    use jitterlab_base::units::Nanos;
 
     #[test]
     fn a_time_is_not_measured_by_a_cold_operation() {

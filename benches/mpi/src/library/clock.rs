@@ -1,4 +1,4 @@
-use jitterlab_injector::clock::{Clock, Source};
+use jitterlab_base::clock::{Clock, Source};
 
 /// The clock of a rank: the processor's counter where it can be relied on, which is read in a fraction of the time that the
 /// system's clock takes. Its readings are ticks; [`RankClock::scale`] says after a measurement when they were.

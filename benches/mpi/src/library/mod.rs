@@ -16,7 +16,7 @@ mod point;
 mod reduce_scatter;
 mod timeline;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use serde::Serialize;
 
 use crate::comm::Comm;

@@ -9,8 +9,8 @@ mod one_sided;
 mod pace;
 mod victim;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::{Nanos, Percent};
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Nanos, Percent};
 use jitterlab_load::bucket::{Bucket, Gaps};
 use serde::{Deserialize, Serialize};
 

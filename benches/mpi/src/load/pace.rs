@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 use jitterlab_load::bucket::Bucket;
 
 /// The time of a rank that makes load. Nanoseconds of its clock.

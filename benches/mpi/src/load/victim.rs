@@ -1,7 +1,7 @@
 //! A load and who suffers from it.
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::{Nanos, Percent};
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Nanos, Percent};
 use serde::{Deserialize, Serialize};
 
 use super::{Load, Produced, after};

@@ -4,8 +4,8 @@
 
 use std::net::SocketAddr;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 

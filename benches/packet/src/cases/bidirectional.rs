@@ -7,7 +7,7 @@
 
 use std::net::SocketAddr;
 
-use jitterlab_injector::units::Bytes;
+use jitterlab_base::units::Bytes;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 

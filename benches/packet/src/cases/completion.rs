@@ -7,7 +7,7 @@
 
 use std::net::SocketAddr;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 

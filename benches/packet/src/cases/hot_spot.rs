@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use jitterlab_injector::units::Bytes;
+use jitterlab_base::units::Bytes;
 use serde::Serialize;
 
 use super::rtt::{Point, Rtt};

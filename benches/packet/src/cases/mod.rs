@@ -13,8 +13,8 @@ mod silence;
 use std::fmt;
 use std::str::FromStr;
 
-use jitterlab_injector::clock::{Clock, Source};
-use jitterlab_injector::units::{Bytes, UnitError};
+use jitterlab_base::clock::{Clock, Source};
+use jitterlab_base::units::{Bytes, UnitError};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;

@@ -12,7 +12,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use jitterlab_injector::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;

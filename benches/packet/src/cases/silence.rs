@@ -1,6 +1,6 @@
 //! How long an end that does not answer in time is borne with.
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 
 use crate::Error;
 

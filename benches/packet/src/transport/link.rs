@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use jitterlab_injector::units::UnitError;
+use jitterlab_base::units::UnitError;
 use serde::{Deserialize, Serialize};
 
 use super::ledger::NOTE;

@@ -15,8 +15,8 @@ use std::os::fd::BorrowedFd;
 use std::str::FromStr;
 use std::time::Duration;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::UnitError;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::UnitError;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{setsockopt, sockopt};

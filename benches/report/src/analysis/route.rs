@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use jitterlab_base::units::Bytes;
 use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::{Experiment, Launcher, LibraryCaseKind, Mpi};
-use jitterlab_injector::units::Bytes;
 
 use super::condition::Link;
 

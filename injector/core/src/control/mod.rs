@@ -32,7 +32,7 @@ pub use published::{Generation, Seen, Switch};
 pub use report::Ended;
 pub use settings::{Mode, Settings, TableSource};
 
-use crate::clock::Clock;
+use jitterlab_base::clock::Clock;
 use published::Published;
 use settings::SETTINGS_WORDS;
 
@@ -118,13 +118,13 @@ impl HookFamily {
 }
 
 impl std::str::FromStr for HookFamily {
-    type Err = crate::units::UnitError;
+    type Err = jitterlab_base::units::UnitError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         HookFamily::ALL
             .into_iter()
             .find(|family| family.name() == text)
-            .ok_or_else(|| crate::units::UnitError {
+            .ok_or_else(|| jitterlab_base::units::UnitError {
                 text: text.into(),
                 expected: "a hook: verbs, socket, mpi, mpi-collectives or uct",
             })

@@ -8,8 +8,8 @@ use std::fmt::{self, Write};
 use std::sync::atomic::Ordering;
 
 use super::{Hook, Page};
+use crate::table::DelayUnit;
 use crate::text::Text;
-use crate::units::DelayUnit;
 
 /// How a process ended, as far as its line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

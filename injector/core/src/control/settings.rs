@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::HookFamily;
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
+use crate::table::DelayUnit;
 use crate::table::DistributionTable;
-use crate::units::{DelayUnit, UnitError};
+use jitterlab_base::units::UnitError;
 
 /// How a delay is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use jitterlab_injector::control::{self, Settings};
 use jitterlab_injector::environment;
 use jitterlab_injector::generator::TABLE_ENTRIES;
-use jitterlab_injector::units::DelayUnit;
+use jitterlab_injector::table::DelayUnit;
 use tempfile::TempDir;
 
 /// The running driver.

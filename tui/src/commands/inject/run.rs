@@ -6,12 +6,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use jitterlab_base::seed;
 use jitterlab_injector::control::{HookFamily, Mode};
 use jitterlab_injector::environment;
 use jitterlab_injector::generator::GeneratorKind;
-use jitterlab_injector::seed;
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
-use jitterlab_injector::units::DelayUnit;
 use nix::unistd::AccessFlags;
 
 use super::beforehand::{self, Limit};

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use jitterlab_base::seed;
 use jitterlab_injector::control::{Mode, TableSource};
-use jitterlab_injector::seed;
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
-use jitterlab_injector::units::DelayUnit;
 
 use super::pages::{self, Address};
 use crate::outcome::{Exit, Failure};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jitterlab_injector::control::{self, Hook, HookFamily, Settings};
-use jitterlab_injector::units::DelayUnit;
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_stats::summary;
 use serde::Serialize;
 

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use jitterlab_injector::control::HookFamily;
 use jitterlab_injector::generator::TABLE_ENTRIES;
+use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
-use jitterlab_injector::units::DelayUnit;
 
 /// The options of `inject run` for that; the files that they name are written into `folder`.
 pub fn options(folder: &Path, hooks: &[HookFamily]) -> io::Result<Vec<OsString>> {

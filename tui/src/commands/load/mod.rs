@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use jitterlab_injector::units::{Bytes, Nanos, Percent, UnitError};
+use jitterlab_base::units::{Bytes, Nanos, Percent, UnitError};
 use jitterlab_load::sender::{Load, Produced};
-use jitterlab_load::{Error, sink};
+use jitterlab_load::sink;
+use jitterlab_load::transport::Transport;
 use jitterlab_packet::server::announce;
-use jitterlab_packet::transport::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::packet::{check_server_cpu, pin, span};
@@ -115,9 +115,6 @@ impl Run {
             }
             (Over::Network(transport), None) => transport,
         };
-        if !Transport::SOCKETS.contains(&transport) {
-            return Err(Failure::input(Error::NotOverVerbs));
-        }
         let message = self.message.unwrap_or(MESSAGE);
         let sizes = transport.sizes();
         if !sizes.contains(&message.0) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use jitterlab_injector::input::{Source, read_text};
+use jitterlab_base::input::{Source, read_text};
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 

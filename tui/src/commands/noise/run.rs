@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::noise::counters::{Count, Kind};
 use jitterlab_node_tuning::noise::report::{Core, NoiseReport};

@@ -7,7 +7,7 @@ mod text;
 
 use std::net::SocketAddr;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::settings;
 use jitterlab_node_tuning::system::System;

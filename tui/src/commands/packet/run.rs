@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::samples::{self, SamplesError};
-use jitterlab_injector::units::{Bytes, Nanos};
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};

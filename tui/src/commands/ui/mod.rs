@@ -18,7 +18,7 @@ mod tests;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use jitterlab_bootstrap::report::BootReport;
+use jitterlab_appliance::report::BootReport;
 
 use crate::outcome::{Exit, Failure};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jitterlab_bootstrap::report::BootReport;
+use jitterlab_appliance::report::BootReport;
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::Survey;

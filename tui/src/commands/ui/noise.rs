@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::{Cpu, CpuSet};
 use jitterlab_node_tuning::noise::Noise;
 use jitterlab_node_tuning::noise::limits::{self, Figure, Limits};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use jitterlab_bootstrap::report::{BootReport, Missing, Phase, Problem};
+use jitterlab_appliance::report::{BootReport, Missing, Phase, Problem};
+use jitterlab_base::clock::Source;
 use jitterlab_experiment::standing::Standing;
-use jitterlab_injector::clock::Source;
 use jitterlab_node_tuning::noise::probe::ThreadCounts;
 use jitterlab_node_tuning::noise::report::{Bucket, Core, Intervals, NoiseReport, Recorded};
 use jitterlab_node_tuning::noise::who::Who;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 
 use super::super::words;
 use crate::agent::protocol::Ended;

@@ -6,7 +6,7 @@ mod printed;
 
 use std::path::Path;
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use serde_json::Value;
 
 use super::{Bench, Failed, Measured, REPORT, words};

@@ -1,6 +1,6 @@
 //! What `jitterlab-mpi` and its launcher have said.
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use serde_json::Value;
 
 use super::super::Failed;

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
-use jitterlab_injector::clock::Clock;
+use jitterlab_base::clock::Clock;
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 

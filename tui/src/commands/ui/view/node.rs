@@ -1,6 +1,6 @@
 //! The first screen.
 
-use jitterlab_bootstrap::report::BootReport;
+use jitterlab_appliance::report::BootReport;
 use jitterlab_node_tuning::tune::{State, Survey};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

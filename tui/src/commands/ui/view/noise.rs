@@ -1,6 +1,6 @@
 //! The second screen.
 
-use jitterlab_injector::units::Nanos;
+use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::noise::limits::Figure;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};

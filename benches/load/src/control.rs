@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use jitterlab_packet::transport::Transport;
+use crate::transport::Transport;
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -11,5 +11,6 @@ mod control;
 mod error;
 pub mod sender;
 pub mod sink;
+pub mod transport;
 
 pub use error::Error;

@@ -25,7 +25,7 @@ pub struct UnitError {
 /// bare number has been somebody's microseconds and somebody else's seconds.
 ///
 /// ```
-/// use jitterlab_injector::units::Nanos;
+/// use jitterlab_base::units::Nanos;
 /// assert_eq!("2.5us".parse(), Ok(Nanos(2500)));
 /// assert_eq!(Nanos(2500).to_string(), "2.5us");
 /// assert!("250".parse::<Nanos>().is_err());
@@ -94,7 +94,7 @@ impl fmt::Display for Nanos {
 /// A size in bytes. Reads `64`, `64B`, `64KiB`, `1MiB`, `2GiB`; in files only with the unit.
 ///
 /// ```
-/// use jitterlab_injector::units::Bytes;
+/// use jitterlab_base::units::Bytes;
 /// assert_eq!("64KiB".parse(), Ok(Bytes(65_536)));
 /// assert_eq!(Bytes(65_536).to_string(), "64KiB");
 /// ```
@@ -208,45 +208,6 @@ impl fmt::Display for Percent {
     }
 }
 
-/// What the integers of a distribution table count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum DelayUnit {
-    /// Nanoseconds, waited out by the clock.
-    #[default]
-    #[serde(rename = "ns")]
-    Nanoseconds,
-    /// Rounds of the paper's counting loop (Algorithm 2), however long one takes.
-    #[serde(rename = "spins")]
-    Spins,
-}
-
-impl DelayUnit {
-    /// The name in table headers, options and the environment.
-    pub fn name(self) -> &'static str {
-        match self {
-            DelayUnit::Nanoseconds => "ns",
-            DelayUnit::Spins => "spins",
-        }
-    }
-}
-
-impl FromStr for DelayUnit {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        [DelayUnit::Nanoseconds, DelayUnit::Spins]
-            .into_iter()
-            .find(|unit| unit.name() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a unit of delays: ns or spins",
-            })
-    }
-}
-
-/// A non-negative number with one of `units` behind it, in the base unit, rounded.
-/// `bare` is the scale of a number without a unit; `None` refuses it.
 /// A number with a sign, whatever its unit.
 fn is_negative(text: &str) -> bool {
     let unsigned = text.trim().strip_prefix(['-', '\u{2212}']);
@@ -256,6 +217,8 @@ fn is_negative(text: &str) -> bool {
     })
 }
 
+/// A non-negative number with one of `units` behind it, in the base unit, rounded.
+/// `bare` is the scale of a number without a unit; `None` refuses it.
 fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<u64> {
     let text = text.trim();
     let (number, scale) = units

@@ -35,9 +35,6 @@ pub enum Error {
         /// Where.
         address: SocketAddr,
     },
-    /// It is made by sockets.
-    #[error("background load goes over udp or tcp, not over verbs")]
-    NotOverVerbs,
     /// The address cannot be listened on.
     #[error("cannot listen on {address}")]
     Listen {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
-use jitterlab_packet::transport::Transport;
+use crate::transport::Transport;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
@@ -118,7 +118,6 @@ fn open(transport: Transport, ip: IpAddr, counters: Arc<Counters>) -> io::Result
             Builder::new().spawn(move || receive_stream(&listener, &counters))?;
             Ok(port)
         }
-        Transport::Verbs => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 

@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jitterlab_injector::clock::Clock;
-use jitterlab_injector::units::{Bytes, Nanos, Percent};
-use jitterlab_packet::transport::Transport;
+use crate::transport::Transport;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Bytes, Nanos, Percent};
 use nix::errno::Errno;
 use serde::Serialize;
 
@@ -124,9 +124,6 @@ impl Sink {
     }
 
     fn open(&mut self, transport: Transport, message: u64) -> Result<Way, Error> {
-        if !Transport::SOCKETS.contains(&transport) {
-            return Err(Error::NotOverVerbs);
-        }
         let gone = self.gone();
         // Until it has answered, nothing tells it from something else that listens.
         let address = self.address;
@@ -168,7 +165,6 @@ impl Sink {
                 stream.set_write_timeout(Some(PATIENCE)).map_err(&gone)?;
                 Ok(Way::Tcp(stream))
             }
-            Transport::Verbs => Err(Error::NotOverVerbs),
         }
     }
 

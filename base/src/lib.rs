@@ -1,0 +1,12 @@
+//! The ground floor: what every room uses and none owns.
+//!
+//! `unsafe` is confined to [`clock`], which reads the processor's counter.
+
+#![deny(unsafe_code)]
+
+pub mod clock;
+pub mod durable;
+pub mod input;
+pub mod named;
+pub mod seed;
+pub mod units;

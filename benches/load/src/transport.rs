@@ -1,0 +1,28 @@
+//! What the messages of background load go over.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+/// What carries the messages: the kernel's sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// Datagrams: what the network cannot carry is lost.
+    Udp,
+    /// A stream: what the network cannot carry waits.
+    Tcp,
+}
+
+jitterlab_base::named!(Transport, "a transport of load: udp, tcp or mpi", Udp => "udp", Tcp => "tcp");
+
+impl Transport {
+    /// The least and the greatest message, in bytes.
+    pub fn sizes(self) -> RangeInclusive<u64> {
+        match self {
+            // Room for what a message is counted by; up to the largest datagram of IPv4.
+            Transport::Udp => 8..=65_507,
+            Transport::Tcp => 1..=1 << 24,
+        }
+    }
+}
