@@ -183,6 +183,7 @@ extern "C" fn in_told_parent() {
 }
 
 pub(crate) fn before_fork() {
+    defer::settle_for_child();
     state::before_fork();
     defer::before_fork();
 }

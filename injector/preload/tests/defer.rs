@@ -65,6 +65,12 @@ fn programs_are_left_alone() {
     }
 }
 
+/// A stream of which parent and child send parts stays in order, however the child was made.
+#[test]
+fn what_a_parent_deferred_goes_before_what_its_child_sends() {
+    deferred(50_000_000).run("inherited", &[]);
+}
+
 #[test]
 fn nothing_is_lost_where_nothing_more_can_wait() {
     let ended = deferred(400_000_000).run("full", &[]);

@@ -18,6 +18,8 @@ pub(super) struct Lane {
     /// A descriptor of the socket, our own, while anything is pending; else -1.
     pub(super) fd: c_int,
     pub(super) pending: usize,
+    /// Every entry up to this one, in the order in which they came, is performed.
+    pub(super) through: u64,
     pub(super) bytes: usize,
     /// When the last is due, in ticks.
     pub(super) last_due: u64,
@@ -40,6 +42,7 @@ impl Lane {
         key: 0,
         fd: -1,
         pending: 0,
+        through: 0,
         bytes: 0,
         last_due: 0,
         error: None,

@@ -25,6 +25,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use jitterlab_injector::delay::{Delay, Injection};
+use jitterlab_injector::table::MAX_DELAY_NS;
 
 use crate::{confined, state};
 pub(crate) use helper::dismiss_helper;
@@ -171,6 +172,9 @@ impl Deferred {
         };
         let due = delay.due.max(lane_of.last_due);
         (lane_of.last_due, delay.due) = (due, due);
+        if lane_of.pending == 0 {
+            lane_of.through = self.orders;
+        }
         lane_of.pending += 1;
         lane_of.bytes += bytes;
         self.orders += 1;
@@ -204,11 +208,14 @@ impl Deferred {
     /// Takes an entry that is over out of its lane.
     fn over(&mut self, entry: NonNull<Entry>, error: Option<c_int>) {
         // SAFETY: the entry is initialised, and the helper is through with it.
-        let (lane, bytes) = unsafe { (entry.as_ref().lane, entry.as_ref().bytes) };
+        let Entry {
+            lane, order, bytes, ..
+        } = *unsafe { entry.as_ref() };
         // SAFETY: it came from `take` with these bytes.
         unsafe { self.memory.give(entry.cast(), bytes) };
         if let Some(lane) = self.lanes.get(lane) {
             lane.pending -= 1;
+            lane.through = order;
             lane.bytes -= bytes;
             lane.error = lane.error.or(error);
             if lane.refused && lane.bytes <= LANE_BYTES / 2 {
@@ -303,6 +310,25 @@ fn give_up(chosen: impl Fn(&Lane) -> bool) {
 /// Waits until all that is deferred is performed: the program ends, or becomes another.
 pub(crate) fn settle_all() {
     settle(|_| true, PATIENCE_NS);
+}
+
+/// Waits until what is pending on sockets now is performed: a child that has them, too, may send there next, and the bytes of a stream
+/// have to stay in order. What other threads send meanwhile is not waited for.
+pub(crate) fn settle_for_child() {
+    if !busy() {
+        return;
+    }
+    let Some(injection) = state::injection() else {
+        return;
+    };
+    let last = DEFERRED.lock().orders;
+    let clock = injection.clock();
+    // A helper that a fork holds up (by a lock that the program takes for it) has to be left behind.
+    let end = clock.now() + clock.ns_to_ticks(u64::from(MAX_DELAY_NS) + PATIENCE_NS);
+    settle(
+        |lane| lane.fd >= 0 && lane.through < last && clock.now() < end,
+        PATIENCE_NS,
+    );
 }
 
 thread_local! {

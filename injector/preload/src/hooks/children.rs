@@ -32,7 +32,7 @@ mod x86_64 {
     use std::ffi::{c_int, c_void};
 
     use crate::real::{Real, errno, set_errno};
-    use crate::state;
+    use crate::{defer, state};
 
     extern "C" fn missing() -> c_int {
         set_errno(libc::ENOSYS);
@@ -42,6 +42,7 @@ mod x86_64 {
     extern "C" fn before(returns_to: usize) -> *const c_void {
         // SAFETY: the type is used for nothing but the address.
         static REAL: Real<unsafe extern "C" fn() -> c_int> = unsafe { Real::new(c"vfork") };
+        defer::settle_for_child();
         state::before_vfork(returns_to);
         REAL.get()
             .map_or(missing as *const c_void, |real| real as *const c_void)

@@ -27,6 +27,7 @@ pub(super) fn becomes(environment: Environment) -> bool {
 
 /// The process starts another program in a child that is not forked.
 pub(super) fn starts(environment: Environment) -> bool {
+    defer::settle_for_child();
     if state::injection().is_some() {
         tell(environment, state::next_program());
     }
