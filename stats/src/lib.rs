@@ -1,4 +1,4 @@
-//! Statistics of latency: summaries, tests, correlations, fits.
+//! Statistics of latency: summaries, histograms, tests, correlations, fits.
 //!
 //! Pure mathematics: slices of `f64` in, named numbers out, no I/O and no `unsafe`. Where a
 //! definition is not the only one, the documentation says which it is and whose.
@@ -11,6 +11,7 @@ pub mod distribution;
 mod error;
 pub mod fit;
 pub mod grouped;
+pub mod histogram;
 pub mod hodges_lehmann;
 pub mod holm;
 pub mod ks;
