@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use jitterlab_base::input::shortened;
+use jitterlab_base::named;
 use jitterlab_experiment::spec::{
     Checked, KnownHost, SpecError, Step, of_text, parse, text_in, text_of, wrong,
 };
@@ -69,8 +70,7 @@ impl<'de> Deserialize<'de> for Address {
 }
 
 /// How the node is tuned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tuning {
     /// Not at all.
     None,
@@ -83,15 +83,15 @@ pub enum Tuning {
     Paper,
 }
 
+named!(
+    Tuning, serde,
+    None => "none", Measure => "measure", Reversible => "reversible", Paper => "paper",
+);
+
 impl Tuning {
     /// The profile's name for `jitterlab tune`; none where nothing is to be tuned.
     pub fn profile(self) -> Option<&'static str> {
-        match self {
-            Tuning::None => None,
-            Tuning::Measure => Some("measure"),
-            Tuning::Reversible => Some("reversible"),
-            Tuning::Paper => Some("paper"),
-        }
+        (self != Tuning::None).then(|| self.name())
     }
 
     /// Whether some of its settings are kernel parameters.

@@ -1,12 +1,9 @@
 //! Which settings belong together.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use jitterlab_base::named;
 
 /// A set of settings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
     /// All that makes a microsecond measurable.
     #[default]
@@ -17,12 +14,4 @@ pub enum Profile {
     Paper,
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Profile::Measure => "measure",
-            Profile::Reversible => "reversible",
-            Profile::Paper => "paper",
-        })
-    }
-}
+named!(Profile, serde, Measure => "measure", Reversible => "reversible", Paper => "paper");

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jitterlab_base::named;
 pub use jitterlab_injector::family::Member;
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +60,7 @@ impl fmt::Display for Level {
 }
 
 /// The kinds of level, as a suite lists those that it is measured at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LevelKind {
     /// [`Level::None`].
     None,
@@ -70,19 +70,7 @@ pub enum LevelKind {
     Injected,
 }
 
-impl LevelKind {
-    /// Every kind.
-    pub const ALL: [LevelKind; 3] = [LevelKind::None, LevelKind::Load, LevelKind::Injected];
-
-    /// The name in experiment files.
-    pub fn name(self) -> &'static str {
-        match self {
-            LevelKind::None => "none",
-            LevelKind::Load => "load",
-            LevelKind::Injected => "injected",
-        }
-    }
-}
+named!(LevelKind, serde, None => "none", Load => "load", Injected => "injected");
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! What is recorded of a run: one line of `runs.jsonl` for each attempt that ended.
 
+use jitterlab_base::named;
 pub use jitterlab_packet::transport::Transport;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,8 +54,7 @@ pub struct RunRecord {
 }
 
 /// The part of an experiment that a run belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// What the network does, with and without load. Distributions are fitted from it.
     Characterise,
@@ -62,22 +62,10 @@ pub enum Phase {
     Inject,
 }
 
-impl Phase {
-    /// Both, in order.
-    pub const ALL: [Phase; 2] = [Phase::Characterise, Phase::Inject];
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Characterise => "characterise",
-            Phase::Inject => "inject",
-        }
-    }
-}
+named!(Phase, serde, Characterise => "characterise", Inject => "inject");
 
 /// The suites.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SuiteKind {
     /// Messages between two hosts.
     Packet,
@@ -87,23 +75,7 @@ pub enum SuiteKind {
     Application,
 }
 
-impl SuiteKind {
-    /// Every suite.
-    pub const ALL: [SuiteKind; 3] = [
-        SuiteKind::Packet,
-        SuiteKind::Library,
-        SuiteKind::Application,
-    ];
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            SuiteKind::Packet => "packet",
-            SuiteKind::Library => "library",
-            SuiteKind::Application => "application",
-        }
-    }
-}
+named!(SuiteKind, serde, Packet => "packet", Library => "library", Application => "application");
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,11 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
+use jitterlab_base::named;
 
 /// What carries the messages: the kernel's sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// Datagrams: what the network cannot carry is lost.
     Udp,
@@ -14,7 +13,7 @@ pub enum Transport {
     Tcp,
 }
 
-jitterlab_base::named!(Transport, "a transport of load: udp, tcp or mpi", Udp => "udp", Tcp => "tcp");
+named!(Transport, serde, "a transport of load", Udp => "udp", Tcp => "tcp");
 
 impl Transport {
     /// The least and the greatest message, in bytes.

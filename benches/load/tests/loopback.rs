@@ -39,7 +39,7 @@ fn go_on() -> AtomicBool {
 #[test]
 fn what_is_reported_is_what_arrived() {
     let sink = serve();
-    for &transport in Transport::ALL {
+    for transport in Transport::ALL {
         let load = load(transport, 40.0);
         let produced = load.run(sink, &go_on()).unwrap();
         assert!(produced.sent_messages > 0, "{produced:?}");
@@ -74,7 +74,7 @@ fn what_is_reported_is_what_arrived() {
 #[test]
 fn no_level_sends_nothing() {
     let sink = serve();
-    for &transport in Transport::ALL {
+    for transport in Transport::ALL {
         let produced = load(transport, 0.0).run(sink, &go_on()).unwrap();
         assert_eq!((produced.sent_messages, produced.received_messages), (0, 0));
         assert_eq!(produced.produced_level, 0.0);
@@ -85,7 +85,7 @@ fn no_level_sends_nothing() {
 #[test]
 fn the_bandwidth_is_measured_where_it_is_not_given() {
     let sink = serve();
-    for &transport in Transport::ALL {
+    for transport in Transport::ALL {
         let mut load = load(transport, 5.0);
         load.bandwidth = None;
         let produced = load.run(sink, &go_on()).unwrap();
@@ -200,7 +200,7 @@ fn slow_sink(stop: Arc<AtomicBool>, transport: Transport) -> SocketAddr {
 /// At any load the last messages are still under way when the first count is made.
 #[test]
 fn what_arrives_late_is_not_lost() {
-    for &transport in Transport::ALL {
+    for transport in Transport::ALL {
         let stop = Arc::new(go_on());
         let sink = slow_sink(Arc::clone(&stop), transport);
         let mut load = load(transport, 100.0);

@@ -1,12 +1,11 @@
 //! The paper's five distributions for one set of samples (latency-variation, section 5.3).
 
+use jitterlab_base::named;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::{Error, fit, summary};
-use serde::{Deserialize, Serialize};
 
 /// One of the five, by the name that levels, files and reports use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Member {
     /// The lognormal as fitted.
     Lognormal,
@@ -21,27 +20,17 @@ pub enum Member {
     Scale75,
 }
 
+// From the least varied to the most.
+named!(
+    Member, serde,
+    Uniform => "uniform",
+    Lognormal => "lognormal",
+    Scale75 => "scale75",
+    Scale50 => "scale50",
+    Scale25 => "scale25",
+);
+
 impl Member {
-    /// The five, from the least varied to the most.
-    pub const ALL: [Member; 5] = [
-        Member::Uniform,
-        Member::Lognormal,
-        Member::Scale75,
-        Member::Scale50,
-        Member::Scale25,
-    ];
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Member::Lognormal => "lognormal",
-            Member::Uniform => "uniform",
-            Member::Scale25 => "scale25",
-            Member::Scale50 => "scale50",
-            Member::Scale75 => "scale75",
-        }
-    }
-
     /// What it is, for people.
     pub fn description(self) -> &'static str {
         match self {

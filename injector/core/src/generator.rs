@@ -2,14 +2,13 @@
 
 use std::cell::Cell;
 
-use serde::{Deserialize, Serialize};
+use jitterlab_base::named;
 
 /// The number of delays in a distribution table, and of different draws: 2^12.
 pub const TABLE_ENTRIES: usize = 4096;
 
 /// How the index into the distribution table is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum GeneratorKind {
     /// PCG-XSH-RR, 64 bits of state and 32 of output (O'Neill 2014, "PCG: A family of simple fast
@@ -24,32 +23,7 @@ pub enum GeneratorKind {
     Lcg,
 }
 
-impl GeneratorKind {
-    /// Every kind, in the order in which they are listed to people.
-    pub const ALL: [GeneratorKind; 2] = [GeneratorKind::Pcg, GeneratorKind::Lcg];
-
-    /// The name in options, the environment and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            GeneratorKind::Pcg => "pcg",
-            GeneratorKind::Lcg => "lcg",
-        }
-    }
-}
-
-impl std::str::FromStr for GeneratorKind {
-    type Err = jitterlab_base::units::UnitError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        GeneratorKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| jitterlab_base::units::UnitError {
-                text: text.into(),
-                expected: "a generator: pcg or lcg",
-            })
-    }
-}
+named!(GeneratorKind, serde, "a generator", Pcg => "pcg", Lcg => "lcg");
 
 /// Both generators are built on the 64-bit congruential step with Knuth's MMIX multiplier and
 /// increment (The Art of Computer Programming, volume 2, section 3.3.4, table 1, line 26). The

@@ -1,7 +1,5 @@
 //! From a distribution to a table.
 
-use std::str::FromStr;
-
 use jitterlab_stats::distribution::Distribution;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -10,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::generator::TABLE_ENTRIES;
 use crate::table::DelayUnit;
 use crate::table::{DistributionTable, MAX_DELAY_NS};
-use jitterlab_base::units::UnitError;
+use jitterlab_base::named;
 
 /// The kinds of distribution that tables are made from and samples are fitted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +21,9 @@ pub enum Shape {
     LogNormal,
 }
 
+named!(Shape, "a shape", Constant => "constant", Uniform => "uniform", LogNormal => "lognormal");
+
 impl Shape {
-    /// Every shape.
-    pub const ALL: [Shape; 3] = [Shape::Constant, Shape::Uniform, Shape::LogNormal];
-
-    /// The name in options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shape::Constant => "constant",
-            Shape::Uniform => "uniform",
-            Shape::LogNormal => "lognormal",
-        }
-    }
-
     /// The distribution of this shape with a mean, a standard deviation and, for the lognormal, a
     /// lower end (all in nanoseconds).
     ///
@@ -68,20 +56,6 @@ impl Shape {
                         .into()
                 }),
         }
-    }
-}
-
-impl FromStr for Shape {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        Shape::ALL
-            .into_iter()
-            .find(|shape| shape.name() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a shape: constant, uniform or lognormal",
-            })
     }
 }
 

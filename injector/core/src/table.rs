@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_base::named;
 use jitterlab_stats::distribution::Distribution;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
@@ -29,19 +28,17 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const HEADER: &str = "# jitterlab-table ";
 
 /// What the integers of a distribution table count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum DelayUnit {
     /// Nanoseconds, waited out by the clock.
     #[default]
-    #[serde(rename = "ns")]
     Nanoseconds,
     /// Rounds of the paper's counting loop (Algorithm 2), however long one takes.
-    #[serde(rename = "spins")]
     Spins,
 }
 
-named!(DelayUnit, "a unit of delays: ns or spins", Nanoseconds => "ns", Spins => "spins");
+named!(DelayUnit, serde, "a unit of delays", Nanoseconds => "ns", Spins => "spins");
 
 /// A distribution table that cannot be used.
 #[derive(Debug, Error)]

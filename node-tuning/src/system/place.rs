@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use jitterlab_base::named;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
@@ -272,19 +273,17 @@ impl Form {
                     _ => values::switch(a).is_some() && values::switch(a) == values::switch(b),
                 }
     }
-
-    /// What it is called, for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::Word => "word",
-            Form::Choice => "choice of words, one in brackets",
-            Form::CpuList => "list of CPUs",
-            Form::CpuMask => "mask of CPUs",
-            Form::Cpuset => "list of controllers",
-            Form::Amount => "number",
-        }
-    }
 }
+
+named!(
+    Form,
+    Word => "word",
+    Choice => "choice of words, one in brackets",
+    CpuList => "list of CPUs",
+    CpuMask => "mask of CPUs",
+    Cpuset => "list of controllers",
+    Amount => "number",
+);
 
 /// The controller of control groups that deals with CPUs.
 const CPUSET: &str = "cpuset";

@@ -6,7 +6,8 @@ mod survey;
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use jitterlab_base::named;
+use serde::Serialize;
 
 use crate::cpus::CpuSet;
 use crate::journal::{self, Applied, Journal};
@@ -74,8 +75,7 @@ pub struct Asked {
 }
 
 /// How a setting stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// As it is wanted.
     Held,
@@ -94,20 +94,16 @@ pub enum State {
     Drifted,
 }
 
-impl State {
-    /// The state in a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Held => "held",
-            State::Reported => "reported",
-            State::Unsupported => "unsupported",
-            State::Reboot => "reboot",
-            State::Change => "change",
-            State::Conflict => "conflict",
-            State::Drifted => "drifted",
-        }
-    }
-}
+named!(
+    State, serde,
+    Held => "held",
+    Reported => "reported",
+    Unsupported => "unsupported",
+    Reboot => "reboot",
+    Change => "change",
+    Conflict => "conflict",
+    Drifted => "drifted",
+);
 
 /// What there is to say of a setting.
 #[derive(Debug, Clone, Serialize)]

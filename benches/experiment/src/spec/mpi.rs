@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jitterlab_base::named;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_injector::control::Mode;
 use serde::Deserialize;
@@ -33,8 +34,7 @@ pub struct Mpi {
 }
 
 /// What starts the ranks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Launcher {
     /// The MPI's own.
     #[default]
@@ -107,8 +107,7 @@ fn default_warmup() -> Nanos {
 }
 
 /// The cases of the library suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LibraryCaseKind {
     /// A message there and back between two ranks.
     PingPong,
@@ -140,20 +139,8 @@ pub struct Npb {
     pub ranks: u32,
 }
 
-macro_rules! names {
-    ($type:ident: $($variant:ident = $name:literal),*) => {
-        impl $type {
-            /// The name on command lines.
-            pub fn name(self) -> &'static str {
-                match self { $($type::$variant => $name),* }
-            }
-        }
-    };
-}
-
 /// The NAS Parallel Benchmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// Block tri-diagonal solver.
     Bt,
@@ -174,7 +161,7 @@ pub enum Kernel {
 }
 
 /// The problem sizes, smallest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// For a first try.
     S,
@@ -188,13 +175,23 @@ pub enum Class {
     C,
 }
 
-names!(Launcher: Mpirun = "mpirun", Srun = "srun");
-names!(Kernel: Bt = "bt", Cg = "cg", Ep = "ep", Ft = "ft", Is = "is", Lu = "lu", Mg = "mg", Sp = "sp");
-names!(Class: S = "S", W = "W", A = "A", B = "B", C = "C");
-names!(LibraryCaseKind:
-    PingPong = "ping-pong", Barrier = "barrier", Allreduce = "allreduce", Bcast = "bcast",
-    Alltoall = "alltoall", Allgather = "allgather", ReduceScatter = "reduce-scatter",
-    HaloExchange = "halo-exchange");
+named!(Launcher, serde, Mpirun => "mpirun", Srun => "srun");
+named!(
+    Kernel, serde,
+    Bt => "bt", Cg => "cg", Ep => "ep", Ft => "ft", Is => "is", Lu => "lu", Mg => "mg", Sp => "sp",
+);
+named!(Class, serde, S => "S", W => "W", A => "A", B => "B", C => "C");
+named!(
+    LibraryCaseKind, serde,
+    PingPong => "ping-pong",
+    Barrier => "barrier",
+    Allreduce => "allreduce",
+    Bcast => "bcast",
+    Alltoall => "alltoall",
+    Allgather => "allgather",
+    ReduceScatter => "reduce-scatter",
+    HaloExchange => "halo-exchange",
+);
 
 impl LibraryCase {
     /// What it is called in results.

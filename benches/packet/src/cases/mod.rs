@@ -10,11 +10,9 @@ pub mod overhead;
 pub mod rtt;
 mod silence;
 
-use std::fmt;
-use std::str::FromStr;
-
 use jitterlab_base::clock::{Clock, Source};
-use jitterlab_base::units::{Bytes, UnitError};
+use jitterlab_base::named;
+use jitterlab_base::units::Bytes;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -23,8 +21,7 @@ use crate::Error;
 use crate::transport::{Link, Path, Transport, Wait};
 
 /// What is measured: those of the paper (interconnect-microbenchmarks), and `rtt`, which keeps every sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Round trips of messages of one size.
     Rtt,
@@ -44,33 +41,19 @@ pub enum Case {
     HotSpot,
 }
 
+named!(
+    Case, serde, "a case",
+    Rtt => "rtt",
+    Latency => "latency",
+    Bandwidth => "bandwidth",
+    Bidirectional => "bidirectional",
+    Overhead => "overhead",
+    Completion => "completion",
+    BufferReuse => "buffer-reuse",
+    HotSpot => "hot-spot",
+);
+
 impl Case {
-    /// Every case.
-    pub const ALL: [Case; 8] = [
-        Case::Rtt,
-        Case::Latency,
-        Case::Bandwidth,
-        Case::Bidirectional,
-        Case::Overhead,
-        Case::Completion,
-        Case::BufferReuse,
-        Case::HotSpot,
-    ];
-
-    /// The name in options and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Case::Rtt => "rtt",
-            Case::Latency => "latency",
-            Case::Bandwidth => "bandwidth",
-            Case::Bidirectional => "bidirectional",
-            Case::Overhead => "overhead",
-            Case::Completion => "completion",
-            Case::BufferReuse => "buffer-reuse",
-            Case::HotSpot => "hot-spot",
-        }
-    }
-
     /// What it measures, in a line.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -89,27 +72,6 @@ impl Case {
             }
             Case::HotSpot => "one node sending to, and receiving from, 1 to n others",
         }
-    }
-}
-
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Case {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        Case::ALL
-            .into_iter()
-            .find(|case| case.name() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a case: rtt, latency, bandwidth, bidirectional, overhead, completion, \
-                           buffer-reuse or hot-spot",
-            })
     }
 }
 

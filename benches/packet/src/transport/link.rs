@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use jitterlab_base::named;
 use jitterlab_base::units::UnitError;
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +41,7 @@ pub struct Verbs {
 }
 
 /// The operation that carries a message.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// RDMA write: it appears in the other end's memory, which polls it.
     #[default]
@@ -53,8 +53,7 @@ pub enum Operation {
 }
 
 /// The service of a queue pair.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Service {
     /// Reliable connection: every message arrives, once and in order, or the link breaks.
     #[default]
@@ -64,8 +63,7 @@ pub enum Service {
 }
 
 /// Whether a message is put into the work request itself, so that the device need not fetch it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Inline {
     /// Where it is short, and the device can.
     #[default]
@@ -317,50 +315,12 @@ pub(super) fn no_connection(
     }
 }
 
-/// What has a name in options and files.
-macro_rules! named {
-    ($type:ty, $expected:literal, $($value:path => $name:literal),+) => {
-        impl $type {
-            /// Every one.
-            pub const ALL: &[$type] = &[$($value),+];
-
-            /// The name in options and files.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($value => $name),+
-                }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = UnitError;
-
-            fn from_str(text: &str) -> Result<Self, UnitError> {
-                let mut all = Self::ALL.iter().copied();
-                all.find(|value| value.name() == text).ok_or_else(|| UnitError {
-                    text: text.into(),
-                    expected: $expected,
-                })
-            }
-        }
-    };
-}
-
 named!(
-    Operation, "an operation: write, write-imm or send",
-    Operation::Write => "write", Operation::WriteImm => "write-imm", Operation::Send => "send"
+    Operation, serde, "an operation",
+    Write => "write", WriteImm => "write-imm", Send => "send"
 );
-named!(Service, "a service: rc or ud", Service::Rc => "rc", Service::Ud => "ud");
-named!(
-    Inline, "a choice: auto, on or off",
-    Inline::Auto => "auto", Inline::On => "on", Inline::Off => "off"
-);
+named!(Service, serde, "a service", Rc => "rc", Ud => "ud");
+named!(Inline, serde, "a choice", Auto => "auto", On => "on", Off => "off");
 
 impl Mtu {
     /// The greatest that there is.
@@ -410,13 +370,13 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for &operation in Operation::ALL {
+        for operation in Operation::ALL {
             assert_eq!(operation.name().parse(), Ok(operation));
         }
-        for &service in Service::ALL {
+        for service in Service::ALL {
             assert_eq!(service.name().parse(), Ok(service));
         }
-        for &inline in Inline::ALL {
+        for inline in Inline::ALL {
             assert_eq!(inline.name().parse(), Ok(inline));
         }
         for code in 1..=5 {

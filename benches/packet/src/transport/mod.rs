@@ -8,19 +8,16 @@ mod udp;
 #[cfg(feature = "verbs")]
 mod verbs;
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
-use std::str::FromStr;
 use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
-use jitterlab_base::units::UnitError;
+use jitterlab_base::named;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{setsockopt, sockopt};
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -28,8 +25,7 @@ pub use link::{Adapter, Inline, Link, Mtu, Operation, Path, Port, PortGid, Servi
 pub use plan::{Buffers, MOST_WINDOW, Plan, Role};
 
 /// What carries the messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Datagrams: a message may be lost, late or doubled.
     Udp,
@@ -40,20 +36,8 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Every transport.
-    pub const ALL: [Transport; 3] = [Transport::Udp, Transport::Tcp, Transport::Verbs];
-
     /// Those that every build has, and every machine: the kernel's sockets.
     pub const SOCKETS: [Transport; 2] = [Transport::Udp, Transport::Tcp];
-
-    /// The name in options and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Transport::Udp => "udp",
-            Transport::Tcp => "tcp",
-            Transport::Verbs => "verbs",
-        }
-    }
 
     /// The least and the greatest message, in bytes.
     pub fn sizes(self) -> std::ops::RangeInclusive<u64> {
@@ -104,29 +88,10 @@ impl Transport {
     }
 }
 
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Transport {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        Transport::ALL
-            .into_iter()
-            .find(|transport| transport.name() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a transport: udp, tcp or verbs",
-            })
-    }
-}
+named!(Transport, serde, "a transport", Udp => "udp", Tcp => "tcp", Verbs => "verbs");
 
 /// How the arrival of a message is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Wait {
     /// In the kernel, which wakes the process: the CPU is free meanwhile.
     #[default]
@@ -135,29 +100,7 @@ pub enum Wait {
     Poll,
 }
 
-impl Wait {
-    /// The name in options and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Wait::Block => "block",
-            Wait::Poll => "poll",
-        }
-    }
-}
-
-impl FromStr for Wait {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        [Wait::Block, Wait::Poll]
-            .into_iter()
-            .find(|wait| wait.name() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a way to wait: block or poll",
-            })
-    }
-}
+named!(Wait, serde, "a way to wait", Block => "block", Poll => "poll");
 
 /// One end of a connection on which few messages are under way at a time.
 ///

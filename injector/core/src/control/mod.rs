@@ -33,6 +33,7 @@ pub use report::Ended;
 pub use settings::{Mode, Settings, TableSource};
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::named;
 use published::Published;
 use settings::SETTINGS_WORDS;
 
@@ -82,29 +83,9 @@ pub enum HookFamily {
 }
 
 impl HookFamily {
-    /// Every family.
-    pub const ALL: [HookFamily; 5] = [
-        HookFamily::Verbs,
-        HookFamily::Socket,
-        HookFamily::Mpi,
-        HookFamily::MpiCollectives,
-        HookFamily::Uct,
-    ];
-
     /// Those that are on where nobody chooses: the lowest layer that there is. The others lie above
     /// it, and with them a message would be delayed twice.
     pub const DEFAULT: [HookFamily; 2] = [HookFamily::Verbs, HookFamily::Socket];
-
-    /// The name in options and the environment.
-    pub fn name(self) -> &'static str {
-        match self {
-            HookFamily::Verbs => "verbs",
-            HookFamily::Socket => "socket",
-            HookFamily::Mpi => "mpi",
-            HookFamily::MpiCollectives => "mpi-collectives",
-            HookFamily::Uct => "uct",
-        }
-    }
 
     /// Whether its sends can be deferred: what they send is known well enough to be copied.
     pub fn defers(self) -> bool {
@@ -117,55 +98,33 @@ impl HookFamily {
     }
 }
 
-impl std::str::FromStr for HookFamily {
-    type Err = jitterlab_base::units::UnitError;
+named!(
+    HookFamily, "a hook",
+    Verbs => "verbs",
+    Socket => "socket",
+    Mpi => "mpi",
+    MpiCollectives => "mpi-collectives",
+    Uct => "uct",
+);
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        HookFamily::ALL
-            .into_iter()
-            .find(|family| family.name() == text)
-            .ok_or_else(|| jitterlab_base::units::UnitError {
-                text: text.into(),
-                expected: "a hook: verbs, socket, mpi, mpi-collectives or uct",
-            })
-    }
-}
+// The function's name, or that of the group of functions.
+named!(
+    Hook,
+    Send => "send",
+    SendTo => "sendto",
+    SendMsg => "sendmsg",
+    SendMMsg => "sendmmsg",
+    Write => "write",
+    WriteV => "writev",
+    PostSend => "ibv_post_send",
+    WorkRequest => "ibv_wr_start",
+    MpiSend => "mpi_send",
+    MpiRma => "mpi_rma",
+    MpiCollective => "mpi_collective",
+    UctPost => "uct_ep",
+);
 
 impl Hook {
-    /// Every hook.
-    pub const ALL: [Hook; 12] = [
-        Hook::Send,
-        Hook::SendTo,
-        Hook::SendMsg,
-        Hook::SendMMsg,
-        Hook::Write,
-        Hook::WriteV,
-        Hook::PostSend,
-        Hook::WorkRequest,
-        Hook::MpiSend,
-        Hook::MpiRma,
-        Hook::MpiCollective,
-        Hook::UctPost,
-    ];
-
-    /// The function's name, or that of the group of functions.
-    pub fn name(self) -> &'static str {
-        match self {
-            Hook::Send => "send",
-            Hook::SendTo => "sendto",
-            Hook::SendMsg => "sendmsg",
-            Hook::SendMMsg => "sendmmsg",
-            Hook::Write => "write",
-            Hook::WriteV => "writev",
-            Hook::PostSend => "ibv_post_send",
-            Hook::WorkRequest => "ibv_wr_start",
-            Hook::MpiSend => "mpi_send",
-            Hook::MpiRma => "mpi_rma",
-            Hook::MpiCollective => "mpi_collective",
-            Hook::UctPost => "uct_ep",
-        }
-    }
-
     /// The family it belongs to.
     pub const fn family(self) -> HookFamily {
         match self {

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use super::{Hook, Page};
 use crate::table::DelayUnit;
 use crate::text::Text;
+use jitterlab_base::named;
 
 /// How a process ended, as far as its line tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +22,7 @@ pub enum Ended {
     Unseen,
 }
 
-impl Ended {
-    fn name(self) -> &'static str {
-        match self {
-            Ended::Exit => "exit",
-            Ended::Unseen => "unseen",
-        }
-    }
-}
+named!(Ended, Exit => "exit", Unseen => "unseen");
 
 impl Page {
     /// Appends the counters to the file at `path`, once: whoever comes second does nothing. Whether they are there: a process may not be

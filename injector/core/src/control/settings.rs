@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::HookFamily;
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
 use crate::table::DelayUnit;
 use crate::table::DistributionTable;
-use jitterlab_base::units::UnitError;
+use jitterlab_base::named;
 
 /// How a delay is injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Mode {
     /// The caller waits, then sends: the CPU is held and the send overhead o rises, as in the
@@ -26,19 +25,7 @@ pub enum Mode {
     Pace,
 }
 
-impl Mode {
-    /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Spin, Mode::Defer, Mode::Pace];
-
-    /// The name in options and the environment.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Spin => "spin",
-            Mode::Defer => "defer",
-            Mode::Pace => "pace",
-        }
-    }
-}
+named!(Mode, serde, "a mode", Spin => "spin", Defer => "defer", Pace => "pace");
 
 impl Mode {
     /// Why this mode cannot be had with a table that counts `unit`, at the families `hooks` (a sum of
@@ -55,20 +42,6 @@ impl Mode {
         } else {
             None
         }
-    }
-}
-
-impl std::str::FromStr for Mode {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        Mode::ALL
-            .into_iter()
-            .find(|mode| mode.name() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a mode: spin, defer or pace",
-            })
     }
 }
 

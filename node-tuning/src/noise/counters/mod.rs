@@ -6,6 +6,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jitterlab_base::named;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
@@ -28,18 +29,14 @@ pub enum Kind {
     Throttle,
 }
 
-impl Kind {
-    /// The word for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Interrupt => "interrupt",
-            Kind::Softirq => "softirq",
-            Kind::Schedule => "schedule",
-            Kind::StealNs => "steal",
-            Kind::Throttle => "throttle",
-        }
-    }
-}
+named!(
+    Kind,
+    Interrupt => "interrupt",
+    Softirq => "softirq",
+    Schedule => "schedule",
+    StealNs => "steal",
+    Throttle => "throttle",
+);
 
 /// A count on one CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

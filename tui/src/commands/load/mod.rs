@@ -93,7 +93,10 @@ impl std::str::FromStr for Over {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         match text {
             "mpi" => Ok(Over::Mpi),
-            other => other.parse().map(Over::Network),
+            other => other.parse().map(Over::Network).map_err(|error| UnitError {
+                expected: "a transport of load: udp, tcp or mpi",
+                ..error
+            }),
         }
     }
 }

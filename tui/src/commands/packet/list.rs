@@ -88,7 +88,7 @@ fn ways() -> Vec<Way> {
         };
         let link = Link::Verbs(verbs, Adapter::default());
         let (least, most) = link.sizes().into_inner();
-        let waits = [Wait::Block, Wait::Poll].into_iter();
+        let waits = Wait::ALL.into_iter();
         let waits: Vec<Wait> = waits
             .filter(|&wait| link.check(least, wait).is_ok())
             .collect();
@@ -96,7 +96,7 @@ fn ways() -> Vec<Way> {
             operation,
             service,
             waits,
-            inline: Inline::ALL,
+            inline: &Inline::ALL,
             sizes: [least, most],
         })
     })

@@ -3,6 +3,7 @@
 use crate::commands::ui::experiments::{Experiments, Job, Seen, Wanted};
 use crate::commands::ui::node::{Facts, NodeScreen};
 use crate::commands::ui::noise::{Listened, NoiseScreen, Where};
+use jitterlab_base::named;
 
 /// What happens.
 #[derive(Debug)]
@@ -66,19 +67,9 @@ pub enum Screen {
     Experiments,
 }
 
+named!(Screen, Node => "Node", Noise => "Noise", Experiments => "Experiments");
+
 impl Screen {
-    /// All, in order.
-    pub const ALL: [Screen; 3] = [Screen::Node, Screen::Noise, Screen::Experiments];
-
-    /// The name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Screen::Node => "Node",
-            Screen::Noise => "Noise",
-            Screen::Experiments => "Experiments",
-        }
-    }
-
     fn next(self) -> Self {
         match self {
             Screen::Node => Screen::Noise,

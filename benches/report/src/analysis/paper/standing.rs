@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use jitterlab_base::named;
 use serde::Serialize;
 
 use crate::analysis::slowdown::Slowdown;
@@ -20,16 +21,7 @@ pub enum Standing {
     Undecided,
 }
 
-impl Standing {
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Standing::Holds => "holds",
-            Standing::DoesNotHold => "does not hold",
-            Standing::Undecided => "undecided",
-        }
-    }
-}
+named!(Standing, Holds => "holds", DoesNotHold => "does not hold", Undecided => "undecided");
 
 /// What counts as one mean: emulations are exact to a few percent at best.
 const ALIKE: f64 = 0.10;
