@@ -1,6 +1,6 @@
 //! The ground floor: what every room uses and none owns.
 //!
-//! `unsafe` is confined to [`clock`], which reads the processor's counter.
+//! `unsafe` is confined to [`clock`], which reads the processor's counter, and [`page`], memory that processes share.
 
 #![deny(unsafe_code)]
 
@@ -8,5 +8,6 @@ pub mod clock;
 pub mod durable;
 pub mod input;
 pub mod named;
+pub mod page;
 pub mod seed;
 pub mod units;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::control::{Counters, Generation, Hook, Mode, Page, Seen, Settings, Slot, Switch};
+use crate::control::{Asked, Counters, Generation, Hook, Mode, Page, Seen, Settings, Slot, Switch};
 use crate::generator::Generator;
 use crate::table::DelayUnit;
 use jitterlab_base::clock::Clock;
@@ -122,7 +122,7 @@ pub trait Undelayed: Copy {
     #[inline(always)]
     fn counters(self, seen: Seen) -> Option<&'static Counters> {
         debug_assert!(!seen.is_off(), "a hook that is off asks nothing more");
-        match self.zeros() == seen.0 {
+        match self.zeros() == seen.number() {
             true => self.own(),
             false => None,
         }
@@ -396,7 +396,7 @@ impl Injection {
         } else {
             stream.generator.skip(pending);
         }
-        stream.zeros.set(match Seen(generation).switch() {
+        stream.zeros.set(match Seen::of(generation).switch() {
             Switch::ZEROS => generation,
             _ => 0,
         });

@@ -2,8 +2,8 @@
 //! shapes they are made from, generators and seeds, the clock that a delay is measured with, and
 //! the control page through which a running, injected program is observed and changed.
 //!
-//! `unsafe` is confined to [`clock`] (reading the time-stamp counter), [`control`] (a page of
-//! memory shared between processes) and [`trace`] (two calls that have no safe form).
+//! `unsafe` is confined to two functions that have no safe form: the report of a process that ends ([`control`]), and
+//! [`trace`].
 
 #![deny(unsafe_code)]
 

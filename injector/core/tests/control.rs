@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jitterlab_base::clock::Clock;
 use jitterlab_base::seed;
 use jitterlab_injector::control::{
-    self, Attached, ControlError, Created, Hook, HookFamily, Identity, Mode, Namespaces, Page,
+    self, Asked, Attached, Created, Hook, HookFamily, Identity, Mode, Namespaces, Page, PageError,
     Settings, Switch, TableSource,
 };
 use jitterlab_injector::delay::{Injection, Passage, Stream, Undelayed};
@@ -504,12 +504,12 @@ fn what_is_not_a_page_of_this_user_is_refused() {
     let file = directory.path().join("12");
     assert!(matches!(
         control::attach(&file),
-        Err(ControlError::System { .. })
+        Err(PageError::System { .. })
     ));
     std::fs::write(&file, b"short").unwrap();
     assert!(matches!(
         control::attach(&file),
-        Err(ControlError::NotAPage { .. })
+        Err(PageError::NotAPage { .. })
     ));
     std::fs::write(
         &file,
@@ -518,7 +518,7 @@ fn what_is_not_a_page_of_this_user_is_refused() {
     .unwrap();
     assert!(matches!(
         control::attach(&file),
-        Err(ControlError::NotAPage { .. })
+        Err(PageError::NotAPage { .. })
     ));
 
     use std::os::unix::fs::PermissionsExt;
@@ -530,7 +530,7 @@ fn what_is_not_a_page_of_this_user_is_refused() {
     for unsafe_directory in [open, link] {
         assert!(matches!(
             Page::create(&unsafe_directory, &identity(), &DEFERRED, &table(|_| 1)),
-            Err(ControlError::UnsafeDirectory { .. })
+            Err(PageError::UnsafeDirectory { .. })
         ));
     }
 }

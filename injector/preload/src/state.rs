@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::seed;
-use jitterlab_injector::control::{DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
+use jitterlab_injector::control::{Asked, DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Undelayed};
 
 use crate::confined;

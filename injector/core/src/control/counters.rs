@@ -1,28 +1,30 @@
 //! What each thread counts of its own sends.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jitterlab_base::page::slots::{self, Taken};
+use jitterlab_base::shared;
 
 use super::Hook;
 
 /// Slots for threads in a page. Threads beyond that share the last one.
 pub const THREAD_SLOTS: usize = 256;
 
-/// The counters of one thread, on cache lines of its own (an even number, because processors fetch pairs).
-///
-/// One thread writes a slot, so it adds by a load and a store: an atomic addition costs 5 ns more.
-/// Only the last slot is shared, and there the addition is atomic.
-#[repr(C, align(128))]
-#[derive(Debug)]
-pub struct Counters {
-    pub(super) taken: AtomicU32,
-    pub(super) calls: [AtomicU64; Hook::ALL.len()],
-    /// Calls that drew a delay of zero: they count as a call and as a delay, and only here.
-    pub(super) undelayed: [AtomicU64; Hook::ALL.len()],
-    pub(super) delays: AtomicU64,
-    pub(super) asked_ns: AtomicU64,
-    pub(super) achieved_ticks: AtomicU64,
-    pub(super) late_max_ticks: AtomicU64,
-    pub(super) send_errors: AtomicU64,
+shared! {
+    /// The counters of one thread, on cache lines of its own (an even number, because processors fetch pairs).
+    #[repr(align(128))]
+    #[derive(Debug)]
+    pub struct Counters {
+        taken: Taken,
+        calls: [AtomicU64; Hook::ALL.len()],
+        /// Calls that drew a delay of zero: they count as a call and as a delay, and only here.
+        undelayed: [AtomicU64; Hook::ALL.len()],
+        delays: AtomicU64,
+        asked_ns: AtomicU64,
+        achieved_ticks: AtomicU64,
+        late_max_ticks: AtomicU64,
+        send_errors: AtomicU64,
+    }
 }
 
 /// A thread's way to its slot.
@@ -36,7 +38,7 @@ impl Counters {
     /// Counters that nothing has been counted in.
     pub const fn new() -> Self {
         Counters {
-            taken: AtomicU32::new(0),
+            taken: Taken::nobody(),
             calls: [const { AtomicU64::new(0) }; Hook::ALL.len()],
             undelayed: [const { AtomicU64::new(0) }; Hook::ALL.len()],
             delays: AtomicU64::new(0),
@@ -82,11 +84,9 @@ impl Slot {
 
     #[inline(always)]
     fn add(self, counter: &AtomicU64, value: u64) {
-        if self.shared {
-            counter.fetch_add(value, Ordering::Relaxed);
-        } else {
-            let sum = counter.load(Ordering::Relaxed).wrapping_add(value);
-            counter.store(sum, Ordering::Relaxed);
+        match self.shared {
+            true => slots::add_shared(counter, value),
+            false => slots::add(counter, value),
         }
     }
 
@@ -128,23 +128,17 @@ impl Slot {
     /// Gives the slot to whichever thread comes next. What was counted stays.
     pub fn release(self) {
         if !self.shared {
-            self.counters.taken.store(0, Ordering::Release);
+            self.counters.taken.release();
         }
     }
 }
 
-/// A free slot of `slots`, taken for the calling thread; the shared last one if there is none.
-pub(super) fn claim(slots: &'static [Counters; THREAD_SLOTS]) -> Slot {
-    let [own @ .., last] = slots;
-    own.iter()
-        .find(|counters| {
-            counters.taken.load(Ordering::Relaxed) == 0
-                && counters
-                    .taken
-                    .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-        })
-        .map_or(Slot::shared(last), Slot::own)
+/// A slot of `slots` for the calling thread.
+pub(super) fn claim(counters: &'static [Counters; THREAD_SLOTS]) -> Slot {
+    match slots::claim(counters, |slot| &slot.taken) {
+        Ok(own) => Slot::own(own),
+        Err(shared) => Slot::shared(shared),
+    }
 }
 
 /// The sum of a page's counters over its threads, past and present.

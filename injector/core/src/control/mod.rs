@@ -1,4 +1,4 @@
-//! The control page: a shared-memory file by which a running, injected program is observed and
+//! The control page: a shared page ([`jitterlab_base::page`]) by which a running, injected program is observed and
 //! changed.
 //!
 //! The program creates it ([`Page::create`]) as `/dev/shm/jitterlab-<uid>/<pid>`, readable by
@@ -6,18 +6,13 @@
 //! ([`Locked`]). A page outlives a program that is killed: [`programs`] finds those that run, and collects
 //! what the others have left.
 
-#![allow(unsafe_code)]
-
-mod atomic {
-    pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-}
 mod counters;
-mod files;
-mod namespaces;
+mod pages;
 mod programs;
-mod published;
+#[allow(unsafe_code)]
 mod report;
 mod settings;
+mod switch;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -25,16 +20,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
-pub use files::{Attached, ControlError, Created, Locked, attach, directory};
-pub use namespaces::{Namespaces, file_name, start_time};
+pub use jitterlab_base::page::published::{Generation, Seen};
+pub use jitterlab_base::page::{Namespaces, PageError, directory, file_name, start_time};
+pub use pages::{Attached, Created, Locked, attach};
 pub use programs::{Collector, Program, programs};
-pub use published::{Generation, Seen, Switch};
 pub use report::Ended;
 pub use settings::{Mode, Settings, TableSource};
+pub use switch::{Asked, Switch};
 
 use jitterlab_base::clock::Clock;
-use jitterlab_base::named;
-use published::Published;
+use jitterlab_base::page::published::Published;
+use jitterlab_base::page::{Content, Head, Owner, set_text, text};
+use jitterlab_base::{named, shared};
 use settings::SETTINGS_WORDS;
 
 /// The functions through which a program's sends are caught.
@@ -142,37 +139,37 @@ impl Hook {
     }
 }
 
-/// Says that a file is a control page, and of which layout: `jlabctl` and a version.
-const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x06");
-
 /// The switch of a page that there is not: nothing is injected.
-pub static OFF: Generation = Generation(AtomicU64::new(Switch::OFF.0));
+pub static OFF: Generation = Switch::OFF.alone();
 /// The switch of a process that has deferred something, or ends, whatever its page says: sends have to be looked at, for they may
 /// have to wait for their turn.
-pub static DEFERRING: Generation = Generation(AtomicU64::new(Switch::DELAYS.0));
+pub static DEFERRING: Generation = Switch::DELAYS.alone();
 
-/// The shared memory itself.
-///
-/// Made of atomics only, so that any bytes are a valid page and any number of processes may look
-/// at it at once. Zeroed memory is a page that has not been published.
-#[repr(C)]
-pub struct Page {
-    magic: AtomicU64,
-    pid: AtomicU64,
-    start_time: AtomicU64,
-    rank: AtomicU64,
-    hooks: AtomicU64,
-    pid_namespace: AtomicU64,
-    mount_namespace: AtomicU64,
-    run: AtomicU64,
-    /// Whether the counters have been reported.
-    reported: AtomicU64,
-    ns_per_tick: AtomicU64,
-    compensation_ns: AtomicU64,
-    program: [AtomicU64; 8],
-    report: [AtomicU64; 512],
-    settings: Published<SETTINGS_WORDS>,
-    threads: [Counters; THREAD_SLOTS],
+shared! {
+    /// The shared memory itself. Zeroed, it is a page that has not been published.
+    pub struct Page {
+        head: Head,
+        rank: AtomicU64,
+        hooks: AtomicU64,
+        run: AtomicU64,
+        /// Whether the counters have been reported.
+        reported: AtomicU64,
+        ns_per_tick: AtomicU64,
+        compensation_ns: AtomicU64,
+        program: [AtomicU64; 8],
+        report: [AtomicU64; 512],
+        settings: Published<SETTINGS_WORDS>,
+        threads: [Counters; THREAD_SLOTS],
+    }
+}
+
+impl Content for Page {
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x07");
+    const NAME: &'static str = "control page";
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
 }
 
 /// Who a page belongs to.
@@ -201,13 +198,11 @@ impl Page {
     /// Who it belongs to.
     pub fn identity(&self) -> Identity {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let owner = self.head.owner();
         Identity {
-            pid: load(&self.pid) as u32,
-            start_time: load(&self.start_time),
-            namespaces: Namespaces {
-                pid: load(&self.pid_namespace),
-                mount: load(&self.mount_namespace),
-            },
+            pid: owner.pid,
+            start_time: owner.start_time,
+            namespaces: owner.namespaces,
             run: load(&self.run),
             rank: load(&self.rank),
             hooks: load(&self.hooks) as u32,
@@ -218,11 +213,12 @@ impl Page {
 
     fn set_identity(&self, identity: &Identity) {
         let ns_per_tick = Clock::global().ticks_to_ns_f64(1);
+        self.head.set_owner(&Owner {
+            pid: identity.pid,
+            start_time: identity.start_time,
+            namespaces: identity.namespaces,
+        });
         for (word, value) in [
-            (&self.pid, identity.pid.into()),
-            (&self.start_time, identity.start_time),
-            (&self.pid_namespace, identity.namespaces.pid),
-            (&self.mount_namespace, identity.namespaces.mount),
             (&self.run, identity.run),
             (&self.rank, identity.rank),
             (&self.hooks, identity.hooks.into()),
@@ -271,7 +267,7 @@ impl Page {
             true => Switch::DELAYS,
         };
         self.settings
-            .publish(&settings::encode(&settings, &table), switch);
+            .publish(&settings::encode(&settings, &table), switch.mark());
     }
 
     /// The current generation of the settings.
@@ -282,7 +278,7 @@ impl Page {
 
     /// What says whether anything is injected: for a hook that has nothing else to do.
     pub(crate) fn switch(&self) -> &Generation {
-        &self.settings.generation
+        self.settings.mark()
     }
 
     /// The settings' own words (not the table) of the current generation, for a thread to keep.
@@ -304,23 +300,5 @@ impl Page {
     /// A slot of counters for the calling thread.
     pub(crate) fn claim(&'static self) -> Slot {
         counters::claim(&self.threads)
-    }
-}
-
-/// The bytes in `words`, up to the first zero.
-fn text(words: &[AtomicU64]) -> Vec<u8> {
-    words
-        .iter()
-        .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
-        .take_while(|&byte| byte != 0)
-        .collect()
-}
-
-/// Puts as many of the bytes into `words` as there is room for.
-fn set_text(words: &[AtomicU64], bytes: &[u8]) {
-    for (word, bytes) in words.iter().zip(bytes.chunks(8)) {
-        let mut padded = [0; 8];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
     }
 }

@@ -1,7 +1,6 @@
 //! The programs under injection, by their pages; and what is done with the page of one that has ended without the library.
 
 use std::ffi::CString;
-use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -9,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
 
-use super::files::is_deserted;
-use super::namespaces::number_here;
-use super::{Attached, Ended, Namespaces, attach, directory, start_time};
+use jitterlab_base::page::{Namespaces, Standing, directory, is_deserted, list};
+
+use super::{Attached, Ended, attach};
 use crate::environment::CONTROL_DIR;
 
 /// A program that runs.
@@ -57,7 +56,7 @@ pub fn programs(collector: Collector) -> io::Result<Vec<Program>> {
             {
                 continue;
             }
-            match page.standing(here) {
+            match page.0.standing(here) {
                 Standing::Runs(pid) if !is_deserted => programs.push(Program { page, pid }),
                 Standing::BecameAnother => page.collect(collector, here, What::Sends),
                 _ => page.collect(collector, here, What::All),
@@ -84,33 +83,6 @@ fn directories() -> Vec<PathBuf> {
     directories
 }
 
-/// The pages in `directory`; none if there is no directory.
-fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut pages: Vec<(u32, PathBuf)> = entries
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let name = path.file_name()?.to_str()?;
-            let pid = name.split('@').next()?.parse().ok()?;
-            Some((pid, path))
-        })
-        .collect();
-    pages.sort();
-    Ok(pages.into_iter().map(|(_, path)| path).collect())
-}
-
-/// What is known of the program of a page.
-enum Standing {
-    /// It runs, with this number here.
-    Runs(Option<u32>),
-    /// Its process runs another program, by `exec`.
-    BecameAnother,
-    Ended,
-}
-
 /// What is reported of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
@@ -121,44 +93,6 @@ enum What {
 }
 
 impl Attached {
-    /// A page is a running program's if the process has it in its memory. A forked child has its parent's page in its memory,
-    /// too; so where a number can be asked, it is.
-    fn standing(&self, here: Namespaces) -> Standing {
-        let identity = self.identity();
-        let pid = match identity.namespaces.pid {
-            0 => None,
-            namespace if namespace == here.pid => Some(identity.pid),
-            namespace => number_here(identity.pid, namespace),
-        };
-        let Some(number) = pid else {
-            return Standing::Runs(None);
-        };
-        let same_process = || start_time(number) == Some(identity.start_time);
-        let maps = match std::fs::read_to_string(format!("/proc/{number}/maps")) {
-            // Nobody may look.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && same_process() => {
-                return Standing::Runs(pid);
-            }
-            maps => maps.unwrap_or_default(),
-        };
-        match self.is_among(&maps) {
-            true => Standing::Runs(pid),
-            // One that has ended, and is not waited for yet, has no memory.
-            false if !maps.is_empty() && same_process() => Standing::BecameAnother,
-            false => Standing::Ended,
-        }
-    }
-
-    /// Whether the page is in a list of what a process has in its memory.
-    fn is_among(&self, maps: &str) -> bool {
-        let inode = self.file.metadata().map(|file| file.ino().to_string());
-        // The fifth field of a line is the inode of what is mapped.
-        inode.is_ok_and(|inode| {
-            maps.lines()
-                .any(|line| line.split_ascii_whitespace().nth(4) == Some(inode.as_str()))
-        })
-    }
-
     /// Removes the page that an earlier program of the calling process has left, or an earlier process of its number; what
     /// that has sent is reported.
     pub(super) fn replace(self) {
@@ -169,10 +103,7 @@ impl Attached {
     /// The program has ended: its counters go to the report, and the page goes.
     fn collect(self, collector: Collector, here: Namespaces, what: What) {
         let identity = self.identity();
-        let is_own = self
-            .file
-            .metadata()
-            .is_ok_and(|file| file.uid() == geteuid().as_raw());
+        let is_own = self.0.uid().is_ok_and(|uid| uid == geteuid().as_raw());
         match collector {
             Collector::Run(_, report) => self.clear_away(report, what),
             Collector::Anybody if identity.report.as_os_str().is_empty() => {
@@ -200,10 +131,6 @@ impl Attached {
         {
             self.report(&report, Ended::Unseen);
         }
-        let inode = |file: io::Result<Metadata>| file.ok().map(|file| file.ino());
-        let there = inode(std::fs::symlink_metadata(&self.path));
-        if there.is_some() && there == inode(self.file.metadata()) {
-            let _ = std::fs::remove_file(&self.path);
-        }
+        self.0.remove();
     }
 }

@@ -41,13 +41,13 @@ impl Page {
 
     fn line(&self, ended: Ended) -> Result<Text, fmt::Error> {
         let totals = self.totals();
-        let (pid, rank) = (&self.pid, &self.rank);
+        let (pid, rank) = (self.head.owner().pid, &self.rank);
         let compensation_ns = f64::from_bits(self.compensation_ns.load(Ordering::Relaxed));
         let mut line = Text::new();
         write!(
             line,
             "{{\"pid\":{},\"rank\":{},\"ended\":\"{}\",\"calls\":{{",
-            pid.load(Ordering::Relaxed),
+            pid,
             rank.load(Ordering::Relaxed),
             ended.name()
         )?;

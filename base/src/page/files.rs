@@ -1,5 +1,6 @@
-//! Control pages as files: where they are, who may make them, how they are mapped.
+//! Pages as files: where they are, who may make them, how they are mapped.
 
+use std::fs::Metadata;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
@@ -16,11 +17,11 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{major, minor};
 use thiserror::Error;
 
-use super::{Identity, MAGIC, Page, Settings, TableSource};
+use super::{Content, Shared};
 
-/// A control page that cannot be made or used.
+/// A page that cannot be made or used.
 #[derive(Debug, Error)]
-pub enum ControlError {
+pub enum PageError {
     /// The directory belongs to someone else, or others may write to it.
     #[error("{path} is not a directory that only user {uid} can use; remove it", path = path.display())]
     UnsafeDirectory {
@@ -30,8 +31,10 @@ pub enum ControlError {
         uid: u32,
     },
     /// The system refused.
-    #[error("cannot {action} control page {path}", path = path.display())]
+    #[error("cannot {action} {what} {path}", path = path.display())]
     System {
+        /// What the page is called ([`Content::NAME`]).
+        what: &'static str,
         /// What was tried.
         action: &'static str,
         /// The file.
@@ -40,17 +43,21 @@ pub enum ControlError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{path} is not a control page of this version of jitterlab", path = path.display())]
+    #[error("{path} is not a {what} of this version of jitterlab", path = path.display())]
     NotAPage {
+        /// What the page would be called.
+        what: &'static str,
         /// The file.
         path: PathBuf,
     },
     /// Somebody else has locked it.
     #[error(
-        "control page {path} cannot be changed: {holder} keeps it locked; end that or wait for it",
+        "{what} {path} cannot be changed: {holder} keeps it locked; end that or wait for it",
         path = path.display()
     )]
     Busy {
+        /// What the page is called.
+        what: &'static str,
         /// The file.
         path: PathBuf,
         /// Who has, as far as the system tells.
@@ -67,118 +74,94 @@ pub fn directory(uid: u32) -> PathBuf {
 }
 
 /// A page that this process made for itself.
-pub struct Created {
-    /// The page. It stays mapped for the life of the process: hooks may run until the very end.
-    pub page: &'static Page,
+pub struct Created<C: 'static> {
+    /// The page. It stays mapped for the life of the process: who writes to it may run until the very end.
+    pub page: &'static C,
     /// Its file, to be removed when the process ends.
     pub path: PathBuf,
 }
 
-impl Page {
-    /// Makes the page of this process in `directory`, with its first settings and table.
-    ///
-    /// A page that an earlier program of this process, or an earlier process of its number, has left is replaced. Where the
-    /// number means nothing outside (there is no /proc), it may be somebody else's, and stays.
-    ///
-    /// # Errors
-    /// The directory is not this user's own, or the system refuses the file or the mapping.
-    pub fn create(
-        directory: &Path,
-        identity: &Identity,
-        settings: &Settings,
-        table: &TableSource,
-    ) -> Result<Created, ControlError> {
-        make_directory(directory)?;
-        let path = directory.join(identity.namespaces.file_name(identity.pid));
-        let system = |action| {
-            let path = path.clone();
-            move |source: io::Error| ControlError::System {
-                action,
-                path,
-                source,
-            }
-        };
-        if identity.namespaces.pid != 0 {
-            if let Ok(left) = attach(&path) {
-                left.replace();
-            }
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(system("replace")(error));
-                }
-                _ => {}
-            }
-        }
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(system("create"))?;
-        let mapping = reserve(&file)
-            .map_err(system("reserve room for"))
-            .and_then(|()| map(Some(&file)).map_err(system("map")))
-            .inspect_err(|_| _ = std::fs::remove_file(&path))?;
-        let page = initialise(mapping, identity, settings, table);
-        Ok(Created { page, path })
-    }
-
-    /// A page in memory of this process alone, for when no file can be had: injection works,
-    /// but nobody can observe or change it.
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub fn private(
-        identity: &Identity,
-        settings: &Settings,
-        table: &TableSource,
-    ) -> io::Result<&'static Page> {
-        Ok(initialise(map(None)?, identity, settings, table))
-    }
+/// Makes a page in a new file at `path`, readable by its user alone; `fill` gives it its first content.
+///
+/// # Errors
+/// There is such a file, or the system refuses the file or the mapping.
+pub fn create<C: Content>(path: &Path, fill: impl FnOnce(&C)) -> Result<Created<C>, PageError> {
+    let system = |action| move |source| system::<C>(action, path, source);
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(system("create"))?;
+    let mapping = reserve::<C>(&file)
+        .map_err(system("reserve room for"))
+        .and_then(|()| map(Some(&file)).map_err(system("map")))
+        .inspect_err(|_| _ = std::fs::remove_file(path))?;
+    Ok(Created {
+        page: initialise(mapping, fill),
+        path: path.into(),
+    })
 }
 
-fn initialise(
-    mapping: NonNull<Page>,
-    identity: &Identity,
-    settings: &Settings,
-    table: &TableSource,
-) -> &'static Page {
+/// A page in memory of this process alone, for when no file can be had: nobody else can see it.
+///
+/// # Errors
+/// There is no memory.
+pub fn private<C: Content>(fill: impl FnOnce(&C)) -> io::Result<&'static C> {
+    Ok(initialise(map(None)?, fill))
+}
+
+fn initialise<C: Content>(mapping: NonNull<C>, fill: impl FnOnce(&C)) -> &'static C {
     // SAFETY: `map` gives a mapping of the size of a page, aligned to a memory page, readable and
     // writable, zeroed; a page consists of atomics only, for which every bit pattern is valid. It
     // is never unmapped, and its file is never truncated: only this user can open it.
-    let page: &'static Page = unsafe { mapping.as_ref() };
-    page.set_identity(identity);
-    page.change(|s, t| (*s, *t) = (*settings, table.clone()));
-    page.magic.store(MAGIC, Ordering::Release);
+    let page: &'static C = unsafe { mapping.as_ref() };
+    fill(page);
+    page.head().magic.store(C::MAGIC, Ordering::Release);
     page
 }
 
-/// A page of any process, attached to look at it and, once it is locked, to change it.
-pub struct Attached {
-    mapping: NonNull<Page>,
-    pub(super) file: std::fs::File,
-    pub(super) path: PathBuf,
+fn system<C: Content>(action: &'static str, path: &Path, source: io::Error) -> PageError {
+    PageError::System {
+        what: C::NAME,
+        action,
+        path: path.into(),
+        source,
+    }
 }
 
-/// A page that nobody else changes: two writers would fill the same copy of the settings.
-pub struct Locked<'a> {
-    page: &'a Page,
+/// A page of any process, attached to look at it and, once it is locked, to change it.
+pub struct Attached<C: Content> {
+    mapping: NonNull<C>,
+    pub(super) file: std::fs::File,
+    path: PathBuf,
+}
+
+/// A page that nobody else changes.
+pub struct Locked<'a, C> {
+    page: &'a C,
     /// Held for as long as this lives.
     _lock: Flock<std::fs::File>,
+}
+
+impl<C> Deref for Locked<'_, C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        self.page
+    }
 }
 
 /// Attaches the page in the file at `path`. To look at it needs no lock.
 ///
 /// # Errors
-/// The file cannot be opened, is not a control page, or cannot be mapped.
-pub fn attach(path: &Path) -> Result<Attached, ControlError> {
-    let system = |action| {
-        move |source: io::Error| ControlError::System {
-            action,
-            path: path.into(),
-            source,
-        }
+/// The file cannot be opened, is not such a page, or cannot be mapped.
+pub fn attach<C: Content>(path: &Path) -> Result<Attached<C>, PageError> {
+    let system = |action| move |source| system::<C>(action, path, source);
+    let not_a_page = || PageError::NotAPage {
+        what: C::NAME,
+        path: path.into(),
     };
     let file = std::fs::OpenOptions::new()
         .read(true)
@@ -187,33 +170,50 @@ pub fn attach(path: &Path) -> Result<Attached, ControlError> {
         .open(path)
         .map_err(system("open"))?;
     let metadata = file.metadata().map_err(system("look at"))?;
-    if !metadata.is_file() || metadata.len() != size_of::<Page>() as u64 {
-        return Err(ControlError::NotAPage { path: path.into() });
+    if !metadata.is_file() || metadata.len() != size_of::<C>() as u64 {
+        return Err(not_a_page());
     }
-    let mapping = map(Some(&file)).map_err(system("map"))?;
+    let mapping: NonNull<C> = map(Some(&file)).map_err(system("map"))?;
     let attached = Attached {
         mapping,
         file,
         path: path.into(),
     };
-    if attached.magic.load(Ordering::Acquire) == MAGIC {
-        Ok(attached)
-    } else {
-        Err(ControlError::NotAPage { path: path.into() })
+    match attached.head().magic.load(Ordering::Acquire) == C::MAGIC {
+        true => Ok(attached),
+        false => Err(not_a_page()),
     }
 }
 
-impl Attached {
+impl<C: Content> Attached<C> {
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The user whose file it is.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn uid(&self) -> io::Result<u32> {
+        Ok(self.file.metadata()?.uid())
+    }
+
+    /// Removes the file, unless another has taken its place.
+    pub fn remove(&self) {
+        let inode = |file: io::Result<Metadata>| file.ok().map(|file| file.ino());
+        let there = inode(std::fs::symlink_metadata(&self.path));
+        if there.is_some() && there == inode(self.file.metadata()) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
     /// Locks the page, to change it.
     ///
     /// # Errors
     /// Somebody else holds the lock and keeps it: a change takes far less than the second that it is waited for.
-    pub fn lock(&self) -> Result<Locked<'_>, ControlError> {
-        let system = |source| ControlError::System {
-            action: "lock",
-            path: self.path.clone(),
-            source,
-        };
+    pub fn lock(&self) -> Result<Locked<'_, C>, PageError> {
+        let system = |source| system::<C>("lock", &self.path, source);
         let mut file = self.file.try_clone().map_err(system)?;
         let given_up = Instant::now() + PATIENCE;
         loop {
@@ -226,7 +226,8 @@ impl Attached {
                 }
                 Err((file, Errno::EWOULDBLOCK)) if Instant::now() < given_up => file,
                 Err((_, Errno::EWOULDBLOCK)) => {
-                    return Err(ControlError::Busy {
+                    return Err(PageError::Busy {
+                        what: C::NAME,
                         path: self.path.clone(),
                         holder: self.holder().unwrap_or("another process".into()),
                     });
@@ -252,17 +253,10 @@ impl Attached {
     }
 }
 
-impl Locked<'_> {
-    /// Changes settings and table of the running program, all at once.
-    pub fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
-        self.page.change(change);
-    }
-}
+impl<C: Content> Deref for Attached<C> {
+    type Target = C;
 
-impl Deref for Attached {
-    type Target = Page;
-
-    fn deref(&self) -> &Page {
+    fn deref(&self) -> &C {
         // SAFETY: the mapping is as large as a page, which `attach` checked the file to be, and
         // lives as long as `self`; a page is atomics only. Only the owner of the file, who is the
         // owner of the program, could truncate it and so end us with SIGBUS.
@@ -270,17 +264,17 @@ impl Deref for Attached {
     }
 }
 
-impl Drop for Attached {
+impl<C: Content> Drop for Attached<C> {
     fn drop(&mut self) {
         // SAFETY: this is the mapping made by `attach`, of this size, and no reference into it
         // outlives `self`. A failure would leave it mapped, which is harmless.
-        let _ = unsafe { nix::sys::mman::munmap(self.mapping.cast(), size_of::<Page>()) };
+        let _ = unsafe { nix::sys::mman::munmap(self.mapping.cast(), size_of::<C>()) };
     }
 }
 
 /// Whether no process, of whatever namespace, has the file at `path` open for writing or in its memory: the kernel gives
 /// a read lease on such a file alone. False where that cannot be told. Who attaches a page has it in its memory, too.
-pub(super) fn is_deserted(path: &Path) -> bool {
+pub fn is_deserted(path: &Path) -> bool {
     // Of <linux/fcntl.h>, the same on every processor.
     const F_SETSIG: libc::c_int = 10;
     const F_SETLEASE: libc::c_int = 1024;
@@ -301,15 +295,15 @@ pub(super) fn is_deserted(path: &Path) -> bool {
 
 /// Gives `file` the size of a page, and the memory for it: memory that is not there, as on a full
 /// /dev/shm, would otherwise be missed when the page is first written to, which is SIGBUS.
-fn reserve(file: &std::fs::File) -> io::Result<()> {
-    const SIZE: nix::libc::off_t = size_of::<Page>() as nix::libc::off_t;
+fn reserve<C>(file: &std::fs::File) -> io::Result<()> {
+    let size = size_of::<C>() as nix::libc::off_t;
     // A file larger than that is not an error but a signal, SIGXFSZ, which ends the program.
     let (largest, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
-    if largest < size_of::<Page>() as u64 {
+    if largest < size_of::<C>() as u64 {
         return Err(Errno::EFBIG.into());
     }
     loop {
-        match posix_fallocate(file, 0, SIZE) {
+        match posix_fallocate(file, 0, size) {
             Err(Errno::EINTR) => {}
             reserved => return Ok(reserved?),
         }
@@ -317,8 +311,8 @@ fn reserve(file: &std::fs::File) -> io::Result<()> {
 }
 
 /// Maps a page: of `file`, or private to this process.
-fn map(file: Option<&std::fs::File>) -> io::Result<NonNull<Page>> {
-    let length = std::num::NonZeroUsize::new(size_of::<Page>())
+fn map<C: Shared>(file: Option<&std::fs::File>) -> io::Result<NonNull<C>> {
+    let length = std::num::NonZeroUsize::new(size_of::<C>())
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing that exists.
@@ -332,13 +326,12 @@ fn map(file: Option<&std::fs::File>) -> io::Result<NonNull<Page>> {
 }
 
 /// Makes the directory, or checks that it is this user's own: in /dev/shm everybody can make
-/// names, and what is in the page decides what the program does.
-fn make_directory(directory: &Path) -> Result<(), ControlError> {
-    let system = |source| ControlError::System {
-        action: "make the directory of",
-        path: directory.into(),
-        source,
-    };
+/// names, and what is in a page may decide what a program does.
+///
+/// # Errors
+/// It belongs to someone else or others may write to it, or the system refuses it.
+pub fn make_directory<C: Content>(directory: &Path) -> Result<(), PageError> {
+    let system = |source| system::<C>("make the directory of", directory, source);
     match std::fs::DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(system(error)),
         _ => {}
@@ -347,9 +340,8 @@ fn make_directory(directory: &Path) -> Result<(), ControlError> {
     let uid = nix::unistd::geteuid().as_raw();
     let own =
         metadata.is_dir() && metadata.uid() == uid && metadata.permissions().mode() & 0o022 == 0;
-    own.then_some(())
-        .ok_or_else(|| ControlError::UnsafeDirectory {
-            path: directory.into(),
-            uid,
-        })
+    own.then_some(()).ok_or_else(|| PageError::UnsafeDirectory {
+        path: directory.into(),
+        uid,
+    })
 }

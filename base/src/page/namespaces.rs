@@ -47,7 +47,7 @@ pub fn file_name(pid: u32) -> Option<String> {
 }
 
 /// The number here of the process that has number `pid` in the namespace `namespace`.
-pub(super) fn number_here(pid: u32, namespace: u64) -> Option<u32> {
+pub fn number_here(pid: u32, namespace: u64) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").ok()?;
     processes
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
