@@ -1,18 +1,22 @@
 //! Summaries of one sample: moments, quantiles, the empirical distribution function.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, check};
 use crate::sort::sorted;
 
 /// What a sample is like, in its own unit.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of samples.
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation with the divisor n − 1; one sample has none.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub std: Option<f64>,
     /// Skewness, see [`skew`]; 0 where all samples are equal, and fewer than three have none.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub skew: Option<f64>,
     /// Least sample.
     pub min: f64,

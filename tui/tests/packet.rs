@@ -144,7 +144,8 @@ fn people_are_shown_a_table() {
     assert_eq!(lines[0], "bandwidth over tcp, block, 4 under way");
     let names: Vec<&str> = lines[1].split_whitespace().collect();
     assert_eq!(names[..3], ["bytes", "MB/s", "messages/s"]);
-    let sizes: Vec<&str> = lines[2..]
+    assert!(lines[4].starts_with("clock: "), "{said}");
+    let sizes: Vec<&str> = lines[2..4]
         .iter()
         .map(|line| line.split_whitespace().next().unwrap())
         .collect();

@@ -1,17 +1,23 @@
 //! The cases of the suite over real sockets on the loopback, against the real server.
 
+mod common;
+
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc;
 use std::thread;
 
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::bandwidth::{Bandwidth, Outcome};
-use jitterlab_packet::cases::rtt::{Length, Rtt};
+use jitterlab_packet::cases::rtt::{self, Length, Rtt};
 use jitterlab_packet::cases::{
     bandwidth, bidirectional, buffer_reuse, completion, hot_spot, latency, overhead,
 };
-use jitterlab_packet::transport::{Adapter, Buffers, Link, Transport, Wait};
+use jitterlab_packet::transport::{
+    Adapter, Buffers, Link, Operation, Path, Service, Transport, Wait,
+};
 use jitterlab_packet::{Error, server};
+
+use common::assert_kept;
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 /// Long enough that no answer is late because the machine is busy.
@@ -289,12 +295,13 @@ fn overhead_is_a_part_of_the_round_trip() {
         assert_eq!((point.send_ns.n, point.receive_ns.n), (40, 40));
         assert!(point.send_ns.min > 0.0 && point.receive_ns.min > 0.0);
         assert!(point.cpu_ns_per_round_trip > 0.0);
-        assert!(!report.beside.is_empty());
-        for beside in &report.beside {
+        let beside = &report.common.beside;
+        assert!(!beside.is_empty());
+        for beside in beside {
             assert!((0.0..=1.0).contains(&beside.share), "{beside:?}");
         }
-        let last = report.beside.last().unwrap();
-        assert!(last.left < 0.95 || report.beside.len() == 12, "{last:?}");
+        let last = beside.last().unwrap();
+        assert!(last.left < 0.95 || beside.len() == 12, "{last:?}");
     }
 }
 
@@ -359,4 +366,44 @@ fn one_against_many() {
             assert!(samples as u64 + point.lost >= 80, "{point:?}");
         }
     }
+}
+
+/// The report of every case, with the path that only verbs know and without.
+#[test]
+fn a_report_is_read_back_as_it_was_stored() {
+    let (pings, stream) = (
+        pings(Transport::Udp, Wait::Block),
+        stream(Transport::Udp, Wait::Block),
+    );
+    let address = serve(Transport::Udp);
+    let sizes = [Bytes(16), Bytes(64)];
+    let outcome = pings.run(address).unwrap();
+    assert_kept(&rtt::Report::of(&pings, &outcome).unwrap());
+    assert_kept(&latency::by_size(&pings, &sizes, address).unwrap());
+    assert_kept(&bandwidth::by_size(&stream, &sizes, address).unwrap());
+    assert_kept(&bidirectional::by_size(&pings, &stream, &sizes, address).unwrap());
+    assert_kept(&overhead::by_size(&pings, &stream, &sizes, address).unwrap());
+    let patterns = [
+        Buffers::Fifo(2),
+        Buffers::Reuse {
+            percent: 50,
+            of: 20,
+        },
+    ];
+    assert_kept(&buffer_reuse::by_pattern(&pings, &stream, &patterns, address).unwrap());
+    assert_kept(&hot_spot::by_slaves(&pings, &[address]).unwrap());
+    let mut report = completion::by_way(&pings, address).unwrap();
+    let path = Path {
+        device: "rxe0".into(),
+        port: 1,
+        gid_index: Some(1),
+        operation: Operation::WriteImm,
+        service: Service::Rc,
+        inline: true,
+        mtu: 1024,
+    };
+    report.points[0].path = Some(path.clone());
+    report.points[0].operation = Some(Operation::WriteImm);
+    report.setting.path = Some(path);
+    assert_kept(&report);
 }

@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::report::{self, Column, Report, Setting, mb, us};
 use super::rtt::{Length, is_full, summary, touched_memory};
 use super::silence;
-use super::{Setting, each_size};
+use super::{Case, each_size};
 use crate::Error;
 use crate::pace::{Pace, Patience};
 use crate::transport::{Buffers, Link, Path, Plan, Progress, Role, Stream, Wait};
@@ -207,7 +208,7 @@ fn gone(progress: &Progress) -> impl FnOnce(std::io::Error) -> Error + use<> {
 }
 
 /// Bandwidth with messages of one size.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Size of a message in bytes.
     pub size: u64,
@@ -253,25 +254,46 @@ pub(super) fn rate(count: u64, time_ns: u64) -> f64 {
     count as f64 * 1e9 / time_ns.max(1) as f64
 }
 
-/// Bandwidth by message size.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `bandwidth`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
+/// What holds for a stream of every size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
     /// Messages that might be under way: Q.
     pub window: u32,
-    /// By message size.
-    pub points: Vec<Point>,
+}
+
+impl report::Point for Point {
+    type Common = Common;
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("bytes", |point| point.size.to_string()),
+        ("MB/s", |point| mb(point.bytes_per_second)),
+        ("messages/s", |point| {
+            format!("{:.0}", point.messages_per_second)
+        }),
+        ("half window us", |point| us(point.half_window_ns.median)),
+        ("99.9 %", |point| us(point.half_window_ns.p999)),
+        ("n", |point| point.messages.to_string()),
+        ("missing", |point| point.missing.to_string()),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.memory_full
+    }
+
+    fn head(report: &Report<Self>) -> String {
+        format!(", {} under way", report.common.window)
+    }
 }
 
 /// Measures each size in turn; `options` says the rest.
 ///
 /// # Errors
 /// As those of [`Bandwidth::run`].
-pub fn by_size(options: &Bandwidth, sizes: &[Bytes], address: SocketAddr) -> Result<Report, Error> {
+pub fn by_size(
+    options: &Bandwidth,
+    sizes: &[Bytes],
+    address: SocketAddr,
+) -> Result<Report<Point>, Error> {
     let (points, path) = each_size(sizes, |size| {
         let outcome = Bandwidth {
             size,
@@ -281,9 +303,11 @@ pub fn by_size(options: &Bandwidth, sizes: &[Bytes], address: SocketAddr) -> Res
         Ok((Point::of(size, &outcome)?, outcome.path))
     })?;
     Ok(Report {
-        case: "bandwidth",
+        case: Case::Bandwidth,
         setting: Setting::now(&options.link, options.wait, path),
-        window: options.window,
+        common: Common {
+            window: options.window,
+        },
         points,
     })
 }

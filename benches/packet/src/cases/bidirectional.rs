@@ -9,16 +9,17 @@ use std::net::SocketAddr;
 
 use jitterlab_base::units::Bytes;
 use jitterlab_stats::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{self, Bandwidth, rate};
+use super::report::{self, Column, Report, Setting, mb, us};
 use super::rtt::{Rtt, summary};
-use super::{Setting, each_size};
+use super::{Case, each_size};
 use crate::Error;
 use crate::transport::{Buffers, Link, Path, Plan, Role};
 
 /// Both directions with messages of one size.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Size of a message in bytes.
     pub size: u64,
@@ -36,18 +37,34 @@ pub struct Point {
     pub bytes_per_second: f64,
 }
 
-/// Both directions by message size.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `bidirectional`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
+/// What holds for messages of every size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
     /// Messages that might be under way in each direction: Q.
     pub window: u32,
-    /// By message size.
-    pub points: Vec<Point>,
+}
+
+impl report::Point for Point {
+    type Common = Common;
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("bytes", |point| point.size.to_string()),
+        ("latency us", |point| us(point.latency_ns.median)),
+        ("99.9 %", |point| us(point.latency_ns.p999)),
+        ("out MB/s", |point| mb(point.out.bytes_per_second)),
+        ("back", |point| mb(point.back_bytes_per_second)),
+        ("both", |point| mb(point.bytes_per_second)),
+        ("lost", |point| (point.lost + point.out.missing).to_string()),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.memory_full || self.out.memory_full
+    }
+
+    fn head(report: &Report<Self>) -> String {
+        let window = report.common.window;
+        format!(", {window} under way in each direction")
+    }
 }
 
 /// Measures each size in turn; `latency` and `bandwidth` say the rest.
@@ -59,12 +76,14 @@ pub fn by_size(
     bandwidth: &Bandwidth,
     sizes: &[Bytes],
     address: SocketAddr,
-) -> Result<Report, Error> {
+) -> Result<Report<Point>, Error> {
     let (points, path) = each_size(sizes, |size| measure(latency, bandwidth, size, address))?;
     Ok(Report {
-        case: "bidirectional",
+        case: Case::Bidirectional,
         setting: Setting::now(&latency.link, latency.wait, path),
-        window: bandwidth.window,
+        common: Common {
+            window: bandwidth.window,
+        },
         points,
     })
 }

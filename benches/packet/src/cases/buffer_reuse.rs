@@ -7,10 +7,11 @@
 
 use std::net::SocketAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use super::Case;
 use super::bandwidth::{self, Bandwidth};
+use super::report::{self, Column, Report, Setting, mb, us};
 use super::rtt::{Point as Latency, Rtt};
 use crate::Error;
 use crate::transport::{Buffers, Path, Plan};
@@ -19,13 +20,13 @@ use crate::transport::{Buffers, Path, Plan};
 pub const PATTERN: u32 = 1000;
 
 /// One pattern.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Buffers that are used one after the other; none in the other pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub fifo: Option<u32>,
     /// The percentage of messages that lie in one and the same buffer; none in the other pattern.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub reuse_percent: Option<u8>,
     /// How many buffers that makes.
     pub buffers: usize,
@@ -35,18 +36,36 @@ pub struct Point {
     pub bandwidth: bandwidth::Point,
 }
 
-/// All patterns.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `buffer-reuse`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
+/// What holds for every pattern.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
     /// Messages that might be under way in the stream: Q.
     pub window: u32,
-    /// By the pattern.
-    pub points: Vec<Point>,
+}
+
+impl report::Point for Point {
+    type Common = Common;
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("pattern", |point| match (point.fifo, point.reuse_percent) {
+            (Some(count), _) => format!("{count} in turn"),
+            (None, percent) => format!("{} % in one", percent.unwrap_or(0)),
+        }),
+        ("buffers", |point| point.buffers.to_string()),
+        ("one-way us", |point| us(point.latency.one_way_median_ns)),
+        ("RTT 99.9 %", |point| us(point.latency.rtt_ns.p999)),
+        ("MB/s", |point| mb(point.bandwidth.bytes_per_second)),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.latency.memory_full || self.bandwidth.memory_full
+    }
+
+    fn head(report: &Report<Self>) -> String {
+        let size = report.points.first().map_or(0, |point| point.latency.size);
+        let window = report.common.window;
+        format!(", {size} B, {window} under way in a stream")
+    }
 }
 
 /// Measures each pattern; `latency` and `bandwidth` say the rest.
@@ -58,7 +77,7 @@ pub fn by_pattern(
     bandwidth: &Bandwidth,
     patterns: &[Buffers],
     address: SocketAddr,
-) -> Result<Report, Error> {
+) -> Result<Report<Point>, Error> {
     let with = |&buffers: &Buffers| Bandwidth {
         buffers,
         ..bandwidth.clone()
@@ -91,9 +110,11 @@ pub fn by_pattern(
         path = path.or(answered.path);
     }
     Ok(Report {
-        case: "buffer-reuse",
+        case: Case::BufferReuse,
         setting: Setting::now(&latency.link, latency.wait, path),
-        window: bandwidth.window,
+        common: Common {
+            window: bandwidth.window,
+        },
         points,
     })
 }

@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 
 use jitterlab_base::units::Nanos;
 use jitterlab_stats::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use super::Case;
+use super::report::{self, Column, Report, Setting, us};
 use super::rtt::{Length, Rtt, summary};
 use crate::Error;
 use crate::transport::{Link, Operation, Path, Verbs, Wait};
@@ -20,7 +21,7 @@ use crate::transport::{Link, Operation, Path, Verbs, Wait};
 const TURNS: u64 = 5;
 
 /// A way to see that a message has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
     /// Polling the last byte of the memory that it is written to.
@@ -49,17 +50,17 @@ impl Way {
 }
 
 /// Latency by one way.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The way, at both ends.
     pub way: Way,
     /// How messages were waited for in it.
     pub wait: Wait,
     /// The path of this end, where the transport knows it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub path: Option<Path>,
     /// Over verbs: what carried the messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub operation: Option<Operation>,
     /// Messages without an answer.
     pub lost: u64,
@@ -73,20 +74,39 @@ pub struct Point {
     pub added_ns: f64,
 }
 
-/// Latency by every way.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `completion`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
+/// What holds for every way; the one that costs least in theory is the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
     /// Size of a message in bytes.
     pub size: u64,
     /// How often each way had its turn.
     pub turns: u64,
-    /// By the way, the one that costs least in theory first.
-    pub points: Vec<Point>,
+}
+
+impl report::Point for Point {
+    type Common = Common;
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("by", |point| point.way.words().into()),
+        ("", |point| {
+            point.operation.map_or(String::new(), |way| way.to_string())
+        }),
+        ("one-way us", |point| us(point.one_way_median_ns)),
+        ("added", |point| us(point.added_ns)),
+        ("RTT 99.9 %", |point| us(point.rtt_ns.p999)),
+        ("n", |point| point.rtt_ns.n.to_string()),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.memory_full
+    }
+
+    fn head(report: &Report<Self>) -> String {
+        let path = report.points.iter().find_map(|point| point.path.as_ref());
+        let device = path.map_or(String::new(), |path| format!(" ({})", path.device));
+        let Common { size, turns } = report.common;
+        format!("{device}, {size} B, in {turns} turns")
+    }
 }
 
 /// The ways over a link: with what carries messages, and how they are waited for.
@@ -118,7 +138,7 @@ fn ways(link: &Link) -> Vec<(Way, Link, Wait)> {
 ///
 /// # Errors
 /// As those of [`Rtt::run`].
-pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
+pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report<Point>, Error> {
     let ways = ways(&options.link);
     let mut measured = vec![Measured::default(); ways.len()];
     for _ in 0..TURNS {
@@ -159,11 +179,13 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report, Error> {
         });
     }
     Ok(Report {
-        case: "completion",
-        // Of each way another one.
+        case: Case::Completion,
+        // Each way has a path, and a way to wait, of its own.
         setting: Setting::now(&options.link, None, None),
-        size: options.size.0,
-        turns: TURNS,
+        common: Common {
+            size: options.size.0,
+            turns: TURNS,
+        },
         points,
     })
 }

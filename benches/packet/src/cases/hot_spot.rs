@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_stats::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use super::Case;
 use super::bidirectional::ahead;
+use super::report::{self, Column, Report, Setting, us};
 use super::rtt::{Length, Rtt, is_full, summary, touched_memory};
 use super::silence::Silence;
 use crate::Error;
@@ -23,7 +24,7 @@ use crate::transport::{Connection, Path, Plan, Role};
 pub const MOST_SLAVES: usize = 32;
 
 /// One master and so many slaves.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Slaves.
     pub slaves: usize,
@@ -37,27 +38,42 @@ pub struct Point {
     pub memory_full: bool,
 }
 
-/// By the number of slaves.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `hot-spot`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
+/// What holds for every number of slaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
     /// Size of a message in bytes.
     pub size: u64,
     /// Size of a short one.
     pub short: u64,
-    /// By the number of slaves.
-    pub points: Vec<Point>,
+}
+
+impl report::Point for Point {
+    type Common = Common;
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("slaves", |point| point.slaves.to_string()),
+        ("send us", |point| us(point.send_ns.median)),
+        ("99.9 %", |point| us(point.send_ns.p999)),
+        ("receive us", |point| us(point.receive_ns.median)),
+        ("99.9 %", |point| us(point.receive_ns.p999)),
+        ("lost", |point| point.lost.to_string()),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.memory_full
+    }
+
+    fn head(report: &Report<Self>) -> String {
+        let Common { size, short } = report.common;
+        format!(", {size} B and {short} B")
+    }
 }
 
 /// Measures with the first slave, the first two, and so on.
 ///
 /// # Errors
 /// As those of [`Rtt::run`].
-pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report, Error> {
+pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report<Point>, Error> {
     let short = *options.link.sizes().start();
     let mut points = Vec::new();
     let mut path: Option<Path> = None;
@@ -92,10 +108,12 @@ pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report, Error> 
         });
     }
     Ok(Report {
-        case: "hot-spot",
+        case: Case::HotSpot,
         setting: Setting::now(&options.link, options.wait, path),
-        size: options.size.0,
-        short,
+        common: Common {
+            size: options.size.0,
+            short,
+        },
         points,
     })
 }

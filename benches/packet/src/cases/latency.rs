@@ -3,40 +3,53 @@
 use std::net::SocketAddr;
 
 use jitterlab_base::units::Bytes;
-use serde::Serialize;
 
-use super::rtt::{Point, Rtt};
-use super::{Setting, each_size};
+use super::report::{Column, Point, Report, Setting, us};
+use super::rtt::{self, Rtt};
+use super::{Case, each_size};
 use crate::Error;
 
-/// Latency by message size.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `latency`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
-    /// By message size.
-    pub points: Vec<Point>,
+impl Point for rtt::Point {
+    type Common = ();
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("bytes", |point| point.size.to_string()),
+        ("one-way us", |point| us(point.one_way_median_ns)),
+        ("RTT median", |point| us(point.rtt_ns.median)),
+        ("mean", |point| us(point.rtt_ns.mean)),
+        ("std", |point| point.rtt_ns.std.map_or("-".into(), us)),
+        ("99 %", |point| us(point.rtt_ns.p99)),
+        ("99.9 %", |point| us(point.rtt_ns.p999)),
+        ("n", |point| point.rtt_ns.n.to_string()),
+        ("lost", |point| point.lost.to_string()),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.memory_full
+    }
 }
 
 /// Measures each size in turn; `options` says the rest.
 ///
 /// # Errors
 /// As those of [`Rtt::run`].
-pub fn by_size(options: &Rtt, sizes: &[Bytes], address: SocketAddr) -> Result<Report, Error> {
+pub fn by_size(
+    options: &Rtt,
+    sizes: &[Bytes],
+    address: SocketAddr,
+) -> Result<Report<rtt::Point>, Error> {
     let (points, path) = each_size(sizes, |size| {
         let outcome = Rtt {
             size,
             ..options.clone()
         }
         .run(address)?;
-        Ok((Point::of(size, &outcome)?, outcome.path))
+        Ok((rtt::Point::of(size, &outcome)?, outcome.path))
     })?;
     Ok(Report {
-        case: "latency",
+        case: Case::Latency,
         setting: Setting::now(&options.link, options.wait, path),
+        common: (),
         points,
     })
 }

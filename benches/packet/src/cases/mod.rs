@@ -7,18 +7,17 @@ pub mod completion;
 pub mod hot_spot;
 pub mod latency;
 pub mod overhead;
+mod report;
 pub mod rtt;
 mod silence;
 
-use jitterlab_base::clock::{Clock, Source};
 use jitterlab_base::named;
 use jitterlab_base::units::Bytes;
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
-use serde::Serialize;
 
 use crate::Error;
-use crate::transport::{Link, Path, Transport, Wait};
+use crate::transport::Path;
+
+pub use report::{Part, Point, Report, Setting, Text};
 
 /// What is measured: those of the paper (interconnect-microbenchmarks), and `rtt`, which keeps every sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,43 +74,6 @@ impl Case {
     }
 }
 
-/// What a case was measured over, and with.
-#[derive(Debug, Clone, Serialize)]
-pub struct Setting {
-    /// Over what.
-    pub transport: Transport,
-    /// The path of this end, where the transport knows it, and all messages went over the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<Path>,
-    /// How messages were waited for, where all were in the same way.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait: Option<Wait>,
-    /// The CPUs that the measuring thread may run on.
-    pub cpus: Vec<usize>,
-    /// What times were measured with.
-    pub clock: Source,
-    /// Time that one reading takes.
-    pub clock_read_ns: f64,
-    /// Smallest step between two readings.
-    pub clock_resolution_ns: f64,
-}
-
-impl Setting {
-    /// That of the calling thread.
-    pub fn now(link: &Link, wait: impl Into<Option<Wait>>, path: Option<Path>) -> Self {
-        let clock = Clock::global();
-        Setting {
-            transport: link.transport(),
-            path,
-            wait: wait.into(),
-            cpus: allowed_cpus(),
-            clock: clock.source(),
-            clock_read_ns: clock.read_cost_ns(),
-            clock_resolution_ns: clock.resolution_ns(),
-        }
-    }
-}
-
 /// Measures each size in turn: what came of it, and the path of the last.
 fn each_size<P>(
     sizes: &[Bytes],
@@ -125,12 +87,4 @@ fn each_size<P>(
         last = path;
     }
     Ok((points, last))
-}
-
-/// None where the system does not say.
-fn allowed_cpus() -> Vec<usize> {
-    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    (0..CpuSet::count())
-        .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
-        .collect()
 }

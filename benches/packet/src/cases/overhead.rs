@@ -15,11 +15,12 @@ use std::time::Duration;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use nix::time::{ClockId, clock_gettime};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{self, Bandwidth};
+use super::report::{self, Column, MEMORY_FULL, Part, Report, Setting, mb, table, us};
 use super::rtt::{Length, Pinger, Rtt, is_full, summary, touched_memory};
-use super::{Setting, each_size};
+use super::{Case, each_size};
 use crate::Error;
 use crate::transport::{Path, Plan};
 
@@ -29,7 +30,7 @@ pub const LEFT: f64 = 0.95;
 const SHARES: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.5];
 
 /// The overhead of messages of one size.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Size of a message in bytes.
     pub size: u64,
@@ -46,7 +47,7 @@ pub struct Point {
 }
 
 /// Bandwidth beside computing.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     /// Time that was computed for in each half window, in nanoseconds.
     pub computing_ns: u64,
@@ -60,17 +61,10 @@ pub struct Beside {
     pub memory_full: bool,
 }
 
-/// The overhead by message size, and room for computing.
-#[derive(Debug, Clone, Serialize)]
-pub struct Report {
-    /// `overhead`.
-    pub case: &'static str,
-    /// What it was measured over, and with.
-    #[serde(flatten)]
-    pub setting: Setting,
-    /// In the latency test, by message size.
-    pub points: Vec<Point>,
-    /// Messages that might be under way in the bandwidth test: Q.
+/// The bandwidth test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Common {
+    /// Messages that might be under way in it: Q.
     pub window: u32,
     /// The size of a message in it, in bytes.
     pub bandwidth_size: u64,
@@ -80,8 +74,61 @@ pub struct Report {
     pub beside: Vec<Beside>,
     /// The greatest share of the time that was computed in without bandwidth dropping below 95 %; none if it
     /// dropped at once.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub room: Option<f64>,
 }
+
+impl report::Point for Point {
+    type Common = Common;
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("bytes", |point| point.size.to_string()),
+        ("send us", |point| us(point.send_ns.median)),
+        ("receive us", |point| us(point.receive_ns.median)),
+        ("CPU a round trip", |point| us(point.cpu_ns_per_round_trip)),
+        ("RTT", |point| us(point.rtt_median_ns)),
+    ];
+
+    fn memory_full(&self) -> bool {
+        self.memory_full
+    }
+
+    fn rest(report: &Report<Self>) -> Vec<Part> {
+        let stream = &report.common;
+        let alone = format!(
+            "a stream of {} B, {} under way: {} MB/s alone",
+            stream.bandwidth_size,
+            stream.window,
+            mb(stream.alone.bytes_per_second)
+        );
+        let room = match stream.room {
+            Some(share) => format!(
+                "bandwidth holds (95 %) with computing in {:.1} % of the time",
+                share * 100.0
+            ),
+            None => "bandwidth drops as soon as anything is computed".into(),
+        };
+        let mut parts = vec![
+            Part::Line(alone),
+            table(BESIDE, &stream.beside),
+            Part::Line(room),
+        ];
+        if stream.alone.memory_full || stream.beside.iter().any(|beside| beside.memory_full) {
+            parts.push(Part::Line(format!("{MEMORY_FULL}: the stream")));
+        }
+        parts
+    }
+}
+
+/// The table of bandwidth beside computing.
+const BESIDE: &[Column<Beside>] = &[
+    ("computing us", |beside| us(beside.computing_ns as f64)),
+    ("% of the time", |beside| {
+        format!("{:.1}", beside.share * 100.0)
+    }),
+    ("MB/s", |beside| mb(beside.bytes_per_second)),
+    ("% left", |beside| format!("{:.1}", beside.left * 100.0)),
+];
 
 /// Measures each size in turn, and computing beside a stream with messages of the last; `latency` and
 /// `bandwidth` say the rest.
@@ -93,7 +140,7 @@ pub fn by_size(
     bandwidth: &Bandwidth,
     sizes: &[Bytes],
     address: SocketAddr,
-) -> Result<Report, Error> {
+) -> Result<Report<Point>, Error> {
     let (points, path) = each_size(sizes, |size| {
         let options = Rtt {
             size,
@@ -108,14 +155,16 @@ pub fn by_size(
     };
     let (alone, beside) = beside(&bandwidth, address)?;
     Ok(Report {
-        case: "overhead",
+        case: Case::Overhead,
         setting: Setting::now(&latency.link, latency.wait, path),
+        common: Common {
+            window: bandwidth.window,
+            bandwidth_size: size.0,
+            alone,
+            room: room(&beside),
+            beside,
+        },
         points,
-        window: bandwidth.window,
-        bandwidth_size: size.0,
-        alone,
-        room: room(&beside),
-        beside,
     })
 }
 

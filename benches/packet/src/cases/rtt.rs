@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Setting;
+use super::Case;
+use super::report::{MEMORY_FULL, Part, Setting, Text, us};
 use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Link, Path, Plan, Role, Wait};
@@ -345,10 +346,10 @@ impl<'a> Pinger<'a> {
 }
 
 /// A run in the form that is printed and stored. Times in nanoseconds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// `rtt`.
-    pub case: &'static str,
+    /// [`Case::Rtt`].
+    pub case: Case,
     /// What it was measured over, and with.
     #[serde(flatten)]
     pub setting: Setting,
@@ -360,7 +361,7 @@ pub struct Report {
 }
 
 /// Round trips of messages of one size. Times in nanoseconds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Size of a message in bytes.
     pub size: u64,
@@ -404,11 +405,50 @@ impl Report {
     /// There is no sample.
     pub fn of(options: &Rtt, outcome: &Outcome) -> Result<Self, Error> {
         Ok(Report {
-            case: "rtt",
+            case: Case::Rtt,
             setting: Setting::now(&options.link, options.wait, outcome.path.clone()),
             discarded: outcome.discarded,
             point: Point::of(options.size, outcome)?,
         })
+    }
+}
+
+impl Text for Report {
+    fn parts(&self) -> Vec<Part> {
+        let Report { setting, point, .. } = self;
+        let rtt = &point.rtt_ns;
+        let mut lines = vec![
+            format!(
+                "ping-pong{}, {} B{}: {} round trips, {} lost, {} reordered, {} duplicates",
+                setting.over(),
+                point.size,
+                setting.waiting(),
+                rtt.n,
+                point.lost,
+                point.reordered,
+                point.duplicates,
+            ),
+            format!(
+                "RTT in us: least {}, median {}, mean {}, std {}, 90 % {}, 99 % {}, 99.9 % {}, greatest {}",
+                us(rtt.min),
+                us(rtt.median),
+                us(rtt.mean),
+                rtt.std.map_or("-".into(), us),
+                us(rtt.p90),
+                us(rtt.p99),
+                us(rtt.p999),
+                us(rtt.max),
+            ),
+            format!(
+                "one-way (half the RTT), median: {} us",
+                us(point.one_way_median_ns)
+            ),
+            setting.clock(),
+        ];
+        if point.memory_full {
+            lines.push(MEMORY_FULL.into());
+        }
+        lines.into_iter().map(Part::Line).collect()
     }
 }
 

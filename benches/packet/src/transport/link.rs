@@ -90,13 +90,14 @@ pub struct Adapter {
 pub struct Mtu(u8);
 
 /// The path that was measured, of this end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path {
     /// The device.
     pub device: String,
     /// Its port.
     pub port: u8,
     /// The entry of the GID table that it sends from; none where LIDs address.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub gid_index: Option<u8>,
     /// What carried a message.
     pub operation: Operation,

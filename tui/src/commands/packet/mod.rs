@@ -3,7 +3,6 @@
 mod link;
 mod list;
 mod run;
-mod text;
 
 use std::net::SocketAddr;
 

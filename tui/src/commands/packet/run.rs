@@ -6,18 +6,20 @@ use std::path::PathBuf;
 
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::samples::{self, SamplesError};
+use jitterlab_packet::Error;
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
-use jitterlab_packet::cases::{Case, bidirectional, completion, latency, overhead};
+use jitterlab_packet::cases::{Case, Part, Text, bidirectional, completion, latency, overhead};
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
+use serde::Serialize;
 
 use super::link::VerbsOptions;
-use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span, text};
+use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span};
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format};
+use crate::output::{self, Format, aligned};
 use crate::peer::Peer;
 
 /// Options of `packet run`.
@@ -308,44 +310,40 @@ impl Run {
         match self.case {
             Case::Rtt => {
                 let outcome = latency.run(peer).map_err(failure)?;
-                let report = Report::of(latency, &outcome).map_err(Failure::run)?;
                 // First: what was measured is not lost where the file cannot be written.
-                output::print(self.format, &report, || text::rtt(&report))?;
+                let report = self.print(Report::of(latency, &outcome))?;
                 self.keep(&report, &outcome.samples)?;
             }
             Case::Latency => {
-                let report = latency::by_size(latency, sizes, peer).map_err(failure)?;
-                output::print(self.format, &report, || text::latency(&report))?;
+                self.print(latency::by_size(latency, sizes, peer))?;
             }
             Case::Bandwidth => {
-                let report = bandwidth::by_size(bandwidth, sizes, peer).map_err(failure)?;
-                output::print(self.format, &report, || text::bandwidth(&report))?;
+                self.print(bandwidth::by_size(bandwidth, sizes, peer))?;
             }
             Case::Bidirectional => {
-                let report = bidirectional::by_size(latency, bandwidth, sizes, peer);
-                let report = report.map_err(failure)?;
-                output::print(self.format, &report, || text::bidirectional(&report))?;
+                self.print(bidirectional::by_size(latency, bandwidth, sizes, peer))?;
             }
             Case::Overhead => {
-                let report = overhead::by_size(latency, bandwidth, sizes, peer);
-                let report = report.map_err(failure)?;
-                output::print(self.format, &report, || text::overhead(&report))?;
+                self.print(overhead::by_size(latency, bandwidth, sizes, peer))?;
             }
             Case::Completion => {
-                let report = completion::by_way(latency, peer).map_err(failure)?;
-                output::print(self.format, &report, || text::completion(&report))?;
+                self.print(completion::by_way(latency, peer))?;
             }
             Case::BufferReuse => {
-                let report = buffer_reuse::by_pattern(latency, bandwidth, patterns, peer);
-                let report = report.map_err(failure)?;
-                output::print(self.format, &report, || text::buffer_reuse(&report))?;
+                self.print(buffer_reuse::by_pattern(latency, bandwidth, patterns, peer))?;
             }
             Case::HotSpot => {
-                let report = hot_spot::by_slaves(latency, slaves).map_err(failure)?;
-                output::print(self.format, &report, || text::hot_spot(&report))?;
+                self.print(hot_spot::by_slaves(latency, slaves))?;
             }
         }
         Ok(Exit::Done)
+    }
+
+    /// Prints what was measured, for people or for programs.
+    fn print<R: Text + Serialize>(&self, measured: Result<R, Error>) -> Result<R, Failure> {
+        let report = measured.map_err(failure)?;
+        output::print(self.format, &report, || text(&report.parts()))?;
+        Ok(report)
     }
 
     /// Writes the samples where they are wanted.
@@ -371,6 +369,15 @@ impl Run {
             _ => Failure::run(error),
         })
     }
+}
+
+/// A report for people.
+fn text(parts: &[Part]) -> String {
+    let printed = parts.iter().map(|part| match part {
+        Part::Line(line) => format!("{line}\n"),
+        Part::Table(rows) => aligned(rows),
+    });
+    printed.collect()
 }
 
 /// Whether what is wrong is the name of a file that is to be written.

@@ -1,0 +1,170 @@
+//! What a case has found, in the form that is printed, stored and read back.
+
+use jitterlab_base::clock::{Clock, Source};
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Case;
+use crate::transport::{Link, Path, Transport, Wait};
+
+/// A report of a case that measures point by point: by size, pattern, way or number of slaves.
+///
+/// A field that may have no value is stored as null: one that is not there at all is refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Report<P: Point> {
+    /// The case.
+    pub case: Case,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// What else holds for all points.
+    #[serde(flatten)]
+    pub common: P::Common,
+    /// What was found, in the order in which it was measured.
+    pub points: Vec<P>,
+}
+
+/// A point of a report.
+pub trait Point: Sized + Serialize + DeserializeOwned + 'static {
+    /// What holds for all points of a report; `()` where nothing does.
+    type Common: Serialize + DeserializeOwned;
+
+    /// The columns of its table for people; the first one names the point.
+    const COLUMNS: &'static [Column<Self>];
+
+    /// Whether it ended before its time because there was no memory left for samples.
+    fn memory_full(&self) -> bool;
+
+    /// What the head of the text says behind the case, what carried the messages, and how they were waited for.
+    fn head(_report: &Report<Self>) -> String {
+        String::new()
+    }
+
+    /// What the text says behind the table of points.
+    fn rest(_report: &Report<Self>) -> Vec<Part> {
+        Vec::new()
+    }
+}
+
+/// A column of a table for people: its name, and what it says of a point.
+pub type Column<P> = (&'static str, fn(&P) -> String);
+
+/// A part of what is printed for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A line.
+    Line(String),
+    /// The rows of a table, the names of its columns first.
+    Table(Vec<Vec<String>>),
+}
+
+/// What can be printed for people.
+pub trait Text {
+    /// Its parts, in order.
+    fn parts(&self) -> Vec<Part>;
+}
+
+impl<P: Point> Text for Report<P> {
+    fn parts(&self) -> Vec<Part> {
+        let setting = &self.setting;
+        let (over, waiting) = (setting.over(), setting.waiting());
+        let head = format!("{}{over}{waiting}{}", self.case, P::head(self));
+        let mut parts = vec![Part::Line(head), table(P::COLUMNS, &self.points)];
+        parts.extend(P::rest(self));
+        parts.push(Part::Line(setting.clock()));
+        let (named_by, name) = P::COLUMNS[0];
+        let full = self.points.iter().filter(|point| point.memory_full());
+        let names: Vec<String> = full.map(name).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            parts.push(Part::Line(format!("{MEMORY_FULL}: {named_by} {names}")));
+        }
+        parts
+    }
+}
+
+/// What is said of a measurement without memory for more samples.
+pub(super) const MEMORY_FULL: &str = "ended before its time, the memory for samples was full";
+
+/// A table of some rows.
+pub(super) fn table<P>(columns: &[Column<P>], rows: &[P]) -> Part {
+    let names = columns.iter().map(|(name, _)| (*name).to_string());
+    let row = |row| columns.iter().map(|(_, cell)| cell(row)).collect();
+    let rows = rows.iter().map(row);
+    Part::Table(std::iter::once(names.collect()).chain(rows).collect())
+}
+
+/// A time for people, in microseconds.
+pub(super) fn us(ns: f64) -> String {
+    format!("{:.3}", ns / 1e3)
+}
+
+/// A rate for people, in megabytes (a million bytes) a second.
+pub(super) fn mb(bytes_per_second: f64) -> String {
+    format!("{:.2}", bytes_per_second / 1e6)
+}
+
+/// What a case was measured over, and with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Over what.
+    pub transport: Transport,
+    /// The path of this end, where the transport knows it, and all messages went over the same.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub path: Option<Path>,
+    /// How messages were waited for, where all were in the same way.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub wait: Option<Wait>,
+    /// The CPUs that the measuring thread may run on.
+    pub cpus: Vec<usize>,
+    /// What times were measured with.
+    pub clock: Source,
+    /// Time that one reading takes.
+    pub clock_read_ns: f64,
+    /// Smallest step between two readings.
+    pub clock_resolution_ns: f64,
+}
+
+impl Setting {
+    /// That of the calling thread.
+    pub fn now(link: &Link, wait: impl Into<Option<Wait>>, path: Option<Path>) -> Self {
+        let clock = Clock::global();
+        Setting {
+            transport: link.transport(),
+            path,
+            wait: wait.into(),
+            cpus: allowed_cpus(),
+            clock: clock.source(),
+            clock_read_ns: clock.read_cost_ns(),
+            clock_resolution_ns: clock.resolution_ns(),
+        }
+    }
+
+    /// What carried the messages for people, to follow what was measured.
+    pub(super) fn over(&self) -> String {
+        let path = self.path.as_ref();
+        let path = path.map_or(String::new(), |path| format!(" ({path})"));
+        format!(" over {}{path}", self.transport)
+    }
+
+    /// How they were waited for, to follow something else.
+    pub(super) fn waiting(&self) -> String {
+        self.wait.map_or(String::new(), |wait| format!(", {wait}"))
+    }
+
+    /// What times were measured with, for people.
+    pub(super) fn clock(&self) -> String {
+        format!("clock: a reading takes {:.1} ns", self.clock_read_ns)
+    }
+}
+
+/// None where the system does not say.
+fn allowed_cpus() -> Vec<usize> {
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count())
+        .filter(|&cpu| set.is_set(cpu).unwrap_or(false))
+        .collect()
+}
