@@ -6,6 +6,9 @@ use thiserror::Error;
 
 use crate::input::{InputError, Source, read_text};
 
+/// The seed where nobody gives one.
+pub const DEFAULT: u64 = 1;
+
 /// A seed file that cannot be used.
 #[derive(Debug, Error)]
 pub enum SeedError {

@@ -102,7 +102,7 @@ fn start(ip: IpAddr, serve: &[String]) -> Result<Peer, Failure> {
         .stderr(Stdio::piped())
         // Ctrl-C is for whoever measures, who still has to ask what has arrived. This one ends with it.
         .process_group(0);
-    if std::env::var_os(environment::TABLE).is_some() {
+    if environment::injects() {
         command.env_remove("LD_PRELOAD");
     }
     let mut child = command.spawn().map_err(Failure::run)?;

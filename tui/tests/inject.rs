@@ -243,6 +243,20 @@ fn what_is_wrong_is_said_before_anything_starts_or_changes() {
             "cannot write the report .",
         ),
         ("inject run --table 50us.dist --seed s.seed", "PROGRAM"),
+        ("inject run -- true", "--delay"),
+        (
+            "inject run --delay 50us --table 50us.dist -- true",
+            "cannot be used with",
+        ),
+        (
+            "inject run --delay 50us --unit spins -- true",
+            "cannot be used with",
+        ),
+        ("inject run --delay 50 -- true", "`50` is not a duration"),
+        (
+            "inject run --delay 2s -- true",
+            "`2s` is not a delay of at most 1s",
+        ),
         ("inject set --pid 1 --off", "no program with pid 1"),
         ("inject set --off", "--pid"),
     ] {
@@ -263,6 +277,78 @@ fn what_is_wrong_is_said_before_anything_starts_or_changes() {
     running.send(1);
     assert_eq!(running.status(&lab)["asked_mean_ns"], 50_000.0);
     running.end();
+}
+
+/// One delay needs neither table nor seed, and no file is made for it.
+#[test]
+fn one_delay_is_injected_without_table_and_seed() {
+    let lab = lab();
+    let mut running = Running::of(lab.command("inject run --delay 50.123us -- ./on_request"));
+    running.send(2);
+    let status = running.status(&lab);
+    assert_eq!(status["asked_mean_ns"], 50_123.0);
+    assert_eq!(status["delays"], 2);
+    assert_eq!(status["table"], "constant(value=50123)");
+    assert_eq!(status["seed"], jitterlab_base::seed::DEFAULT);
+    running.set(&lab, "--table 200us.dist");
+    running.send(1);
+    running.end();
+    // A table inside takes the place of the delay outside, and the other way round.
+    for (outside, inside, delay) in [
+        ("--delay 50us", "--table 200us.dist", 200_000.0),
+        ("--table 50us.dist", "--delay 0ns", 0.0),
+    ] {
+        let program = env!("CARGO_BIN_EXE_jitterlab");
+        let mut running = Running::of(lab.command(&format!(
+            "inject run {outside} -- {program} inject run {inside} -- ./on_request"
+        )));
+        running.send(1);
+        assert_eq!(running.status(&lab)["asked_mean_ns"], delay, "{inside}");
+        running.end();
+    }
+}
+
+#[test]
+fn what_is_left_to_a_default_is_said() {
+    let lab = lab();
+    for (options, said) in [
+        (
+            "--delay 1us",
+            "jitterlab: each send over verbs and socket gets a delay of 1us (mode spin)\n",
+        ),
+        (
+            "--table 50us.dist",
+            "jitterlab: delays are drawn with seed 1; --seed FILE gives another\n",
+        ),
+        ("--table 50us.dist --seed s.seed", ""),
+    ] {
+        let output = lab.run(&format!("inject run {options} -- true"));
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(text(&output.stderr), said, "{options}");
+    }
+}
+
+/// Without a seed file the delays are those of a file that holds the default.
+#[test]
+fn without_a_seed_the_delays_are_those_of_the_default() {
+    let lab = lab();
+    lab.done("dist make --shape uniform --mean 20us --std 5us -o u.dist");
+    lab.write(
+        "default.seed",
+        format!("{}\n", jitterlab_base::seed::DEFAULT),
+    );
+    let asked = |options: &str| {
+        let mut running = Running::of(lab.command(&format!(
+            "inject run --table u.dist {options} -- ./on_request"
+        )));
+        running.send(5);
+        let asked = running.status(&lab)["asked_mean_ns"].clone();
+        running.end();
+        asked
+    };
+    let default = asked("");
+    assert_eq!(default, asked("--seed default.seed"));
+    assert_ne!(default, asked("--seed s.seed"));
 }
 
 /// The program would read what is left of it: nothing.

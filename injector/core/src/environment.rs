@@ -1,8 +1,10 @@
 //! The environment by which `jitterlab inject run` configures the preloaded library.
 
-/// Path of the distribution table. Required.
+/// Path of the distribution table. This or [`DELAY`] is required.
 pub const TABLE: &str = "JITTERLAB_TABLE";
-/// Path of the seed file. Required.
+/// One delay for every send, such as `50us`, in the place of a table.
+pub const DELAY: &str = "JITTERLAB_DELAY";
+/// Path of the seed file; the seed is [`jitterlab_base::seed::DEFAULT`] if it is not set.
 pub const SEED: &str = "JITTERLAB_SEED";
 /// Families of hooks, separated by commas; `verbs,socket` if it is not set.
 pub const HOOKS: &str = "JITTERLAB_HOOKS";
@@ -29,3 +31,10 @@ pub const LINEAGE: &str = "JITTERLAB_LINEAGE";
 pub const NO_LINEAGE: &str = "0000000000000000";
 /// Set by the library itself when it has said why it is off, so that children need not.
 pub const SILENT: &str = "JITTERLAB_SILENT";
+
+/// Whether this process was started under injection.
+pub fn injects() -> bool {
+    [TABLE, DELAY]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+}

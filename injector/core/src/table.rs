@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
 use jitterlab_base::input::{self, InputError, Source, shortened};
+use jitterlab_base::units::{Nanos, UnitError};
 
 const LINES: usize = 512;
 const PER_LINE: usize = 8;
@@ -79,6 +80,28 @@ impl DistributionTable {
             unit,
             origin: origin.replace(['\n', '\r'], " ").trim().to_string(),
         }
+    }
+
+    /// A table in which every delay is `delay`.
+    ///
+    /// # Errors
+    /// The delay is longer than [`MAX_DELAY_NS`].
+    pub fn constant(delay: Nanos) -> Result<Self, UnitError> {
+        let entry = u32::try_from(delay.0)
+            .ok()
+            .filter(|&entry| entry <= MAX_DELAY_NS)
+            .ok_or_else(|| UnitError {
+                text: delay.to_string(),
+                expected: "a delay of at most 1s, as in `50us`",
+            })?;
+        let origin = Distribution::Constant {
+            value: f64::from(entry),
+        };
+        Ok(DistributionTable::new(
+            Box::new([entry; TABLE_ENTRIES]),
+            DelayUnit::Nanoseconds,
+            &origin.to_string(),
+        ))
     }
 
     /// Reads a table file. `plain` is the unit of a file without a header. Only a regular file is

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use jitterlab_base::units::Nanos;
 use jitterlab_injector::check::check;
 use jitterlab_injector::family::{Family, Member};
 use jitterlab_injector::generator::TABLE_ENTRIES;
@@ -152,6 +153,14 @@ proptest! {
     fn no_text_makes_the_parser_panic(text in any::<String>(), lines in "([0-9a-z# -]{0,20}\n){0,6}") {
         prop_assert!(parse(&text).is_err());
         prop_assert!(parse(&lines).is_err());
+    }
+
+    #[test]
+    fn one_delay_makes_the_table_of_a_constant(delay in 0u64..2_000_000_000) {
+        let table = DistributionTable::constant(Nanos(delay)).ok();
+        let distribution = Distribution::Constant { value: delay as f64 };
+        let made = shape::table(&distribution, 1);
+        prop_assert_eq!(table, (made.lowered == 0).then_some(made.table));
     }
 
     #[test]

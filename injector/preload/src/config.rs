@@ -1,15 +1,16 @@
 //! The configuration, from the environment that `jitterlab inject run` sets.
 
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use jitterlab_base::seed;
+use jitterlab_base::units::Nanos;
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
-    CONTROL_DIR, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, RUN, SEED, TABLE,
-    TRACE, UNIT,
+    CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, RUN, SEED,
+    TABLE, TRACE, UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::table::DelayUnit;
@@ -51,14 +52,15 @@ impl Config {
     /// # Errors
     /// Why there can be no injection, for people.
     pub(crate) fn from_environment() -> Result<Self, String> {
-        let table_path = PathBuf::from(required(TABLE)?);
-        let seed_path = PathBuf::from(required(SEED)?);
         let unit = optional::<DelayUnit>(UNIT)?.unwrap_or_default();
-        let table = DistributionTable::load(&table_path, unit).map_err(|error| chain(&error))?;
-        let seed = seed::load(&seed_path).map_err(|error| chain(&error))?;
+        let (table, unit) = table(unit)?;
+        let seed = match named(SEED) {
+            Some(path) => seed::load(&path).map_err(|error| chain(&error))?,
+            None => seed::DEFAULT,
+        };
         let mode = optional::<Mode>(MODE)?.unwrap_or_default();
         let hooks = families(&std::env::var(HOOKS).unwrap_or_default())?;
-        if let Some(obstacle) = mode.obstacle(table.unit(), hooks) {
+        if let Some(obstacle) = mode.obstacle(unit, hooks) {
             return Err(obstacle.into());
         }
         Ok(Config {
@@ -66,11 +68,11 @@ impl Config {
                 enabled: true,
                 mode,
                 generator: optional::<GeneratorKind>(GENERATOR)?.unwrap_or_default(),
-                unit: table.unit(),
+                unit,
                 seed,
                 seedings: 1,
             },
-            table: TableSource::of(&table, &table_path),
+            table,
             hooks,
             rank: optional(RANK)?.unwrap_or_else(launchers_rank),
             lineage: hexadecimal(LINEAGE)?,
@@ -82,10 +84,24 @@ impl Config {
     }
 }
 
-fn required(name: &str) -> Result<OsString, String> {
-    std::env::var_os(name)
+/// The table that a file holds or that one delay makes, and its unit. `plain` is the unit of a file without a header.
+fn table(plain: DelayUnit) -> Result<(TableSource, DelayUnit), String> {
+    if let Some(path) = named(TABLE) {
+        let table = DistributionTable::load(&path, plain).map_err(|error| chain(&error))?;
+        return Ok((TableSource::of(&table, &path), table.unit()));
+    }
+    let delay = optional::<Nanos>(DELAY)?.ok_or_else(|| {
+        format!("neither {TABLE} nor {DELAY} is set; start the program with `jitterlab inject run`")
+    })?;
+    let table = DistributionTable::constant(delay).map_err(|error| format!("{DELAY}: {error}"))?;
+    Ok((TableSource::made(&table), table.unit()))
+}
+
+/// The file that a variable names; none where it is empty.
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
         .filter(|value| !value.is_empty())
-        .ok_or_else(|| format!("{name} is not set; start the program with `jitterlab inject run`"))
+        .map(PathBuf::from)
 }
 
 fn optional<T: FromStr<Err: std::fmt::Display>>(name: &str) -> Result<Option<T>, String> {

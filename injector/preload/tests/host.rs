@@ -411,6 +411,28 @@ fn without_a_table_or_a_seed_the_program_runs_alone_and_one_line_says_so() {
 }
 
 #[test]
+fn one_delay_takes_the_place_of_a_table() {
+    let one = |delay: &str| {
+        Lab::constant(1)
+            .set(environment::TABLE, "")
+            .set(environment::SEED, "")
+            .set(environment::DELAY, delay)
+    };
+    let ended = one("700ns").run("every_call", &["25"]);
+    assert_eq!(ended.sum("asked_ns"), 300 * 700);
+    let lab = one("soon");
+    let mut command = lab.command("/bin/echo");
+    command.arg("ran");
+    let ended = lab.end(command);
+    assert_eq!(ended.stdout(), "ran\n");
+    assert_eq!(
+        ended.stderr(),
+        "jitterlab: latency injection is off: JITTERLAB_DELAY: `soon` is not a duration: a number \
+         and one of ns, us, ms, s, as in `250us`\n"
+    );
+}
+
+#[test]
 fn descriptors_are_known_however_they_come() {
     let lab = Lab::constant(700);
     let file = lab.path("file");

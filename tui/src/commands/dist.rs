@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
 use jitterlab_experiment::samples;
 use jitterlab_injector::check::check;
@@ -98,7 +99,7 @@ pub struct Make {
     #[arg(long, default_value = "0ns")]
     location: Nanos,
     /// Seed of the order of the entries
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// Where to write the table
     #[arg(short, long)]
@@ -266,7 +267,7 @@ pub struct FamilyOptions {
     /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     samples: PathBuf,
     /// Seed of the order of the entries
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// The folder to write the five tables into; made if it is not there
     #[arg(short, long)]

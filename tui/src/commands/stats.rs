@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::seed;
 use jitterlab_experiment::samples;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::hodges_lehmann::{self, Shift};
@@ -39,7 +40,7 @@ pub struct Compare {
     #[arg(long, default_value_t = 0.05)]
     alpha: f64,
     /// Seed of the bootstrap
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     #[arg(long, value_enum, default_value_t)]
     format: Format,

@@ -1,4 +1,5 @@
 use clap::Args;
+use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{Case, Figures};
@@ -24,7 +25,7 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "64KiB")]
     size: Bytes,
     /// Seed of the gaps
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// A case of the library suite, measured on part of the ranks
     #[arg(long, value_name = "CASE", value_parser = case(), hide_possible_values = true)]

@@ -80,18 +80,26 @@ impl Settings {
 pub struct TableSource {
     /// The 4,096 delays.
     pub entries: Box<[u32; TABLE_ENTRIES]>,
-    /// Its file, and what the file says of its origin; the first 256 bytes.
+    /// Its file, if it has one, and its origin; the first 256 bytes.
     pub origin: String,
 }
 
 impl TableSource {
-    /// What a page keeps of a table that was read from `path`.
+    /// A table that was read from `path`.
     pub fn of(table: &DistributionTable, path: &Path) -> Self {
         TableSource {
-            entries: Box::new(*table.entries()),
             origin: format!("{} {}", path.display(), table.origin())
                 .trim_end()
                 .to_string(),
+            ..TableSource::made(table)
+        }
+    }
+
+    /// A table that was made without a file.
+    pub fn made(table: &DistributionTable) -> Self {
+        TableSource {
+            entries: Box::new(*table.entries()),
+            origin: table.origin().to_string(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use jitterlab_base::seed;
+use jitterlab_base::units::Nanos;
 use jitterlab_injector::control::{HookFamily, Mode};
 use jitterlab_injector::environment;
 use jitterlab_injector::generator::GeneratorKind;
@@ -22,13 +23,17 @@ use crate::outcome::{Exit, Failure};
 
 /// Options of `inject run`.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("delays").required(true).args(["delay", "table"])))]
 pub struct Run {
-    /// The distribution table that delays are drawn from
+    /// One delay for every send, such as 50us
     #[arg(long)]
-    table: PathBuf,
-    /// A file with one integer: the same seed gives the same delays
+    delay: Option<Nanos>,
+    /// A distribution table; each send takes a delay drawn from it
     #[arg(long)]
-    seed: PathBuf,
+    table: Option<PathBuf>,
+    /// A file with one integer; the same seed gives the same delays [default: the seed 1]
+    #[arg(long)]
+    seed: Option<PathBuf>,
     /// Where sends are caught: verbs, socket; above these mpi, mpi-collectives, uct
     #[arg(long, value_delimiter = ',', default_value = "verbs,socket")]
     hook: Vec<HookFamily>,
@@ -40,7 +45,7 @@ pub struct Run {
     #[arg(long, default_value = "pcg")]
     generator: GeneratorKind,
     /// What the integers of a table without a header count: ns or spins
-    #[arg(long, default_value = "ns")]
+    #[arg(long, default_value = "ns", conflicts_with = "delay")]
     unit: DelayUnit,
     /// A file that gets a line of JSON with the counters when the program ends
     #[arg(long)]
@@ -57,7 +62,26 @@ impl Run {
             Some(Limit::Injects(why)) => eprintln!("jitterlab: {why}"),
             None => {}
         }
-        self.start(preload(&library()?))
+        let preloaded = preload(&library()?);
+        self.start(preloaded, Self::say)
+    }
+
+    /// Says what was left to a default.
+    fn say(&self) {
+        match self.delay {
+            Some(delay) => eprintln!(
+                "jitterlab: each send over {} gets a delay of {delay} (mode {})",
+                names(&self.hook).join(" and "),
+                self.mode.name()
+            ),
+            None if self.seed.is_none() => {
+                let seed = seed::DEFAULT;
+                eprintln!(
+                    "jitterlab: delays are drawn with seed {seed}; --seed FILE gives another"
+                );
+            }
+            None => {}
+        }
     }
 
     /// As `run`, for the doctor: it has a finding for what limits injection, and sees the program's sends where the library
@@ -65,32 +89,53 @@ impl Run {
     pub fn start_watched(self) -> Result<Exit, Failure> {
         match beforehand::limit(&self.program) {
             Some(Limit::DoesNotStart(_)) => {
-                self.start(std::env::var_os("LD_PRELOAD").unwrap_or_default())
+                self.start(std::env::var_os("LD_PRELOAD").unwrap_or_default(), |_| {})
             }
-            _ => self.start(preload(&library()?)),
+            _ => self.start(preload(&library()?), |_| {}),
         }
     }
 
-    /// Becomes the program.
-    fn start(self, preloaded: OsString) -> Result<Exit, Failure> {
-        let (table_file, seed_file) = (lasting(&self.table)?, lasting(&self.seed)?);
-        let table = DistributionTable::load(&self.table, self.unit).map_err(Failure::input)?;
-        seed::load(&self.seed).map_err(Failure::input)?;
+    fn table(&self) -> Result<DistributionTable, Failure> {
+        match (&self.table, self.delay) {
+            (Some(path), _) => DistributionTable::load(path, self.unit).map_err(Failure::input),
+            (None, delay) => {
+                DistributionTable::constant(delay.unwrap_or_default()).map_err(Failure::input)
+            }
+        }
+    }
+
+    /// Becomes the program. `say` is called when nothing is found wrong.
+    fn start(self, preloaded: OsString, say: impl FnOnce(&Self)) -> Result<Exit, Failure> {
+        let table_file = self.table.as_deref().map(lasting).transpose()?;
+        let seed_file = self.seed.as_deref().map(lasting).transpose()?;
+        let table = self.table()?;
+        if let Some(seed) = &self.seed {
+            seed::load(seed).map_err(Failure::input)?;
+        }
         let hooks = self.hook.iter().fold(0, |set, family| set | family.bit());
         if let Some(obstacle) = self.mode.obstacle(table.unit(), hooks) {
             return Err(Failure::input(obstacle));
         }
         let report = self.report.as_deref().map(report_file).transpose()?;
-        let families: Vec<&str> = self.hook.iter().map(|family| family.name()).collect();
         let (program, arguments) = self
             .program
             .split_first()
             .ok_or_else(|| Failure::input("no program is given"))?;
         let mut command = process::Command::new(program);
+        let delay = self.delay.map(|delay| delay.to_string().into());
+        for (name, value) in [
+            (environment::TABLE, table_file.map(OsString::from)),
+            (environment::DELAY, delay),
+            (environment::SEED, seed_file.map(OsString::from)),
+        ] {
+            match value {
+                Some(value) => command.env(name, value),
+                // One that `inject run` around this one has set.
+                None => command.env_remove(name),
+            };
+        }
         command
-            .env(environment::TABLE, table_file)
-            .env(environment::SEED, seed_file)
-            .env(environment::HOOKS, families.join(","))
+            .env(environment::HOOKS, names(&self.hook).join(","))
             .env(environment::MODE, self.mode.name())
             .env(environment::GENERATOR, self.generator.name())
             .env(environment::UNIT, self.unit.name())
@@ -110,6 +155,7 @@ impl Run {
         }
         tell_sanitizers(&mut command);
         launcher::give_arguments(&mut command, arguments);
+        say(&self);
         // Replaces this process: whoever started `jitterlab inject run` waits for the program.
         let error = command.exec();
         Err(Failure::input(format!(
@@ -117,6 +163,10 @@ impl Run {
             Path::new(program).display()
         )))
     }
+}
+
+fn names(hooks: &[HookFamily]) -> Vec<&'static str> {
+    hooks.iter().map(|family| family.name()).collect()
 }
 
 /// The program may change its folder before the library opens the file.
