@@ -11,3 +11,4 @@ pub mod named;
 pub mod page;
 pub mod seed;
 pub mod units;
+pub mod yaml;

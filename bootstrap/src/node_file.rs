@@ -7,9 +7,8 @@ use std::str::FromStr;
 
 use jitterlab_base::input::shortened;
 use jitterlab_base::named;
-use jitterlab_experiment::spec::{
-    Checked, KnownHost, SpecError, Step, of_text, parse, text_in, text_of, wrong,
-};
+use jitterlab_base::yaml::{Checked, FileError, Step, of_text, parse, text_in, text_of, wrong};
+use jitterlab_cluster::KnownHost;
 use serde::{Deserialize, Deserializer};
 
 /// A node, as its file describes it. What the file does not say is as [`NodeFile::default`] has it.
@@ -126,7 +125,7 @@ impl NodeFile {
     ///
     /// # Errors
     /// It cannot be read, or is no text.
-    pub fn text(path: &Path) -> Result<String, SpecError> {
+    pub fn text(path: &Path) -> Result<String, FileError> {
         text_of(KIND, path)
     }
 
@@ -134,7 +133,7 @@ impl NodeFile {
     ///
     /// # Errors
     /// It is no text.
-    pub fn text_in(bytes: Vec<u8>, path: &Path) -> Result<String, SpecError> {
+    pub fn text_in(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
         text_in(bytes, KIND, path)
     }
 
@@ -142,7 +141,7 @@ impl NodeFile {
     ///
     /// # Errors
     /// Something in it is wrong: with its place.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, SpecError> {
+    pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
         // A file of comments is one that says nothing.
         if text
             .lines()

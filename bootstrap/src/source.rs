@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jitterlab_experiment::spec::SpecError;
+use jitterlab_base::yaml::FileError;
 use jitterlab_node_tuning::boot::Parameters;
 
 use crate::command::{self, Error, of_file};
@@ -98,7 +98,7 @@ impl Source {
 
 fn text(path: &Path) -> Result<String, Error> {
     NodeFile::text(path).map_err(|error| match error {
-        SpecError::Read { source, .. } => of_file(path)(source),
+        FileError::Read { source, .. } => of_file(path)(source),
         error => Error::Said(error.to_string()),
     })
 }

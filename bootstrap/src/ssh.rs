@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use jitterlab_base::durable::write_privately;
-use jitterlab_experiment::spec::KnownHost;
+use jitterlab_cluster::KnownHost;
 
 use crate::command::{self, Error, of_file};
 use crate::volume::Volume;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use common::experiments::{is_running, until};
 use common::{Lab, build_library, text};
 use jitterlab_base::units::Nanos;
-use jitterlab_experiment::agent::protocol::{self, Program, Request};
+use jitterlab_cluster::protocol::{self, Program, Request};
 use serde_json::Value;
 
 /// A command that has to succeed.

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::time::{Instant, SystemTime};
 
 use jitterlab_base::seed;
+use jitterlab_cluster::Unfit;
 use jitterlab_stats::summary;
 use thiserror::Error;
 
@@ -18,7 +19,6 @@ use crate::record::{Outcome, Phase, RunRecord, SuiteKind};
 use crate::schedule::{Run, schedule};
 use crate::spec::{Experiment, InjectedLevels, characterised};
 use crate::store::{Recorder, StoreError};
-pub use crate::worker::Unfit;
 
 /// An experiment that cannot begin, or go on.
 #[derive(Debug, Error)]

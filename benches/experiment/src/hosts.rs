@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::agent::protocol::Program;
+use jitterlab_cluster::{Host, PROMPT, Program, Unfit, Worker};
+
 use crate::environment::Node;
 use crate::mpi::{ALLOCATION, Missing, PROGRAM};
-use crate::spec::{Experiment, Host, Launcher, Mpi};
-use crate::worker::{PROMPT, Unfit, Worker};
+use crate::spec::{Experiment, Launcher, Mpi};
 
 /// The workers of an experiment's hosts.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl<'a> Hosts<'a> {
         }
         self.survey_mpi()?;
         let workers = self.workers.iter();
-        let nodes = workers.map(|(&name, worker)| (name.to_string(), worker.node().clone()));
-        Ok(nodes.collect())
+        let nodes = workers.map(|(&name, worker)| Ok((name.to_string(), worker.node()?)));
+        nodes.collect::<Result<_, _>>().map_err(Unfit::Host)
     }
 
     /// MPI is needed only where ranks are started; what is missing is said, and how to come by it.

@@ -1,8 +1,19 @@
-//! The options of `jitterlab packet` that say what is measured over.
+//! The link that a host measures over, and the options of `jitterlab packet` that say so.
 
-use jitterlab_packet::transport::{Transport, Verbs};
+use jitterlab_cluster::Host;
+use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs};
 
-use crate::spec::Host;
+/// The link of a host.
+pub fn of_host(host: &Host, transport: Transport, verbs: Verbs) -> Link {
+    let adapter = Adapter {
+        device: host.device.clone(),
+        ..Adapter::default()
+    };
+    match Link::of(transport) {
+        Link::Verbs(..) => Link::Verbs(verbs, adapter),
+        sockets => sockets,
+    }
+}
 
 /// Those of a server on a host.
 pub fn of_server(transport: Transport, host: &Host) -> Vec<String> {

@@ -1,8 +1,7 @@
 //! The run time of an application: how long it took, or what it printed.
 
-use crate::agent::last_line;
-use crate::agent::protocol::Ended;
-use crate::pattern;
+use jitterlab_cluster::{Ended, last_line, pattern};
+
 use crate::spec::Runtime;
 
 /// The run time of an application in seconds.

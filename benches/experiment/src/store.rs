@@ -16,6 +16,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::durable::{sweep, write_atomically};
+use jitterlab_base::yaml::FileError;
 use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,7 +26,7 @@ use crate::environment::Environment;
 use crate::fit::{Fit, FittedMember};
 use crate::record::{Outcome, RunRecord};
 use crate::samples::{self, SamplesError};
-use crate::spec::{Experiment, SpecError};
+use crate::spec::Experiment;
 
 const EXPERIMENT: &str = "experiment.yaml";
 const ENVIRONMENT: &str = "environment.json";
@@ -71,7 +72,7 @@ pub enum StoreError {
     },
     /// The experiment that it was made from cannot be read any more.
     #[error(transparent)]
-    Experiment(#[from] SpecError),
+    Experiment(#[from] FileError),
     /// Samples of it cannot be read or written.
     #[error(transparent)]
     Samples(#[from] SamplesError),

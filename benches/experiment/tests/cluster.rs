@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use jitterlab_experiment::spec::{Cluster, SpecError};
+use jitterlab_base::yaml::FileError;
+use jitterlab_experiment::spec::Cluster;
 use jitterlab_packet::transport::{Operation, Service, Transport, Wait};
 
 const GOOD: &str = "\
@@ -23,7 +24,7 @@ at_once: 16
 seed: 3
 ";
 
-fn parse(text: &str) -> Result<Cluster, SpecError> {
+fn parse(text: &str) -> Result<Cluster, FileError> {
     Cluster::parse(text, Path::new("h.yaml"), Transport::Udp)
 }
 
@@ -96,7 +97,7 @@ fn what_is_wrong_is_told_with_its_place() {
     for (from, to, place, part) in WRONG {
         assert!(GOOD.contains(from), "{from}");
         match parse(&GOOD.replacen(from, to, 1)) {
-            Err(SpecError::Content {
+            Err(FileError::Content {
                 line,
                 column,
                 problem,

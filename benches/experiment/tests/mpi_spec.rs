@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use jitterlab_base::yaml::FileError;
 use jitterlab_experiment::level::LevelKind;
 use jitterlab_experiment::schedule::{Program, Work, schedule};
-use jitterlab_experiment::spec::{Experiment, Hook, Launcher, SpecError};
+use jitterlab_experiment::spec::{Experiment, Hook, Launcher};
 
 const GOOD: &str = "\
 name: suites
@@ -29,7 +30,7 @@ suites:
     - { name: other, client: { on: here, command: [mpirun, true] }, hook: mpi }
 ";
 
-fn parse(text: &str) -> Result<Experiment, SpecError> {
+fn parse(text: &str) -> Result<Experiment, FileError> {
     Experiment::parse(text, Path::new("e.yaml"))
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use jitterlab_experiment::spec::{Experiment, SpecError};
+use jitterlab_base::yaml::FileError;
+use jitterlab_experiment::spec::Experiment;
 use proptest::prelude::*;
 
 const GOOD: &str = "\
@@ -36,7 +37,7 @@ suites:
       runtime: { pattern: '([0-9.]+) requests per second', unit: per_second }
 ";
 
-fn parse(text: &str) -> Result<Experiment, SpecError> {
+fn parse(text: &str) -> Result<Experiment, FileError> {
     Experiment::parse(text, Path::new("e.yaml"))
 }
 
@@ -329,7 +330,7 @@ fn what_is_wrong_is_told_with_its_place() {
         let error = parse(&text).expect_err(to);
         let message = error.to_string();
         assert!(!message.contains('\n'), "{message}");
-        let SpecError::Content { line, column, .. } = error else {
+        let FileError::Content { line, column, .. } = error else {
             panic!("{message}");
         };
         assert!(message.starts_with("e.yaml:"), "{message}");
@@ -379,7 +380,7 @@ proptest! {
     fn no_text_makes_the_reader_panic(at in 0..GOOD.len(), noise in "[ -~\n]{0,6}") {
         let mut text = GOOD.to_string();
         text.insert_str(at, &noise);
-        if let Err(SpecError::Content { line, .. }) = parse(&text) {
+        if let Err(FileError::Content { line, .. }) = parse(&text) {
             prop_assert!(line >= 1);
         }
     }

@@ -5,7 +5,9 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process;
 
-use jitterlab_experiment::agent;
+use jitterlab_cluster::agent::{self, Duties};
+use jitterlab_experiment::environment::Node;
+use jitterlab_injector::control::{self, Collector};
 
 use crate::commands::packet::pin;
 use crate::outcome::{Exit, Failure};
@@ -30,6 +32,15 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     // Not Stdin, which reads ahead: what it holds back would seem not to have been said yet.
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let input = File::from(input.map_err(Failure::run)?);
-    agent::serve(input, std::io::stdout()).map_err(Failure::run)?;
+    agent::serve(input, std::io::stdout(), DUTIES).map_err(Failure::run)?;
     Ok(Exit::Done)
 }
+
+const DUTIES: Duties = Duties {
+    describe: || serde_json::to_value(Node::here()).unwrap_or_default(),
+    // Programs under injection that were killed have left their counters. A report that cannot be had is missed where it is
+    // wanted.
+    collect: || {
+        let _ = control::programs(Collector::Anybody);
+    },
+};

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_cluster::{Ended, Program, Ready, last_line};
 use jitterlab_injector::shape;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::protocol::{Ended, Program, Ready};
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind, Member};
 use crate::link;
@@ -424,7 +424,7 @@ fn filled(command: &[String], place: Option<SocketAddr>) -> Vec<String> {
 
 fn json(ended: &Ended) -> Result<Value, String> {
     serde_json::from_str(&ended.stdout).map_err(|_| {
-        let said = crate::agent::last_line(&ended.stderr, &ended.stdout);
+        let said = last_line(&ended.stderr, &ended.stdout);
         let how = if ended.timed_out {
             "it had to be killed, and "
         } else {

@@ -2,39 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use jitterlab_base::input::shortened;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::yaml::Step::{self, Index, Key};
+use jitterlab_base::yaml::{Checked, Wrong, list, suggestion, wrong};
+use jitterlab_cluster::{Host, Place, pattern};
 use jitterlab_packet::Error;
 use jitterlab_packet::transport::{Link, Transport, Wait};
 
-use super::locate::Step::{self, Index, Key};
 use super::mpi::{check_library, check_mpi, check_npb};
-use super::words::{shortened, suggestion};
-use super::{ApplicationCase, Client, Experiment, Host, InjectedLevels, Load, PacketCase, Place};
+use super::{ApplicationCase, Client, Experiment, InjectedLevels, Load, PacketCase};
 use crate::level::LevelKind;
-use crate::pattern;
-
-/// What is wrong, and where.
-#[derive(Debug)]
-pub struct Wrong<'a> {
-    /// The way to it, from the whole file.
-    pub path: Vec<Step<'a>>,
-    /// What is wrong, and what was expected.
-    pub problem: String,
-}
-
-/// What a check of a file finds.
-pub type Checked<'a> = Result<(), Wrong<'a>>;
-
-/// Something is wrong at a place.
-///
-/// # Errors
-/// Always: that.
-pub fn wrong<'a>(path: &[Step<'a>], problem: impl Into<String>) -> Checked<'a> {
-    Err(Wrong {
-        path: path.into(),
-        problem: problem.into(),
-    })
-}
+use crate::link;
 
 /// Checks all that has to be right before anything starts.
 pub fn check(experiment: &Experiment) -> Checked<'_> {
@@ -48,7 +27,7 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
         return wrong(&[Key("retries")], "there are at most 100 retries");
     }
     for (name, host) in &experiment.hosts {
-        check_host("hosts", name, host)?;
+        host.check("hosts", name)?;
     }
     if let Some(load) = &experiment.load {
         check_load(experiment, load)?;
@@ -103,63 +82,6 @@ fn twice(name: &str) -> String {
     format!("there are two cases of the name `{name}`; give each a `name`")
 }
 
-/// Checks a host of a section.
-pub fn check_host<'a>(section: &'a str, name: &'a str, host: &Host) -> Checked<'a> {
-    let at = [Key(section), Key(name)];
-    if !is_host_name(name) {
-        return wrong(
-            &at,
-            format!(
-                "`{}` is no name of a host: letters, digits, `.` and `-`, not first, which mpirun, Slurm and a \
-                 shell can read",
-                shortened(name)
-            ),
-        );
-    }
-    if let Some(address) = host.address
-        && (address.is_unspecified() || address.is_multicast())
-    {
-        return wrong(
-            &[at[0], at[1], Key("address")],
-            format!("{address} is no address that a host is reached by"),
-        );
-    }
-    if !host.host_keys.is_empty() && !matches!(host.at, Place::Ssh(_)) {
-        return wrong(
-            &[at[0], at[1], Key("host_keys")],
-            "`host_keys` say which host ssh may lead to; this one is on this machine",
-        );
-    }
-    match (&host.at, &host.jitterlab) {
-        (Place::Ssh(_), Some(path)) if is_path(path) => Ok(()),
-        (_, None) => Ok(()),
-        (Place::Ssh(_), _) => wrong(
-            &[at[0], at[1], Key("jitterlab")],
-            "the path of a program has letters, digits and any of `/._-` only",
-        ),
-        _ => wrong(
-            &[at[0], at[1], Key("jitterlab")],
-            "`jitterlab` says which program ssh starts; hosts on this machine use this one",
-        ),
-    }
-}
-
-fn is_host_name(text: &str) -> bool {
-    text.len() <= 253
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
-}
-
-/// The end of an ssh command is read by a shell.
-fn is_path(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
-}
-
 /// A host that is named.
 pub(super) fn named<'a>(
     experiment: &'a Experiment,
@@ -205,19 +127,6 @@ fn target<'a>(
         );
     }
     Ok(())
-}
-
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    /// Who has more knows them from the file.
-    const MOST: usize = 20;
-    let mut quoted: Vec<String> = names
-        .take(MOST + 1)
-        .map(|name| format!("`{}`", shortened(name)))
-        .collect();
-    if quoted.len() > MOST {
-        quoted[MOST] = "others".into();
-    }
-    quoted.join(", ")
 }
 
 fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
@@ -356,7 +265,7 @@ fn check_packet<'a>(
         );
     }
     for &transport in &case.transports {
-        let link = from.link(transport, case.verbs());
+        let link = link::of_host(from, transport, case.verbs());
         if let Some((key, problem)) = link_problem(&link, case.size, case.wait) {
             return wrong(&inside(key), problem);
         }

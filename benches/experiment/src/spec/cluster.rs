@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_base::units::{Bytes, Nanos, Percent};
+use jitterlab_base::yaml::Step::Key;
+use jitterlab_base::yaml::{Checked, FileError, parse, text_of, wrong};
+use jitterlab_cluster::{Host, Place, Trust};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 
-use super::check::{Checked, check_host, check_time, link_problem, wrong};
-use super::locate::Step::Key;
-use super::read::{SpecError, parse, text_of};
-use super::{Host, Place, Trust};
+use super::check::{check_time, link_problem};
 
 /// A cluster, as its hosts file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -96,7 +96,7 @@ impl Cluster {
     ///
     /// # Errors
     /// It cannot be read, or something in it is wrong: with its place.
-    pub fn load(path: &Path, transport: Transport) -> Result<Self, SpecError> {
+    pub fn load(path: &Path, transport: Transport) -> Result<Self, FileError> {
         Cluster::parse(&text_of("hosts file", path)?, path, transport)
     }
 
@@ -104,7 +104,7 @@ impl Cluster {
     ///
     /// # Errors
     /// Something in it is wrong: with its place.
-    pub fn parse(text: &str, path: &Path, transport: Transport) -> Result<Self, SpecError> {
+    pub fn parse(text: &str, path: &Path, transport: Transport) -> Result<Self, FileError> {
         parse(text, path, |cluster: &Cluster| check(cluster, transport))
     }
 
@@ -183,7 +183,7 @@ fn check_hosts(cluster: &Cluster) -> Checked<'_> {
         if section == "spares" && cluster.hosts.contains_key(name) {
             return wrong(&at, format!("`{name}` is one of the `hosts` already"));
         }
-        check_host(section, name, host)?;
+        host.check(section, name)?;
         if host.address.is_none() && !everybody_is_local {
             return wrong(
                 &at,

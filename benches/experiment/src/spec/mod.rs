@@ -2,31 +2,23 @@
 
 mod check;
 mod cluster;
-mod locate;
 mod mpi;
-mod place;
-mod read;
-mod survey;
-mod trust;
-mod words;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::path::Path;
 
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::yaml::{self, FileError};
+use jitterlab_cluster::{Host, Trust};
 use jitterlab_injector::control::Mode;
-use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
+use jitterlab_packet::transport::{Transport, Verbs, Wait};
 use serde::Deserialize;
 
 use crate::level::{Level, LevelKind, Member};
 
-pub use check::{Checked, Wrong, characterised, wrong};
+pub use check::characterised;
 pub use cluster::Cluster;
-pub use locate::Step;
 pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
-pub use place::Place;
-pub use read::{SpecError, of_text, parse, text_in, text_of};
-pub use trust::{HostKey, KnownHost, Trust};
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -59,25 +51,6 @@ pub struct Experiment {
 
 fn default_retries() -> u32 {
     2
-}
-
-/// A machine, or a network namespace of one.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Host {
-    /// Where it is.
-    pub at: Place,
-    /// The address that the others reach it by [default: 127.0.0.1 where `at` is local].
-    pub address: Option<IpAddr>,
-    /// The CPU that whatever is measured there stays on.
-    pub cpu: Option<usize>,
-    /// Its RDMA device, for what goes over verbs [default: the one that has the address].
-    pub device: Option<String>,
-    /// The program there, at the end of ssh [default: `jitterlab`].
-    pub jitterlab: Option<String>,
-    /// The keys that it is known by, at the end of ssh [default: those that ssh knows of it].
-    #[serde(default)]
-    pub host_keys: Vec<HostKey>,
 }
 
 /// How background load is made.
@@ -268,23 +241,22 @@ impl RuntimeUnit {
     }
 }
 
-impl Host {
-    /// The address that the others reach it by.
-    pub fn address(&self) -> Option<IpAddr> {
-        let local = matches!(self.at, Place::Local).then(|| IpAddr::from([127, 0, 0, 1]));
-        self.address.or(local)
+impl Experiment {
+    /// Reads an experiment file.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is wrong: with its place.
+    pub fn load(path: &Path) -> Result<(Experiment, String), FileError> {
+        let text = yaml::text_of("experiment file", path)?;
+        Ok((Experiment::parse(&text, path)?, text))
     }
 
-    /// What it measures over.
-    pub fn link(&self, transport: Transport, verbs: Verbs) -> Link {
-        let adapter = Adapter {
-            device: self.device.clone(),
-            ..Adapter::default()
-        };
-        match Link::of(transport) {
-            Link::Verbs(..) => Link::Verbs(verbs, adapter),
-            sockets => sockets,
-        }
+    /// Reads the text of an experiment file; `path` is for messages.
+    ///
+    /// # Errors
+    /// Something in it is wrong: with its place.
+    pub fn parse(text: &str, path: &Path) -> Result<Experiment, FileError> {
+        yaml::parse(text, path, check::check)
     }
 }
 

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use jitterlab_base::named;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::yaml::Step::{self, Key};
+use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_cluster::Place;
 use jitterlab_injector::control::Mode;
 use serde::Deserialize;
 
-use super::check::{Checked, NAME, check_kinds, check_time, check_timeout, is_name, named, wrong};
-use super::locate::Step::{self, Key};
-use super::{Experiment, Place, every_level};
+use super::check::{NAME, check_kinds, check_time, check_timeout, is_name, named};
+use super::{Experiment, every_level};
 use crate::level::LevelKind;
 
 /// How programs are started over MPI.

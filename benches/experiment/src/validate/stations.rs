@@ -8,15 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use jitterlab_base::units::Nanos;
+use jitterlab_cluster::{Program, Worker};
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Deserialize;
 
-use crate::agent::protocol::Program;
 use crate::link;
 use crate::spec::Cluster;
-use crate::worker::Worker;
 
 /// A worker that says nothing for this long beside its measurement has stalled.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -6,7 +6,8 @@ mod progress;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use jitterlab_experiment::conduct::{ConductError, Event, Tally, Unfit, conduct};
+use jitterlab_cluster::Unfit;
+use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
 use jitterlab_experiment::hosts::Hosts;
 use jitterlab_experiment::samples::SamplesError;
 use jitterlab_experiment::spec::Experiment;

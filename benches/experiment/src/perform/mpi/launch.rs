@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use jitterlab_base::units::Nanos;
+use jitterlab_cluster::ssh::{self, KNOWN_HOSTS};
+use jitterlab_cluster::{Ended, Host, Place, Trust, failure};
 
 use super::super::words;
-use crate::agent::protocol::Ended;
 use crate::mpi::{ALLOCATION, ENVIRONMENT};
-use crate::spec::{Experiment, Host, Launcher, Mpi, Place, Trust};
-use crate::ssh::{self, KNOWN_HOSTS};
-use crate::worker::failure;
+use crate::spec::{Experiment, Launcher, Mpi};
 
 /// Names of files in a worker's directory.
 const HOSTFILE: &str = "hostfile";

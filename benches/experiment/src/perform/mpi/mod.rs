@@ -7,15 +7,14 @@ mod printed;
 use std::path::Path;
 
 use jitterlab_base::units::Nanos;
+use jitterlab_cluster::{PROMPT, Place, Program};
 use serde_json::Value;
 
 use super::{Bench, Failed, Measured, REPORT, words};
-use crate::agent::protocol::Program;
 use crate::mpi::PROGRAM;
 use crate::record::Application;
 use crate::samples;
-use crate::spec::{Experiment, LibraryCase, Mpi, Npb, Place};
-use crate::worker::PROMPT;
+use crate::spec::{Experiment, LibraryCase, Mpi, Npb};
 use launch::{Mpirun, launch};
 use printed::printed;
 

@@ -1,13 +1,12 @@
 //! What `jitterlab-mpi` and its launcher have said.
 
 use jitterlab_base::units::Nanos;
+use jitterlab_cluster::{Ended, failure};
 use serde_json::Value;
 
 use super::super::Failed;
-use crate::agent::protocol::Ended;
 use crate::mpi::PROGRAM;
 use crate::spec::Launcher;
-use crate::worker::failure;
 
 /// What rank 0 of so many printed, or why there is nothing.
 pub fn printed(

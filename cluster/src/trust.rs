@@ -3,10 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jitterlab_base::yaml::of_text;
 use openssh_keys::PublicKey;
 use serde::{Deserialize, Deserializer};
-
-use super::read::of_text;
 
 /// What is done about hosts whose key nobody has named.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

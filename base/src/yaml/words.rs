@@ -2,9 +2,10 @@
 
 use serde_yaml::Error;
 
-use super::survey::At;
+use crate::input::shortened;
 
-pub use jitterlab_base::input::shortened;
+/// Line and column, counted from 1.
+pub type At = (usize, usize);
 
 /// Where an error is: line and column, counted from 1.
 pub fn place(error: &Error) -> At {
@@ -207,4 +208,18 @@ pub fn suggestion<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Stri
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| format!("; did you mean `{name}`?"))
         .unwrap_or_default()
+}
+
+/// Names in quotes, with commas between them.
+pub fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    /// Who has more knows them from the file.
+    const MOST: usize = 20;
+    let mut quoted: Vec<String> = names
+        .take(MOST + 1)
+        .map(|name| format!("`{}`", shortened(name)))
+        .collect();
+    if quoted.len() > MOST {
+        quoted[MOST] = "others".into();
+    }
+    quoted.join(", ")
 }

@@ -16,8 +16,9 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
 use regex::Regex;
 
-use super::protocol::{Ended, Program, Ready};
+use crate::ended::{Ended, last_line};
 use crate::pattern;
+use crate::protocol::{Program, Ready};
 
 /// The process groups that a worker has started and that have not ended.
 #[derive(Debug, Clone, Default)]
@@ -267,20 +268,6 @@ impl Process {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }
     }
-}
-
-/// `: ` and the last line that says something, of the first text that has one.
-pub fn last_line(first: &str, second: &str) -> String {
-    [first, second]
-        .iter()
-        .find_map(|text| {
-            text.lines()
-                .rev()
-                .map(str::trim)
-                .find(|line| !line.is_empty())
-        })
-        .map(|line| format!(": {line}"))
-        .unwrap_or_default()
 }
 
 /// The command with what ties the program to its worker and to its CPU.

@@ -4,9 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use jitterlab_base::units::UnitError;
+use jitterlab_base::yaml::of_text;
 use serde::de::{Deserialize, Deserializer};
-
-use super::read::of_text;
 
 /// Where a host is, as the worker there is started.
 #[derive(Debug, Clone, PartialEq, Eq)]

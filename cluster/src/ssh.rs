@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::spec::{Host, Trust};
+use crate::host::Host;
+use crate::trust::Trust;
 
 /// The name of the file of [`known_hosts`] in a worker's directory.
 pub const KNOWN_HOSTS: &str = "known_hosts";

@@ -1,22 +1,28 @@
-//! From text to an experiment, or to an error that says where and what to write instead.
+//! YAML files that people write, read strictly: into a value, or an error that says where something is wrong and what to
+//! write instead.
+
+mod locate;
+mod survey;
+mod words;
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use jitterlab_base::input::{InputError, Source, decode, read_text};
 use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 
-use super::Experiment;
-use super::check::{self, Wrong};
-use super::locate::locate;
-use super::survey::{MOST_BYTES, survey};
-use super::words::explained;
+use crate::input::{InputError, Source, decode, read_text};
+use locate::locate;
+use survey::{MOST_BYTES, survey};
+use words::explained;
 
-/// An experiment file, or a hosts file, that cannot be used.
+pub use locate::Step;
+pub use words::{list, suggestion};
+
+/// A file that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum SpecError {
+pub enum FileError {
     /// It cannot be read.
     #[error("cannot read {kind} {path}", path = path.display())]
     Read {
@@ -41,30 +47,34 @@ pub enum SpecError {
     },
 }
 
-impl Experiment {
-    /// Reads an experiment file.
-    ///
-    /// # Errors
-    /// It cannot be read, or something in it is wrong: with its place.
-    pub fn load(path: &Path) -> Result<(Experiment, String), SpecError> {
-        let text = text_of("experiment file", path)?;
-        Ok((Experiment::parse(&text, path)?, text))
-    }
+/// Something wrong in a file, and where.
+#[derive(Debug)]
+pub struct Wrong<'a> {
+    /// The way to it, from the whole file.
+    pub path: Vec<Step<'a>>,
+    /// What is wrong, and what was expected.
+    pub problem: String,
+}
 
-    /// Reads the text of an experiment file; `path` is for messages.
-    ///
-    /// # Errors
-    /// Something in it is wrong: with its place.
-    pub fn parse(text: &str, path: &Path) -> Result<Experiment, SpecError> {
-        parse(text, path, check::check)
-    }
+/// What a check of a file finds.
+pub type Checked<'a> = Result<(), Wrong<'a>>;
+
+/// Something is wrong at a place.
+///
+/// # Errors
+/// Always: that.
+pub fn wrong<'a>(path: &[Step<'a>], problem: impl Into<String>) -> Checked<'a> {
+    Err(Wrong {
+        path: path.into(),
+        problem: problem.into(),
+    })
 }
 
 /// The text of a file of some kind; of no more than it may have.
 ///
 /// # Errors
 /// It cannot be read, is not UTF-8, or too long.
-pub fn text_of(kind: &'static str, path: &Path) -> Result<String, SpecError> {
+pub fn text_of(kind: &'static str, path: &Path) -> Result<String, FileError> {
     read_text(path, Source::Any, MOST_BYTES).map_err(|error| not_text(error, kind, path))
 }
 
@@ -72,18 +82,18 @@ pub fn text_of(kind: &'static str, path: &Path) -> Result<String, SpecError> {
 ///
 /// # Errors
 /// It is not UTF-8, or too long.
-pub fn text_in(bytes: Vec<u8>, kind: &'static str, path: &Path) -> Result<String, SpecError> {
+pub fn text_in(bytes: Vec<u8>, kind: &'static str, path: &Path) -> Result<String, FileError> {
     decode(bytes, MOST_BYTES).map_err(|error| not_text(error, kind, path))
 }
 
-fn not_text(error: InputError, kind: &'static str, path: &Path) -> SpecError {
+fn not_text(error: InputError, kind: &'static str, path: &Path) -> FileError {
     let path = path.into();
     let (line, problem) = match error {
-        InputError::Read(source) => return SpecError::Read { kind, path, source },
+        InputError::Read(source) => return FileError::Read { kind, path, source },
         InputError::TooLong { .. } => (1, format!("{error}; no {kind} needs as many")),
         InputError::Encoding { line, problem } => (line, problem),
     };
-    SpecError::Content {
+    FileError::Content {
         path,
         line,
         column: 1,
@@ -99,8 +109,8 @@ pub fn parse<T: DeserializeOwned>(
     text: &str,
     path: &Path,
     check: impl Fn(&T) -> Result<(), Wrong<'_>>,
-) -> Result<T, SpecError> {
-    let content = |(problem, (line, column))| SpecError::Content {
+) -> Result<T, FileError> {
+    let content = |(problem, (line, column))| FileError::Content {
         path: path.into(),
         line,
         column,

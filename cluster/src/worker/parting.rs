@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::agent::protocol::NOT_OURS;
-use crate::spec::Place;
+use crate::place::Place;
+use crate::protocol::NOT_OURS;
 
 /// Lines of stderr that are kept.
 const LINES: usize = 20;

@@ -13,7 +13,7 @@ use jitterlab_base::units::Nanos;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Node;
+use crate::ended::Ended;
 
 /// Both ends have to speak the same.
 pub const VERSION: u32 = 3;
@@ -114,8 +114,8 @@ pub enum Reply {
     Here {
         /// [`VERSION`].
         version: u32,
-        /// The machine.
-        node: Box<Node>,
+        /// The machine, as the program that the worker is part of describes it.
+        node: serde_json::Value,
     },
     /// Done; to [`Request::Take`] with the file as payload.
     Done,
@@ -140,23 +140,6 @@ pub enum Reply {
         /// Why.
         reason: String,
     },
-}
-
-/// How a program ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
-    /// Its exit status; none if a signal ended it.
-    pub status: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// Whether it was killed because its time was over.
-    pub timed_out: bool,
-    /// From start to end, in seconds.
-    pub seconds: f64,
-    /// What it printed; of very much, the end.
-    pub stdout: String,
-    /// What it printed on stderr; of very much, the end.
-    pub stderr: String,
 }
 
 /// Writes a frame.

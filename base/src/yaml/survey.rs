@@ -13,10 +13,8 @@ use serde::de::{
     VariantAccess, Visitor,
 };
 
-use super::words;
-
-/// Line and column, counted from 1.
-pub type At = (usize, usize);
+use super::words::{self, At};
+use crate::input::shortened;
 
 /// The bytes of a file: 10,000 hosts have less.
 pub const MOST_BYTES: u64 = 512 << 10;
@@ -210,7 +208,7 @@ struct Key<'a>(Value<'a>, &'a mut BTreeSet<String>);
 impl Key<'_> {
     fn insert<E: Error>(self, key: impl Into<String>) -> Result<(), E> {
         let key = key.into();
-        let problem = format!("`{}` stands there twice", words::shortened(&key));
+        let problem = format!("`{}` stands there twice", shortened(&key));
         match self.1.insert(key) {
             true => Ok(()),
             false => Err(self.0.0.object(problem)),

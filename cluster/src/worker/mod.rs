@@ -1,5 +1,7 @@
 //! The controller's end of a worker.
 
+mod parting;
+
 use std::io::{self, BufReader, BufWriter, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
@@ -11,15 +13,17 @@ use std::time::{Duration, Instant};
 
 use jitterlab_base::units::Nanos;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-use crate::agent::last_line;
-use crate::agent::protocol::{self, Ended, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
-use crate::environment::Node;
-use crate::parting::{self, Beginning, Stderr};
-use crate::spec::{Host, Place, Trust};
+use crate::ended::{Ended, failure, last_line};
+use crate::host::Host;
+use crate::place::Place;
+use crate::protocol::{self, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
 use crate::ssh;
+use crate::trust::Trust;
+use parting::{Beginning, Stderr};
 
 /// Starting a program and asking it to end. Small commands have ended by then.
 pub const PROMPT: Nanos = Nanos(10_000_000_000);
@@ -37,7 +41,7 @@ const ENDING_OF_LOST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Worker {
     link: Link,
-    node: Node,
+    node: serde_json::Value,
 }
 
 /// A host that nothing can be measured on, for people.
@@ -119,7 +123,7 @@ impl Worker {
         match link.ask(&Request::Hello, &[])? {
             (Reply::Here { version, node }, _) if version == VERSION => {
                 link.stderr.pass_on();
-                Ok(Worker { link, node: *node })
+                Ok(Worker { link, node })
             }
             (Reply::Here { version, .. }, _) => {
                 Err(format!("host {name}: {}", protocol::other_version(version)))
@@ -138,9 +142,15 @@ impl Worker {
         self.link.lost
     }
 
-    /// The machine that it is on.
-    pub fn node(&self) -> &Node {
-        &self.node
+    /// The machine that it is on, as the program there describes it.
+    ///
+    /// # Errors
+    /// It describes something else; for people.
+    pub fn node<T: DeserializeOwned>(&self) -> Result<T, String> {
+        T::deserialize(&self.node).map_err(|error| {
+            let host = &self.link.host;
+            format!("host {host} describes itself in words that are not known here: {error}")
+        })
     }
 
     /// Keeps a file there.
@@ -409,26 +419,6 @@ fn good(name: &str, ended: Ended, timeout: Nanos) -> Result<Ended, String> {
     match failure(name, &ended, timeout) {
         None => Ok(ended),
         Some(failure) => Err(failure + &last_line(&ended.stderr, &ended.stdout)),
-    }
-}
-
-/// How a program failed, if it did: anything but exit status 0 in time.
-pub fn failure(name: &str, ended: &Ended, timeout: Nanos) -> Option<String> {
-    if ended.timed_out {
-        return Some(format!("{name} did not end within {timeout}"));
-    }
-    match (ended.status, ended.signal) {
-        (Some(0), _) => None,
-        // What shells and launchers make of a signal that ended what they had started.
-        (Some(status @ 129..=192), _) => {
-            let signal = status - 128;
-            Some(format!(
-                "{name} ended with exit status {status}, as after signal {signal}"
-            ))
-        }
-        (Some(status), _) => Some(format!("{name} ended with exit status {status}")),
-        (None, Some(signal)) => Some(format!("{name} was ended by signal {signal}")),
-        (None, None) => Some(format!("{name} ended, nobody knows how")),
     }
 }
 

@@ -1,11 +1,9 @@
-//! The worker: it runs programs on its host for an experiment, asked on stdin, answering on
-//! stdout. It listens nowhere, and nothing that it started outlives it. It outlives its controller by
-//! no more than [`protocol::SILENCE`].
+//! The worker: it runs programs on its host, asked on stdin, answering on stdout. It listens nowhere, and nothing that it
+//! started outlives it. It outlives its controller by no more than [`SILENCE`].
 
 mod directory;
 mod orphans;
 mod process;
-pub mod protocol;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,15 +15,23 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use directory::Directory;
-use jitterlab_injector::control::{self, Collector};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-pub use process::last_line;
 use process::{Groups, Process};
-use protocol::{Program, Ready, Reply, Request, SILENCE, VERSION};
 
-use crate::environment::Node;
+use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
+
+/// The part of the program that a worker belongs to.
+#[derive(Debug, Clone, Copy)]
+pub struct Duties {
+    /// Describes the machine, for [`Reply::Here`].
+    pub describe: fn() -> serde_json::Value,
+    /// Puts what programs have left elsewhere into the files that they were to write. It is called when a program has ended
+    /// or was stopped, and before a file is given away.
+    pub collect: fn(),
+}
 
 struct Agent {
+    duties: Duties,
     directory: Directory,
     groups: Groups,
     running: BTreeMap<u32, Process>,
@@ -48,14 +54,19 @@ impl<R: Read + AsFd> Read for Heard<R> {
     }
 }
 
-/// Works until `input` ends or is silent for [`SILENCE`], or `output` is closed. `input` keeps nothing back in a buffer. Then whatever still runs is killed, the worker's directory is removed,
-/// and the process ends.
+/// Works until `input` ends or is silent for [`SILENCE`], or `output` is closed. `input` keeps nothing back in a buffer. Then
+/// whatever still runs is killed, the worker's directory is removed, and the process ends.
 ///
 /// # Errors
 /// There is no place for temporary files, or the system is too old.
-pub fn serve(input: impl Read + AsFd + Send + 'static, mut output: impl Write) -> io::Result<()> {
+pub fn serve(
+    input: impl Read + AsFd + Send + 'static,
+    mut output: impl Write,
+    duties: Duties,
+) -> io::Result<()> {
     orphans::adopt()?;
     let mut agent = Agent {
+        duties,
         directory: Directory::make()?,
         groups: Groups::default(),
         running: BTreeMap::new(),
@@ -119,18 +130,12 @@ impl Drop for Agent {
     }
 }
 
-/// What programs under injection that were killed have left goes to their reports. A report that cannot be had is missed
-/// where it is wanted.
-fn collect_counters() {
-    let _ = control::programs(Collector::Anybody);
-}
-
 impl Agent {
     fn answer(&mut self, request: Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
         let reply = match request {
             Request::Hello => Reply::Here {
                 version: VERSION,
-                node: Box::new(Node::here()),
+                node: (self.duties.describe)(),
             },
             Request::Heartbeat => Reply::Done,
             Request::Put { name } => {
@@ -140,7 +145,7 @@ impl Agent {
                 Reply::Done
             }
             Request::Take { name } => {
-                collect_counters();
+                (self.duties.collect)();
                 let path = self.file(&name)?;
                 let content = fs::read(&path)
                     .and_then(|content| fs::remove_file(&path).map(|()| content))
@@ -214,7 +219,7 @@ impl Agent {
         if self.running.is_empty() {
             orphans::end();
         }
-        collect_counters();
+        (self.duties.collect)();
     }
 
     /// A file of the worker's directory; names do not lead out of it.

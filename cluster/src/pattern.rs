@@ -1,4 +1,4 @@
-//! Regular expressions that people write.
+//! Regular expressions that people write, which look for something in what a program prints.
 
 use regex::{Error, Regex};
 use regex_syntax::Parser;

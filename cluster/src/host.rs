@@ -1,0 +1,98 @@
+//! A host as files describe it.
+
+use std::net::IpAddr;
+
+use jitterlab_base::input::shortened;
+use jitterlab_base::yaml::Step::Key;
+use jitterlab_base::yaml::{Checked, wrong};
+use serde::Deserialize;
+
+use crate::place::Place;
+use crate::trust::HostKey;
+
+/// A machine, or a network namespace of one.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Where it is.
+    pub at: Place,
+    /// The address that the others reach it by [default: 127.0.0.1 where `at` is local].
+    pub address: Option<IpAddr>,
+    /// The CPU that whatever is measured there stays on.
+    pub cpu: Option<usize>,
+    /// Its RDMA device, for what goes over verbs [default: the one that has the address].
+    pub device: Option<String>,
+    /// The program there, at the end of ssh [default: `jitterlab`].
+    pub jitterlab: Option<String>,
+    /// The keys that it is known by, at the end of ssh [default: those that ssh knows of it].
+    #[serde(default)]
+    pub host_keys: Vec<HostKey>,
+}
+
+impl Host {
+    /// The address that the others reach it by.
+    pub fn address(&self) -> Option<IpAddr> {
+        let local = matches!(self.at, Place::Local).then(|| IpAddr::from([127, 0, 0, 1]));
+        self.address.or(local)
+    }
+
+    /// Checks it, as `name` of a section of a file.
+    ///
+    /// # Errors
+    /// Something is wrong with it, or with its name.
+    pub fn check<'a>(&self, section: &'a str, name: &'a str) -> Checked<'a> {
+        let at = [Key(section), Key(name)];
+        if !is_host_name(name) {
+            return wrong(
+                &at,
+                format!(
+                    "`{}` is no name of a host: letters, digits, `.` and `-`, not first, which mpirun, Slurm and a \
+                 shell can read",
+                    shortened(name)
+                ),
+            );
+        }
+        if let Some(address) = self.address
+            && (address.is_unspecified() || address.is_multicast())
+        {
+            return wrong(
+                &[at[0], at[1], Key("address")],
+                format!("{address} is no address that a host is reached by"),
+            );
+        }
+        if !self.host_keys.is_empty() && !matches!(self.at, Place::Ssh(_)) {
+            return wrong(
+                &[at[0], at[1], Key("host_keys")],
+                "`host_keys` say which host ssh may lead to; this one is on this machine",
+            );
+        }
+        match (&self.at, &self.jitterlab) {
+            (Place::Ssh(_), Some(path)) if is_path(path) => Ok(()),
+            (_, None) => Ok(()),
+            (Place::Ssh(_), _) => wrong(
+                &[at[0], at[1], Key("jitterlab")],
+                "the path of a program has letters, digits and any of `/._-` only",
+            ),
+            _ => wrong(
+                &[at[0], at[1], Key("jitterlab")],
+                "`jitterlab` says which program ssh starts; hosts on this machine use this one",
+            ),
+        }
+    }
+}
+
+fn is_host_name(text: &str) -> bool {
+    text.len() <= 253
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
+}
+
+/// The end of an ssh command is read by a shell.
+fn is_path(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+}

@@ -1,0 +1,23 @@
+//! The hosts of a cluster: where each is, the worker that runs programs on it, and the controller's end of that worker.
+//!
+//! It knows nothing of what is measured. A worker keeps files, and starts, stops and runs programs; what they are, the rooms
+//! above say.
+
+#![forbid(unsafe_code)]
+
+pub mod agent;
+mod ended;
+mod host;
+pub mod pattern;
+mod place;
+pub mod protocol;
+pub mod ssh;
+mod trust;
+mod worker;
+
+pub use ended::{Ended, failure, last_line};
+pub use host::Host;
+pub use place::Place;
+pub use protocol::{Program, Ready};
+pub use trust::{HostKey, KnownHost, Trust};
+pub use worker::{PROMPT, Unfit, Worker};
