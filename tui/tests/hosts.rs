@@ -11,6 +11,7 @@ use common::experiments::{is_running, until};
 use common::{Lab, build_library, text};
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::protocol::{self, Program, Request};
+use jitterlab_skip::skip;
 use serde_json::Value;
 
 /// A command that has to succeed.
@@ -80,7 +81,7 @@ impl Drop for Namespaces {
 fn is_root() -> bool {
     let root = nix::unistd::geteuid().is_root();
     if !root {
-        eprintln!("not run: this test makes network namespaces, which only root may");
+        skip("only root may make network namespaces");
     }
     root
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use common::experiments::{SMALL, folder, lines};
 use common::{Lab, build_library, text};
 use jitterlab_injector::control;
+use jitterlab_skip::skip;
 use nix::unistd::geteuid;
 use serde_json::Value;
 
@@ -179,8 +180,7 @@ fn containers_that_share_dev_shm_have_a_page_for_each_program() {
         .status()
         .is_ok_and(|status| status.success())
     {
-        eprintln!("skipped: no pid namespaces can be made here");
-        return;
+        return skip("no pid namespaces can be made here");
     }
     let mut containers: Vec<_> = (0..2).map(|_| contained(&lab)).collect();
     let programs = || -> Vec<Value> {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use common::{Lab, build_library, text};
+use jitterlab_skip::skip;
 use serde_json::Value;
 
 fn lab() -> Lab {
@@ -32,10 +33,10 @@ fn build(lab: &Lab, compiler: &str, options: &[&str], fixture: &str, name: &str)
         .output();
     let is_built = output.is_ok_and(|output| output.status.success());
     if !is_built {
-        eprintln!(
-            "skipped: {compiler} {} makes no programs here",
+        skip(format_args!(
+            "{compiler} {} makes no programs here",
             options.join(" ")
-        );
+        ));
     }
     is_built
 }
@@ -210,8 +211,7 @@ fn valgrind_finds_nothing_lost() {
         .output()
         .is_ok_and(|o| o.status.success())
     {
-        eprintln!("skipped: valgrind is not installed");
-        return;
+        return skip("there is no valgrind");
     }
     assert!(build(&lab, "cc", &["-pthread"], "watched", "watched"));
     let options = "valgrind -q --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite --error-exitcode=9";
@@ -231,8 +231,7 @@ fn the_doctor_names_sandboxes_and_libraries_that_are_opened_later() {
     let report = lab.run(&format!("inject doctor --format json -- ./sandbox {verbs}"));
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     if report["ended"]["exit-status"] == 8 {
-        eprintln!("skipped: there is no {verbs}");
-        return;
+        return skip(format_args!("there is no {verbs}"));
     }
     assert_eq!(kinds(&report, "notes"), ["sandbox", "opened-later"]);
     assert!(report["notes"][1]["text"].as_str().unwrap().contains(verbs));

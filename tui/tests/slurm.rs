@@ -10,6 +10,7 @@ use allocation::{Slurm, has_slurm};
 use common::experiments::{folder, kill, lines, until};
 use common::mpi::{has_mpi, has_mpich};
 use common::text;
+use jitterlab_skip::skip;
 use serde_json::Value;
 
 /// Whether everything is there.
@@ -60,7 +61,7 @@ fn pmix(slurm: &Slurm) -> Option<&'static str> {
     let list = text(&list.stdout) + &text(&list.stderr);
     let has_pmix = list.lines().any(|line| line.trim() == "pmix");
     if !has_pmix {
-        eprintln!("not run with srun: this Slurm has no PMIx");
+        skip("this Slurm has no PMIx");
     }
     has_pmix.then_some("{ on: here, launcher: srun, arguments: [--mpi=pmix] }")
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use common::{Lab, text};
+use jitterlab_skip::skip;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_jitterlab");
 
@@ -16,7 +17,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_jitterlab");
 /// not start one.
 fn lab(trust: &str) -> Option<(Lab, String)> {
     if !nix::unistd::geteuid().is_root() {
-        eprintln!("not run: this test starts a server of ssh, which only root may");
+        skip("only root may start a server of ssh");
         return None;
     }
     let lab = Lab::new();

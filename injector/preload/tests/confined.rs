@@ -8,6 +8,7 @@ use std::process::Command;
 use common::Lab;
 use jitterlab_injector::control::{self, Hook};
 use jitterlab_injector::environment;
+use jitterlab_skip::skip;
 
 /// The names of the system calls of a run from the first send on; `None` where the program says that the kernel has no
 /// such rights to give up.
@@ -51,15 +52,14 @@ fn system_calls(
 #[test]
 fn a_program_makes_the_same_system_calls_with_and_without_the_library() {
     if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("skipped: strace is not installed");
-        return;
+        return skip("there is no strace");
     }
     let lab = Lab::constant(5_000);
     let program = lab.build("confined", &[]);
     // Of a child, too.
     for (kind, sends, writes) in [("filter", 6, 6), ("strict", 1, 3), ("landlock", 6, 6)] {
         let Some(alone) = system_calls(&lab, &program, kind, None) else {
-            eprintln!("skipped: this kernel has no {kind}");
+            skip(format_args!("this kernel has no {kind}"));
             continue;
         };
         let under = system_calls(&lab, &program, kind, Some(common::library()));
@@ -87,7 +87,7 @@ fn sends_are_not_deferred_where_they_may_not_be() {
             command.arg(kind);
             let ended = lab.end(command);
             if ended.output.status.code() == Some(77) {
-                eprintln!("skipped: this kernel has no {kind}");
+                skip(format_args!("this kernel has no {kind}"));
                 continue;
             }
             ended.expect_done(&format!("{kind}, {mode}"));

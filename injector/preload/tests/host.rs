@@ -8,6 +8,7 @@ use std::process::Command;
 use common::Lab;
 use jitterlab_injector::control::{Hook, HookFamily, Namespaces};
 use jitterlab_injector::environment;
+use jitterlab_skip::skip;
 
 const SOCKET: [Hook; 6] = [
     Hook::Send,
@@ -229,8 +230,7 @@ fn a_full_dev_shm_does_not_end_the_program() {
     let mut probe = Command::new("unshare");
     let probe = probe.args(["--mount", "true"]).output().unwrap();
     if !probe.status.success() {
-        eprintln!("left out: needs a mount namespace");
-        return;
+        return skip("no mount namespaces can be made here");
     }
     runs_without_room(&lab, command, "No space left on device (os error 28)");
 }
@@ -321,8 +321,7 @@ fn a_program_with_more_rights_than_its_user_is_left_alone() {
     let program = lab.build("who", &[]);
     let owner = Command::new("id").arg("-u").output().unwrap();
     if owner.stdout != b"0\n" {
-        eprintln!("skipped: needs root");
-        return;
+        return skip("only root can make a program with more rights than its user");
     }
     // Where everybody can get to and programs may have such rights.
     let place = tempfile::tempdir_in("/var/tmp").unwrap();

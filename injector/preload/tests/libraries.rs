@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use common::{Lab, compile, fixture};
 use jitterlab_injector::control::Hook;
 use jitterlab_injector::environment;
+use jitterlab_skip::skip;
 
 /// A program with two MPIs, and its arguments.
 fn private_mpis(lab: &Lab) -> (PathBuf, [PathBuf; 3]) {
@@ -105,7 +106,9 @@ fn mpi4py_sends_as_ever_and_every_send_is_delayed() {
             let lab = Lab::constant(1_000).set(environment::HOOKS, hooks);
             let lab = with_mpich_by_its_name(lab);
             let Some(python) = python_with_mpi4py(&lab, mpi) else {
-                eprintln!("skipped: no mpi4py of PyPI, or not {mpi} (pip install mpi4py)");
+                skip(format_args!(
+                    "no mpi4py of PyPI, or not {mpi}; pip install mpi4py"
+                ));
                 break;
             };
             let script = lab.path("program.py");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use common::{Ended, Lab, compile_by, fixture_file, free_port, is_listening};
 use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::environment;
+use jitterlab_skip::skip;
 
 const PERFTEST: &str = "/usr/bin/ucx_perftest";
 const DELAY_NS: u32 = 50_000;
@@ -64,8 +65,7 @@ const TESTS: [(&str, &str, &str, f64); 8] = [
 #[test]
 fn endpoints_of_every_kind_are_delayed() {
     if !Path::new(PERFTEST).exists() {
-        eprintln!("left out: needs ucx_perftest (ucx-utils)");
-        return;
+        return skip("there is no ucx_perftest; apt-get install ucx-utils");
     }
     let lab = lab();
     for (transport, test, layout, share) in TESTS {
@@ -98,8 +98,7 @@ fn average_ns(output: &str) -> f64 {
 #[test]
 fn an_mpi_over_ucx_is_delayed_inside_its_collectives() {
     if !Path::new("/usr/bin/mpicc.openmpi").exists() {
-        eprintln!("left out: needs Open MPI");
-        return;
+        return skip("there is no Open MPI");
     }
     let lab = Lab::constant(1_000).set(environment::HOOKS, HookFamily::Uct.name());
     let program = lab.path("mpi");
@@ -149,8 +148,7 @@ fn an_mpi_over_ucx_is_delayed_inside_its_collectives() {
 #[test]
 fn a_version_that_is_not_known_is_left_alone_and_said_to_be() {
     if !Path::new(PERFTEST).exists() {
-        eprintln!("left out: needs ucx_perftest (ucx-utils)");
-        return;
+        return skip("there is no ucx_perftest; apt-get install ucx-utils");
     }
     let lab = lab();
     let other = lab.path("libother.so");

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use jitterlab_skip::skip;
+
 use crate::common::experiments::until;
 use crate::common::{Lab, text};
 
@@ -21,13 +23,15 @@ pub struct Slurm {
 /// Whether Slurm is there, and may be started; says so if not. bootstrap/test installs it.
 pub fn has_slurm() -> bool {
     if !nix::unistd::geteuid().is_root() {
-        eprintln!("not run: this makes a network namespace, which only root may");
+        skip("only root may make a network namespace");
         return false;
     }
     let is_there = |name: &&str| Path::new("/usr/sbin").join(name).exists();
     let missing = DAEMONS.iter().find(|name| !is_there(name));
     if let Some(name) = missing {
-        eprintln!("not run: there is no {name}; apt-get install slurm-wlm munge");
+        skip(format_args!(
+            "there is no {name}; apt-get install slurm-wlm munge"
+        ));
     }
     missing.is_none()
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use jitterlab_skip::skip;
 use serde_json::Value;
 
 use crate::common::experiments::until;
@@ -24,7 +25,7 @@ fn done(command: &str) {
 pub fn is_root() -> bool {
     let root = nix::unistd::geteuid().is_root();
     if !root {
-        eprintln!("not run: this makes network namespaces, which only root may");
+        skip("only root may make network namespaces");
     }
     root
 }

@@ -4,13 +4,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use jitterlab_skip::skip;
+
 use super::{Lab, build_library};
 
 /// Whether there is an MPI, with the program of ranks built beside this one; says so if not.
 pub fn has_mpi() -> bool {
     let is_there = Command::new("mpirun").arg("--version").output().is_ok();
     if !is_there {
-        eprintln!("not run: there is no mpirun; apt-get install libopenmpi-dev openmpi-bin");
+        skip("there is no mpirun; apt-get install libopenmpi-dev openmpi-bin");
         return false;
     }
     build_library();
@@ -31,7 +33,7 @@ pub fn has_mpi() -> bool {
 pub fn has_mpich(lab: &Lab) -> bool {
     let launcher = Path::new("/usr/bin/mpirun.mpich");
     if !launcher.exists() {
-        eprintln!("not run: there is no mpirun.mpich; apt-get install libmpich-dev mpich");
+        skip("there is no mpirun.mpich; apt-get install libmpich-dev mpich");
         return false;
     }
     build_library();
