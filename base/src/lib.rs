@@ -10,5 +10,6 @@ pub mod input;
 pub mod named;
 pub mod page;
 pub mod seed;
+pub mod show;
 pub mod units;
 pub mod yaml;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::outcome::Failure;
+use jitterlab_base::show;
 
 /// The value of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -69,16 +70,7 @@ pub fn aligned(rows: &[impl AsRef<[String]>]) -> String {
     text
 }
 
-/// A time for people, in microseconds; nothing is no less than nothing.
-pub fn micros(ns: f64) -> String {
-    let us = format!("{:.3}", ns / 1e3);
-    let unsigned = us
-        .strip_prefix('-')
-        .filter(|rest| rest.bytes().all(|b| b"0.".contains(&b)));
-    format!("{} us", unsigned.unwrap_or(&us))
-}
-
-/// The same of a figure that there may be none of.
-pub fn micros_of(ns: Option<f64>) -> String {
-    ns.map_or_else(|| "unknown".into(), micros)
+/// A time in nanoseconds, for people, that there may be none of.
+pub fn time_of(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "unknown".into(), show::time)
 }

@@ -1,5 +1,6 @@
 //! How runs are shown to people who watch them.
 
+use jitterlab_base::show;
 use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_stats::summary::quantile;
 
@@ -27,7 +28,7 @@ pub fn without_samples(record: &RunRecord) -> Option<String> {
             let reason = record.reason.as_deref().unwrap_or("failed");
             Some(format!("attempt {}: {reason}", record.attempt))
         }
-        (_, Some(application)) => Some(format!("{:>9}", seconds(application.runtime_s))),
+        (_, Some(application)) => Some(format!("{:>9}", show::time(application.runtime_s * 1e9))),
         _ => None,
     }
 }
@@ -74,9 +75,9 @@ impl Brief {
     /// Median and 99th percentile of the RTT.
     pub fn quantiles(&self) -> String {
         format!(
-            "median {:7.1} us  99 % {:8.1} us",
-            self.median_ns / 1e3,
-            self.p99_ns / 1e3
+            "median {:>8}  99 % {:>8}",
+            show::time(self.median_ns),
+            show::time(self.p99_ns)
         )
     }
 }
@@ -90,15 +91,6 @@ pub fn bars(counts: &[u64]) -> String {
         n => BARS[((n as f64 / most).sqrt() * 7.0).round() as usize],
     };
     counts.iter().map(bar).collect()
-}
-
-/// A time in the unit that suits it.
-pub fn seconds(s: f64) -> String {
-    match s {
-        s if s < 1e-3 => format!("{:.2} us", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
 }
 
 /// A duration for people who wait.
@@ -133,6 +125,5 @@ mod tests {
         assert_eq!(time(59.4), "59 s");
         assert_eq!(time(61.0), "1:01 min");
         assert_eq!(time(7_260.0), "2:01 h");
-        assert_eq!(seconds(0.000_25), "250.00 us");
     }
 }

@@ -76,8 +76,8 @@ fn people_are_told_what_was_asked_and_what_was_produced() {
     assert_eq!(
         said,
         format!(
-            "load over udp, 1400 B messages: 0.0 % asked, 0.0 % produced of 1.0 MB/s (given)\n\
-             0 messages sent in {seconds}, 0 arrived, 0 lost, 0 refused; longest gap 0.0 us\n"
+            "load over udp, 1400 B messages: 0.0 % asked, 0.0 % produced of 1.049 MB/s (given)\n\
+             0 messages sent in {seconds}, 0 arrived, 0 lost, 0 refused; longest gap 0 ns\n"
         )
     );
 }
@@ -378,7 +378,7 @@ fn wrong_options_are_refused() {
     }
     lab.refuses(
         "load run --transport verbs --level 1",
-        "background load goes over udp or tcp, not over verbs",
+        "error: invalid value 'verbs' for '--transport <TRANSPORT>': `verbs` is not a transport of load: udp, tcp or mpi",
     );
     lab.refuses(
         "load serve --bind 127.0.0.1",

@@ -1,6 +1,9 @@
 //! Numbers and findings in words. Every limit that decides between two words is stated here, and
 //! the report prints [`LIMITS`].
 
+use jitterlab_base::show;
+pub use jitterlab_base::show::count;
+
 /// The level of significance of every test in the report.
 pub const ALPHA: f64 = 0.05;
 
@@ -19,24 +22,7 @@ pub fn short(value: f64) -> String {
     if value.is_nan() {
         return "–".into();
     }
-    if value.is_infinite() {
-        return value.to_string();
-    }
-    let magnitude = if value == 0.0 {
-        0.0
-    } else {
-        value.abs().log10().floor()
-    };
-    if !(-5.0..9.0).contains(&magnitude) {
-        return format!("{value:.3e}");
-    }
-    let digits = (3.0 - magnitude).clamp(0.0, 8.0) as usize;
-    let text = format!("{value:.digits$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').into()
-    } else {
-        text
-    }
+    show::number(value)
 }
 
 /// A p value as papers print it.
@@ -46,19 +32,6 @@ pub fn p(p: f64) -> String {
         p if p < 0.001 => "p < 0.001".into(),
         p => format!("p = {p:.3}"),
     }
-}
-
-/// A whole number with its thousands apart.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// The size of a rank-biserial correlation, after [`LIMITS`].
@@ -223,8 +196,6 @@ mod tests {
         assert_eq!(p(0.0009), "p < 0.001");
         assert_eq!(p(0.001), "p = 0.001");
         assert_eq!(p(0.049_96), "p = 0.050");
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(count(123), "123");
         assert_eq!(signed_percent(0.969), "−3.1 %");
         assert_eq!(signed_percent(1.0001), "0.0 %");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");

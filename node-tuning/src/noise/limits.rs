@@ -1,5 +1,6 @@
 //! What a measuring core may show, and what exceeds it.
 
+use jitterlab_base::show;
 use serde::{Deserialize, Serialize};
 
 use jitterlab_base::units::Nanos;
@@ -75,10 +76,7 @@ pub fn judge(report: &NoiseReport, limits: &Limits) -> Vec<Finding> {
 }
 
 fn judge_core(core: &Core, limits: &Limits) -> Vec<Finding> {
-    let us = |ns: f64| format!("{:.1} us", ns / 1e3);
-    let percent = |share: f64| format!("{:.4} %", share * 100.0);
-    let rate = |rate: f64| format!("{rate:.1} gaps/s");
-    let ns = |ns: f64| format!("{ns:.1} ns");
+    let rate = |rate: f64| format!("{} gaps/s", show::number(rate));
     type Row<'a> = (Figure, f64, f64, &'a dyn Fn(f64) -> String, &'a str);
     let figures: [Row; 4] = [
         (
@@ -92,21 +90,21 @@ fn judge_core(core: &Core, limits: &Limits) -> Vec<Finding> {
             Figure::LostShare,
             core.lost_share,
             limits.lost_share,
-            &percent,
+            &show::percent,
             "time lost",
         ),
         (
             Figure::Longest,
             core.longest_ns as f64,
             limits.longest.0 as f64,
-            &us,
+            &show::time,
             "longest gap",
         ),
         (
             Figure::Iteration,
             core.iteration_ns,
             limits.iteration_ns,
-            &ns,
+            &show::time,
             "an iteration of the loop",
         ),
     ];

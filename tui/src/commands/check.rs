@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::noise::limits::{self, Limits};
 use jitterlab_node_tuning::noise::report::NoiseReport;
@@ -144,12 +145,12 @@ impl Verdict {
             for core in &noise.report.cores {
                 let _ = writeln!(
                     out,
-                    "noise on CPU {}: {:.1} gaps/s above {}, {:.4} % of the time lost, longest {:.1} us",
+                    "noise on CPU {}: {} gaps/s above {}, {} of the time lost, longest {}",
                     core.cpu,
-                    core.gaps_per_s,
+                    show::number(core.gaps_per_s),
                     Nanos(noise.report.threshold_ns),
-                    core.lost_share * 100.0,
-                    core.longest_ns as f64 / 1e3
+                    show::percent(core.lost_share),
+                    show::time(core.longest_ns as f64)
                 );
             }
             for finding in &noise.findings {

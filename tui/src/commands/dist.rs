@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use jitterlab_base::seed;
+use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_experiment::samples;
 use jitterlab_injector::check::check;
@@ -21,7 +22,7 @@ use serde::Serialize;
 
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, micros, micros_of};
+use crate::output::{self, Format, time_of};
 
 /// The verbs of `jitterlab dist`.
 #[derive(clap::Subcommand)]
@@ -121,8 +122,8 @@ impl Make {
             eprintln!(
                 "jitterlab: the delays of the table have a standard deviation of {}, not of {}: 4096 \
                  whole nanoseconds hold no more of this distribution",
-                micros(table.std()),
-                micros(std)
+                show::time(table.std()),
+                show::time(std)
             );
         }
         files::write(&self.output, table.to_text().as_bytes())?;
@@ -242,17 +243,17 @@ impl Fitted {
         let mut text = format!(
             "{} samples: mean {}, standard deviation {}, median {}\n",
             s.n,
-            micros(s.mean),
-            micros_of(s.std),
-            micros(s.median)
+            show::time(s.mean),
+            time_of(s.std),
+            show::time(s.median)
         );
         for shape in &self.fits {
             text.push_str(&format!(
                 "{}\n  in ns; mean {}, standard deviation {}; AIC {:.1}; greatest distance of the \
                  distribution functions {:.4}\n",
                 shape.fit.distribution,
-                micros(shape.mean_ns),
-                micros(shape.std_ns),
+                show::time(shape.mean_ns),
+                show::time(shape.std_ns),
                 shape.fit.aic,
                 shape.kolmogorov_smirnov.d,
             ));
@@ -324,8 +325,8 @@ impl FamilyOptions {
                     format!(
                         "{:10} mean {}, standard deviation {}: {}\n",
                         m.name,
-                        micros(m.mean_ns),
-                        micros(m.std_ns),
+                        show::time(m.mean_ns),
+                        show::time(m.std_ns),
                         m.description
                     )
                 })
@@ -383,7 +384,7 @@ impl Show {
 impl Shown {
     fn text(&self, sorted: &[f64]) -> String {
         let value = |x: f64| match self.unit {
-            DelayUnit::Nanoseconds => micros(x),
+            DelayUnit::Nanoseconds => show::time(x),
             DelayUnit::Spins => format!("{x:.0} spins"),
         };
         let origin = if self.origin.is_empty() {

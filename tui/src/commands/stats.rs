@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::seed;
+use jitterlab_base::show;
 use jitterlab_experiment::samples;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::hodges_lehmann::{self, Shift};
@@ -13,7 +14,7 @@ use jitterlab_stats::{resolution, sorted, wasserstein, welch};
 use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, micros, micros_of};
+use crate::output::{self, Format, time_of};
 
 /// The verbs of `jitterlab stats`.
 #[derive(clap::Subcommand)]
@@ -141,7 +142,7 @@ impl Comparison {
             return format!(
                 "a and b differ by less than the resolution of the samples, {}{}; the effect is {size} (rank-biserial \
                  {:.3}, Mann-Whitney {})",
-                micros(step),
+                show::time(step),
                 self.beyond_the_middle(step),
                 test.rank_biserial,
                 p_value(test.p)
@@ -156,9 +157,9 @@ impl Comparison {
         format!(
             "a tends to be {direction} than b, by {} (interval {} to {} at alpha = {}); \
              the effect is {size} (rank-biserial {:.3}, Mann-Whitney {})",
-            micros(by),
-            micros(from),
-            micros(to),
+            show::time(by),
+            show::time(from),
+            show::time(to),
             self.alpha,
             test.rank_biserial,
             p_value(test.p)
@@ -177,9 +178,9 @@ impl Comparison {
         }
         format!(
             ", in the middle; their means differ by {} (interval {} to {})",
-            micros(estimate),
-            micros(low),
-            micros(high)
+            show::time(estimate),
+            show::time(low),
+            show::time(high)
         )
     }
 
@@ -200,19 +201,19 @@ impl Comparison {
             format!(
                 "{name}  n {}  mean {}  std {}  median {}  99 % {}  99.9 % {}\n",
                 s.n,
-                micros(s.mean),
-                micros_of(s.std),
-                micros(s.median),
-                micros(s.p99),
-                micros(s.p999)
+                show::time(s.mean),
+                time_of(s.std),
+                show::time(s.median),
+                show::time(s.p99),
+                show::time(s.p999)
             )
         };
         let interval = |i: &Interval| {
             format!(
                 "{} ({} to {})",
-                micros(i.estimate),
-                micros(i.low),
-                micros(i.high)
+                show::time(i.estimate),
+                show::time(i.low),
+                show::time(i.high)
             )
         };
         format!(
@@ -232,8 +233,8 @@ impl Comparison {
             interval(&self.shift_ns.interval),
             self.too_few(),
             interval(&self.mean_difference_ns),
-            micros(self.wasserstein_ns),
-            micros_of(self.resolution_ns),
+            show::time(self.wasserstein_ns),
+            time_of(self.resolution_ns),
             self.conclusion
         )
     }

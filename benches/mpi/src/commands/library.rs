@@ -5,6 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jitterlab_base::clock::Source;
 use jitterlab_base::durable;
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
@@ -203,7 +204,7 @@ fn print(report: &Report) {
     };
     for point in &report.points {
         println!(
-            "{}{way} on {} ranks, {} B: {sample} and its parts, in us",
+            "{}{way} on {} ranks, {} B: {sample} and its parts",
             report.case, report.ranks, point.size_bytes
         );
         println!(
@@ -224,25 +225,25 @@ fn print(report: &Report) {
             }
         }
         println!(
-            "  ranks' times are comparable to {:.3} us; a reading of the clock ({}) takes {:.1} ns",
-            point.clock_error_ns / 1e3,
+            "  ranks' times are comparable to {}; a reading of the clock ({}) takes {}",
+            show::time(point.clock_error_ns),
             serde_json::json!(report.clock).as_str().unwrap_or_default(),
-            report.clock_read_ns
+            show::time(report.clock_read_ns)
         );
     }
 }
 
 fn line(what: &str, figures: &Figures) {
-    let us = |ns: f64| format!("{:>11.3}", ns / 1e3);
+    let time = |ns: f64| format!("{:>11}", show::time(ns));
     println!(
         "  {what:<10} {:>9} {} {} {} {} {} {}",
         figures.samples,
-        us(figures.min_ns),
-        us(figures.median_ns),
-        us(figures.mean_ns),
-        us(figures.p99_ns),
-        us(figures.p999_ns),
-        us(figures.max_ns)
+        time(figures.min_ns),
+        time(figures.median_ns),
+        time(figures.mean_ns),
+        time(figures.p99_ns),
+        time(figures.p999_ns),
+        time(figures.max_ns)
     );
 }
 

@@ -1,5 +1,6 @@
 use clap::Args;
 use jitterlab_base::seed;
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{Case, Figures};
@@ -165,20 +166,20 @@ fn report<'a>(arguments: &Arguments, ranks: usize, outcome: &'a Outcome) -> Repo
 
 fn print(report: &Report<'_>) {
     println!(
-        "{} of {} B at {} %: {:.1} % of {:.1} MB/s for {:.3} s, {} messages of {} ranks",
+        "{} of {} B at {} %: {:.1} % of {} for {:.3} s, {} messages of {} ranks",
         serde_json::json!(report.pattern)
             .as_str()
             .unwrap_or_default(),
         report.message,
         report.level,
         report.produced_level,
-        report.bandwidth / 1e6,
+        show::bandwidth(report.bandwidth),
         report.seconds,
         report.received_messages,
         report.per_rank.len()
     );
     if let Some(victim) = report.victim {
-        println!("  {} on ranks {:?}, in us", victim.case, victim.ranks);
+        println!("  {} on ranks {:?}", victim.case, victim.ranks);
         println!(
             "  {:<10} {:>9} {:>11} {:>11} {:>11}",
             "", "n", "median", "mean", "99 %"
@@ -194,10 +195,10 @@ fn print(report: &Report<'_>) {
 
 fn line(what: &str, figures: &Figures) {
     println!(
-        "  {what:<10} {:>9} {:>11.3} {:>11.3} {:>11.3}",
+        "  {what:<10} {:>9} {:>11} {:>11} {:>11}",
         figures.samples,
-        figures.median_ns / 1e3,
-        figures.mean_ns / 1e3,
-        figures.p99_ns / 1e3
+        show::time(figures.median_ns),
+        show::time(figures.mean_ns),
+        show::time(figures.p99_ns)
     );
 }

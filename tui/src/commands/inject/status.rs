@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use jitterlab_base::show;
 use jitterlab_injector::control::{self, Hook, HookFamily, Settings};
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_stats::summary;
@@ -164,10 +165,10 @@ impl fmt::Display for Means {
                 late_max_ns,
             } => write!(
                 f,
-                "{:.3} us, achieved {:.3} us, worst late by {:.3} us",
-                asked_mean_ns / 1e3,
-                achieved_mean_ns / 1e3,
-                *late_max_ns as f64 / 1e3
+                "{}, achieved {}, worst late by {}",
+                show::time(*asked_mean_ns),
+                show::time(*achieved_mean_ns),
+                show::time(*late_max_ns as f64)
             ),
             Means::Spins { asked_mean_spins } => write!(f, "{asked_mean_spins:.1} spins"),
         }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos, Percent, UnitError};
 use jitterlab_load::sender::{Load, Produced};
 use jitterlab_load::sink;
@@ -188,13 +189,13 @@ impl Run {
 
 fn text(produced: &Produced) -> String {
     format!(
-        "load over {}, {} B messages: {:.1} % asked, {:.1} % produced of {:.1} MB/s ({})\n\
-         {} messages sent in {:.3} s, {} arrived, {} lost, {} refused; longest gap {:.1} us\n",
+        "load over {}, {} B messages: {:.1} % asked, {:.1} % produced of {} ({})\n\
+         {} messages sent in {:.3} s, {} arrived, {} lost, {} refused; longest gap {}\n",
         produced.transport,
         produced.message,
         produced.level,
         produced.produced_level,
-        produced.bandwidth / 1e6,
+        show::bandwidth(produced.bandwidth),
         if produced.bandwidth_measured {
             "measured"
         } else {
@@ -205,7 +206,7 @@ fn text(produced: &Produced) -> String {
         produced.received_messages,
         produced.lost_messages,
         produced.refused_messages,
-        produced.longest_gap_ns as f64 / 1e3,
+        show::time(produced.longest_gap_ns as f64),
     )
 }
 

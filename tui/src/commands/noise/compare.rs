@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::input::{Source, read_text};
+use jitterlab_base::show;
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 
@@ -88,13 +89,12 @@ fn text(a: &NoiseReport, b: &NoiseReport, comparison: &Comparison) -> String {
 }
 
 fn row(test: &Test) -> String {
-    let (name, scale, unit) = match test.figure {
-        Figure::Length => ("median length", 1e-3, "us"),
-        Figure::Rate => ("gaps", 1.0, "/s"),
-        Figure::Lost => ("time lost", 100.0, "%"),
+    let rate = |rate: f64| format!("{}/s", show::number(rate));
+    let (name, shown): (_, &dyn Fn(f64) -> String) = match test.figure {
+        Figure::Length => ("median length", &show::time),
+        Figure::Rate => ("gaps", &rate),
+        Figure::Lost => ("time lost", &show::percent),
     };
-    // Adding 0 takes the sign off a zero.
-    let shown = |value: f64| format!("{:.4} {unit}", (value * scale * 1e4).round() / 1e4 + 0.0);
     let shift = &test.shift;
     // In the direction that the word names, so that its figures agree with it.
     let verdict = match test.verdict {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::noise::counters::{Count, Kind};
@@ -128,38 +129,26 @@ fn clock_name(report: &NoiseReport) -> String {
     name.as_str().unwrap_or_default().to_string()
 }
 
-fn us(ns: f64) -> String {
-    format!("{:.3}", ns / 1e3)
-}
-
 fn table(cores: &[Core]) -> String {
     let mut out = format!(
         "{:>4} {:>9} {:>10} {:>10} {:>11} {:>10} {:>10} {:>12} {:>9}\n",
-        "CPU",
-        "gaps",
-        "gaps/s",
-        "lost %",
-        "median us",
-        "99 % us",
-        "99.9 % us",
-        "longest us",
-        "loop ns"
+        "CPU", "gaps", "gaps/s", "lost %", "median", "99 %", "99.9 %", "longest", "loop"
     );
     for core in cores {
         let quantiles = match &core.lengths_ns {
-            Some(lengths) => [lengths.median, lengths.p99, lengths.p999].map(us),
+            Some(lengths) => [lengths.median, lengths.p99, lengths.p999].map(show::time),
             None => ["-"; 3].map(String::from),
         };
         let [median, p99, p999] = quantiles;
         let _ = writeln!(
             out,
-            "{:>4} {:>9} {:>10.1} {:>10.4} {median:>11} {p99:>10} {p999:>10} {:>12} {:>9.1}",
+            "{:>4} {:>9} {:>10.1} {:>10.4} {median:>11} {p99:>10} {p999:>10} {:>12} {:>9}",
             core.cpu,
             core.gaps,
             core.gaps_per_s,
             core.lost_share * 100.0,
-            us(core.longest_ns as f64),
-            core.iteration_ns,
+            show::time(core.longest_ns as f64),
+            show::time(core.iteration_ns),
         );
     }
     for core in cores.iter().filter(|core| !core.recorded.complete) {
@@ -183,7 +172,7 @@ fn histogram(cores: &[Core]) -> String {
     }
     out.push('\n');
     for from_ns in lengths {
-        let _ = write!(out, "{:>13} us", us(from_ns as f64));
+        let _ = write!(out, "{:>16}", show::time(from_ns as f64));
         for core in cores {
             let bucket = core.histogram.iter().find(|b| b.from_ns == from_ns);
             let _ = write!(out, " {:>9}", bucket.map_or(0, |bucket| bucket.gaps));
@@ -249,16 +238,16 @@ fn who(core: &Core) -> String {
         thread.involuntary_switches + thread.voluntary_switches,
         match who.switched_at_most_ns {
             Some(ns) if ns > 0 => format!(
-                ", which took at most {:.1} of the {:.1} us lost",
-                ns as f64 / 1e3,
-                core.lost_ns as f64 / 1e3
+                ", which took at most {} of the {} lost",
+                show::time(ns as f64),
+                show::time(core.lost_ns as f64)
             ),
             _ => String::new(),
         },
     );
     for steal in who.counts.iter().filter(|c| c.kind == Kind::StealNs) {
-        let ms = steal.count as f64 / 1e6;
-        let _ = writeln!(out, "  the hypervisor gave {ms:.0} ms to others (steal)");
+        let time = show::time(steal.count as f64);
+        let _ = writeln!(out, "  the hypervisor gave {time} to others (steal)");
     }
     out
 }
@@ -289,10 +278,10 @@ fn traced(tracers: &Tracers) -> String {
     };
     let late = |name: &str, summary: &Option<jitterlab_stats::summary::Summary>| match summary {
         Some(s) => format!(
-            "{name} late by {} us, 99 % {} us, at most {} us (n {})",
-            us(s.median),
-            us(s.p99),
-            us(s.max),
+            "{name} late by {}, 99 % {}, at most {} (n {})",
+            show::time(s.median),
+            show::time(s.p99),
+            show::time(s.max),
             s.n
         ),
         None => format!("no {name}"),

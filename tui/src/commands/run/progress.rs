@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
+use jitterlab_base::show;
 use jitterlab_experiment::conduct::{Event, Tally};
 use serde_json::json;
 
@@ -137,7 +138,7 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
                 say!("not as in the beginning: {change}");
             }
             if let Some(bandwidth) = environment.bandwidth {
-                say!("one-way bandwidth: {:.1} MB/s", bandwidth / 1e6);
+                say!("one-way bandwidth: {}", show::bandwidth(bandwidth));
             }
             let before = match finished {
                 0 => String::new(),
@@ -164,11 +165,10 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
         Event::Fitted { fits } => {
             for fit in *fits {
                 say!(
-                    "fitted to load {} %: excess over the median RTT without load {:.1} us, \
-                     std {:.1} us",
+                    "fitted to load {} %: excess over the median RTT without load {}, std {}",
                     fit.percent,
-                    fit.excess_mean_ns / 1e3,
-                    fit.excess_std_ns / 1e3
+                    show::time(fit.excess_mean_ns),
+                    show::time(fit.excess_std_ns)
                 );
             }
         }

@@ -253,7 +253,7 @@ fn followed() -> Followed {
         runs: vec![
             run("packet-rtt-udp.none.r1", Shown::Brief(brief.clone())),
             failed,
-            run("application-redis.none.r1", Shown::Words("12.10 us".into())),
+            run("application-redis.none.r1", Shown::Words("12.1 us".into())),
             run(
                 "packet-rtt-udp.injected-60-lognormal.r1",
                 Shown::Brief(brief),

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
+use jitterlab_base::show;
 use jitterlab_experiment::validate::{Attempt, NodeRow, PairRow, Reason, Validation};
 use jitterlab_node_tuning::validation::judge::{Slowdown, Unit};
 use jitterlab_stats::bootstrap::Interval;
 
 use super::super::stats::p_value;
 use super::heat_map::heat_map;
-use crate::output::micros;
 
 /// Besides the outliers, the slowest are listed up to this many.
 const LISTED: usize = 10;
@@ -29,7 +29,7 @@ pub fn text(validation: &Validation) -> String {
             attempt.hosts.len(),
             setup.transport,
             setup.size.0,
-            micros(attempt.typical_ns),
+            show::time(attempt.typical_ns),
             setup.repetitions,
             setup.duration,
             heat_map(attempt, setup.minimum_effect, colour),
@@ -86,7 +86,11 @@ fn pairs(attempt: &Attempt) -> String {
         line(
             &row.hosts.join(" - "),
             row.verdict.beyond,
-            &format!("{:>5}  {:>12}", row.verdict.n, micros(row.verdict.rtt_ns)),
+            &format!(
+                "{:>5}  {:>12}",
+                row.verdict.n,
+                show::time(row.verdict.rtt_ns)
+            ),
             row.verdict.slowdown.as_ref(),
             row.verdict.outlier,
         )

@@ -1,5 +1,6 @@
 //! The third screen.
 
+use jitterlab_base::show;
 use jitterlab_stats::summary::quantile;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -12,7 +13,6 @@ use super::{Theme, beside};
 use crate::commands::ui::experiments::{
     Experiments, Focus, Folder, Followed, RunLine, Samples, Seen, Shown, State, name,
 };
-use crate::output::micros;
 use crate::shown::{self, time};
 
 /// Draws it.
@@ -208,7 +208,7 @@ fn draw_samples(buffer: &mut Buffer, area: Rect, run: &RunLine, samples: &Sample
         }
         return put_all(buffer, area, &lines);
     };
-    let [median, p99, p999] = [0.5, 0.99, 0.999].map(|p| micros(quantile(sorted, p)));
+    let [median, p99, p999] = [0.5, 0.99, 0.999].map(|p| show::time(quantile(sorted, p)));
     let n = sorted.len();
     let figures = format!("n {n}, median {median}, 99 % {p99}, 99.9 % {p999}");
     lines.extend(says(&figures, Style::new()));

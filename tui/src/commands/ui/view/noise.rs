@@ -1,5 +1,6 @@
 //! The second screen.
 
+use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::noise::limits::Figure;
 use ratatui::buffer::Buffer;
@@ -71,7 +72,7 @@ fn heading(screen: &NoiseScreen, theme: Theme) -> Vec<Line<'static>> {
     );
     let columns = format!(
         "{:>4} {:>9} {:>9} {:>11} {:>12}  {}",
-        "CPU", "gaps/s", "lost %", "longest us", "of all us", "128ns to 134ms"
+        "CPU", "gaps/s", "lost %", "longest", "of all", "128ns to 134ms"
     );
     vec![
         Line::from(vec![state, Span::raw(what)]),
@@ -98,15 +99,15 @@ fn figures(noise: &CpuNoise, theme: Theme) -> [Span<'static>; 4] {
         true => Span::styled(text, theme.bad()),
         false => Span::raw(text),
     };
-    let us = |ns: u64| ns as f64 / 1e3;
+    let time = |ns: u64| show::time(ns as f64);
     [
         shown(Figure::GapsPerSecond, format!(" {:>9.1}", noise.gaps_per_s)),
         shown(
             Figure::LostShare,
             format!(" {:>9.4}", noise.lost_share * 100.0),
         ),
-        shown(Figure::Longest, format!(" {:>11.1}", us(noise.longest_ns))),
-        Span::raw(format!(" {:>12.1}", us(noise.longest_of_all_ns))),
+        shown(Figure::Longest, format!(" {:>11}", time(noise.longest_ns))),
+        Span::raw(format!(" {:>12}", time(noise.longest_of_all_ns))),
     ]
 }
 

@@ -1,0 +1,132 @@
+//! Figures as people are shown them: four significant digits, in the unit that suits their magnitude.
+//!
+//! What is written to be read back goes by the `Display` of [`units`](crate::units), which is exact.
+
+/// A number with four significant digits, and all digits of its whole part; with an exponent below 0.00001 and from
+/// 1,000,000,000 on. `-` for what is no number.
+///
+/// ```
+/// use jitterlab_base::show::number;
+/// assert_eq!([12.3456, 123456.7, 0.5, -0.0].map(number), ["12.35", "123457", "0.5", "0"]);
+/// ```
+pub fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "-".into();
+    }
+    if value.is_infinite() {
+        return value.to_string();
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-5.0..9.0).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let digits = (3.0 - magnitude).clamp(0.0, 8.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        text
+    }
+}
+
+/// A time in nanoseconds.
+///
+/// ```
+/// use jitterlab_base::show::time;
+/// assert_eq!([17.25, 90_000.0, 1.5e6, 2e9].map(time), ["17.25 ns", "90 us", "1.5 ms", "2 s"]);
+/// ```
+pub fn time(ns: f64) -> String {
+    scaled(ns, 1e3, &["ns", "us", "ms", "s"])
+}
+
+/// Bytes a second, in the powers of 1,000 that network rates are told in.
+///
+/// ```
+/// assert_eq!(jitterlab_base::show::bandwidth(118.42e6), "118.4 MB/s");
+/// ```
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    scaled(bytes_per_second, 1e3, &["B/s", "kB/s", "MB/s", "GB/s"])
+}
+
+/// A share, from 0 to 1, in percent.
+///
+/// ```
+/// assert_eq!(jitterlab_base::show::percent(0.000_123), "0.0123 %");
+/// ```
+pub fn percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}
+
+/// A whole number with its thousands apart.
+///
+/// ```
+/// assert_eq!(jitterlab_base::show::count(1_234_567), "1,234,567");
+/// ```
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The value in the largest of the units, `step` apart, of which there is one at least as it is shown.
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let (mut value, mut unit) = (value, 0);
+    // 999.96 is shown as 1,000 of a unit, so it is 1 of the next.
+    while unit + 1 < units.len() && value.abs() >= step * (1.0 - 0.5e-4) {
+        (value, unit) = (value / step, unit + 1);
+    }
+    // Less than can be told of the least unit is nothing.
+    if unit == 0 && value.abs() < 0.5e-3 {
+        value = 0.0;
+    }
+    format!("{} {}", number(value), units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        for (value, text) in [
+            (1e-30, "1.000e-30"),
+            (0.00012357, "0.0001236"),
+            (1.0, "1"),
+            (99.996, "100"),
+            (2.5e12, "2.500e12"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "-"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn the_unit_follows_the_magnitude() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (-0.0001, "0 ns"),
+            (0.35, "0.35 ns"),
+            (999.94, "999.9 ns"),
+            (999.96, "1 us"),
+            (-12_345.6, "-12.35 us"),
+            (999_999.0, "1 ms"),
+            (59.9e9, "59.9 s"),
+            (7200e9, "7200 s"),
+            (f64::NAN, "- ns"),
+        ] {
+            assert_eq!(time(ns), text);
+        }
+        assert_eq!(bandwidth(1.25e9), "1.25 GB/s");
+        assert_eq!([0, 999, 1000].map(count), ["0", "999", "1,000"]);
+    }
+}
