@@ -47,7 +47,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "stands there twice",
         ),
         ("name: red\n\ton: [1ms]\n", "2:1", "a tab character"),
-        ("", "1:1", "the file is empty"),
+        ("", "1:1", "missing key `name`"),
     ] {
         let error = read(text).unwrap_err();
         assert!(

@@ -230,7 +230,8 @@ fn what_ssh_and_the_far_shell_say_is_the_cause() {
         "Could not resolve hostname",
         "nobody knows that name",
     );
-    client("ProxyCommand false");
+    // It goes away when it has been greeted; `false` may go before.
+    client("ProxyCommand head -n 1 >/dev/null");
     gone(
         &validated(&lab, &path, "", ""),
         "Connection closed by",
@@ -263,6 +264,27 @@ fn whatever_ends_instead_of_a_worker_is_said() {
             "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255",
             "kex_exchange_identification: ",
             "its log says which",
+        ),
+        (
+            "echo 'banner exchange: Connection to UNKNOWN port 65535: Broken pipe' >&2; exit 255",
+            "Broken pipe",
+            "its log says which",
+        ),
+        // All of it is waited for: the end of its words and of itself may come late.
+        (
+            "exec >&-; sleep 2; echo 'lab: Permission denied (publickey).' >&2; exit 255",
+            "Permission denied (publickey)",
+            "lets none of this user's keys in",
+        ),
+        (
+            "exec >&- 2>&-; sleep 2; exit 7",
+            "it ended without a word (exit status: 7)",
+            "",
+        ),
+        (
+            "printf Welcome; sleep 2; echo ' to lab'; exit 1",
+            "it printed \"Welcome to lab\"",
+            "",
         ),
         (
             "for i in $(seq 100); do echo \"line $i\" >&2; done; exit 1",

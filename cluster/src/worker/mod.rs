@@ -23,7 +23,7 @@ use crate::place::Place;
 use crate::protocol::{self, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
 use crate::ssh;
 use crate::trust::Trust;
-use parting::{Beginning, Stderr};
+use parting::{Printed, Stderr};
 
 /// Starting a program and asking it to end. Small commands have ended by then.
 pub const PROMPT: Nanos = Nanos(10_000_000_000);
@@ -71,6 +71,9 @@ struct Link {
     _known_hosts: Option<NamedTempFile>,
     requests: Option<Sender<(Request, Vec<u8>)>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
+    /// What came instead of its first answer.
+    printed: Printed,
+    has_answered: bool,
     patience: Duration,
     lost: bool,
 }
@@ -108,6 +111,7 @@ impl Worker {
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(format!("the worker of host {name} has no streams"));
         };
+        let printed = Printed::default();
         let mut link = Link {
             host: name.into(),
             place: host.at.clone(),
@@ -116,17 +120,21 @@ impl Worker {
             stderr: Stderr::of(stderr),
             _known_hosts: known_hosts,
             requests: Some(requests(stdin)),
-            replies: replies(stdout),
+            replies: replies(stdout, &printed),
+            printed,
+            has_answered: false,
             patience: PATIENCE,
             lost: false,
         };
         match link.ask(&Request::Hello, &[])? {
             (Reply::Here { version, node }, _) if version == VERSION => {
+                link.has_answered = true;
                 link.stderr.pass_on();
                 Ok(Worker { link, node })
             }
             (Reply::Here { version, .. }, _) => {
-                Err(format!("host {name}: {}", protocol::other_version(version)))
+                let error = io::Error::other(protocol::other_version(version));
+                Err(link.gone(Some(error)))
             }
             (other, _) => Err(link.strange(&other)),
         }
@@ -309,8 +317,14 @@ impl Link {
     fn gone(&mut self, error: Option<io::Error>) -> String {
         // One that is still there ends by this.
         drop(self.requests.take());
-        let lines = self.stderr.last(ENDING_OF_LOST);
-        let status = self.ended(ENDING_OF_LOST);
+        let deadline = Instant::now() + ENDING;
+        let status = self.ended(deadline);
+        let lines = self.stderr.last(left(deadline));
+        while self.replies.recv_timeout(left(deadline)).is_ok() {}
+        let error = error.map(|error| match self.has_answered {
+            true => error,
+            false => parting::noise(error, &self.printed.line()),
+        });
         let Link {
             host,
             place,
@@ -324,9 +338,8 @@ impl Link {
         format!("the worker of host {host} is gone; it was started as `{command}`: {why}")
     }
 
-    /// How it has ended, if it does in this time.
-    fn ended(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + patience;
+    /// How it has ended, if it does before the deadline.
+    fn ended(&mut self, deadline: Instant) -> Option<ExitStatus> {
         loop {
             match self.child.try_wait() {
                 Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(1)),
@@ -343,11 +356,16 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         drop(self.requests.take());
-        self.ended(if self.lost { ENDING_OF_LOST } else { ENDING });
+        let patience = if self.lost { ENDING_OF_LOST } else { ENDING };
+        self.ended(Instant::now() + patience);
         // Does nothing to one that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// How long an answer may take.
@@ -388,18 +406,18 @@ fn requests(stdin: ChildStdin) -> Sender<(Request, Vec<u8>)> {
 }
 
 /// What a worker answers, until it ends or says something else.
-fn replies(stdout: ChildStdout) -> Receiver<io::Result<(Reply, Vec<u8>)>> {
+fn replies(stdout: ChildStdout, printed: &Printed) -> Receiver<io::Result<(Reply, Vec<u8>)>> {
     let (sender, replies) = channel();
+    let mut stdout = BufReader::new(printed.of(stdout));
     thread::spawn(move || {
-        let mut stdout = BufReader::new(Beginning::of(stdout));
-        let mut has_answered = false;
         while let Some(reply) = protocol::read(&mut stdout).transpose() {
-            let reply = reply.map_err(|error| match has_answered {
-                true => error,
-                false => parting::noise(error, &stdout.get_ref().line()),
-            });
-            has_answered = reply.is_ok();
-            if sender.send(reply).is_err() || !has_answered {
+            let is_answer = reply.is_ok();
+            let heard = sender.send(reply);
+            if !is_answer {
+                // The rest of what it says instead.
+                let _ = stdout.get_mut().read_beginning();
+            }
+            if !is_answer || heard.is_err() {
                 break;
             }
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::process::{ChildStderr, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -101,34 +101,56 @@ fn printable(line: &[u8]) -> String {
         .collect()
 }
 
-/// Passes on what it reads, and keeps the beginning.
-#[derive(Debug)]
-pub struct Beginning<R> {
-    stream: R,
-    bytes: Vec<u8>,
-}
+/// The beginning of what a worker has printed.
+#[derive(Debug, Clone, Default)]
+pub struct Printed(Arc<Mutex<Vec<u8>>>);
 
-impl<R> Beginning<R> {
-    /// Reads from this stream.
-    pub fn of(stream: R) -> Self {
+impl Printed {
+    /// Passes on what is read from this stream, and keeps the beginning.
+    pub fn of<R>(&self, stream: R) -> Beginning<R> {
         Beginning {
             stream,
-            bytes: Vec::new(),
+            printed: self.clone(),
         }
     }
 
     /// Its first line that says something.
     pub fn line(&self) -> String {
-        let mut lines = self.bytes.split(|&byte| byte == b'\n').map(printable);
+        let bytes = self.bytes();
+        let mut lines = bytes.split(|&byte| byte == b'\n').map(printable);
         lines.find(|line| !line.is_empty()).unwrap_or_default()
+    }
+
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A stream whose beginning is kept.
+#[derive(Debug)]
+pub struct Beginning<R> {
+    stream: R,
+    printed: Printed,
+}
+
+impl<R: Read> Beginning<R> {
+    /// Reads until all of the beginning is there, or the stream ends.
+    ///
+    /// # Errors
+    /// The stream cannot be read.
+    pub fn read_beginning(&mut self) -> io::Result<()> {
+        let mut rest = [0; BEGINNING];
+        while self.printed.bytes().len() < BEGINNING && self.read(&mut rest)? > 0 {}
+        Ok(())
     }
 }
 
 impl<R: Read> Read for Beginning<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.stream.read(buffer)?;
-        let room = BEGINNING.saturating_sub(self.bytes.len());
-        self.bytes.extend(&buffer[..n.min(room)]);
+        let mut bytes = self.printed.bytes();
+        let room = BEGINNING.saturating_sub(bytes.len());
+        bytes.extend(&buffer[..n.min(room)]);
         Ok(n)
     }
 }
@@ -198,7 +220,7 @@ const COMMAND: [Known; 3] = [
 ];
 
 /// What ssh says that does not come through: the first of these that is found is the cause of the others.
-const SSH: [Known; 11] = [
+const SSH: [Known; 12] = [
     Known {
         part: " has changed and you",
         advice: "another machine may be in its place, or it was installed anew: compare its key with the one that is known; if it is \
@@ -240,6 +262,11 @@ const SSH: [Known; 11] = [
     },
     Known {
         part: "Connection closed by",
+        advice: "its SSH server wants no more connections, or not this one: its log says which",
+    },
+    // It went away before ssh had greeted it.
+    Known {
+        part: "banner exchange: Connection to",
         advice: "its SSH server wants no more connections, or not this one: its log says which",
     },
     Known {
