@@ -77,6 +77,19 @@ pub fn count(n: u64) -> String {
     text
 }
 
+/// What others have named, on a terminal of ours: whatever would act on the terminal, or make a
+/// line of its own, is escaped.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\'' => shown.push(character),
+            _ => shown.extend(character.escape_debug()),
+        }
+    }
+    shown
+}
+
 /// The value in the largest of the units, `step` apart, of which there is one at least as it is shown.
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let (mut value, mut unit) = (value, 0);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::outcome::Failure;
 use jitterlab_base::show;
+pub use jitterlab_base::show::printable;
 
 /// The value of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -35,19 +36,6 @@ pub fn print(
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::run(error)),
         _ => Ok(()),
     }
-}
-
-/// What others have named, on a terminal of ours: whatever would act on the terminal, or make a
-/// line of its own, is escaped.
-pub fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '"' | '\'' => shown.push(character),
-            _ => shown.extend(character.escape_debug()),
-        }
-    }
-    shown
 }
 
 /// Columns as wide as their widest cell; nothing at the end of a line.

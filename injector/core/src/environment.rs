@@ -23,7 +23,7 @@ pub const REPORT: &str = "JITTERLAB_REPORT";
 /// Which `inject run` started the program: 16 hexadecimal digits of its own.
 pub const RUN: &str = "JITTERLAB_RUN";
 /// A folder in which each rank of an MPI program leaves what it has sent when it ends.
-pub const TRACE: &str = "JITTERLAB_TRACE";
+pub const RECORDS: &str = "JITTERLAB_TRACE";
 /// Who started the program, and as which of its children: 16 hexadecimal digits, written by the
 /// library in their place when the program starts another.
 pub const LINEAGE: &str = "JITTERLAB_LINEAGE";

@@ -2,8 +2,7 @@
 //! shapes they are made from, generators and seeds, the clock that a delay is measured with, and
 //! the control page through which a running, injected program is observed and changed.
 //!
-//! `unsafe` is confined to two functions that have no safe form: the report of a process that ends ([`control`]), and
-//! [`trace`].
+//! `unsafe` is confined to the report of a process that ends ([`control`]).
 
 #![deny(unsafe_code)]
 
@@ -19,4 +18,3 @@ pub mod record;
 pub mod shape;
 pub mod table;
 pub mod text;
-pub mod trace;

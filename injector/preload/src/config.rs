@@ -9,8 +9,8 @@ use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
-    CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, REPORT, RUN, SEED,
-    TABLE, TRACE, UNIT,
+    CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, RECORDS, REPORT, RUN,
+    SEED, TABLE, UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::table::DelayUnit;
@@ -43,7 +43,7 @@ pub(crate) struct Config {
     /// The `inject run` that the program belongs to, 0 where there was none.
     pub(crate) run: u64,
     /// The folder where ranks of MPI leave what they have sent.
-    pub(crate) trace: Option<CString>,
+    pub(crate) records: Option<CString>,
 }
 
 impl Config {
@@ -79,7 +79,7 @@ impl Config {
             control_dir: std::env::var_os(CONTROL_DIR).map(PathBuf::from),
             report: path(REPORT),
             run: hexadecimal(RUN)?,
-            trace: path(TRACE),
+            records: path(RECORDS),
         })
     }
 }

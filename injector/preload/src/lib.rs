@@ -17,5 +17,5 @@ mod interpose;
 mod lifecycle;
 mod objects;
 mod real;
+mod recorder;
 mod state;
-mod trace;

@@ -16,7 +16,7 @@ use jitterlab_injector::environment;
 
 use crate::config::Config;
 use crate::real::system_call;
-use crate::{confined, defer, hooks, interpose, state, trace};
+use crate::{confined, defer, hooks, interpose, recorder, state};
 
 /// What is to be done about this process when it ends, and when it forks.
 struct Process {
@@ -98,8 +98,8 @@ fn start(config: Config) {
         let injection = Injection::new(page, Clock::global(), config.rank);
         state::install(injection, config.hooks);
         state::stream().set_lineage(config.lineage);
-        if let Some(folder) = config.trace {
-            trace::start(folder);
+        if let Some(folder) = config.records {
+            recorder::start(folder);
         }
         hooks::ask_for_all();
         interpose::look_around();
@@ -240,7 +240,7 @@ pub(crate) extern "C" fn clean_up() {
     };
     state::stop();
     defer::settle_all();
-    trace::leave();
+    recorder::leave();
     if std::mem::replace(&mut process.ended, true) {
         return;
     }

@@ -226,7 +226,7 @@ fn tracing() -> (Lab, PathBuf) {
     let lab = with_hooks(Lab::constant(0), &hooks);
     let folder = lab.path("trace");
     std::fs::create_dir(&folder).unwrap();
-    let lab = lab.set(environment::TRACE, folder.to_str().unwrap());
+    let lab = lab.set(environment::RECORDS, folder.to_str().unwrap());
     (lab, folder)
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use jitterlab_injector::environment;
 
-use super::doctor::elf;
+use jitterlab_doctor::elf;
 
 /// What Open MPI calls its launcher, whatever name leads to it.
 const OPEN_MPI: &str = "orterun";
@@ -20,7 +20,7 @@ const OPEN_MPI_OPTION: &str = "mca_base_env_list";
 
 /// Variables that are in the environment already, if anywhere.
 const INHERITED: [&str; 3] = [
-    environment::TRACE,
+    environment::RECORDS,
     environment::CONTROL_DIR,
     environment::RANK,
 ];

@@ -1,9 +1,7 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
-mod beforehand;
 mod collect;
 mod doctor;
-mod ending;
 mod launcher;
 mod pages;
 mod run;
@@ -12,7 +10,7 @@ mod status;
 mod trace;
 mod undelayed;
 
-pub(super) use doctor::elf::find;
+pub(super) use jitterlab_doctor::elf::find;
 
 use crate::outcome::{Exit, Failure};
 

@@ -15,11 +15,11 @@ use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 use nix::unistd::AccessFlags;
 
-use super::beforehand::{self, Limit};
-use super::doctor::elf;
 use super::{collect, launcher};
 use crate::files;
 use crate::outcome::{Exit, Failure};
+use jitterlab_doctor::beforehand::{self, Limit};
+use jitterlab_doctor::elf;
 
 /// Options of `inject run`.
 #[derive(clap::Args)]

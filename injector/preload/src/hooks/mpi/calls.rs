@@ -1,5 +1,5 @@
 //! The list of what is caught. A call that is added here, with the arguments that say what it sends, is hooked in
-//! all its forms and spellings, delayed and traced.
+//! all its forms and spellings, delayed and recorded.
 
 use std::ffi::{c_int, c_void};
 
@@ -17,7 +17,7 @@ use super::library::Language;
 use super::{Door, pass, requests};
 use crate::interpose::{SLOTS, interposed};
 use crate::real::c_name;
-use crate::{state, trace};
+use crate::{recorder, state};
 
 /// A call that is caught, as its place among [`Call::NAMES`].
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 
 use super::content::{Kept, Reader, Sends, peers};
 use super::{Call, Door};
-use crate::trace;
+use crate::recorder;
 
 /// Arguments of a collective.
 pub(super) trait Gives {
@@ -19,7 +19,7 @@ pub(super) trait Gives {
 impl<T: Gives> Sends for T {
     fn record(&self, door: &Door, call: Call) {
         if let Some(at) = Reader::of(door) {
-            trace::collective(call, peers(at.library), self.bytes(at));
+            recorder::collective(call, peers(at.library), self.bytes(at));
         }
     }
 }
@@ -27,7 +27,7 @@ impl<T: Gives> Sends for T {
 impl Kept {
     /// A collective that `call` makes of these arguments.
     pub(super) fn collective(door: &Door, call: Call, content: &impl Gives) -> Self {
-        let at = Reader::of(door).filter(|_| trace::is_on());
+        let at = Reader::of(door).filter(|_| recorder::is_on());
         Kept::Collective(call, at.map_or(0, |at| content.bytes(at)))
     }
 }

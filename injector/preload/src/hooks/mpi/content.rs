@@ -7,7 +7,7 @@
 use super::library::{Language, Library};
 use super::requests;
 use super::{Call, Door};
-use crate::trace::{self, Peers};
+use crate::recorder::{self, Peers};
 
 /// Arguments of a call that is being made: all that is read of them is the caller's own.
 pub(super) trait Sends {
@@ -18,7 +18,7 @@ pub(super) trait Sends {
         true
     }
 
-    /// Puts it into the trace.
+    /// Puts it into the record.
     fn record(&self, door: &Door, call: Call);
 }
 
@@ -100,7 +100,7 @@ impl Reader {
     }
 }
 
-/// Who takes part, for the first call that is traced.
+/// Who takes part, for the first call that is recorded.
 pub(super) fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
     || {
         let world = library.world()?;
@@ -114,7 +114,7 @@ pub(super) fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
 
 pub(super) fn record_messages(call: Call, library: &Library, sent: impl Iterator<Item = Sent>) {
     let messages = sent.map(|sent| (sent.peer, sent.bytes));
-    trace::messages(call, peers(library), messages);
+    recorder::messages(call, peers(library), messages);
 }
 
 /// From one rank to another.
@@ -154,13 +154,13 @@ unsafe fn to(at: Reader, peer: usize, comm: usize) -> Option<usize> {
     at.library.peer_by_comm(comm, peer)
 }
 
-/// What is sent, which is of interest to a trace alone.
+/// What is sent, which is of interest to the recorder alone.
 fn kept(sent: impl FnOnce() -> Option<Sent>) -> Option<Sent> {
     const UNKNOWN: Sent = Sent {
         peer: None,
         bytes: 0,
     };
-    match trace::is_on() {
+    match recorder::is_on() {
         true => sent(),
         false => Some(UNKNOWN),
     }

@@ -19,7 +19,7 @@ use jitterlab_injector::control::Hook;
 
 use crate::interpose::Slot;
 use crate::objects;
-use crate::{state, trace};
+use crate::{recorder, state};
 use content::Sends;
 use library::{Language, Library};
 
@@ -84,7 +84,7 @@ fn pass(hook: Hook, door: &Door, call: Call, content: &impl Sends) {
     if !content.sends(door) {
         return;
     }
-    if trace::is_on() {
+    if recorder::is_on() {
         content.record(door, call);
     }
     if let Some(injection) = state::installed(hook.family()) {
@@ -153,7 +153,7 @@ macro_rules! hook {
                 }
                 let at_once = look.goes_at_once(Hook::$hook, || {
                     DOORS[SLOT].is_direct()
-                        && !trace::is_on()
+                        && !recorder::is_on()
                         && $content.sends(&DOORS[SLOT])
                 });
                 if at_once {

@@ -14,7 +14,7 @@ use jitterlab_injector::control::{Hook, HookFamily};
 use super::content::{Kept, Sent, peers, record_messages};
 use super::library::Library;
 use super::{Call, Door};
-use crate::{state, trace};
+use crate::{recorder, state};
 
 /// Places of the first table.
 const ROOM: usize = 1024;
@@ -171,7 +171,7 @@ pub(super) fn start(door: &Door, call: Call, requests: usize, count: usize) {
     else {
         return;
     };
-    if trace::is_on() {
+    if recorder::is_on() {
         record(call, library, started);
     }
     state::enter();
@@ -199,7 +199,7 @@ fn record(call: Call, library: &Library, started: impl Iterator<Item = Kept> + C
     }
     for kept in started {
         if let Kept::Collective(made_by, bytes) = kept {
-            trace::collective(made_by, peers(library), bytes);
+            recorder::collective(made_by, peers(library), bytes);
         }
     }
 }

@@ -2,28 +2,36 @@
 //! of the kernel: what the kernel sees and the hooks do not has bypassed them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use jitterlab_injector::control::{self, Attached, Hook, HookFamily};
+use jitterlab_injector::control::{self, Attached, Hook};
 use jitterlab_injector::environment;
-use jitterlab_injector::trace;
-use nix::libc;
-use nix::sys::ptrace::{self, Options};
+use nix::errno::Errno;
+use nix::sys::ptrace::Options;
+use nix::sys::signal::{Signal, raise};
 use nix::unistd::Pid;
 use thiserror::Error;
 
 use super::calls::{self, Call, Socket};
-use crate::commands::inject::ending::{Alive, Ending};
-use crate::commands::inject::undelayed;
+use super::ending::{Alive, Ending, ending_signals};
+use super::ptrace;
 
 /// A program that could not be watched.
 #[derive(Debug, Error)]
 pub enum TraceError {
+    /// Registers are read of one kind of processor alone.
+    #[error(
+        "the doctor reads the registers of x86-64; on this processor it cannot tell what a program asks of the kernel"
+    )]
+    Processor,
+    /// The system allows no tracer.
+    #[error(
+        "cannot be traced: {0}; the doctor needs ptrace, which this system or container forbids"
+    )]
+    Forbidden(Errno),
     /// The system refused.
     #[error("cannot {action}")]
     System {
@@ -98,12 +106,12 @@ const SENDERS: [&str; 10] = [
     "libnccl",
 ];
 
-/// Runs `program` to its end.
-///
-/// What it prints goes to stderr, since stdout is for the report.
-pub fn run(program: &[OsString]) -> Result<Run, TraceError> {
-    let folder = tempfile::tempdir().map_err(system("make a folder for the control pages"))?;
-    let mut tracer = Tracer::start(program, folder.path())?;
+/// Runs a program to its end, by a command that starts it as [`crate::examine`] says.
+pub fn run(command: Command, pages: &Path) -> Result<Run, TraceError> {
+    if !cfg!(target_arch = "x86_64") {
+        return Err(TraceError::Processor);
+    }
+    let mut tracer = Tracer::start(command, pages)?;
     tracer.follow()?;
     let ending = tracer.ending.unwrap_or(Ending::ExitStatus(0));
     if !tracer.started {
@@ -113,6 +121,19 @@ pub fn run(program: &[OsString]) -> Result<Run, TraceError> {
         seen: tracer.done,
         ending,
     })
+}
+
+/// Stops this process until its tracer, the parent, lets it go on. It then is to become the program.
+///
+/// # Errors
+/// The system allows no tracer.
+pub fn stop_for_tracer() -> Result<(), TraceError> {
+    nix::sys::ptrace::traceme().map_err(TraceError::Forbidden)?;
+    // The tracer has blocked them, and this process inherits that.
+    let let_through = ending_signals().thread_unblock();
+    let_through
+        .and_then(|()| raise(Signal::SIGSTOP))
+        .map_err(|errno| system("stop for the tracer")(errno.into()))
 }
 
 fn system(action: &'static str) -> impl Fn(io::Error) -> TraceError {
@@ -149,32 +170,21 @@ struct Process {
 }
 
 impl Tracer {
-    fn start(program: &[OsString], folder: &Path) -> Result<Self, TraceError> {
-        let options = undelayed::options(folder, &HookFamily::ALL)
-            .map_err(system("write a table of no delay"))?;
+    fn start(mut command: Command, pages: &Path) -> Result<Self, TraceError> {
         let alive = Alive::default();
         alive
             .end_by_signals()
             .map_err(|errno| system("wait for signals")(errno.into()))?;
-        let own = std::env::current_exe().map_err(system("find this program"))?;
-        let stderr = io::stderr().as_fd().try_clone_to_owned();
         // Not to be waited for by its handle: all processes are waited for together.
-        let child = Command::new(own)
-            .args(["inject", "traced"])
-            .args(options)
-            .arg("--")
-            .args(program)
-            .env(environment::CONTROL_DIR, folder)
+        let child = command
+            .env(environment::CONTROL_DIR, pages)
             .env_remove(environment::REPORT)
             // It traces the program itself, which only one can.
             .env("LSAN_OPTIONS", "detect_leaks=0")
-            .stdout(Stdio::from(
-                stderr.map_err(system("give stderr to the program"))?,
-            ))
             .spawn()
             .map_err(system("start the program"))?;
         Ok(Tracer {
-            pages: folder.into(),
+            pages: pages.into(),
             root: child.id() as i32,
             started: false,
             alive,
@@ -188,7 +198,7 @@ impl Tracer {
     /// Watches until the last process has ended.
     fn follow(&mut self) -> Result<(), TraceError> {
         loop {
-            match trace::wait() {
+            match ptrace::wait() {
                 Ok(Some((tid, status))) => self.happened(tid, status)?,
                 Ok(None) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -226,7 +236,7 @@ impl Tracer {
             (signal, _) => signal,
         };
         // One that was killed while it was stopped is reported by its end.
-        let _ = trace::to_next_system_call(tid, deliver);
+        let _ = ptrace::to_next_system_call(tid, deliver);
         Ok(())
     }
 
@@ -239,7 +249,7 @@ impl Tracer {
                 | Options::PTRACE_O_TRACEFORK
                 | Options::PTRACE_O_TRACEVFORK
                 | Options::PTRACE_O_EXITKILL;
-            ptrace::setoptions(Pid::from_raw(tid), options)
+            nix::sys::ptrace::setoptions(Pid::from_raw(tid), options)
                 .map_err(|errno| system("trace the program")(errno.into()))?;
         }
         let process = process_of(tid).unwrap_or(tid);
@@ -438,7 +448,7 @@ impl Registers {
 
 #[cfg(target_arch = "x86_64")]
 fn registers(tid: i32) -> Option<Registers> {
-    let r = ptrace::getregs(Pid::from_raw(tid)).ok()?;
+    let r = nix::sys::ptrace::getregs(Pid::from_raw(tid)).ok()?;
     // At the beginning the place of the result holds this error, and at the end hardly ever: only
     // of calls that do not exist.
     let result = r.rax as i64;

@@ -58,14 +58,18 @@ pub enum Kind {
 /// Something that bypasses the hooks, or may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// The executable.
     pub program: PathBuf,
+    /// Why.
     pub kind: Kind,
+    /// The same as a sentence.
     pub text: String,
 }
 
 /// What there is to say of a run.
 #[derive(Debug, Serialize)]
 pub struct Verdict {
+    /// The sends, by system call or hook.
     pub rows: Vec<Row>,
     /// What bypassed the hooks in this run.
     pub bypasses: Vec<Finding>,
@@ -73,6 +77,7 @@ pub struct Verdict {
     pub may_bypass: Vec<Finding>,
     /// What bypasses nothing, and matters under injection.
     pub notes: Vec<Finding>,
+    /// The sentence at the end.
     pub conclusion: String,
     /// Whether every send passed a hook, and there was one.
     pub sound: bool,

@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::doctor::elf::{self, Linkage};
-use crate::output::printable;
+use jitterlab_base::show::printable;
+
+use super::elf::{self, Linkage};
 
 /// What limits injection, for people.
 #[derive(Debug, PartialEq, Eq)]

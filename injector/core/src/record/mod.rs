@@ -1,6 +1,10 @@
 //! What a rank has sent by MPI, as the preloaded library leaves it when the rank ends: a file of JSON in
 //! the folder that `JITTERLAB_TRACE` names.
 
+mod traffic;
+
+pub use traffic::{Matrix, Rank, Traffic, read};
+
 use serde::{Deserialize, Serialize};
 
 /// One rank.

@@ -37,16 +37,20 @@ impl From<ExitStatus> for Ending {
 }
 
 /// The processes that run, for whoever wants them to end.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Alive(Arc<Mutex<BTreeSet<i32>>>);
 
 impl Alive {
+    /// Their numbers.
     pub fn lock(&self) -> MutexGuard<'_, BTreeSet<i32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on SIGTERM ends the processes and not this one, which has a report to give. SIGINT
     /// does so by itself: the terminal sends it to all. A second signal kills.
+    ///
+    /// # Errors
+    /// The system refuses to block the signals.
     pub fn end_by_signals(&self) -> nix::Result<()> {
         let signals = ending_signals();
         signals.thread_block()?;

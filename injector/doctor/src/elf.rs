@@ -39,7 +39,9 @@ pub enum Linkage {
 /// What is worth knowing of an executable before it runs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Executable {
+    /// Where it is.
     pub path: PathBuf,
+    /// Whether and how the dynamic linker takes part.
     pub linkage: Linkage,
     /// Functions that it imports and that may send past the hooks.
     pub imports: Vec<String>,
@@ -49,8 +51,9 @@ pub struct Executable {
     pub go: bool,
     /// It brings MPI's functions with it, where no hook can stand before them.
     pub own_mpi: bool,
-    /// Libraries that it names by which it enters a sandbox, or has its memory or threads watched.
+    /// Libraries that it names by which it enters a sandbox.
     pub sandbox: Vec<String>,
+    /// Libraries that it names by which its memory or threads are watched.
     pub sanitizers: Vec<String>,
 }
 

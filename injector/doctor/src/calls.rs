@@ -2,7 +2,6 @@
 //! through.
 
 use jitterlab_injector::control::Hook;
-use nix::libc;
 use rustix::io::Errno;
 
 /// A system call that sends.

@@ -8,7 +8,7 @@ use jitterlab_injector::control::{Hook, HookFamily};
 use super::calls::Call;
 use super::elf::{Executable, Linkage};
 use super::finding::{Finding, Kind, Row, Verdict};
-use super::trace::Seen;
+use super::tracer::Seen;
 use super::{conclusion, notes};
 
 /// Libraries that can send past the hooks, by the beginning of their names.
