@@ -93,11 +93,15 @@ need_packages() {
     done
 }
 
-# build_jitterlab: the program and its library, in target/release; with verbs where that is possible.
+# need_builders: cargo, a linker, and what the bindings of libibverbs and MPI are made by.
+need_builders() {
+    need_rust
+    need_packages gcc libc6-dev make cmake libclang-dev
+}
+
+# build_jitterlab: the program and its library, in target/release.
 build_jitterlab() {
-    use_verbs
-    # shellcheck disable=SC2086 # empty, or an option and its value
-    cargo build --quiet --release --package jitterlab --package jitterlab-preload $verbs ||
+    cargo build --quiet --release --package jitterlab --package jitterlab-preload ||
         stop "cargo could not build jitterlab: see above"
 }
 
@@ -109,31 +113,11 @@ become_root() {
     command -v sudo >/dev/null && sudo -n true 2>/dev/null
 }
 
-# use_verbs: sets $verbs to what makes cargo build with verbs, where that is possible: the bindings of
-# libibverbs come from a bindgen that fails with libclang 16 and later.
-use_verbs() {
-    verbs=
-    libclang=$(candidate libclang-dev)
-    # Without lists apt knows nothing.
-    if [ -z "$libclang" ] && become_root; then
-        $as_root apt-get update -q >&2 || true
-        libclang=$(candidate libclang-dev)
-    fi
-    if [ "${libclang:-0}" -gt 15 ]; then
-        say "without verbs: their bindings need libclang-dev 15 at most, and this release has $libclang"
-    elif (need_packages libclang-dev libibverbs-dev librdmacm-dev pkg-config); then
-        verbs='--features verbs'
-    else
-        say "without verbs: what they are built with is missing"
-    fi
-}
-
 # use_mpi: sets $mpi to what makes cargo leave out what needs an MPI, where there is none.
 use_mpi() {
     mpi='--exclude jitterlab-mpi'
     if has_mpi || { (need_packages libopenmpi-dev openmpi-bin) && has_mpi; }; then
-        # Its bindings are made by libclang, of any version.
-        (need_packages libclang-dev) && mpi=
+        mpi=
     fi
     [ -z "$mpi" ] || say "going on without MPI: jitterlab-mpi is not built, and experiments that need it say so"
 }

@@ -72,12 +72,6 @@ pub enum Error {
         /// The most.
         most: u64,
     },
-    /// This program was built without them.
-    #[error(
-        "this build has no verbs; `cargo build --release --features verbs` makes one that has, where \
-         libclang-dev (15 at most), libibverbs-dev, librdmacm-dev and pkg-config are installed"
-    )]
-    NoVerbs,
     /// Nothing wakes who waits for an RDMA write.
     #[error(
         "a write is seen by polling memory: wait with `poll`, or take the operation `write-imm` or `send`"
@@ -98,6 +92,14 @@ pub enum Error {
     /// The service knows no such operation.
     #[error("the service ud carries the operation `send` only, not `{0}`")]
     Datagram(Operation),
+    /// The device does not take so long a message inline.
+    #[error("{device} does not take messages of {wanted} bytes inline; say `--inline auto`")]
+    Inline {
+        /// The device.
+        device: String,
+        /// The size of a message, in bytes.
+        wanted: usize,
+    },
     /// The other end does not do it.
     #[error("the peer at {address} refuses: {reason}")]
     Refused {
@@ -107,9 +109,8 @@ pub enum Error {
         reason: String,
     },
     /// This end cannot do it.
-    #[cfg(feature = "verbs")]
     #[error(transparent)]
-    Verbs(#[from] crate::verbs::Error),
+    Verbs(#[from] jitterlab_verbs::Error),
     /// The run was too short for its length or its losses.
     #[error("no message was answered in the time given")]
     NoSamples,
@@ -142,23 +143,16 @@ fn remedy(late: u64) -> String {
 impl Error {
     /// Whether something else has to be asked for, and not the world to be another one.
     pub fn is_of_input(&self) -> bool {
-        #[cfg(feature = "verbs")]
-        if let Error::Verbs(error) = self {
-            use crate::verbs::Error::{Inline, Mtu, NoGid, NoSuchDevice};
-            return matches!(
-                error,
-                Inline { .. } | Mtu { .. } | NoGid { .. } | NoSuchDevice { .. }
-            );
-        }
-        matches!(
-            self,
+        match self {
+            Error::Verbs(error) => error.is_of_input(),
             Error::Size { .. }
-                | Error::NoVerbs
-                | Error::BlockingWrite
-                | Error::BlockingStream
-                | Error::Datagram(_)
-                | Error::DatagramBuffers
-                | Error::Buffers { .. }
-        )
+            | Error::BlockingWrite
+            | Error::BlockingStream
+            | Error::Datagram(_)
+            | Error::DatagramBuffers
+            | Error::Buffers { .. }
+            | Error::Inline { .. } => true,
+            _ => false,
+        }
     }
 }

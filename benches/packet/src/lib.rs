@@ -3,15 +3,12 @@
 //! A case ([`cases`]) knows the network only as a [`transport::Connection`]; a transport
 //! ([`transport`]) knows nothing of cases. The other end is [`server`].
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod cases;
 mod error;
 mod pace;
 pub mod server;
 pub mod transport;
-#[cfg(feature = "verbs")]
-#[allow(unsafe_code)]
-pub mod verbs;
 
 pub use error::Error;

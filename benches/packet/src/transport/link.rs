@@ -1,13 +1,12 @@
 //! What a case is measured over: a transport, and what there is to say about it.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 use std::time::Duration;
 
 use jitterlab_base::named;
-use jitterlab_base::units::UnitError;
+use jitterlab_verbs::{Adapter, Mtu, Service};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::NOTE;
@@ -52,16 +51,6 @@ pub enum Operation {
     Send,
 }
 
-/// The service of a queue pair.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Service {
-    /// Reliable connection: every message arrives, once and in order, or the link breaks.
-    #[default]
-    Rc,
-    /// Unreliable datagram: a message may be lost, and is no longer than a packet.
-    Ud,
-}
-
 /// Whether a message is put into the work request itself, so that the device need not fetch it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Inline {
@@ -73,21 +62,6 @@ pub enum Inline {
     /// Never.
     Off,
 }
-
-/// The place in the network that an end of a connection takes: what is not given is found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Adapter {
-    /// The device.
-    pub device: Option<String>,
-    /// The entry of its port's GID table that it sends from.
-    pub gid_index: Option<u8>,
-    /// The longest packet, if not the port's own.
-    pub mtu: Option<Mtu>,
-}
-
-/// A path MTU: 256, 512, 1024, 2048 or 4096 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mtu(u8);
 
 /// The path that was measured, of this end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,48 +91,6 @@ impl fmt::Display for Path {
         } = self;
         write!(f, "{operation}, {service}, {inline}, {}", self.device)
     }
-}
-
-/// A port of an RDMA device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Port {
-    /// The device.
-    pub device: String,
-    /// The port, from 1.
-    pub port: u8,
-    /// Whether it can carry data.
-    #[serde(rename = "active")]
-    pub is_active: bool,
-    /// Whether its network is Ethernet: that is RoCE.
-    #[serde(rename = "ethernet")]
-    pub is_ethernet: bool,
-    /// The longest packet that it carries now, in bytes.
-    pub mtu: u16,
-    /// Its GIDs.
-    pub gids: Vec<PortGid>,
-}
-
-/// An entry of a port's GID table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PortGid {
-    /// Its place in the table.
-    pub index: u8,
-    /// The GID, as an address.
-    pub gid: IpAddr,
-    /// Whether it is one of RoCE version 2.
-    #[serde(rename = "roce_v2")]
-    pub is_roce_v2: bool,
-}
-
-/// The ports of all RDMA devices.
-///
-/// # Errors
-/// This build has no verbs, there is no device, or one cannot be opened.
-pub fn ports() -> Result<Vec<Port>, Error> {
-    #[cfg(feature = "verbs")]
-    return super::verbs::ports();
-    #[cfg(not(feature = "verbs"))]
-    Err(Error::NoVerbs)
 }
 
 impl Link {
@@ -198,7 +130,7 @@ impl Link {
         }
     }
 
-    /// Whether this build measures over it a ping-pong of messages of `size` bytes that are waited for in this
+    /// Whether the suite measures over it a ping-pong of messages of `size` bytes that are waited for in this
     /// way.
     ///
     /// # Errors
@@ -207,15 +139,12 @@ impl Link {
         self.check_plan(&Plan::ping_pong(size, wait))
     }
 
-    /// Whether this build does over it what is planned.
+    /// Whether the suite does over it what is planned.
     ///
     /// # Errors
     /// It does not, and why.
     pub fn check_plan(&self, plan: &Plan) -> Result<(), Error> {
         if let Link::Verbs(how, _) = self {
-            if !self.transport().is_built() {
-                return Err(Error::NoVerbs);
-            }
             if how.service == Service::Ud && how.operation != Operation::Send {
                 return Err(Error::Datagram(how.operation));
             }
@@ -270,12 +199,9 @@ impl Link {
         Ok(match self {
             Link::Udp => Box::new(udp::connect(address, plan, timeout).map_err(failed)?),
             Link::Tcp => Box::new(tcp::connect(address, plan, timeout).map_err(failed)?),
-            #[cfg(feature = "verbs")]
             Link::Verbs(how, adapter) => {
                 Box::new(super::verbs::connect(address, how, plan, timeout, adapter)?)
             }
-            #[cfg(not(feature = "verbs"))]
-            Link::Verbs(..) => return Err(Error::NoVerbs),
         })
     }
 
@@ -289,12 +215,9 @@ impl Link {
         Ok(match self {
             Link::Udp => Box::new(udp::stream(address, plan).map_err(failed)?),
             Link::Tcp => Box::new(tcp::stream(address, plan).map_err(failed)?),
-            #[cfg(feature = "verbs")]
             Link::Verbs(how, adapter) => {
                 Box::new(super::verbs::stream(address, how, plan, adapter)?)
             }
-            #[cfg(not(feature = "verbs"))]
-            Link::Verbs(..) => return Err(Error::NoVerbs),
         })
     }
 }
@@ -320,41 +243,7 @@ named!(
     Operation, serde, "an operation",
     Write => "write", WriteImm => "write-imm", Send => "send"
 );
-named!(Service, serde, "a service", Rc => "rc", Ud => "ud");
 named!(Inline, serde, "a choice", Auto => "auto", On => "on", Off => "off");
-
-impl Mtu {
-    /// The greatest that there is.
-    pub const MOST: Mtu = Mtu(5);
-
-    /// By its number in the verbs, 1 to 5.
-    pub fn of_code(code: u8) -> Option<Self> {
-        (1..=5).contains(&code).then_some(Mtu(code))
-    }
-
-    /// Its number in the verbs.
-    pub fn code(self) -> u8 {
-        self.0
-    }
-
-    /// In bytes.
-    pub fn bytes(self) -> u16 {
-        128 << self.0
-    }
-}
-
-impl FromStr for Mtu {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let mut all = (1..=5).map(Mtu);
-        all.find(|mtu| mtu.bytes().to_string() == text)
-            .ok_or_else(|| UnitError {
-                text: text.into(),
-                expected: "a path MTU: 256, 512, 1024, 2048 or 4096",
-            })
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -374,21 +263,12 @@ mod tests {
         for operation in Operation::ALL {
             assert_eq!(operation.name().parse(), Ok(operation));
         }
-        for service in Service::ALL {
-            assert_eq!(service.name().parse(), Ok(service));
-        }
         for inline in Inline::ALL {
             assert_eq!(inline.name().parse(), Ok(inline));
         }
-        for code in 1..=5 {
-            let mtu = Mtu::of_code(code).unwrap();
-            assert_eq!(mtu.bytes().to_string().parse(), Ok(mtu));
+        for wrong in ["", "WRITE", "write_imm"] {
+            assert!(wrong.parse::<Operation>().is_err());
         }
-        assert_eq!(Mtu::MOST.bytes(), 4096);
-        for wrong in ["", "WRITE", "1500", "write_imm"] {
-            assert!(wrong.parse::<Operation>().is_err() && wrong.parse::<Mtu>().is_err());
-        }
-        assert!(Mtu::of_code(0).is_none() && Mtu::of_code(6).is_none());
     }
 
     #[test]
@@ -401,11 +281,6 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let check = |operation, service, size, wait| verbs(operation, service).check(size, wait);
-        if cfg!(not(feature = "verbs")) {
-            let error = check(Operation::Send, Service::Rc, 64, Wait::Poll).unwrap_err();
-            assert!(matches!(error, Error::NoVerbs), "{error:?}");
-            return;
-        }
         for &operation in &[Operation::WriteImm, Operation::Send] {
             for wait in [Wait::Block, Wait::Poll] {
                 check(operation, Service::Rc, 1 << 24, wait).unwrap();

@@ -5,7 +5,6 @@ mod link;
 mod plan;
 mod tcp;
 mod udp;
-#[cfg(feature = "verbs")]
 mod verbs;
 
 use std::io;
@@ -21,7 +20,8 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::Error;
 
-pub use link::{Adapter, Inline, Link, Mtu, Operation, Path, Port, PortGid, Service, Verbs, ports};
+pub use jitterlab_verbs::{Adapter, Mtu, Service};
+pub use link::{Inline, Link, Operation, Path, Verbs};
 pub use plan::{Buffers, MOST_WINDOW, Plan, Role};
 
 /// What carries the messages.
@@ -36,7 +36,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Those that every build has, and every machine: the kernel's sockets.
+    /// Those that every machine has: the kernel's sockets.
     pub const SOCKETS: [Transport; 2] = [Transport::Udp, Transport::Tcp];
 
     /// The least and the greatest message, in bytes.
@@ -47,11 +47,6 @@ impl Transport {
             Transport::Udp => 8..=65_507,
             Transport::Tcp | Transport::Verbs => 1..=1 << 24,
         }
-    }
-
-    /// Whether this build has it.
-    pub fn is_built(self) -> bool {
-        self != Transport::Verbs || cfg!(feature = "verbs")
     }
 
     /// How messages are waited for where nothing else is said.
@@ -77,13 +72,7 @@ impl Transport {
         Ok(match self {
             Transport::Udp => Box::new(udp::listen(address).map_err(failed)?),
             Transport::Tcp => Box::new(tcp::listen(address).map_err(failed)?),
-            #[cfg(feature = "verbs")]
             Transport::Verbs => Box::new(verbs::listen(address, adapter)?),
-            #[cfg(not(feature = "verbs"))]
-            Transport::Verbs => {
-                let _ = adapter;
-                return Err(Error::NoVerbs);
-            }
         })
     }
 }

@@ -2,8 +2,9 @@
 
 use jitterlab_packet::cases::Case;
 use jitterlab_packet::transport::{
-    Adapter, Inline, Link, Operation, Port, Service, Transport, Verbs, Wait, ports,
+    Adapter, Inline, Link, Operation, Service, Transport, Verbs, Wait,
 };
+use jitterlab_verbs::{Port, ports};
 use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
@@ -20,7 +21,7 @@ pub struct List {
 #[derive(Serialize)]
 struct Suite {
     cases: Vec<Described>,
-    /// The ways over verbs; none in a build without them.
+    /// The ways over verbs.
     verbs: Vec<Way>,
     /// The ports of RDMA devices on this machine.
     ports: Vec<Port>,
@@ -48,7 +49,7 @@ struct Way {
 
 impl List {
     pub fn run(&self) -> Result<Exit, Failure> {
-        let (ports, no_ports) = match ports() {
+        let (ports, no_ports) = match ports(None) {
             Ok(ports) => (ports, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
@@ -64,11 +65,10 @@ impl List {
 }
 
 fn described(case: Case) -> Described {
-    let built = Transport::ALL.into_iter().filter(|t| t.is_built());
     Described {
         case,
         meaning: case.meaning(),
-        transports: built.collect(),
+        transports: Transport::ALL.to_vec(),
     }
 }
 
@@ -126,7 +126,7 @@ fn text(suite: &Suite) -> String {
         out.push_str(&format!(
             "{}, port {}: {}, {}, packets of up to {} B\n",
             port.device,
-            port.port,
+            port.number,
             if port.is_active {
                 "active"
             } else {
@@ -137,11 +137,15 @@ fn text(suite: &Suite) -> String {
             } else {
                 "InfiniBand"
             },
-            port.mtu,
+            port.mtu.bytes(),
         ));
         for gid in &port.gids {
             let version = if gid.is_roce_v2 { ", RoCE v2" } else { "" };
-            out.push_str(&format!("  GID {}: {}{version}\n", gid.index, gid.gid));
+            out.push_str(&format!(
+                "  GID {}: {}{version}\n",
+                gid.index,
+                gid.address()
+            ));
         }
     }
     if let Some(reason) = &suite.no_ports {

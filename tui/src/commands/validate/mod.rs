@@ -36,9 +36,6 @@ pub struct Command {
 
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
-    if !command.transport.is_built() {
-        return Err(Failure::input(jitterlab_packet::Error::NoVerbs));
-    }
     let cluster = Cluster::load(&command.hosts, command.transport).map_err(Failure::input)?;
     for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
         files::check_place("the remaining hosts ", path)?;

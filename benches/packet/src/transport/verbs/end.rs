@@ -8,10 +8,12 @@ use jitterlab_base::clock::Clock;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use jitterlab_verbs::exchange::look;
+use jitterlab_verbs::{Completion, Error, Service};
+
 use super::PATIENCE;
 use super::half::{Joined, SIGNALLED};
-use crate::transport::{Connection, Operation, Path, Service, Wait};
-use crate::verbs::{Completion, Error};
+use crate::transport::{Connection, Operation, Path, Wait};
 
 pub struct End {
     joined: Joined,
@@ -170,7 +172,7 @@ impl End {
         while let Some(done) = self.joined.pair.sends().poll().map_err(io::Error::other)? {
             self.completed = done.id;
         }
-        self.joined.look()
+        look(self.joined.line())
     }
 }
 

@@ -7,10 +7,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use jitterlab_verbs::exchange::look;
+use jitterlab_verbs::{Error, Service};
+
 use super::half::Joined;
 use crate::transport::ledger::{Head, Ledger, NOTE, step};
-use crate::transport::{Operation, Path, Progress, Service, Stream, Wait, wait_a_moment};
-use crate::verbs::Error;
+use crate::transport::{Operation, Path, Progress, Stream, Wait, wait_a_moment};
 
 pub struct Flow {
     joined: Joined,
@@ -86,7 +88,7 @@ impl Flow {
             return Ok(());
         }
         self.steps = 0;
-        self.joined.look()
+        look(self.joined.line())
     }
 
     fn take_sends(&mut self) -> Result<(), Error> {
@@ -206,7 +208,7 @@ impl Stream for Flow {
         if is_written_to && self.posted == 0 {
             // The device does it all: this CPU is free until the other end goes.
             wait_a_moment(Wait::Block, self.joined.line().as_fd(), false, at_most)?;
-            return self.joined.look();
+            return look(self.joined.line());
         }
         std::hint::spin_loop();
         self.look(1)

@@ -2,20 +2,18 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 
 use jitterlab_base::clock::Clock;
-use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, recv};
-
-use super::exchange::{Answer, Place};
-use super::layout::Layout;
-use super::{Chosen, Wanted};
-use crate::transport::{Inline, Mtu, Operation, Path, Wait};
-use crate::verbs::{
-    Device, EndPoint, Error, Limits, MemoryRegion, Prepared, ProtectionDomain, QueuePair, Remote,
-    Route, SendKind, Work,
+use jitterlab_verbs::exchange::Place;
+use jitterlab_verbs::{
+    Chosen, Device, EndPoint, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain, QueuePair,
+    Remote, Route, SendKind, Work,
 };
+
+use super::Wanted;
+use super::layout::Layout;
+use crate::Error;
+use crate::transport::{Inline, Operation, Path, Wait};
 
 /// One in so many sends asks for its completion in a ping-pong. The queue takes twice as many, so that a
 /// completion was there long before it is needed.
@@ -47,7 +45,7 @@ pub struct Joined {
 impl Half {
     pub fn new(wanted: Wanted, chosen: Chosen) -> Result<Self, Error> {
         let layout = Layout::of(&wanted);
-        let domain = ProtectionDomain::new(&Device::open(&chosen.device)?)?;
+        let domain = ProtectionDomain::new(&Device::open(&chosen.port.device)?)?;
         let prepare = |inline: usize| {
             let limits = Limits {
                 sends: wanted.sends(),
@@ -67,12 +65,12 @@ impl Half {
         // What a device takes inline it says when it is asked for that: by an error, or by less.
         let inline = match is_wanted.then(|| prepare(length)) {
             Some(Ok(prepared)) => Some(prepared).filter(|p| p.inline() as usize >= length),
-            Some(Err(error)) if !error.is_of("ibv_create_qp") => return Err(error),
+            Some(Err(error)) if !error.is_of("ibv_create_qp") => return Err(error.into()),
             Some(Err(_)) | None => None,
         };
         if inline.is_none() && wanted.how.inline == Inline::On {
             return Err(Error::Inline {
-                device: chosen.device,
+                device: chosen.port.device,
                 wanted: length,
             });
         }
@@ -130,7 +128,7 @@ impl Half {
             wanted,
             layout: self.layout,
             path: Path {
-                device: chosen.device,
+                device: chosen.port.device,
                 port: chosen.port.number,
                 gid_index,
                 operation: wanted.how.operation,
@@ -154,7 +152,7 @@ impl Joined {
         at: usize,
         length: usize,
         is_signalled: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), jitterlab_verbs::Error> {
         let to = || Remote {
             address: self.to.address + self.layout.there(number) as u64,
             key: self.to.key,
@@ -205,23 +203,5 @@ impl Joined {
     /// The connection to the other end, on which nobody says anything, but for a server that ends.
     pub fn line(&self) -> &TcpStream {
         &self.line
-    }
-
-    /// Is the other end there? A server that has ended says why.
-    ///
-    /// # Errors
-    /// It has gone, or says that it goes, or something else.
-    #[cold]
-    pub fn look(&self) -> io::Result<()> {
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK;
-        match recv(self.line.as_raw_fd(), &mut [0], flags) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) => match Answer::read(&self.line)? {
-                Answer::Refused(reason) => Err(io::Error::other(format!("it says: {reason}"))),
-                Answer::Ready { .. } => Err(io::ErrorKind::InvalidData.into()),
-            },
-            Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
     }
 }

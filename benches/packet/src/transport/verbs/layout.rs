@@ -1,8 +1,10 @@
 //! Where things are in the memory of an end: messages that go out, then places for those that come.
 
+use jitterlab_verbs::Service;
+
 use super::Wanted;
 use crate::transport::ledger::NOTE;
-use crate::transport::{Buffers, Operation, Service, stride};
+use crate::transport::{Buffers, Operation, stride};
 
 /// The header that stands before a datagram in memory (GRH).
 pub const HEADER: usize = 40;
@@ -155,8 +157,8 @@ mod tests {
         fn parts_of_the_memory_are_apart(
             out in 1usize..20_000,
             incoming in 1usize..20_000,
-            operation in proptest::sample::select(Operation::ALL),
-            service in proptest::sample::select(Service::ALL),
+            operation in proptest::sample::select(&Operation::ALL),
+            service in proptest::sample::select(&Service::ALL),
             window in proptest::option::of(1u32..50),
             buffers in patterns(),
             numbers in proptest::collection::vec(1u64..1_000, 2),

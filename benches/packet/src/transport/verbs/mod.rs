@@ -1,13 +1,12 @@
 //! RDMA through the verbs. The ends find each other over TCP, which then stays open and silent: an end that
 //! goes takes it along, and the other one sees that.
 
-mod choose;
 mod end;
-mod exchange;
 mod flow;
 mod half;
 mod layout;
 mod server;
+mod wish;
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -15,15 +14,11 @@ use std::time::Duration;
 use crate::Error;
 use crate::transport::ledger::NOTE;
 use crate::transport::link::no_connection;
-use crate::transport::{
-    Adapter, Buffers, Link, Mtu, Plan, Port, PortGid, Service, Transport, Verbs, Wait,
-    is_nothing_yet,
-};
-use crate::verbs::{Gid, GidKind};
+use crate::transport::{Buffers, Link, Plan, Transport, Verbs, Wait, is_nothing_yet};
+use jitterlab_verbs::exchange::{Answer, Ask, say_ready};
+use jitterlab_verbs::{Adapter, Chosen, Mtu, Service, choose, ports};
 
-use choose::{Candidate, Chosen, candidates, choose};
 use end::End;
-use exchange::{Answer, Ask};
 use flow::Flow;
 use half::{Half, Joined, SIGNALLED};
 pub(super) use server::listen;
@@ -77,24 +72,6 @@ impl Wanted {
     }
 }
 
-/// The ports that are there.
-pub(super) fn ports() -> Result<Vec<Port>, Error> {
-    let gid = |gid: Gid| PortGid {
-        index: gid.index,
-        gid: gid.address(),
-        is_roce_v2: gid.kind == GidKind::RoceV2,
-    };
-    let port = |found: Candidate| Port {
-        device: found.device,
-        port: found.port.number,
-        is_active: found.port.is_active,
-        is_ethernet: found.port.is_ethernet,
-        mtu: found.port.mtu.bytes(),
-        gids: found.gids.into_iter().map(gid).collect(),
-    };
-    Ok(candidates(None)?.into_iter().map(port).collect())
-}
-
 /// Connects to a server.
 pub(super) fn connect(
     address: SocketAddr,
@@ -123,18 +100,17 @@ fn join(
     timeout: Duration,
     adapter: &Adapter,
 ) -> Result<Joined, Error> {
-    let candidates = candidates(adapter.device.as_deref())?;
+    let ports = ports(adapter.device.as_deref())?;
     let failed = |source| no_connection(Transport::Verbs, address, source);
     let line = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
     prepare(&line).map_err(failed)?;
     let own = line.local_addr().map_err(failed)?.ip();
-    let chosen = choose(&candidates, adapter, own)?;
+    let chosen = choose(&ports, adapter, own)?;
     let wanted = Wanted::new(*how, plan, [plan.size, plan.answer], timeout);
     check_size(&wanted, &chosen, chosen.mtu)?;
     let half = Half::new(wanted, chosen)?;
     let ask = Ask {
-        plan: *plan,
-        how: *how,
+        wish: wish::words(plan, how),
         mtu: half.mtu(),
         place: half.place(),
     };
@@ -142,7 +118,7 @@ fn join(
     match Answer::read(&line) {
         Ok(Answer::Ready { mtu, place }) if mtu <= half.mtu() => {
             let joined = half.join(mtu, &place, line)?;
-            exchange::say_ready(joined.line()).map_err(failed)?;
+            say_ready(joined.line()).map_err(failed)?;
             Ok(joined)
         }
         Ok(Answer::Refused(reason)) => Err(Error::Refused { address, reason }),

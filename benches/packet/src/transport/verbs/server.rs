@@ -3,11 +3,11 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
-use super::exchange::hear_ready;
-use super::{
-    Answer, Ask, End, Flow, Half, Joined, Wanted, candidates, check_size, choose, prepare,
-};
-use crate::transport::{Adapter, Link, Listener, Role, next_client, notice_dead_peers};
+use jitterlab_verbs::exchange::{Answer, Ask, Place, hear_ready};
+use jitterlab_verbs::{Adapter, Mtu, choose, ports};
+
+use super::{End, Flow, Half, Joined, Wanted, check_size, prepare, wish};
+use crate::transport::{Link, Listener, Plan, Role, Verbs, next_client, notice_dead_peers};
 use crate::{Error, server};
 
 pub struct Server {
@@ -20,11 +20,7 @@ pub(in crate::transport) fn listen(
     address: SocketAddr,
     adapter: &Adapter,
 ) -> Result<Server, Error> {
-    choose(
-        &candidates(adapter.device.as_deref())?,
-        adapter,
-        address.ip(),
-    )?;
+    choose(&ports(adapter.device.as_deref())?, adapter, address.ip())?;
     let failed = |source| Error::Listen { address, source };
     Ok(Server {
         listener: TcpListener::bind(address).map_err(failed)?,
@@ -49,8 +45,9 @@ impl Server {
     fn attend(&self, line: TcpStream) -> io::Result<()> {
         prepare(&line)?;
         let ask = Ask::read(&line)?;
+        let (plan, how) = wish::heard(&ask.wish).ok_or(io::ErrorKind::InvalidData)?;
         let own = line.local_addr()?.ip();
-        let joined = match self.meet(&ask, own, line.try_clone()?) {
+        let joined = match self.meet(&plan, &how, (ask.mtu, &ask.place), own, line.try_clone()?) {
             Ok((joined, answer)) => {
                 answer.write(&line)?;
                 hear_ready(&line)?;
@@ -59,11 +56,10 @@ impl Server {
             Err(error) => return Answer::Refused(chain(&error)).write(&line),
         };
         notice_dead_peers(&line)?;
-        let served = match ask.plan.role {
+        let served = match plan.role {
             Role::Answer { every, rest } => server::answer(&mut End::new(joined), every, rest),
             Role::Exchange => server::exchange(&mut End::new(joined)),
             Role::Sink { .. } | Role::Both { .. } => {
-                let plan = &ask.plan;
                 server::stream(&mut Flow::new(joined), plan.window_back(), plan.wait)
             }
         };
@@ -75,18 +71,26 @@ impl Server {
     }
 
     /// An end for a client, and what to answer it.
-    fn meet(&self, ask: &Ask, own: IpAddr, line: TcpStream) -> Result<(Joined, Answer), Error> {
-        let Ask { plan, how, .. } = ask;
+    fn meet(
+        &self,
+        plan: &Plan,
+        how: &Verbs,
+        (most, place): (Mtu, &Place),
+        own: IpAddr,
+        line: TcpStream,
+    ) -> Result<(Joined, Answer), Error> {
         Link::Verbs(*how, Adapter::default()).check_plan(plan)?;
         let wanted = Wanted::new(*how, plan, [plan.answer, plan.size], server::LOOK);
-        let candidates = candidates(self.adapter.device.as_deref())?;
-        let chosen = choose(&candidates, &self.adapter, own)?;
-        let mtu = ask.mtu.min(chosen.mtu);
+        let ports = ports(self.adapter.device.as_deref())?;
+        let chosen = choose(&ports, &self.adapter, own)?;
+        let mtu = most.min(chosen.mtu);
         check_size(&wanted, &chosen, mtu)?;
         let half = Half::new(wanted, chosen)?;
-        let place = half.place();
-        let joined = half.join(mtu, &ask.place, line)?;
-        Ok((joined, Answer::Ready { mtu, place }))
+        let answer = Answer::Ready {
+            mtu,
+            place: half.place(),
+        };
+        Ok((half.join(mtu, place, line)?, answer))
     }
 }
 

@@ -1,39 +1,25 @@
+#![allow(unsafe_code)]
+
 use std::ffi::CStr;
-use std::io;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
+use nix::errno::Errno;
 use rdma_sys::{
     ibv_close_device, ibv_context, ibv_device, ibv_device_attr, ibv_free_device_list,
     ibv_get_device_list, ibv_get_device_name, ibv_open_device, ibv_port_attr, ibv_port_state,
     ibv_query_device, ibv_query_port,
 };
 
-use super::Error;
-use crate::transport::Mtu;
+use crate::port::gids;
+use crate::{Error, Mtu, Port};
 
 /// A device that is open.
 #[derive(Debug)]
 pub struct Device {
     context: NonNull<ibv_context>,
     name: String,
-}
-
-/// A port of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Port {
-    /// Its number, from 1.
-    pub number: u8,
-    /// Whether it can carry data.
-    pub is_active: bool,
-    /// Whether it is a port of an Ethernet network: GIDs address there, not LIDs.
-    pub is_ethernet: bool,
-    /// Its LID.
-    pub lid: u16,
-    /// The longest packet that it carries now.
-    pub mtu: Mtu,
-    /// The longest message, in bytes.
-    pub longest: u32,
 }
 
 impl Device {
@@ -98,13 +84,13 @@ impl Device {
         const LINK_LAYER_ETHERNET: u8 = 2;
         // SAFETY: it holds numbers only, for which zeros are values.
         let mut port: ibv_port_attr = unsafe { std::mem::zeroed() };
-        // SAFETY: the context is open; the function writes the older part of the structure that it is
-        // given, the first fields of `port`.
-        let code = unsafe { ibv_query_port(self.context(), number, (&raw mut port).cast()) };
+        // SAFETY: the context is open, and `port` may be written.
+        let code = unsafe { ibv_query_port(self.context(), number, &mut port) };
         if code != 0 {
             return Err(Error::of_code("ibv_query_port", &self.name, code));
         }
         Ok(Port {
+            device: self.name.clone(),
             number,
             is_active: port.state == ibv_port_state::IBV_PORT_ACTIVE,
             is_ethernet: port.link_layer == LINK_LAYER_ETHERNET,
@@ -114,11 +100,12 @@ impl Device {
                 .and_then(Mtu::of_code)
                 .unwrap_or(Mtu::MOST),
             longest: port.max_msg_sz,
+            gids: gids(Path::new("/"), &self.name, number),
         })
     }
 
     /// The open device, for calls.
-    pub(super) fn context(&self) -> *mut ibv_context {
+    pub(crate) fn context(&self) -> *mut ibv_context {
         self.context.as_ptr()
     }
 }
@@ -146,11 +133,13 @@ impl List {
                 start,
                 length: usize::try_from(length).unwrap_or(0),
             }),
-            // The kernel has no RDMA.
-            None if io::Error::last_os_error().kind() == io::ErrorKind::Unsupported => {
-                Err(Error::NoDevice)
-            }
-            None => Err(Error::of_errno("ibv_get_device_list", "this machine")),
+            None => Err(match Errno::last() {
+                // What the bindings say of a function that no library has given.
+                Errno::EOPNOTSUPP => Error::NoLibrary,
+                // The kernel has no RDMA.
+                Errno::ENOSYS => Error::NoDevice,
+                _ => Error::of_errno("ibv_get_device_list", "this machine"),
+            }),
         }
     }
 

@@ -1,28 +1,24 @@
-//! Which port of which device, and which of its GIDs.
+//! Which port of which device an end takes, and which of its GIDs.
 
 use std::net::IpAddr;
-use std::path::Path;
 
-use crate::transport::{Adapter, Mtu};
-use crate::verbs::{Device, Error, Gid, GidKind, Port, gids};
+use crate::{Error, Gid, Mtu, Port};
 
-/// A port with its addresses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+/// The place in the network that an end takes: what is not given is found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Adapter {
     /// The device.
-    pub device: String,
-    /// The port.
-    pub port: Port,
-    /// Its GIDs that are in use.
-    pub gids: Vec<Gid>,
+    pub device: Option<String>,
+    /// The entry of its port's GID table that it sends from.
+    pub gid_index: Option<u8>,
+    /// The longest packet, if not the port's own.
+    pub mtu: Option<Mtu>,
 }
 
 /// The place that an end takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// The device.
-    pub device: String,
-    /// Its port.
+    /// The port.
     pub port: Port,
     /// The GID that it sends from; none where LIDs address.
     pub gid: Option<Gid>,
@@ -30,84 +26,51 @@ pub struct Chosen {
     pub mtu: Mtu,
 }
 
-/// Every port of a device, or of all of them.
-///
-/// # Errors
-/// There is no device, or not the one that is wanted, or one cannot be opened.
-pub fn candidates(device: Option<&str>) -> Result<Vec<Candidate>, Error> {
-    let names = match device {
-        Some(name) => vec![name.to_string()],
-        None => Device::names()?,
-    };
-    if names.is_empty() {
-        return Err(Error::NoDevice);
-    }
-    let mut candidates = Vec::new();
-    for name in names {
-        for port in Device::open(&name)?.ports()? {
-            let gids = gids(Path::new("/"), &name, port.number);
-            let device = name.clone();
-            candidates.push(Candidate { device, port, gids });
-        }
-    }
-    Ok(candidates)
-}
-
 /// The port for an end whose address is `address`, and the GID: the one that belongs to the address, or
 /// else the first that will do.
 ///
 /// # Errors
 /// Nothing will do.
-pub fn choose(
-    candidates: &[Candidate],
-    adapter: &Adapter,
-    address: IpAddr,
-) -> Result<Chosen, Error> {
-    let active = || candidates.iter().filter(|c| c.port.is_active);
-    let owner = active().find(|c| c.gids.iter().any(|gid| gid.address() == address));
-    let Some(candidate) = owner.or_else(|| active().next()) else {
-        let devices: Vec<&str> = candidates.iter().map(|c| c.device.as_str()).collect();
+pub fn choose(ports: &[Port], adapter: &Adapter, address: IpAddr) -> Result<Chosen, Error> {
+    let active = || ports.iter().filter(|port| port.is_active);
+    let owner = active().find(|port| port.gids.iter().any(|gid| gid.address() == address));
+    let Some(port) = owner.or_else(|| active().next()) else {
+        let devices: Vec<&str> = ports.iter().map(|port| port.device.as_str()).collect();
         return Err(Error::NoActivePort {
             devices: devices.join(", "),
         });
     };
-    let port = candidate.port;
-    let gid = gid_of(candidate, adapter.gid_index, address).map_err(|wanted| Error::NoGid {
-        device: candidate.device.clone(),
+    let gid = gid_of(port, adapter.gid_index, address).map_err(|wanted| Error::NoGid {
+        device: port.device.clone(),
         port: port.number,
         wanted,
     })?;
     let mtu = adapter.mtu.unwrap_or(port.mtu);
     if mtu > port.mtu {
         return Err(Error::Mtu {
-            device: candidate.device.clone(),
+            device: port.device.clone(),
             port: port.number,
             wanted: mtu.bytes(),
             most: port.mtu.bytes(),
         });
     }
     Ok(Chosen {
-        device: candidate.device.clone(),
-        port,
+        port: port.clone(),
         gid,
         mtu,
     })
 }
 
 /// The GID to send from, or what is missing.
-fn gid_of(
-    candidate: &Candidate,
-    index: Option<u8>,
-    address: IpAddr,
-) -> Result<Option<Gid>, String> {
+fn gid_of(port: &Port, index: Option<u8>, address: IpAddr) -> Result<Option<Gid>, String> {
     if let Some(index) = index {
-        let found = candidate.gids.iter().find(|gid| gid.index == index);
+        let found = port.gids.iter().find(|gid| gid.index == index);
         return match found {
             Some(gid) => Ok(Some(gid.clone())),
             None => Err(format!("GID with the index {index}")),
         };
     }
-    if !candidate.port.is_ethernet {
+    if !port.is_ethernet {
         return Ok(None);
     }
     // The best of them: of the address itself, of its family, of any; what is valid on one link only last.
@@ -117,10 +80,7 @@ fn gid_of(
         own if own.is_ipv4() == address.is_ipv4() => 1,
         _ => 2,
     };
-    let version_2 = candidate
-        .gids
-        .iter()
-        .filter(|gid| gid.kind == GidKind::RoceV2);
+    let version_2 = port.gids.iter().filter(|gid| gid.is_roce_v2);
     match version_2.min_by_key(rank) {
         Some(gid) => Ok(Some(gid.clone())),
         None => Err("GID of RoCE version 2".into()),
@@ -136,57 +96,58 @@ mod tests {
     use super::*;
     use std::net::Ipv6Addr;
 
-    fn gid(index: u8, address: &str, kind: GidKind) -> Gid {
+    fn gid(index: u8, address: &str, is_roce_v2: bool) -> Gid {
         let bytes = match address.parse().unwrap() {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
             IpAddr::V6(address) => Ipv6Addr::octets(&address),
         };
-        Gid { index, bytes, kind }
+        Gid {
+            index,
+            bytes,
+            is_roce_v2,
+        }
     }
 
-    fn candidate(device: &str, is_active: bool, is_ethernet: bool, gids: &[Gid]) -> Candidate {
-        Candidate {
+    fn port(device: &str, is_active: bool, is_ethernet: bool, gids: &[Gid]) -> Port {
+        Port {
             device: device.into(),
-            port: Port {
-                number: 1,
-                is_active,
-                is_ethernet,
-                lid: 7,
-                mtu: Mtu::of_code(3).unwrap(),
-                longest: 1 << 30,
-            },
+            number: 1,
+            is_active,
+            is_ethernet,
+            lid: 7,
+            mtu: Mtu::of_code(3).unwrap(),
+            longest: 1 << 30,
             gids: gids.to_vec(),
         }
     }
 
     /// Two ports of RoCE, as the kernel fills their tables.
-    fn roce() -> [Candidate; 3] {
-        use GidKind::{IbOrRoceV1, RoceV2};
+    fn roce() -> [Port; 3] {
         [
-            candidate("down", false, true, &[gid(1, "10.0.0.9", RoceV2)]),
-            candidate(
+            port("down", false, true, &[gid(1, "10.0.0.9", true)]),
+            port(
                 "rxe0",
                 true,
                 true,
                 &[
-                    gid(0, "fe80::1", RoceV2),
-                    gid(1, "10.0.0.1", IbOrRoceV1),
-                    gid(2, "10.0.0.1", RoceV2),
-                    gid(3, "fd00::1", RoceV2),
+                    gid(0, "fe80::1", true),
+                    gid(1, "10.0.0.1", false),
+                    gid(2, "10.0.0.1", true),
+                    gid(3, "fd00::1", true),
                 ],
             ),
-            candidate(
+            port(
                 "rxe1",
                 true,
                 true,
-                &[gid(0, "fe80::2", RoceV2), gid(1, "10.0.0.2", RoceV2)],
+                &[gid(0, "fe80::2", true), gid(1, "10.0.0.2", true)],
             ),
         ]
     }
 
     fn chosen(adapter: &Adapter, address: &str) -> Result<(String, Option<u8>), Error> {
         let chosen = choose(&roce(), adapter, address.parse().unwrap())?;
-        Ok((chosen.device, chosen.gid.map(|gid| gid.index)))
+        Ok((chosen.port.device, chosen.gid.map(|gid| gid.index)))
     }
 
     #[test]
@@ -215,26 +176,24 @@ mod tests {
             ..Adapter::default()
         };
         let chosen = choose(&roce(), &adapter, "10.0.0.2".parse().unwrap()).unwrap();
-        assert_eq!((chosen.device.as_str(), chosen.mtu.bytes()), ("rxe1", 256));
+        assert_eq!(
+            (chosen.port.device.as_str(), chosen.mtu.bytes()),
+            ("rxe1", 256)
+        );
         assert_eq!(chosen.gid.unwrap().index, 0);
     }
 
     #[test]
     fn lids_address_where_there_is_no_ethernet() {
-        let candidates = [candidate(
-            "mlx5_0",
-            true,
-            false,
-            &[gid(0, "fe80::3", GidKind::IbOrRoceV1)],
-        )];
+        let ports = [port("mlx5_0", true, false, &[gid(0, "fe80::3", false)])];
         let address = "10.0.0.1".parse().unwrap();
-        let found = choose(&candidates, &Adapter::default(), address).unwrap();
+        let found = choose(&ports, &Adapter::default(), address).unwrap();
         assert_eq!((found.gid, found.port.lid), (None, 7));
         let adapter = Adapter {
             gid_index: Some(0),
             ..Adapter::default()
         };
-        let found = choose(&candidates, &adapter, address).unwrap();
+        let found = choose(&ports, &adapter, address).unwrap();
         assert_eq!(found.gid.unwrap().index, 0);
     }
 
@@ -256,15 +215,10 @@ mod tests {
         let error = chosen(&adapter, "10.0.0.1").unwrap_err().to_string();
         assert!(error.contains("up to 1024 bytes now, not 4096"), "{error}");
         let address = "10.0.0.1".parse().unwrap();
-        let down = [candidate("down", false, true, &[])];
+        let down = [port("down", false, true, &[])];
         let error = choose(&down, &Adapter::default(), address).unwrap_err();
         assert!(matches!(error, Error::NoActivePort { .. }), "{error:?}");
-        let old = [candidate(
-            "old",
-            true,
-            true,
-            &[gid(0, "10.0.0.1", GidKind::IbOrRoceV1)],
-        )];
+        let old = [port("old", true, true, &[gid(0, "10.0.0.1", false)])];
         let error = choose(&old, &Adapter::default(), address).unwrap_err();
         assert!(matches!(error, Error::NoGid { .. }), "{error:?}");
     }

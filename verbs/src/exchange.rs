@@ -1,28 +1,30 @@
-//! What the two ends tell each other over TCP before anything is measured: what a client wants and where it
-//! is, then where the server is, or why it does not do it; at last that the client is ready, too. While they
-//! measure nobody says anything, unless the server cannot go on: then it says why, as if it refused.
+//! What two ends tell each other over TCP before they send: what a client wants and where it is, then where the
+//! server is, or why it does not do it; at last that the client is ready, too. From then on nobody says anything,
+//! unless the server cannot go on: then it says why, as if it refused. An end that goes takes the connection along,
+//! and the other one sees that.
 //!
 //! Numbers are little-endian. Nothing that is read decides how much is read on or reserved, but the
 //! length of a reason, which is at most [`LONGEST`].
 
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 
-use crate::transport::plan::WORDS;
-use crate::transport::{Inline, Mtu, Operation, Plan, Service, Verbs};
-use crate::verbs::{EndPoint, Remote};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
+
+use crate::{EndPoint, Mtu, Remote};
 
 /// These words come first, in both directions. They change with what follows them.
 const HELLO: &[u8; 8] = b"jlverbs3";
 /// The longest reason, in bytes.
-const LONGEST: usize = 1000;
+pub const LONGEST: usize = 1000;
 
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
-    /// What the ends do.
-    pub plan: Plan,
-    /// How it goes.
-    pub how: Verbs,
+pub struct Ask<const N: usize> {
+    /// What it wants, in the words of those who meet.
+    pub wish: [u8; N],
     /// The longest packet on its side.
     pub mtu: Mtu,
     /// Where it is.
@@ -53,20 +55,16 @@ pub struct Place {
 }
 
 const PLACE: usize = 4 + 4 + 2 + 16 + 8 + 4;
-const ASK: usize = HELLO.len() + WORDS + 4 + PLACE;
 const READY: usize = 1 + PLACE;
 
-impl Ask {
+impl<const N: usize> Ask<N> {
     /// Says it.
     ///
     /// # Errors
     /// As the system says.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         let mut words = HELLO.to_vec();
-        words.extend(self.plan.words());
-        words.push(place_in(Operation::ALL, self.how.operation));
-        words.push(place_in(Service::ALL, self.how.service));
-        words.push(place_in(Inline::ALL, self.how.inline));
+        words.extend(self.wish);
         words.push(self.mtu.code());
         self.place.append(&mut words);
         to.write_all(&words)
@@ -77,24 +75,26 @@ impl Ask {
     /// # Errors
     /// As the system says; `InvalidData` if it is something else.
     pub fn read(mut from: impl Read) -> io::Result<Self> {
-        let mut words = [0; ASK];
-        from.read_exact(&mut words)?;
-        Ask::parse(Words(&words)).ok_or(io::ErrorKind::InvalidData.into())
+        let (mut hello, mut wish, mut rest) = ([0; HELLO.len()], [0; N], [0; READY]);
+        for words in [&mut hello[..], &mut wish, &mut rest] {
+            from.read_exact(words)?;
+        }
+        if hello != *HELLO {
+            return Err(stranger());
+        }
+        let (mtu, place) = ready(&rest).ok_or_else(stranger)?;
+        Ok(Ask { wish, mtu, place })
     }
+}
 
-    fn parse(mut words: Words) -> Option<Self> {
-        (words.take()? == *HELLO).then_some(())?;
-        Some(Ask {
-            plan: Plan::heard(&words.take::<WORDS>()?)?,
-            how: Verbs {
-                operation: at(Operation::ALL, words.byte()?)?,
-                service: at(Service::ALL, words.byte()?)?,
-                inline: at(Inline::ALL, words.byte()?)?,
-            },
-            mtu: Mtu::of_code(words.byte()?)?,
-            place: Place::parse(&mut words)?,
-        })
-    }
+/// The longest packet of an end, and where it is.
+fn ready(words: &[u8; READY]) -> Option<(Mtu, Place)> {
+    let mut words = Words(words);
+    Some((Mtu::of_code(words.byte()?)?, Place::parse(&mut words)?))
+}
+
+fn stranger() -> io::Error {
+    io::ErrorKind::InvalidData.into()
 }
 
 impl Answer {
@@ -125,7 +125,6 @@ impl Answer {
     /// # Errors
     /// As the system says; `InvalidData` if it is something else.
     pub fn read(mut from: impl Read) -> io::Result<Self> {
-        let stranger = || io::Error::from(io::ErrorKind::InvalidData);
         let mut first = [0; HELLO.len() + 1];
         from.read_exact(&mut first)?;
         if !first.starts_with(HELLO) {
@@ -135,9 +134,7 @@ impl Answer {
             0 => {
                 let mut words = [0; READY];
                 from.read_exact(&mut words)?;
-                let mut words = Words(&words);
-                let mtu = words.byte().and_then(Mtu::of_code).ok_or_else(stranger)?;
-                let place = Place::parse(&mut words).ok_or_else(stranger)?;
+                let (mtu, place) = ready(&words).ok_or_else(stranger)?;
                 Ok(Answer::Ready { mtu, place })
             }
             1 => {
@@ -176,7 +173,25 @@ pub fn hear_ready(mut from: impl Read) -> io::Result<()> {
     from.read_exact(&mut word)?;
     match word[0] {
         READY_TOO => Ok(()),
-        _ => Err(io::ErrorKind::InvalidData.into()),
+        _ => Err(stranger()),
+    }
+}
+
+/// Looks whether the other end is there, which says nothing while it is. A server that has ended says why.
+///
+/// # Errors
+/// `UnexpectedEof` if it has gone; what it says; `InvalidData` if that is something else.
+#[cold]
+pub fn look(line: &TcpStream) -> io::Result<()> {
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK;
+    match recv(line.as_raw_fd(), &mut [0], flags) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(_) => match Answer::read(line)? {
+            Answer::Refused(reason) => Err(io::Error::other(format!("it says: {reason}"))),
+            Answer::Ready { .. } => Err(stranger()),
+        },
+        Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -223,18 +238,9 @@ impl Words<'_> {
     }
 }
 
-fn place_in<T: PartialEq>(all: &[T], value: T) -> u8 {
-    all.iter().position(|v| *v == value).unwrap_or(0) as u8
-}
-
-fn at<T: Copy>(all: &[T], place: u8) -> Option<T> {
-    all.get(usize::from(place)).copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::Wait;
     use proptest::prelude::*;
 
     prop_compose! {
@@ -257,21 +263,16 @@ mod tests {
         #[test]
         fn what_was_said_is_heard(
             place in places(),
-            size: u64,
+            wish: [u8; 11],
             code in 1u8..=5,
-            operation in proptest::sample::select(Operation::ALL),
-            service in proptest::sample::select(Service::ALL),
-            inline in proptest::sample::select(Inline::ALL),
             reason in "[ -~]{0,300}",
         ) {
             let mtu = Mtu::of_code(code).unwrap();
-            let how = Verbs { operation, service, inline };
-            let plan = Plan::ping_pong(size, Wait::Poll);
-            let ask = Ask { plan, how, mtu, place };
+            let ask = Ask { wish, mtu, place };
             let mut line = Vec::new();
             ask.write(&mut line).unwrap();
-            prop_assert_eq!(Ask::read(line.as_slice()).unwrap(), ask);
-            prop_assert!(Ask::read(&line[..line.len() - 1]).is_err());
+            prop_assert_eq!(Ask::<11>::read(line.as_slice()).unwrap(), ask);
+            prop_assert!(Ask::<11>::read(&line[..line.len() - 1]).is_err());
             for answer in [Answer::Ready { mtu, place }, Answer::Refused(reason)] {
                 let mut line = Vec::new();
                 answer.write(&mut line).unwrap();
@@ -281,11 +282,11 @@ mod tests {
 
         #[test]
         fn strangers_are_survived(words: Vec<u8>, tail: Vec<u8>) {
-            prop_assert!(Ask::read(words.as_slice()).is_err());
+            prop_assert!(Ask::<11>::read(words.as_slice()).is_err());
             prop_assert!(Answer::read(words.as_slice()).is_err());
             // As if it were ours, with anything after it: read or refused, without a panic.
             let line = [HELLO.as_slice(), &tail].concat();
-            let _ = Ask::read(line.as_slice());
+            let _ = Ask::<11>::read(line.as_slice());
             let _ = Answer::read(line.as_slice());
         }
     }

@@ -5,7 +5,13 @@ use thiserror::Error as ThisError;
 /// Why something cannot be done over verbs.
 #[derive(Debug, ThisError)]
 pub enum Error {
-    /// There is none.
+    /// libibverbs is not there.
+    #[error(
+        "this machine has no libibverbs.so.1, which carries verbs; install libibverbs1 and ibverbs-providers \
+         (Debian, Ubuntu) or libibverbs (RHEL)"
+    )]
+    NoLibrary,
+    /// There is no device.
     #[error(
         "this machine has no RDMA device; without such hardware, `rdma link add rxe0 type rxe netdev \
          eth0` makes one in software (Soft-RoCE) of the network device eth0"
@@ -50,14 +56,6 @@ pub enum Error {
         /// Its active MTU, in bytes.
         most: u16,
     },
-    /// The device does not take so long a message inline.
-    #[error("{device} does not take messages of {wanted} bytes inline; say `--inline auto`")]
-    Inline {
-        /// The device.
-        device: String,
-        /// The size of a message, in bytes.
-        wanted: usize,
-    },
     /// There is not as much memory.
     #[error("there is no memory for {length} bytes")]
     Memory {
@@ -94,19 +92,27 @@ impl Error {
         matches!(self, Error::Call { call, .. } if *call == name)
     }
 
+    /// Whether something else has to be asked for, and not the world to be another one.
+    pub fn is_of_input(&self) -> bool {
+        matches!(
+            self,
+            Error::NoSuchDevice { .. } | Error::NoGid { .. } | Error::Mtu { .. }
+        )
+    }
+
     /// Of a call that has left its error in errno.
-    pub(super) fn of_errno(call: &'static str, device: &str) -> Self {
+    pub(crate) fn of_errno(call: &'static str, device: &str) -> Self {
         Error::of_call(call, device, io::Error::last_os_error())
     }
 
     /// Of a call that has given its error back.
-    pub(super) fn of_code(call: &'static str, device: &str, code: i32) -> Self {
+    pub(crate) fn of_code(call: &'static str, device: &str, code: i32) -> Self {
         // Providers disagree about the sign.
         Error::of_call(call, device, io::Error::from_raw_os_error(code.abs()))
     }
 
     /// Of a call that failed in this way.
-    pub(super) fn of_call(call: &'static str, device: &str, source: io::Error) -> Self {
+    pub(crate) fn of_call(call: &'static str, device: &str, source: io::Error) -> Self {
         Error::Call {
             call,
             device: device.into(),
@@ -126,7 +132,7 @@ fn hint(call: &str, kind: io::ErrorKind) -> &'static str {
             "; this user has to be allowed to read and write /dev/infiniband/uverbs*"
         }
         ("ibv_modify_qp to RTR" | "ibv_create_ah", _) => {
-            "; can the two devices reach each other? --device and --gid-index name others"
+            "; can the two devices reach each other? Name another device or GID index"
         }
         _ => "",
     }

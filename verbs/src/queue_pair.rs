@@ -1,3 +1,5 @@
+#![allow(unsafe_code)]
+
 use std::ptr::{NonNull, null_mut};
 
 use rdma_sys::{
@@ -7,8 +9,7 @@ use rdma_sys::{
     ibv_send_flags, ibv_send_wr, ibv_sge, ibv_wr_opcode, rdma_t, ud_t,
 };
 
-use super::{CompletionQueue, Error, MemoryRegion};
-use crate::transport::{Mtu, Service};
+use crate::{CompletionQueue, Error, MemoryRegion, Mtu};
 
 /// The key that both ends of datagrams use.
 const DATAGRAM_KEY: u32 = 0x1111_1111;
@@ -23,6 +24,18 @@ const FOR_EVER: u8 = 7;
 const NOT_READY_TIMER: u8 = 12;
 /// Hops that a packet may take.
 const HOPS: u8 = 255;
+
+/// The service of a queue pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// Reliable connection: every message arrives, once and in order, or the link breaks.
+    #[default]
+    Rc,
+    /// Unreliable datagram: a message may be lost, and is no longer than a packet.
+    Ud,
+}
+
+jitterlab_base::named!(Service, serde, "a service", Rc => "rc", Ud => "ud");
 
 /// How much a queue pair takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

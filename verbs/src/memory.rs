@@ -1,3 +1,5 @@
+#![allow(unsafe_code)]
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -7,7 +9,7 @@ use rdma_sys::{
     ibv_access_flags, ibv_alloc_pd, ibv_dealloc_pd, ibv_dereg_mr, ibv_mr, ibv_pd, ibv_reg_mr,
 };
 
-use super::{Device, Error};
+use crate::{Device, Error};
 
 /// The size of a page, and the alignment of memory.
 const PAGE: usize = 4096;
@@ -41,7 +43,7 @@ impl ProtectionDomain {
     }
 
     /// The domain, for calls.
-    pub(super) fn as_ptr(&self) -> *mut ibv_pd {
+    pub(crate) fn as_ptr(&self) -> *mut ibv_pd {
         self.domain.as_ptr()
     }
 }
@@ -111,12 +113,14 @@ impl MemoryRegion {
     }
 
     /// Its length in bytes.
+    #[inline]
     #[allow(clippy::len_without_is_empty)] // There is a page at least.
     pub fn len(&self) -> usize {
         self.layout.size()
     }
 
     /// Where it begins, as the device knows it.
+    #[inline]
     pub fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
@@ -127,6 +131,7 @@ impl MemoryRegion {
     }
 
     /// The key by which work requests of this end name it.
+    #[inline]
     pub fn local_key(&self) -> u32 {
         // SAFETY: the region is registered as long as `self` is there; the key does not change.
         unsafe { self.region.as_ref().lkey }
@@ -179,7 +184,7 @@ impl MemoryRegion {
 
     /// The address of a part, for a work request.
     #[inline]
-    pub(super) fn part(&self, at: usize, length: usize) -> u64 {
+    pub(crate) fn part(&self, at: usize, length: usize) -> u64 {
         self.check(at, length);
         self.address() + at as u64
     }
@@ -191,7 +196,7 @@ impl MemoryRegion {
     }
 
     /// Never gives the memory back, nor the domain and the device: a queue pair that works on it could not be ended.
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         self.is_abandoned = true;
         std::mem::forget(Rc::clone(&self.domain));
     }

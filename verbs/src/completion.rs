@@ -1,3 +1,6 @@
+#![allow(unsafe_code)]
+
+use std::borrow::Cow;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +14,7 @@ use rdma_sys::{
     ibv_wc, ibv_wc_status, ibv_wc_status_str,
 };
 
-use super::{Device, Error};
+use crate::{Device, Error};
 
 /// A completion queue: what became of work requests.
 #[derive(Debug)]
@@ -101,7 +104,7 @@ impl CompletionQueue {
     }
 
     /// The queue, for calls.
-    pub(super) fn as_ptr(&self) -> *mut ibv_cq {
+    pub(crate) fn as_ptr(&self) -> *mut ibv_cq {
         self.queue.as_ptr()
     }
 }
@@ -138,10 +141,12 @@ fn channel(device: &Rc<Device>) -> Result<NonNull<ibv_comp_channel>, Error> {
 
 #[cold]
 fn failed(done: &ibv_wc) -> Error {
-    // SAFETY: libibverbs gives a text that is never freed for every number.
-    let meaning = unsafe { CStr::from_ptr(ibv_wc_status_str(done.status)) };
+    // SAFETY: takes a number.
+    let meaning = NonNull::new(unsafe { ibv_wc_status_str(done.status) }.cast_mut());
+    // SAFETY: libibverbs gives a text that is never freed.
+    let meaning = meaning.map(|text| unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy());
     Error::Completion {
-        meaning: meaning.to_string_lossy().into_owned(),
+        meaning: meaning.map_or("a work request failed".into(), Cow::into_owned),
         status: done.status,
         vendor: done.vendor_err,
     }
