@@ -10,7 +10,8 @@ use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::report::{self, Column, Report, Setting, mb, us};
-use super::rtt::{Length, is_full, summary, touched_memory};
+use super::rtt::{Length, summary};
+use super::samples::Samples;
 use super::silence;
 use super::{Case, each_size};
 use crate::Error;
@@ -93,12 +94,12 @@ impl Bandwidth {
             computed: 0,
             progress: Progress::default(),
         };
-        let mut ticks = touched_memory(self.length);
-        pump.run(self.warmup, &mut Vec::new())?;
-        let mut outcome = pump.run(self.length, &mut ticks)?;
-        let clock = pump.clock;
-        outcome.memory_full = is_full(self.length, &ticks);
-        outcome.halves = ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect();
+        let what = format_args!("{} stream", self.size);
+        let mut halves = Samples::room(self.length, what);
+        pump.run(self.warmup, &mut Samples::discarded())?;
+        let mut outcome = pump.run(self.length, &mut halves)?;
+        outcome.memory_full = halves.is_full(self.length);
+        outcome.halves = halves.into_ns();
         outcome.path = pump.stream.path().cloned();
         Ok(outcome)
     }
@@ -117,12 +118,11 @@ struct Pump<'a> {
 impl Pump<'_> {
     /// Streams for `length`, and keeps the times of half windows, as many as there is room for. It begins and
     /// ends with a half window that is finished.
-    fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<Outcome, Error> {
+    fn run(&mut self, length: Length, halves: &mut Samples) -> Result<Outcome, Error> {
         let (count, time) = match length {
             Length::Messages(count) => (count, u64::MAX),
             Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
         };
-        let keep = ticks.capacity() > 0;
         let (mut before, mut start) = (self.progress, self.clock.now());
         if count > 0 && time > 0 {
             start = self.half()?;
@@ -131,11 +131,9 @@ impl Pump<'_> {
         let mut last = start;
         while self.progress.finished - before.finished < count && last - start < time {
             let now = self.half()?;
-            if keep {
-                ticks.push(now - last);
-            }
+            let is_room = halves.push(now - last);
             last = now;
-            if keep && ticks.len() == ticks.capacity() {
+            if !is_room {
                 break;
             }
         }

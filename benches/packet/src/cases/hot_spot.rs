@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::Case;
 use super::bidirectional::ahead;
 use super::report::{self, Column, Report, Setting, us};
-use super::rtt::{Length, Rtt, is_full, summary, touched_memory};
+use super::rtt::{Length, Rtt, summary};
+use super::samples::Samples;
 use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Path, Plan, Role};
@@ -169,8 +170,14 @@ impl<'a> Master<'a> {
         mut iterate: impl FnMut(&mut Self) -> Result<bool, Error>,
     ) -> Result<Vec<u64>, Error> {
         let clock = Clock::global();
-        let mut ticks = touched_memory(self.options.length);
-        for (length, keep) in [(self.options.warmup, false), (self.options.length, true)] {
+        let what = format_args!("{} slaves", self.slaves.len());
+        let mut samples = Samples::room(self.options.length, what);
+        for (length, kept) in [
+            (self.options.warmup, &mut Samples::discarded()),
+            (self.options.length, &mut samples),
+        ] {
+            // What the warm-up has lost is not counted.
+            self.lost = 0;
             let (count, time) = match length {
                 Length::Messages(count) => (count, u64::MAX),
                 Length::Time(time) => (u64::MAX, clock.ns_to_ticks(time.0)),
@@ -178,21 +185,19 @@ impl<'a> Master<'a> {
             let start = clock.now();
             let mut done = 0;
             let mut begin = start;
-            while done < count && begin - start < time && ticks.len() < ticks.capacity() {
+            let mut is_room = true;
+            while done < count && begin - start < time && is_room {
                 let is_whole = iterate(self)?;
                 let end = clock.now();
-                if keep && is_whole {
-                    ticks.push(end - begin);
+                if is_whole {
+                    is_room = kept.push(end - begin);
                 }
                 done += 1;
                 begin = end;
             }
-            if !keep {
-                self.lost = 0;
-            }
         }
-        self.memory_full = is_full(self.options.length, &ticks);
-        Ok(ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect())
+        self.memory_full = samples.is_full(self.options.length);
+        Ok(samples.into_ns())
     }
 
     /// A message to each, and an answer from one; whether it came.

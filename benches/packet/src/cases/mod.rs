@@ -9,6 +9,7 @@ pub mod latency;
 pub mod overhead;
 mod report;
 pub mod rtt;
+mod samples;
 mod silence;
 
 use jitterlab_base::named;

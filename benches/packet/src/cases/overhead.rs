@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{self, Bandwidth};
 use super::report::{self, Column, MEMORY_FULL, Part, Report, Setting, mb, table, us};
-use super::rtt::{Length, Pinger, Rtt, is_full, summary, touched_memory};
+use super::rtt::{Length, Pinger, Rtt, summary};
+use super::samples::Samples;
 use super::{Case, each_size};
 use crate::Error;
 use crate::transport::{Path, Plan};
@@ -173,14 +174,14 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
     let timeout = options.timeout.as_duration();
     let connection = options.link.connect(address, &plan, timeout)?;
     let mut pinger = Pinger::new(connection, options, false);
-    let mut ticks = touched_memory(options.length);
-    pinger.run(options.warmup, &mut Vec::new())?;
+    let mut round_trips = Samples::room(options.length, options.size);
+    pinger.run(options.warmup, &mut Samples::discarded())?;
     let before = cpu_time();
-    let sent = pinger.run(options.length, &mut ticks)?;
+    let sent = pinger.run(options.length, &mut round_trips)?;
     let busy = cpu_time().saturating_sub(before);
     let clock = pinger.clock;
-    let rtt: Vec<u64> = ticks.iter().map(|&t| clock.ticks_to_ns(t)).collect();
-    let rtt = summary(&rtt)?;
+    let memory_full = round_trips.is_full(options.length);
+    let rtt = summary(&round_trips.into_ns())?;
 
     // Twice what nearly every answer took.
     let pause = Nanos(2 * rtt.p999 as u64);
@@ -198,7 +199,7 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
         receive_ns: summary(&receives)?,
         cpu_ns_per_round_trip: busy.as_nanos() as f64 / sent.max(1) as f64,
         rtt_median_ns: rtt.median,
-        memory_full: is_full(options.length, &ticks),
+        memory_full,
     };
     Ok((point, pinger.path()))
 }

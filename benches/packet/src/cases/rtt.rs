@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Case;
 use super::report::{MEMORY_FULL, Part, Setting, Text, us};
+use super::samples::Samples;
 use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Link, Path, Plan, Role, Wait};
@@ -60,9 +61,6 @@ pub struct Outcome {
     pub path: Option<Path>,
 }
 
-/// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
-const MOST_SAMPLES: u64 = 1 << 27;
-
 impl Rtt {
     /// Measures against the server at `address`.
     ///
@@ -93,18 +91,17 @@ impl Rtt {
 
     fn sample(&self, connection: Box<dyn Connection>, in_step: bool) -> Result<Outcome, Error> {
         let mut pinger = Pinger::new(connection, self, in_step);
-        let mut ticks = touched_memory(self.length);
+        let mut samples = Samples::room(self.length, self.size);
         // No pause after the warm-up: caches and CPUs would cool down in it.
-        let discarded = pinger.run(self.warmup, &mut Vec::new())?;
+        let discarded = pinger.run(self.warmup, &mut Samples::discarded())?;
         pinger.forget();
-        pinger.run(self.length, &mut ticks)?;
-        if ticks.is_empty() {
+        pinger.run(self.length, &mut samples)?;
+        if samples.is_empty() {
             return Err(Error::NoSamples);
         }
-        let clock = pinger.clock;
         Ok(Outcome {
-            memory_full: is_full(self.length, &ticks),
-            samples: ticks.into_iter().map(|t| clock.ticks_to_ns(t)).collect(),
+            memory_full: samples.is_full(self.length),
+            samples: samples.into_ns(),
             lost: pinger.counts.lost,
             reordered: pinger.counts.reordered,
             duplicates: pinger.counts.duplicates,
@@ -112,22 +109,6 @@ impl Rtt {
             path: pinger.connection.path().cloned(),
         })
     }
-}
-
-/// An empty vector whose memory has been written to, so that no page fault is measured.
-pub(super) fn touched_memory(length: Length) -> Vec<u64> {
-    let capacity = match length {
-        Length::Messages(count) => count,
-        Length::Time(time) => time.0 / 2_000 + 1_000,
-    };
-    let mut memory = vec![u64::MAX; capacity.min(MOST_SAMPLES) as usize];
-    memory.clear();
-    memory
-}
-
-/// Whether samples for a time have filled their memory.
-pub(super) fn is_full(length: Length, samples: &Vec<u64>) -> bool {
-    matches!(length, Length::Time(_)) && samples.len() == samples.capacity()
 }
 
 #[derive(Default)]
@@ -187,28 +168,20 @@ impl<'a> Pinger<'a> {
         }
     }
 
-    /// Pings for `length`, keeps round trips in `ticks` (as many as it has room for, if it has
-    /// any), gives the number of messages sent.
-    pub fn run(&mut self, length: Length, ticks: &mut Vec<u64>) -> Result<u64, Error> {
+    /// Pings for `length`, keeps round trips in `samples`, as many as there is room for; gives the number of messages sent.
+    pub fn run(&mut self, length: Length, samples: &mut Samples) -> Result<u64, Error> {
         let (count, time) = match length {
             Length::Messages(count) => (count, u64::MAX),
             Length::Time(Nanos(0)) => (0, 0),
             Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
         };
-        let keep = ticks.capacity() > 0;
         let start = self.clock.now();
         let mut sent = 0;
         while sent < count {
             let round_trip = self.ping()?;
             sent += 1;
             if let Some((begin, end)) = round_trip {
-                if keep {
-                    ticks.push(end - begin);
-                    if ticks.len() == ticks.capacity() {
-                        break;
-                    }
-                }
-                if end - start >= time {
+                if !samples.push(end - begin) || end - start >= time {
                     break;
                 }
             } else if self.clock.now() - start >= time {

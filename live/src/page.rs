@@ -1,0 +1,144 @@
+//! What a live page carries.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use jitterlab_base::page::{Content, Head, Owner, set_text, slots, text};
+use jitterlab_base::{named, shared};
+use jitterlab_stats::histogram::{Histogram, buckets};
+
+/// What is counted beside samples.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    /// Messages without an answer.
+    Lost,
+    /// Messages that were sent.
+    Messages,
+    /// Bytes that were sent.
+    Bytes,
+}
+
+named!(Count, "a count: lost, messages or bytes", Lost => "lost", Messages => "messages", Bytes => "bytes");
+
+shared! {
+    /// The page of a thread that measures, in parts: a part is a point of a case, as a size of its messages.
+    pub struct Live {
+        head: Head,
+        /// The number of the part, twice; odd while the next part is made ready.
+        epoch: AtomicU64,
+        /// What the part is.
+        part: [AtomicU64; 8],
+        /// Samples of the parts before.
+        before: AtomicU64,
+        /// The highest sample of the part.
+        max: AtomicU64,
+        counts: [AtomicU64; Count::ALL.len()],
+        /// Samples of the part, at [`buckets::index`].
+        buckets: [AtomicU64; buckets::LEN],
+    }
+}
+
+impl Content for Live {
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlablive\x01".first_chunk::<8>().unwrap());
+    const NAME: &'static str = "live page";
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+}
+
+/// What a page says at a moment.
+pub(crate) struct Seen {
+    /// The number of the part, counted from 0, which is none.
+    pub part: u64,
+    pub label: String,
+    pub before: u64,
+    pub max: u64,
+    pub counts: [u64; Count::ALL.len()],
+    pub histogram: Histogram,
+}
+
+impl Live {
+    pub(crate) fn fill(&self) {
+        self.head.set_owner(&Owner::own());
+    }
+
+    /// What it says, all of one part. Whoever publishes may go on meanwhile, and is not held up; one that has died between
+    /// two parts has none.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        const TRIES: usize = 100;
+        (0..TRIES).find_map(|_| {
+            let epoch = self.epoch.load(Ordering::Acquire);
+            if epoch % 2 == 1 {
+                std::thread::yield_now();
+                return None;
+            }
+            let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+            let seen = Seen {
+                part: epoch / 2,
+                label: String::from_utf8_lossy(&text(&self.part)).into_owned(),
+                before: load(&self.before),
+                max: load(&self.max),
+                counts: std::array::from_fn(|count| load(&self.counts[count])),
+                histogram: Histogram::from_counts(self.buckets.iter().map(load)),
+            };
+            fence(Ordering::Acquire);
+            (self.epoch.load(Ordering::Relaxed) == epoch).then_some(seen)
+        })
+    }
+}
+
+/// A thread's way to its page, if it has one. It alone writes there, so nothing is locked and nothing is added atomically:
+/// a sample takes a load and a store, and another store if it is the highest so far.
+#[derive(Clone, Copy)]
+pub struct Publisher(pub(crate) Option<&'static Live>);
+
+impl Publisher {
+    /// To no page: nothing is published.
+    pub const NOBODY: Publisher = Publisher(None);
+
+    /// A new part begins. Not for between two messages: it empties the histogram.
+    pub fn begin(self, label: &str) {
+        let Some(page) = self.0 else {
+            return;
+        };
+        let epoch = page.epoch.load(Ordering::Relaxed);
+        page.epoch.store(epoch + 1, Ordering::Relaxed);
+        // Whoever sees one of the stores below also sees that the epoch is odd.
+        fence(Ordering::Release);
+        let mut samples = 0;
+        for bucket in &page.buckets {
+            samples += bucket.load(Ordering::Relaxed);
+            bucket.store(0, Ordering::Relaxed);
+        }
+        slots::add(&page.before, samples);
+        page.max.store(0, Ordering::Relaxed);
+        for word in &page.part {
+            word.store(0, Ordering::Relaxed);
+        }
+        set_text(&page.part, label.as_bytes());
+        page.epoch.store(epoch + 2, Ordering::Release);
+    }
+
+    /// Publishes a sample, in nanoseconds; it is asked for where there is a page.
+    #[inline(always)]
+    pub fn sample(self, ns: impl FnOnce() -> u64) {
+        if let Some(page) = self.0 {
+            let ns = ns();
+            slots::add(&page.buckets[buckets::index(ns)], 1);
+            if ns > page.max.load(Ordering::Relaxed) {
+                page.max.store(ns, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Counts something else.
+    #[inline(always)]
+    pub fn count(self, count: Count, n: u64) {
+        if let Some(page) = self.0 {
+            slots::add(&page.counts[count as usize], n);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Reading live pages: those of a place, or of this process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jitterlab_base::page::{Attached, attach};
+use jitterlab_stats::histogram::Histogram;
+
+use crate::own::pages;
+use crate::page::{Count, Live, Seen};
+use crate::total::Update;
+
+/// Adds up pages, and tells what has changed.
+pub struct Reader {
+    source: Source,
+    /// What was told last.
+    told: Option<Sum>,
+}
+
+enum Source {
+    Process,
+    Place {
+        path: PathBuf,
+        pages: BTreeMap<PathBuf, Attached<Live>>,
+    },
+}
+
+/// Pages added up.
+#[derive(Clone, PartialEq)]
+struct Sum {
+    /// The latest part that any of them is at.
+    part: u64,
+    label: String,
+    /// Samples that are not of that part.
+    before: u64,
+    max: u64,
+    counts: BTreeMap<Count, u64>,
+    /// Samples of that part.
+    histogram: Histogram,
+}
+
+impl Reader {
+    /// Of the pages in a place.
+    pub fn of_place(place: PathBuf) -> Self {
+        Reader {
+            source: Source::Place {
+                path: place,
+                pages: BTreeMap::new(),
+            },
+            told: None,
+        }
+    }
+
+    pub(crate) fn of_process() -> Self {
+        Reader {
+            source: Source::Process,
+            told: None,
+        }
+    }
+
+    /// What has been published since it was asked last; nothing if there was nothing.
+    pub fn update(&mut self) -> Option<Update> {
+        let sum = Sum::of(self.source.seen())?;
+        if self.told.as_ref() == Some(&sum) {
+            return None;
+        }
+        let earlier = self
+            .told
+            .as_ref()
+            .filter(|told| told.part == sum.part)
+            .and_then(|told| sum.histogram.since(&told.histogram).ok());
+        let update = Update {
+            part: sum.part,
+            label: sum.label.clone(),
+            before: sum.before,
+            max_ns: sum.max,
+            counts: sum.counts.clone(),
+            starts_over: earlier.is_none(),
+            more: earlier.unwrap_or_else(|| sum.histogram.clone()),
+        };
+        self.told = Some(sum);
+        Some(update)
+    }
+}
+
+impl Source {
+    fn seen(&mut self) -> Vec<Seen> {
+        match self {
+            Source::Process => pages().into_iter().filter_map(Live::seen).collect(),
+            Source::Place { path, pages } => {
+                let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+                for file in entries.map(|entry| entry.path()) {
+                    // One that is being made is no page yet.
+                    if !pages.contains_key(&file)
+                        && let Ok(page) = attach(&file)
+                    {
+                        pages.insert(file, page);
+                    }
+                }
+                pages.values().filter_map(|page| page.seen()).collect()
+            }
+        }
+    }
+}
+
+impl Sum {
+    /// Nothing of no pages, and of pages of which none has begun a part.
+    fn of(pages: Vec<Seen>) -> Option<Self> {
+        let latest = pages.iter().max_by_key(|page| page.part)?;
+        let mut sum = Sum {
+            part: latest.part,
+            label: latest.label.clone(),
+            before: 0,
+            max: 0,
+            counts: BTreeMap::new(),
+            histogram: Histogram::new(),
+        };
+        for page in pages {
+            sum.before += page.before;
+            for (count, n) in Count::ALL.iter().zip(page.counts) {
+                if n > 0 {
+                    *sum.counts.entry(*count).or_default() += n;
+                }
+            }
+            if page.part == sum.part {
+                sum.max = sum.max.max(page.max);
+                sum.histogram.add(&page.histogram);
+            } else {
+                sum.before += page.histogram.count();
+            }
+        }
+        (sum.part > 0).then_some(sum)
+    }
+}

@@ -1,0 +1,65 @@
+//! What has been published so far, from the updates that tell of it.
+
+use std::collections::BTreeMap;
+
+use jitterlab_stats::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::page::Count;
+
+/// What has changed since the update before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Update {
+    /// The number of the part that is measured, counted from 1.
+    pub part: u64,
+    /// What the part is.
+    pub label: String,
+    /// Samples of the parts before, all of them.
+    pub before: u64,
+    /// The highest sample of the part so far, in nanoseconds.
+    pub max_ns: u64,
+    /// What else was counted so far, if anything was.
+    pub counts: BTreeMap<Count, u64>,
+    /// Whether `more` are all samples of the part, and not only those since the update before.
+    pub starts_over: bool,
+    /// Samples of the part, in nanoseconds.
+    pub more: Histogram,
+}
+
+/// All that has been published.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Total {
+    /// The number of the part that is measured, counted from 1; 0 before the first.
+    pub part: u64,
+    /// What the part is.
+    pub label: String,
+    /// Samples of the parts before.
+    pub before: u64,
+    /// The highest sample of the part, in nanoseconds.
+    pub max_ns: u64,
+    /// What else was counted.
+    pub counts: BTreeMap<Count, u64>,
+    /// Samples of the part, in nanoseconds.
+    pub histogram: Histogram,
+}
+
+impl Total {
+    /// Takes in the next update.
+    pub fn take(&mut self, update: Update) {
+        if update.starts_over {
+            self.histogram = update.more;
+        } else {
+            self.histogram.add(&update.more);
+        }
+        self.part = update.part;
+        self.label = update.label;
+        self.before = update.before;
+        self.max_ns = update.max_ns;
+        self.counts = update.counts;
+    }
+
+    /// Samples of all parts.
+    pub fn samples(&self) -> u64 {
+        self.before + self.histogram.count()
+    }
+}
