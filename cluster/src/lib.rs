@@ -18,6 +18,6 @@ mod worker;
 pub use ended::{Ended, failure, last_line};
 pub use host::Host;
 pub use place::Place;
-pub use protocol::{Program, Ready};
+pub use protocol::{News, Program, Ready};
 pub use trust::{HostKey, KnownHost, Trust};
 pub use worker::{PROMPT, Unfit, Worker};

@@ -1,5 +1,6 @@
 //! What a controller and its workers say to each other: a request, then its reply, each a frame. Between
-//! requests the controller's heartbeat tells that the link is alive.
+//! requests the controller's heartbeat tells that the link is alive. Between replies the worker tells what the programs that
+//! run publish ([`Reply::Live`]).
 //!
 //! A frame is two lengths in bytes (32 bits, least byte first), a header of JSON of the first
 //! length, and a payload of the second: the content of a file, or nothing.
@@ -10,13 +11,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jitterlab_base::units::Nanos;
+use jitterlab_live::Update;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::ended::Ended;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -140,6 +142,24 @@ pub enum Reply {
         /// Why.
         reason: String,
     },
+    /// To nothing: what a program that runs tells of itself. It may come before any other reply, at most ten times a second for
+    /// a program, and the last of it before the reply that says that the program has ended.
+    Live {
+        /// As [`Reply::Started`] gives it; nothing for the program of [`Request::Run`].
+        id: Option<u32>,
+        /// What is new.
+        news: News,
+    },
+}
+
+/// What a program that runs tells of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum News {
+    /// What it has published on live pages.
+    Published(Update),
+    /// The line that it printed last, of one that publishes nothing.
+    Said(String),
 }
 
 /// Writes a frame.

@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -47,7 +46,7 @@ pub(crate) fn pages() -> Vec<&'static Live> {
 fn make() -> Publisher {
     let page = match std::env::var(PLACE) {
         Ok(name) => match in_place(&name) {
-            Ok(page) => Some(page),
+            Ok(page) => page,
             Err(reason) => {
                 // What is measured is worth no less.
                 let _ = writeln!(
@@ -66,9 +65,11 @@ fn make() -> Publisher {
 }
 
 /// A page in the place of this name: `<number of the process>.<n>`.
-fn in_place(name: &str) -> Result<&'static Live, String> {
+fn in_place(name: &str) -> Result<Option<&'static Live>, String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let place: PathBuf = place::path(name)?;
+    let Some(place) = place::path(name)? else {
+        return Ok(None);
+    };
     let owner = Owner::own();
     let process = owner.namespaces.file_name(owner.pid);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -77,5 +78,5 @@ fn in_place(name: &str) -> Result<&'static Live, String> {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
     })?;
-    Ok(created.page)
+    Ok(Some(created.page))
 }

@@ -95,6 +95,16 @@ impl Live {
 #[derive(Clone, Copy)]
 pub struct Publisher(pub(crate) Option<&'static Live>);
 
+impl std::fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "to a page"
+        } else {
+            "to nobody"
+        })
+    }
+}
+
 impl Publisher {
     /// To no page: nothing is published.
     pub const NOBODY: Publisher = Publisher(None);

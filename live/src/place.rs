@@ -67,11 +67,11 @@ impl Drop for Place {
     }
 }
 
-/// Where the place of this name is.
+/// Where the place of this name is; nothing where it is on another machine, as for a rank that was started from there.
 ///
 /// # Errors
-/// It is no name of a place, or there is none that is this user's alone; for people.
-pub(crate) fn path(name: &str) -> Result<PathBuf, String> {
+/// It is no name of a place, or the place is not this user's alone; for people.
+pub(crate) fn path(name: &str) -> Result<Option<PathBuf>, String> {
     let is_plain = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric());
     if !name.strip_prefix(PREFIX).is_some_and(is_plain) {
         return Err("it is not the name of a place for live data".into());
@@ -79,14 +79,16 @@ pub(crate) fn path(name: &str) -> Result<PathBuf, String> {
     let own = directory(geteuid().as_raw());
     let path = own.join(name);
     for directory in [&own, &path] {
-        let there = fs::symlink_metadata(directory)
-            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let there = match fs::symlink_metadata(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            there => there.map_err(|error| format!("{}: {error}", directory.display()))?,
+        };
         let is_own = there.uid() == geteuid().as_raw() && there.permissions().mode() & 0o022 == 0;
         if !there.is_dir() || !is_own {
             return Err(format!("{} is not this user's alone", directory.display()));
         }
     }
-    Ok(path)
+    Ok(Some(path))
 }
 
 /// Removes places that nobody has locked any more.

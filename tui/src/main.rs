@@ -9,6 +9,7 @@ mod outcome;
 mod output;
 mod peer;
 mod shown;
+mod status;
 mod stopped;
 
 use std::any::TypeId;

@@ -261,6 +261,8 @@ fn a_folder_is_filled_by_one_at_a_time_and_with_its_own_experiment() {
     );
     let child = started(&lab, "run e.yaml --headless", 2);
     let path = folder(&lab).display().to_string();
+    // Nothing more is written while its program sleeps.
+    until(|| folder(&lab).join("live.json").exists());
     lab.refuses(
         &format!("run --resume {path}"),
         &format!("{path} is in use: another `jitterlab run` is writing it"),

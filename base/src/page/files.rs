@@ -138,6 +138,11 @@ pub struct Attached<C: Content> {
     path: PathBuf,
 }
 
+// SAFETY: the mapping is this value's own, and what lies in it is shared between processes, so between threads.
+unsafe impl<C: Content> Send for Attached<C> {}
+// SAFETY: as above; a page is atomics only.
+unsafe impl<C: Content> Sync for Attached<C> {}
+
 /// A page that nobody else changes.
 pub struct Locked<'a, C> {
     page: &'a C,

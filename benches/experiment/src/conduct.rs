@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use jitterlab_base::seed;
 use jitterlab_cluster::Unfit;
+use jitterlab_live::Total;
 use jitterlab_stats::summary;
 use thiserror::Error;
 
@@ -14,6 +15,7 @@ use crate::estimate::Estimate;
 use crate::fit::{self, Fit, FittedMember};
 use crate::hosts::Hosts;
 use crate::level::Level;
+use crate::live::{self, Board, Now, Stage};
 use crate::perform::{Bench, Failed, Measured};
 use crate::record::{Outcome, Phase, RunRecord, SuiteKind};
 use crate::schedule::{Run, schedule};
@@ -61,6 +63,8 @@ pub enum Event<'a> {
         samples: &'a [f64],
         /// Runs that are finished.
         finished: usize,
+        /// How many samples its programs had published by then.
+        live: u64,
         /// How long the rest will take, in seconds.
         seconds_left: f64,
     },
@@ -88,6 +92,30 @@ pub struct Tally {
 pub fn conduct(
     recorder: &mut Recorder,
     hosts: Hosts,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Tally, ConductError> {
+    /// However it ends.
+    struct Closing<'a>(&'a Board);
+
+    impl Drop for Closing<'_> {
+        fn drop(&mut self) {
+            self.0.close();
+        }
+    }
+
+    let board = hosts.board();
+    let folder = recorder.folder().path().to_path_buf();
+    std::thread::scope(|scope| {
+        let _closing = Closing(&board);
+        scope.spawn(|| live::write_to(&folder, &board));
+        run_all(recorder, hosts, &board, watch)
+    })
+}
+
+fn run_all(
+    recorder: &mut Recorder,
+    hosts: Hosts,
+    board: &Board,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Tally, ConductError> {
     let experiment = hosts.experiment();
@@ -130,7 +158,25 @@ pub fn conduct(
         let mut is_over = false;
         while !is_over {
             watch(Event::RunBegins { run: &run.id() });
+            board.begin(Now {
+                run: run.id(),
+                attempt: recorder.tried(&run.id()).0 + 1,
+                stage: Stage::UnderWay,
+                started: now(),
+                seconds: 0.0,
+                finished: runs.len() - left.len() - 1,
+                runs: runs.len(),
+                seconds_left: estimate.seconds(&left) + estimate.seconds(&[run]),
+                samples: 0,
+                measured: Total::default(),
+                load: None,
+                said: String::new(),
+            });
             let attempt = attempt(&mut bench, recorder, run)?;
+            let live = board.end(match attempt.record.outcome {
+                Outcome::Done => Stage::Done,
+                Outcome::Failed => Stage::Failed,
+            });
             estimate.learn(&attempt.record);
             recorder.record(attempt.record.clone())?;
             is_over = attempt.is_hopeless || finished(recorder, run);
@@ -138,6 +184,7 @@ pub fn conduct(
                 record: &attempt.record,
                 samples: &attempt.samples,
                 finished: runs.len() - left.len() - usize::from(!is_over),
+                live,
                 seconds_left: estimate.seconds(&left),
             });
         }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jitterlab_cluster::{Host, PROMPT, Program, Unfit, Worker};
 
 use crate::environment::Node;
+use crate::live::Board;
 use crate::mpi::{ALLOCATION, Missing, PROGRAM};
 use crate::spec::{Experiment, Launcher, Mpi};
 
@@ -15,6 +17,7 @@ pub struct Hosts<'a> {
     experiment: &'a Experiment,
     own: PathBuf,
     workers: BTreeMap<&'a str, Worker>,
+    board: Arc<Board>,
 }
 
 impl<'a> Hosts<'a> {
@@ -24,12 +27,18 @@ impl<'a> Hosts<'a> {
             experiment,
             own,
             workers: BTreeMap::new(),
+            board: Arc::default(),
         }
     }
 
     /// The experiment.
     pub fn experiment(&self) -> &'a Experiment {
         self.experiment
+    }
+
+    /// Where it is told what the programs on these hosts publish while they run.
+    pub fn board(&self) -> Arc<Board> {
+        Arc::clone(&self.board)
     }
 
     /// Starts every worker that is not there yet, and finds out whether programs can be started on the CPUs that
@@ -117,7 +126,9 @@ impl<'a> Hosts<'a> {
     }
 
     fn start(&self, name: &str, host: &Host) -> Result<Worker, String> {
-        Worker::start(name, host, self.experiment.trust, &self.own)
+        let board = self.board();
+        let follow = move |program, news| board.take(program, news);
+        Worker::start(name, host, self.experiment.trust, &self.own, follow)
     }
 
     /// Ends every worker, and so whatever they have started.

@@ -10,6 +10,7 @@ pub mod fit;
 pub mod hosts;
 pub mod level;
 mod link;
+pub mod live;
 pub mod mpi;
 mod perform;
 pub mod record;

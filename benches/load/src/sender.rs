@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::transport::Transport;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos, Percent};
+use jitterlab_live::Count;
 use nix::errno::Errno;
 use serde::Serialize;
 
@@ -279,6 +280,8 @@ impl Load {
         let message = vec![0x6c; self.message.0 as usize];
         let duration = clock.ns_to_ticks(self.duration.0);
         let interval_ticks = clock.ns_to_ticks(INTERVAL.0);
+        let live = jitterlab_live::publisher();
+        live.begin(self.transport.name());
         let start = clock.now();
         let (mut last, mut last_sent) = (start, start);
         let mut sent = Sent::default();
@@ -286,6 +289,8 @@ impl Load {
             if bucket.take() {
                 if way.send(&message)? {
                     sent.messages += 1;
+                    live.count(Count::Messages, 1);
+                    live.count(Count::Bytes, self.message.0);
                     let interval = ((last - start) / interval_ticks) as usize;
                     sent.intervals.resize(interval + 1, 0);
                     sent.intervals[interval] += 1;

@@ -2,6 +2,9 @@
 //! (goal: under 5 ns). The messages go nowhere: the connection answers from memory.
 //!
 //!     cargo bench -p jitterlab-packet --bench sample
+//!
+//! With `--once SAMPLES` that many are taken once, and with `--live` they are published on a page: the difference of two runs
+//! under callgrind is what a sample takes in instructions.
 
 use std::hint::black_box;
 use std::io;
@@ -31,15 +34,30 @@ impl Connection for Memory {
 }
 
 fn main() {
-    let clock = Clock::global();
-    let case = Rtt {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.iter().any(|argument| argument == "--live") {
+        jitterlab_live::follow_own();
+    }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--once") {
+        let samples = arguments[at + 1].parse().expect("a number of samples");
+        black_box(case(samples).run_on(Box::new(Memory(0))).unwrap());
+        return;
+    }
+    compare(Clock::global(), &case(SAMPLES));
+}
+
+fn case(samples: u64) -> Rtt {
+    Rtt {
         link: Link::Udp,
         size: Bytes(64),
         wait: Wait::Block,
         warmup: Length::Messages(0),
-        length: Length::Messages(SAMPLES),
+        length: Length::Messages(samples),
         timeout: Nanos(1_000_000),
-    };
+    }
+}
+
+fn compare(clock: &Clock, case: &Rtt) {
     let (mut readings, mut cases) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         readings.push(per_sample(clock, || {

@@ -4,6 +4,7 @@
 mod directory;
 mod orphans;
 mod process;
+mod teller;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +16,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use directory::Directory;
+use jitterlab_live::Place;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use process::{Groups, Process};
+use teller::Teller;
 
 use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
 
@@ -30,8 +33,9 @@ pub struct Duties {
     pub collect: fn(),
 }
 
-struct Agent {
+struct Agent<W> {
     duties: Duties,
+    teller: Teller<W>,
     directory: Directory,
     groups: Groups,
     running: BTreeMap<u32, Process>,
@@ -61,12 +65,15 @@ impl<R: Read + AsFd> Read for Heard<R> {
 /// There is no place for temporary files, or the system is too old.
 pub fn serve(
     input: impl Read + AsFd + Send + 'static,
-    mut output: impl Write,
+    output: impl Write + Send + 'static,
     duties: Duties,
 ) -> io::Result<()> {
     orphans::adopt()?;
+    let teller = Teller::begin(output);
+    let output = teller.output();
     let mut agent = Agent {
         duties,
+        teller: teller.clone(),
         directory: Directory::make()?,
         groups: Groups::default(),
         running: BTreeMap::new(),
@@ -101,7 +108,7 @@ pub fn serve(
                 Ok(None) | Err(_) => break 0,
             }
         };
-        end(&groups, &directory);
+        end(&groups, &directory, &teller);
         std::process::exit(status);
     });
     for (request, payload) in requests {
@@ -109,7 +116,7 @@ pub fn serve(
             let failed = Reply::Failed { reason };
             (failed, Vec::new())
         });
-        if protocol::write(&mut output, &reply, &payload).is_err() {
+        if output.write(&reply, &payload).is_err() {
             // Nobody listens any more: this is the end as well.
             break;
         }
@@ -118,19 +125,20 @@ pub fn serve(
 }
 
 /// Nothing that was started, and no file, outlives the worker.
-fn end(groups: &Groups, directory: &Directory) {
+fn end<W>(groups: &Groups, directory: &Directory, teller: &Teller<W>) {
     groups.end();
     orphans::end();
     directory.remove();
+    teller.forget();
 }
 
-impl Drop for Agent {
+impl<W> Drop for Agent<W> {
     fn drop(&mut self) {
-        end(&self.groups, &self.directory);
+        end(&self.groups, &self.directory, &self.teller);
     }
 }
 
-impl Agent {
+impl<W: Write + Send + 'static> Agent<W> {
     fn answer(&mut self, request: Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
         let reply = match request {
             Request::Hello => Reply::Here {
@@ -168,8 +176,9 @@ impl Agent {
                 Reply::Found(process::is_there(&program, self.directory.path()))
             }
             Request::Run { program, timeout } => {
-                let process = self.start(&program, &Ready::Now)?;
+                let process = self.start(None, &program, &Ready::Now)?;
                 let ended = process.end(timeout.as_duration());
+                self.teller.end(None);
                 self.end_orphans();
                 Reply::Ended(ended)
             }
@@ -178,18 +187,17 @@ impl Agent {
                 ready,
                 timeout,
             } => {
-                let mut process = self.start(&program, &ready)?;
+                self.started += 1;
+                let id = self.started;
+                let mut process = self.start(Some(id), &program, &ready)?;
                 match process.ready(&ready, timeout.as_duration()) {
                     Ok(line) => {
-                        self.started += 1;
-                        self.running.insert(self.started, process);
-                        Reply::Started {
-                            id: self.started,
-                            line,
-                        }
+                        self.running.insert(id, process);
+                        Reply::Started { id, line }
                     }
                     Err(reason) => {
                         process.stop(timeout.as_duration());
+                        self.teller.end(Some(id));
                         return Err(reason);
                     }
                 }
@@ -199,6 +207,7 @@ impl Agent {
                 let mut process = process.ok_or_else(|| format!("no program {id} is running"))?;
                 let failure = process.failure();
                 let ended = process.stop(timeout.as_duration());
+                self.teller.end(Some(id));
                 self.end_orphans();
                 match failure {
                     Some(reason) => Reply::Failed { reason },
@@ -209,8 +218,14 @@ impl Agent {
         Ok((reply, Vec::new()))
     }
 
-    fn start(&self, program: &Program, ready: &Ready) -> Result<Process, String> {
-        Process::start(program, ready, self.directory.path(), &self.groups)
+    /// Starts a program, and tells the controller under `id` what it publishes. A host without a place for live data is as
+    /// good as any other.
+    fn start(&self, id: Option<u32>, program: &Program, ready: &Ready) -> Result<Process, String> {
+        let place = Place::make().ok();
+        let directory = self.directory.path();
+        let process = Process::start(program, ready, directory, place.as_ref(), &self.groups)?;
+        self.teller.watch(id, program.cpu, place, process.said());
+        Ok(process)
     }
 
     /// What nobody has stopped is no part of the next run. While another program runs nobody can

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::TcpStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jitterlab_live::{PLACE, Place};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
 use regex::Regex;
@@ -82,6 +83,34 @@ impl Tail {
     fn text(&self) -> String {
         self.with(|kept| String::from_utf8_lossy(kept).into_owned())
     }
+
+    /// The last line that says something, its first so many bytes; of a line that is written over, what is to be seen.
+    fn last_line(&self) -> String {
+        const SHOWN: usize = 200;
+        self.with(|kept| {
+            let mut lines = kept.rsplit(|byte| b"\n\r".contains(byte));
+            let line = lines.find(|line| !line.trim_ascii().is_empty());
+            let line = line.unwrap_or_default().trim_ascii();
+            String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned()
+        })
+    }
+}
+
+/// What a program says while it runs.
+#[derive(Debug, Clone)]
+pub struct Said {
+    stdout: Tail,
+    stderr: Tail,
+}
+
+impl Said {
+    /// The line that it printed last: on stdout, or where it says nothing there, on stderr.
+    pub fn last_line(&self) -> String {
+        match self.stdout.last_line() {
+            nothing if nothing.is_empty() => self.stderr.last_line(),
+            line => line,
+        }
+    }
 }
 
 /// A program that was started.
@@ -102,11 +131,13 @@ pub struct Process {
 
 impl Process {
     /// Starts a program in `directory`, with a process group of its own. It is killed when the
-    /// calling thread ends, however that comes. `ready` is what [`Process::ready`] will wait for.
+    /// calling thread ends, however that comes. `ready` is what [`Process::ready`] will wait for, and `place` is where it
+    /// publishes live data.
     pub fn start(
         program: &Program,
         ready: &Ready,
         directory: &Path,
+        place: Option<&Place>,
         groups: &Groups,
     ) -> Result<Self, String> {
         let name = program.command.first();
@@ -120,6 +151,8 @@ impl Process {
         let command = command_of(program);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
+            .env_remove(PLACE)
+            .envs(place.map(|place| (PLACE, place.name())))
             .current_dir(directory)
             .env("PATH", search_path())
             .process_group(0)
@@ -156,6 +189,14 @@ impl Process {
             open_streams,
             exited: None,
         })
+    }
+
+    /// What it says while it runs.
+    pub fn said(&self) -> Said {
+        Said {
+            stdout: self.stdout.clone(),
+            stderr: self.stderr.clone(),
+        }
     }
 
     /// Waits until it is ready; gives the line that it was ready with.
@@ -306,7 +347,7 @@ pub fn is_there(program: &str, directory: &Path) -> bool {
 }
 
 /// Reads a stream to its end, whoever cares: a program must not stop because nobody reads what it
-/// prints.
+/// prints. What it has printed is there at once, whether a line ends with it or not.
 fn keep(
     stream: impl Read + Send + 'static,
     tail: Tail,
@@ -316,25 +357,47 @@ fn keep(
     thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
-        while reader
-            .by_ref()
-            .take(KEPT as u64)
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|n| n > 0)
-        {
-            tail.push(&line);
+        loop {
+            let printed = match reader.fill_buf() {
+                Ok(printed) if !printed.is_empty() => printed,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                _ => break,
+            };
+            tail.push(printed);
+            let length = printed.len();
             if let Some(pattern) = &awaited {
-                let text = String::from_utf8_lossy(&line);
-                let text = text.trim_end_matches(['\r', '\n']);
-                if pattern.is_match(text) {
-                    let _ = events.send(Event::Ready(text.into()));
+                line.extend_from_slice(printed);
+                if let Some(found) = whole_lines(&mut line).find(|line| pattern.is_match(line)) {
+                    let _ = events.send(Event::Ready(found));
                     awaited = None;
                 }
             }
-            line.clear();
+            reader.consume(length);
+        }
+        if let Some(found) = awaited.and_then(|pattern| {
+            let last = String::from_utf8_lossy(&line).into_owned();
+            pattern.is_match(&last).then_some(last)
+        }) {
+            let _ = events.send(Event::Ready(found));
         }
         let _ = events.send(Event::Closed);
     });
+}
+
+/// Takes the lines that have ended out of `text`, without their ends. A line that is longer than what is kept counts as ended.
+fn whole_lines(text: &mut Vec<u8>) -> impl Iterator<Item = String> {
+    let end = match text.iter().rposition(|&byte| byte == b'\n') {
+        Some(end) => end + 1,
+        None if text.len() >= KEPT => text.len(),
+        None => 0,
+    };
+    let ended: Vec<u8> = text.drain(..end).collect();
+    let lines = String::from_utf8_lossy(&ended).into_owned();
+    let lines: Vec<String> = lines
+        .split_terminator('\n')
+        .map(|line| line.trim_end_matches('\r').to_string())
+        .collect();
+    lines.into_iter()
 }
 
 fn wait(mut child: Child, events: Sender<Event>) {

@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::ended::{Ended, failure, last_line};
 use crate::host::Host;
 use crate::place::Place;
-use crate::protocol::{self, HEARTBEAT, Program, Ready, Reply, Request, VERSION};
+use crate::protocol::{self, HEARTBEAT, News, Program, Ready, Reply, Request, VERSION};
 use crate::ssh;
 use crate::trust::Trust;
 use parting::{Printed, Stderr};
@@ -85,11 +85,19 @@ struct Listening {
 }
 
 impl Worker {
-    /// Starts the worker of a host: `own` is the program that runs this.
+    /// Starts the worker of a host: `own` is the program that runs this. `follow` is called, in a thread of its own, when a
+    /// program there tells something of itself: with the program as [`Worker::start_program`] names it, or none if it is run to
+    /// its end.
     ///
     /// # Errors
     /// It cannot be started, or something else answers; for people.
-    pub fn start(name: &str, host: &Host, trust: Trust, own: &Path) -> Result<Self, String> {
+    pub fn start(
+        name: &str,
+        host: &Host,
+        trust: Trust,
+        own: &Path,
+        follow: impl Fn(Option<u32>, News) + Send + 'static,
+    ) -> Result<Self, String> {
         let known_hosts = known_hosts(name, host)
             .map_err(|error| format!("cannot write down the keys of host {name}: {error}"))?;
         let known = known_hosts
@@ -120,7 +128,7 @@ impl Worker {
             stderr: Stderr::of(stderr),
             _known_hosts: known_hosts,
             requests: Some(requests(stdin)),
-            replies: replies(stdout, &printed),
+            replies: replies(stdout, &printed, follow),
             printed,
             has_answered: false,
             patience: PATIENCE,
@@ -406,11 +414,22 @@ fn requests(stdin: ChildStdin) -> Sender<(Request, Vec<u8>)> {
 }
 
 /// What a worker answers, until it ends or says something else.
-fn replies(stdout: ChildStdout, printed: &Printed) -> Receiver<io::Result<(Reply, Vec<u8>)>> {
+fn replies(
+    stdout: ChildStdout,
+    printed: &Printed,
+    follow: impl Fn(Option<u32>, News) + Send + 'static,
+) -> Receiver<io::Result<(Reply, Vec<u8>)>> {
     let (sender, replies) = channel();
     let mut stdout = BufReader::new(printed.of(stdout));
     thread::spawn(move || {
         while let Some(reply) = protocol::read(&mut stdout).transpose() {
+            let reply = match reply {
+                Ok((Reply::Live { id, news }, _)) => {
+                    follow(id, news);
+                    continue;
+                }
+                other => other,
+            };
             let is_answer = reply.is_ok();
             let heard = sender.send(reply);
             if !is_answer {

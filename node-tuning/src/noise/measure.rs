@@ -100,7 +100,11 @@ impl Noise {
         })
     }
 
-    fn chosen(&self) -> Result<CpuSet, Error> {
+    /// The CPUs that it measures.
+    ///
+    /// # Errors
+    /// One of them is not available, or there is none.
+    pub fn chosen(&self) -> Result<CpuSet, Error> {
         let available = available(&self.root)?;
         let Some(cpus) = &self.cpus else {
             return Ok(available);

@@ -108,6 +108,7 @@ impl Probe {
         let pinned = pin(cpu);
         let width = clock.ns_to_ticks(self.duration.0) / self.intervals.max(1) as u64;
         let mut record = Record::new(clock, width, self.intervals, self.kept);
+        record.publish(jitterlab_live::publisher());
         let _ = ready.send(pinned);
         let begin = told.recv().ok()?;
         record.begin_at(begin);

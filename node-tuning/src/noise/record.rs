@@ -1,6 +1,7 @@
 //! What a probe writes down of its gaps: memory that is there before it starts.
 
 use jitterlab_base::clock::Clock;
+use jitterlab_live::Publisher;
 
 /// So many gaps of a CPU are kept one by one, 16 bytes each. At the 250 to 1,000 gaps a second of a CPU that
 /// nobody has tuned that is enough for 100 to 400 s; beyond it, gaps are still counted and summed.
@@ -31,6 +32,7 @@ pub struct Interval {
 #[derive(Debug, Clone)]
 pub struct Record {
     clock: Clock,
+    live: Publisher,
     begin: u64,
     /// Ticks of an interval.
     width: u64,
@@ -62,6 +64,7 @@ impl Record {
         intervals.fill(Interval { gaps: 0, lost: 0 });
         Record {
             clock: clock.clone(),
+            live: Publisher::NOBODY,
             begin: 0,
             width: width.max(1),
             open: Gap {
@@ -87,6 +90,12 @@ impl Record {
     /// Writes a gap down. Neither allocates nor calls the system. Out of line, so that the loop
     /// that calls it stays short.
     ///
+    /// From now on each gap is published, too.
+    pub fn publish(&mut self, live: Publisher) {
+        live.begin("gaps");
+        self.live = live;
+    }
+
     /// A gap that begins where the last one ended is the same gap: between them the CPU did
     /// nothing but write that one down, with caches that whoever had it before has emptied.
     #[inline(never)]
@@ -110,6 +119,7 @@ impl Record {
         self.longest = self.longest.max(gap.length);
         let ns = self.clock.ticks_to_ns(gap.length).max(1);
         self.buckets[ns.ilog2() as usize] += 1;
+        self.live.sample(|| ns);
         if let Some(place) = self.gaps.get_mut(self.kept) {
             *place = gap;
             self.kept += 1;

@@ -95,7 +95,7 @@ impl<'a> Stations<'a> {
 
     fn started(&self, name: &str) -> Result<Station, String> {
         let host = self.cluster.host(name).ok_or("it is not in the file")?;
-        let mut worker = Worker::start(name, host, self.cluster.trust, &self.own)?;
+        let mut worker = Worker::start(name, host, self.cluster.trust, &self.own, |_, _| {})?;
         worker.set_patience(PATIENCE);
         worker
             .try_cpu(host.cpu)

@@ -16,6 +16,7 @@ use crate::commands::packet::enter;
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::status::Shown;
 
 /// Options of `noise run`.
 #[derive(clap::Args)]
@@ -53,7 +54,12 @@ impl Run {
             root: root.into(),
         };
         progress(&format!("spinning for {}", self.duration));
-        let mut report = noise.run().map_err(failure)?;
+        let measuring = noise.chosen().map_err(failure)?;
+        let measuring: Vec<usize> = measuring.iter().map(|cpu| cpu as usize).collect();
+        let shown = Shown::begin(&measuring);
+        let report = noise.run();
+        drop(shown);
+        let mut report = report.map_err(failure)?;
         let cpus = report.cores.iter().map(|core| core.cpu).collect();
         progress("asking the kernel's tracers");
         report.tracers = Some(tracers::run(root, &cpus));

@@ -21,6 +21,7 @@ use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, aligned};
 use crate::peer::Peer;
+use crate::status::Shown;
 
 /// Options of `packet run`.
 #[derive(clap::Args)]
@@ -103,9 +104,11 @@ impl Run {
         };
         self.check_job(&job)?;
         let peers = self.peers()?;
-        pin(self.cpu)?;
         let slaves: Vec<SocketAddr> = peers.iter().map(Peer::address).collect();
-        self.measure(&job, &slaves)
+        let cpus: Vec<usize> = self.cpu.into_iter().collect();
+        let shown = Shown::begin(&cpus);
+        pin(self.cpu)?;
+        self.measure(&job, &slaves, shown)
     }
 
     /// Refuses options that the case has no use for.
@@ -299,7 +302,7 @@ impl Run {
         arguments
     }
 
-    fn measure(&self, job: &Job, slaves: &[SocketAddr]) -> Result<Exit, Failure> {
+    fn measure(&self, job: &Job, slaves: &[SocketAddr], shown: Shown) -> Result<Exit, Failure> {
         let Job {
             latency,
             bandwidth,
@@ -311,36 +314,47 @@ impl Run {
             Case::Rtt => {
                 let outcome = latency.run(peer).map_err(failure)?;
                 // First: what was measured is not lost where the file cannot be written.
-                let report = self.print(Report::of(latency, &outcome))?;
+                let report = self.print(shown, Report::of(latency, &outcome))?;
                 self.keep(&report, &outcome.samples)?;
             }
             Case::Latency => {
-                self.print(latency::by_size(latency, sizes, peer))?;
+                self.print(shown, latency::by_size(latency, sizes, peer))?;
             }
             Case::Bandwidth => {
-                self.print(bandwidth::by_size(bandwidth, sizes, peer))?;
+                self.print(shown, bandwidth::by_size(bandwidth, sizes, peer))?;
             }
             Case::Bidirectional => {
-                self.print(bidirectional::by_size(latency, bandwidth, sizes, peer))?;
+                self.print(
+                    shown,
+                    bidirectional::by_size(latency, bandwidth, sizes, peer),
+                )?;
             }
             Case::Overhead => {
-                self.print(overhead::by_size(latency, bandwidth, sizes, peer))?;
+                self.print(shown, overhead::by_size(latency, bandwidth, sizes, peer))?;
             }
             Case::Completion => {
-                self.print(completion::by_way(latency, peer))?;
+                self.print(shown, completion::by_way(latency, peer))?;
             }
             Case::BufferReuse => {
-                self.print(buffer_reuse::by_pattern(latency, bandwidth, patterns, peer))?;
+                self.print(
+                    shown,
+                    buffer_reuse::by_pattern(latency, bandwidth, patterns, peer),
+                )?;
             }
             Case::HotSpot => {
-                self.print(hot_spot::by_slaves(latency, slaves))?;
+                self.print(shown, hot_spot::by_slaves(latency, slaves))?;
             }
         }
         Ok(Exit::Done)
     }
 
     /// Prints what was measured, for people or for programs.
-    fn print<R: Text + Serialize>(&self, measured: Result<R, Error>) -> Result<R, Failure> {
+    fn print<R: Text + Serialize>(
+        &self,
+        shown: Shown,
+        measured: Result<R, Error>,
+    ) -> Result<R, Failure> {
+        drop(shown);
         let report = measured.map_err(failure)?;
         output::print(self.format, &report, || text(&report.parts()))?;
         Ok(report)

@@ -3,7 +3,7 @@
 mod plan;
 mod progress;
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use jitterlab_cluster::Unfit;
@@ -15,6 +15,7 @@ use jitterlab_experiment::store::{Recorder, StoreError};
 
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
+use crate::status::Status;
 use crate::stopped::when_stopped;
 use progress::Progress;
 
@@ -46,8 +47,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     let mut progress = if command.headless {
         Progress::Headless
     } else {
-        let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Progress::people(terminal)
+        Progress::People(Status::new())
     };
     let mut folder = None;
     let result = experiment(command, &mut progress, &mut folder);
@@ -90,8 +90,15 @@ fn experiment(
     }
     let folder = made.insert(recorder.folder().path().to_path_buf());
     say_how_to_resume_when_stopped(folder)?;
+    let status = progress.status();
     let mut watch = |event: Event| progress.show(folder, &event);
-    let tally = conduct(&mut recorder, hosts, &mut watch).map_err(failure)?;
+    let board = hosts.board();
+    let tally = std::thread::scope(|scope| {
+        if let Some(status) = status {
+            scope.spawn(move || board.follow(|now| status.show(&progress::status_line(now))));
+        }
+        conduct(&mut recorder, hosts, &mut watch).map_err(failure)
+    })?;
     progress.end(folder, tally);
     match tally {
         Tally { failed: 0, .. } => Ok(Exit::Done),

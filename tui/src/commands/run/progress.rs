@@ -6,16 +6,18 @@ use std::path::Path;
 
 use jitterlab_base::show;
 use jitterlab_experiment::conduct::{Event, Tally};
+use jitterlab_experiment::live::{Now, Stage};
 use serde_json::json;
 
 use crate::outcome::Failure;
+use crate::output::printable;
 use crate::shown::{result, time};
+use crate::status::{self, Status};
 
-/// A line on stderr. A reader that has gone away, or a terminal, does not stop an experiment.
 macro_rules! say {
-    ($($text:tt)*) => {{
-        let _ = writeln!(std::io::stderr(), $($text)*);
-    }};
+    ($status:ident, $($text:tt)*) => {
+        $status.say(&format!($($text)*))
+    };
 }
 
 /// Who watches.
@@ -23,23 +25,23 @@ pub enum Progress {
     /// A program: a JSON object a line on stdout.
     Headless,
     /// People: lines on stderr, and the run that is being done in the last one if it is a terminal.
-    People {
-        /// Whether the last line can be written over.
-        terminal: bool,
-    },
+    People(Status),
 }
 
 impl Progress {
-    /// For people.
-    pub fn people(terminal: bool) -> Self {
-        Progress::People { terminal }
+    /// Where people see the run that is under way.
+    pub fn status(&self) -> Option<Status> {
+        match self {
+            Progress::Headless => None,
+            Progress::People(status) => Some(status.clone()),
+        }
     }
 
     /// Shows what happens.
     pub fn show(&mut self, folder: &Path, event: &Event) {
         match self {
             Progress::Headless => line(&json_of(folder, event)),
-            Progress::People { terminal } => people(*terminal, folder, event),
+            Progress::People(status) => people(status, folder, event),
         }
     }
 
@@ -59,12 +61,12 @@ impl Progress {
             Progress::Headless => line(&json!({
                 "event": "ends", "results": name(folder), "done": tally.done, "failed": tally.failed,
             })),
-            Progress::People { .. } => {
+            Progress::People(status) => {
                 let failed = match tally.failed {
                     0 => String::new(),
                     n => format!(", {n} failed"),
                 };
-                say!("{} runs done{failed}", tally.done);
+                say!(status, "{} runs done{failed}", tally.done);
                 let _ = writeln!(std::io::stdout(), "{}", folder.display());
             }
         }
@@ -97,21 +99,18 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
         Event::RunEnded {
             record,
             finished,
+            live,
             seconds_left,
             ..
         } => json!({
-            "event": "run_ended", "record": record, "finished": finished,
+            "event": "run_ended", "record": record, "finished": finished, "live": live,
             "seconds_left": seconds_left,
         }),
         Event::Fitted { fits } => json!({"event": "fitted", "fits": fits}),
     }
 }
 
-fn people(terminal: bool, folder: &Path, event: &Event) {
-    if terminal {
-        // Back to the start of the line, and clear it.
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
+fn people(status: &Status, folder: &Path, event: &Event) {
     match event {
         Event::Begins {
             runs,
@@ -119,9 +118,10 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
             environment,
             seconds_left,
         } => {
-            say!("results: {}", folder.display());
+            say!(status, "results: {}", folder.display());
             for (name, node) in &environment.hosts {
                 say!(
+                    status,
                     "host {name}: {}, {}, {} CPUs{}, Linux {}",
                     node.hostname,
                     node.cpu,
@@ -135,28 +135,30 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
                 );
             }
             for change in environment.changed() {
-                say!("not as in the beginning: {change}");
+                say!(status, "not as in the beginning: {change}");
             }
             if let Some(bandwidth) = environment.bandwidth {
-                say!("one-way bandwidth: {}", show::bandwidth(bandwidth));
+                say!(status, "one-way bandwidth: {}", show::bandwidth(bandwidth));
             }
             let before = match finished {
                 0 => String::new(),
                 n => format!(", {n} of them done before"),
             };
-            say!("{runs} runs{before}; about {} left", time(*seconds_left));
+            say!(
+                status,
+                "{runs} runs{before}; about {} left",
+                time(*seconds_left)
+            );
         }
-        Event::RunBegins { run } => {
-            if terminal {
-                let _ = write!(std::io::stderr(), "… {run}");
-            }
-        }
+        Event::RunBegins { run } => status.show(&format!("… {run}")),
         Event::RunEnded {
             record,
             samples,
             finished,
             seconds_left,
+            ..
         } => say!(
+            status,
             "{finished:4}  {:<46} {}  {} left",
             record.run,
             result(record, samples),
@@ -165,6 +167,7 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
         Event::Fitted { fits } => {
             for fit in *fits {
                 say!(
+                    status,
                     "fitted to load {} %: excess over the median RTT without load {}, std {}",
                     fit.percent,
                     show::time(fit.excess_mean_ns),
@@ -173,4 +176,18 @@ fn people(terminal: bool, folder: &Path, event: &Event) {
             }
         }
     }
+}
+
+/// The run that is under way, in a line: its name (case, level, repetition), what it has measured, the time that is left.
+pub fn status_line(now: &Now) -> String {
+    if now.stage != Stage::UnderWay {
+        return String::new();
+    }
+    let published = match (now.samples, now.said.as_str()) {
+        (0, "") => format!("{:.0} s", now.seconds),
+        (0, said) => printable(said),
+        _ => status::samples(&now.measured),
+    };
+    let left = time(now.seconds_left - now.seconds);
+    format!("… {}  {published}  {left} left", now.run)
 }

@@ -1,0 +1,201 @@
+//! The run that is under way, as its programs tell of it: for whoever looks on, in this process or in another, which reads
+//! `live.json` in the result folder.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jitterlab_cluster::News;
+use jitterlab_live::Total;
+use serde::{Deserialize, Serialize};
+
+/// The file in the result folder. It is there while an experiment is conducted, and not synced: it is worth nothing after.
+pub const FILE: &str = "live.json";
+
+/// Whoever looks on looks at most ten times a second.
+pub const PERIOD: Duration = Duration::from_millis(100);
+
+/// How far an attempt at a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// It is under way.
+    UnderWay,
+    /// It was measured.
+    Done,
+    /// It has failed.
+    Failed,
+}
+
+/// An attempt at a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Now {
+    /// Its name.
+    pub run: String,
+    /// The attempt, counted from 1.
+    pub attempt: u32,
+    /// How far it is.
+    pub stage: Stage,
+    /// When it began, UTC (RFC 3339, milliseconds).
+    pub started: String,
+    /// How long it has taken so far, in seconds.
+    pub seconds: f64,
+    /// Runs of the schedule that are behind it.
+    pub finished: usize,
+    /// Runs of the schedule.
+    pub runs: usize,
+    /// How long the experiment will still take, in seconds, as far as is known.
+    pub seconds_left: f64,
+    /// Samples so far.
+    pub samples: u64,
+    /// What the program that measures has published.
+    pub measured: Total,
+    /// What the background load has published.
+    pub load: Option<Total>,
+    /// The line that the program printed last, of one that publishes nothing.
+    pub said: String,
+}
+
+impl Now {
+    /// Median, 99 % and the highest of the samples of the part that is measured, in nanoseconds; nothing where there are none.
+    pub fn quantiles_ns(&self) -> Option<[u64; 3]> {
+        let histogram = &self.measured.histogram;
+        let (median, p99) = (histogram.quantile(0.5)?, histogram.quantile(0.99)?);
+        let max = self.measured.max_ns;
+        // A bucket is told by its highest value.
+        Some([median.min(max), p99.min(max), max])
+    }
+}
+
+/// Where the run that is under way is told of, and looked at.
+#[derive(Debug, Default)]
+pub struct Board {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    now: Option<(Now, Instant)>,
+    /// How often it has changed.
+    changes: u64,
+    is_closed: bool,
+}
+
+impl Board {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let changed = change(&mut state);
+        state.changes += 1;
+        self.changed.notify_all();
+        changed
+    }
+
+    /// An attempt begins.
+    pub(crate) fn begin(&self, now: Now) {
+        self.change(|state| state.now = Some((now, Instant::now())));
+    }
+
+    /// A program has told something: the one that measures, or if it has an `id`, one beside it.
+    pub(crate) fn take(&self, id: Option<u32>, news: News) {
+        self.change(|state| {
+            let Some((now, _)) = state
+                .now
+                .as_mut()
+                .filter(|(now, _)| now.stage == Stage::UnderWay)
+            else {
+                return;
+            };
+            match (id, news) {
+                (None, News::Published(update)) => {
+                    now.measured.take(update);
+                    now.samples = now.measured.samples();
+                }
+                (None, News::Said(line)) => now.said = line,
+                (Some(_), News::Published(update)) => {
+                    now.load.get_or_insert_default().take(update);
+                }
+                (Some(_), News::Said(_)) => {}
+            }
+        });
+    }
+
+    /// The attempt has ended; how many samples it had by then.
+    pub(crate) fn end(&self, stage: Stage) -> u64 {
+        self.change(|state| match &mut state.now {
+            Some((now, since)) => {
+                now.stage = stage;
+                now.seconds = since.elapsed().as_secs_f64();
+                now.samples
+            }
+            None => 0,
+        })
+    }
+
+    /// There is nothing more to come.
+    pub(crate) fn close(&self) {
+        self.change(|state| state.is_closed = true);
+    }
+
+    /// Calls `look` whenever something has changed, at most once a [`PERIOD`], until there is nothing more to come.
+    pub fn follow(&self, mut look: impl FnMut(&Now)) {
+        let mut seen = 0;
+        loop {
+            let mut state = self
+                .changed
+                .wait_while(self.state(), |state| {
+                    state.changes == seen && !state.is_closed
+                })
+                .unwrap_or_else(PoisonError::into_inner);
+            if state.is_closed {
+                return;
+            }
+            seen = state.changes;
+            let now = state.now.as_mut().map(|(now, since)| {
+                if now.stage == Stage::UnderWay {
+                    now.seconds = since.elapsed().as_secs_f64();
+                }
+                now.clone()
+            });
+            drop(state);
+            if let Some(now) = now {
+                look(&now);
+            }
+            let closed = |state: &mut State| !state.is_closed;
+            let _ = self
+                .changed
+                .wait_timeout_while(self.state(), PERIOD, closed);
+        }
+    }
+}
+
+/// Writes what is under way into a result folder, whenever it changes. A folder that cannot be written to is noticed by what
+/// stores results.
+pub(crate) fn write_to(folder: &Path, board: &Board) {
+    let (path, next) = (folder.join(FILE), folder.join(".live.json"));
+    board.follow(|now| {
+        if let Ok(text) = serde_json::to_vec(now) {
+            let _ = fs::write(&next, text).and_then(|()| fs::rename(&next, &path));
+        }
+    });
+    let _ = fs::remove_file(&path);
+}
+
+/// The run that is under way in a result folder, or was when whoever conducts it was killed; nothing where no experiment is
+/// conducted.
+///
+/// # Errors
+/// The file cannot be read, or is of another version of jitterlab.
+pub fn read(folder: &Path) -> io::Result<Option<Now>> {
+    match fs::read(folder.join(FILE)) {
+        Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
