@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 use std::fmt;
 
+use crate::positive::{Component, Mixture, Positive};
 use crate::special::{phi, phi_inverse};
 
 /// A distribution of a latency, in the unit of the samples.
@@ -32,9 +33,16 @@ pub enum Distribution {
         /// Distance of the median from the lower end.
         scale: f64,
     },
+    /// A share of zeros, and the rest above 0: an excess latency, which many messages do not have.
+    WithZeros {
+        /// The share of zeros, from 0 to less than 1.
+        zeros: f64,
+        /// How the others are distributed.
+        rest: Positive,
+    },
 }
 
-use Distribution::{Constant, LogNormal, Uniform};
+use Distribution::{Constant, LogNormal, Uniform, WithZeros};
 
 impl Distribution {
     /// The lognormal with this mean, standard deviation and lower end; `None` unless the mean
@@ -60,6 +68,7 @@ impl Distribution {
             Constant { .. } => 1,
             Uniform { .. } => 2,
             LogNormal { .. } => 3,
+            WithZeros { rest, .. } => 1 + rest.parameters(),
         }
     }
 
@@ -74,10 +83,12 @@ impl Distribution {
                 scale,
             } if x > location => phi(((x - location) / scale).ln() / shape),
             LogNormal { .. } => 0.0,
+            WithZeros { zeros, .. } if x <= 0.0 => zeros * f64::from(u8::from(x == 0.0)),
+            WithZeros { zeros, rest } => zeros + (1.0 - zeros) * rest.cdf(x),
         }
     }
 
-    /// The density at `x`; infinite at the value of a constant.
+    /// The density at `x`; infinite at a value that has a share of its own.
     pub fn density(&self, x: f64) -> f64 {
         match *self {
             Constant { value } if x == value => f64::INFINITY,
@@ -93,6 +104,8 @@ impl Distribution {
                 (-0.5 * z * z).exp() / ((x - location) * shape * (2.0 * PI).sqrt())
             }
             LogNormal { .. } => 0.0,
+            WithZeros { zeros, .. } if x == 0.0 && zeros > 0.0 => f64::INFINITY,
+            WithZeros { zeros, rest } => (1.0 - zeros) * rest.log_density(x).exp(),
         }
     }
 
@@ -106,6 +119,7 @@ impl Distribution {
                 location,
                 scale,
             } => location + scale * (shape * phi_inverse(p)).exp(),
+            WithZeros { zeros, rest } => rest.quantile((p - zeros) / (1.0 - zeros)),
         }
     }
 
@@ -119,6 +133,7 @@ impl Distribution {
                 location,
                 scale,
             } => location + scale * (shape * shape / 2.0).exp(),
+            WithZeros { zeros, rest } => (1.0 - zeros) * rest.mean(),
         }
     }
 
@@ -130,6 +145,12 @@ impl Distribution {
             LogNormal { shape, scale, .. } => {
                 let variance = shape * shape;
                 scale * (variance / 2.0).exp() * variance.exp_m1().sqrt()
+            }
+            WithZeros { zeros, rest } => {
+                let mean = self.mean();
+                ((1.0 - zeros) * rest.second_moment() - mean * mean)
+                    .max(0.0)
+                    .sqrt()
             }
         }
     }
@@ -155,11 +176,27 @@ impl Distribution {
                 };
                 location + scale * (shape * shape / 2.0).exp() * share / (high - low)
             }
+            WithZeros { zeros, rest } => {
+                let above = |p: f64| match (p - zeros) / (1.0 - zeros) {
+                    p if p <= 0.0 => rest.mean(),
+                    p if p >= 1.0 => 0.0,
+                    p => rest.mean_above(rest.quantile(p)),
+                };
+                (1.0 - zeros) * (above(low) - above(high)) / (high - low)
+            }
         }
     }
 
+    /// `count` values that stand for it, in ascending order: the mean of each of as many equal shares.
+    pub fn slices(&self, count: usize) -> Vec<f64> {
+        let share = |i: usize| i as f64 / count as f64;
+        (0..count)
+            .map(|i| self.mean_between(share(i), share(i + 1)))
+            .collect()
+    }
+
     /// The logarithm of the likelihood of the samples; −∞ if one of them cannot occur, and 0 for
-    /// a constant that all samples equal.
+    /// a constant that all samples equal. With a share of zeros, samples at 0 or below count as 0.
     pub fn log_likelihood(&self, samples: &[f64]) -> f64 {
         match *self {
             Constant { value } if samples.iter().all(|&x| x == value) => 0.0,
@@ -178,6 +215,8 @@ impl Distribution {
                 let z = ((x - location) / scale).ln() / shape;
                 -0.5 * z * z - ((x - location) * shape).ln() - 0.5 * (2.0 * PI).ln()
             }
+            WithZeros { zeros, .. } if x <= 0.0 => zeros.ln(),
+            WithZeros { zeros, rest } => (1.0 - zeros).ln() + rest.log_density(x),
             _ => self.density(x).ln(),
         }
     }
@@ -198,6 +237,28 @@ impl fmt::Display for Distribution {
                     f,
                     "lognormal(shape={shape}, location={location}, scale={scale})"
                 )
+            }
+            WithZeros { zeros, rest } => {
+                write!(f, "{}(zeros={zeros}", rest.name())?;
+                match rest {
+                    Positive::LogNormal { shape, scale }
+                    | Positive::Gamma { shape, scale }
+                    | Positive::Weibull { shape, scale }
+                    | Positive::GeneralisedPareto { shape, scale } => {
+                        write!(f, ", shape={shape}, scale={scale}")?;
+                    }
+                    Positive::Mixture(mixture) => {
+                        for c in mixture.components() {
+                            let Component {
+                                weight,
+                                shape,
+                                scale,
+                            } = c;
+                            write!(f, ", weight={weight}, shape={shape}, scale={scale}")?;
+                        }
+                    }
+                }
+                f.write_str(")")
             }
         }
     }
@@ -231,7 +292,40 @@ impl std::str::FromStr for Distribution {
                     scale,
                 })
             }
+            (kind, &[("zeros", zeros), ref rest @ ..]) if (0.0..1.0).contains(&zeros) => {
+                Ok(WithZeros {
+                    zeros,
+                    rest: positive(kind, rest).ok_or(())?,
+                })
+            }
             _ => Err(()),
         }
     }
+}
+
+/// The distribution of this name with these parameters.
+fn positive(name: &str, fields: &[(&str, f64)]) -> Option<Positive> {
+    let components: Vec<Component> = fields
+        .chunks(3)
+        .filter_map(|fields| match *fields {
+            [("weight", weight), ("shape", shape), ("scale", scale)] => Some(Component {
+                weight,
+                shape,
+                scale,
+            }),
+            _ => None,
+        })
+        .collect();
+    let read = match *fields {
+        [("shape", shape), ("scale", scale)] if scale > 0.0 => match name {
+            "lognormal" if shape > 0.0 => Positive::LogNormal { shape, scale },
+            "gamma" if shape > 0.0 => Positive::Gamma { shape, scale },
+            "weibull" if shape > 0.0 => Positive::Weibull { shape, scale },
+            "generalised-pareto" => Positive::GeneralisedPareto { shape, scale },
+            _ => return None,
+        },
+        _ if 3 * components.len() == fields.len() => Positive::Mixture(Mixture::new(&components)?),
+        _ => return None,
+    };
+    (read.name() == name).then_some(read)
 }

@@ -48,6 +48,12 @@ pub enum Error {
         /// Length of the second.
         right: usize,
     },
+    /// A family that fits best where it has no mean.
+    #[error("{statistic} has no mean for these samples: their tail is too heavy for it")]
+    NoMean {
+        /// What was to be computed.
+        statistic: &'static str,
+    },
     /// A parameter outside its range.
     #[error("{name} is {value}; it has to be {expected}")]
     Parameter {

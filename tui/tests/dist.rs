@@ -189,7 +189,7 @@ fn fit_of_equal_samples_is_the_constant() {
 }
 
 #[test]
-fn family_writes_the_papers_five() {
+fn family_writes_the_papers_five_and_imitations() {
     let lab = Lab::with_tables();
     assert_snapshot!(
         "family",
@@ -204,6 +204,8 @@ fn family_writes_the_papers_five() {
     assert_eq!(
         names,
         [
+            "closest.dist",
+            "empirical.dist",
             "lognormal.dist",
             "scale25.dist",
             "scale50.dist",
@@ -217,6 +219,15 @@ fn family_writes_the_papers_five() {
         assert_eq!(shown["mean"], member["mean_ns"]);
         let apart = number(&shown["mean"]) - number(&members[0]["mean_ns"]);
         assert!(apart.abs() < 0.02, "{table} {apart}");
+        if member["distribution"].is_null() {
+            assert_eq!(
+                lab.done(&format!("dist check {table} --samples samples.csv"))
+                    .lines()
+                    .last(),
+                Some("The table imitates the samples.")
+            );
+            continue;
+        }
         // 4,096 entries cannot hold all the variation of the heaviest tail, and nothing else is off.
         let rows = lab.run(&format!("dist check {table} --format json"));
         for row in serde_json::from_slice::<Vec<Value>>(&rows.stdout).unwrap() {
@@ -226,15 +237,15 @@ fn family_writes_the_papers_five() {
     }
 }
 
-/// The fit of samples with hardly a tail begins far below 0, where there are no delays.
+/// A lognormal of three parameters would begin far below 0, where there are no delays.
 #[test]
-fn family_keeps_the_mean_where_delays_would_be_negative() {
+fn family_keeps_the_mean_and_stays_above_0() {
     let lab = Lab::new();
     let two_humps = "14000\n14500\n15000\n44000\n45000\n46000\n47000\n48000\n".repeat(100);
     lab.write("samples.csv", two_humps);
     let family = lab.run("dist family samples.csv -o family --format json");
     assert_eq!(family.status.code(), Some(0));
-    assert!(text(&family.stderr).contains("are negative and become 0"));
+    assert_eq!(text(&family.stderr), "");
     for member in serde_json::from_slice::<Vec<Value>>(&family.stdout).unwrap() {
         let apart = number(&member["mean_ns"]) - 34_187.5;
         assert!(apart.abs() < 0.02, "{member}");
@@ -261,7 +272,7 @@ fn netem_tables_are_exported_and_imported() {
     lab.refuses(
         "dist check back.dist",
         "back.dist came from `netem netem, mean 50000 ns, std 10000 ns`, which is no distribution to check it \
-         against: constant, uniform or lognormal",
+         against; --samples FILE checks it against samples",
     );
     // By its name alone, from where tc has its tables.
     std::fs::create_dir(lab.path("tc")).unwrap();
@@ -374,6 +385,49 @@ fn samples_that_are_too_coarse_have_no_lognormal() {
          them with a finer clock",
     );
     let fitted = lab.json("dist fit coarse.csv --format json");
-    assert_eq!(fitted["fits"][0]["distribution"]["kind"], "uniform");
-    assert_eq!(fitted["fits"].as_array().unwrap().len(), 2);
+    for fit in fitted["fits"].as_array().unwrap() {
+        assert_eq!(fit["distribution"]["kind"], "with-zeros");
+    }
+}
+
+/// Half of the samples are 0, the others lie about two values: what load adds to a latency.
+#[test]
+fn a_table_of_samples_imitates_them_and_a_fitted_lognormal_does_not() {
+    let lab = Lab::new();
+    let excess: String = (0..20_000)
+        .map(|i| match i % 10 {
+            0..5 => "0\n".into(),
+            5..8 => format!("{}\n", 2_000 + i % 301),
+            _ => format!("{}\n", 60_000 + i % 9_001),
+        })
+        .collect();
+    lab.write("excess.csv", excess);
+    lab.done("dist make --samples excess.csv -o t.dist");
+    let beside = lab.json("dist check t.dist --samples excess.csv --format json");
+    assert!(beside["fault"].is_null(), "{beside}");
+    assert!((number(&beside["zeros"]) - 0.5).abs() < 0.001, "{beside}");
+    assert!(
+        (number(&beside["std_ratio"]) - 1.0).abs() < 0.001,
+        "{beside}"
+    );
+    assert!(number(&beside["distance_ratio"]) < 0.01, "{beside}");
+
+    lab.done("dist family excess.csv -o family");
+    let lognormal = lab.run("dist check family/lognormal.dist --samples excess.csv");
+    assert_eq!(lognormal.status.code(), Some(1));
+    assert!(text(&lognormal.stdout).contains("does not imitate the samples"));
+
+    let std = |table: &str| number(&lab.json(&format!("dist show {table} --format json"))["std"]);
+    for (multiple, relative) in [("0", 0.0), ("0.8", 0.8), ("2", 2.0)] {
+        lab.done(&format!(
+            "dist make --samples excess.csv --scaled {multiple} -o s.dist"
+        ));
+        assert!(
+            (std("s.dist") / std("t.dist") - relative).abs() < 0.001,
+            "{multiple}"
+        );
+    }
+    let out_of_reach = lab.run("dist make --samples excess.csv --scaled 0.1 -o s.dist");
+    assert_eq!(out_of_reach.status.code(), Some(2));
+    assert!(text(&out_of_reach.stderr).contains("times can be had, and 0"));
 }

@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use jitterlab_base::seed;
 use jitterlab_cluster::Unfit;
+use jitterlab_injector::family::Fitted;
 use jitterlab_live::Total;
 use jitterlab_stats::summary;
 use thiserror::Error;
@@ -31,6 +32,12 @@ pub enum ConductError {
     /// The bandwidth cannot be measured.
     #[error("cannot measure the bandwidth that loads are shares of: {0}")]
     Bandwidth(String),
+    /// Tables that claim to imitate a load do not.
+    #[error(
+        "{}; `shapes: [empirical]` imitates any load, and `accept_poor_fit: true` under `injected:` injects these all the same",
+        .0.join("; ")
+    )]
+    PoorFit(Vec<String>),
     /// Results cannot be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -154,6 +161,7 @@ fn run_all(
             fitted = true;
             let fits = prepare_tables(&mut bench, recorder)?;
             watch(Event::Fitted { fits: &fits });
+            judge(experiment, &fits)?;
         }
         let mut is_over = false;
         while !is_over {
@@ -353,6 +361,27 @@ fn prepare_tables(bench: &mut Bench, recorder: &Recorder) -> Result<Vec<Fit>, Co
     Ok(fits)
 }
 
+/// Refuses tables that claim to imitate a load and do not, unless the experiment takes them.
+fn judge(experiment: &Experiment, fits: &[Fit]) -> Result<(), ConductError> {
+    let injected = experiment.levels.injected.as_ref();
+    if injected.is_none_or(|injected| injected.accept_poor_fit) {
+        return Ok(());
+    }
+    let poor: Vec<String> = fits
+        .iter()
+        .flat_map(|fit| {
+            fit.members
+                .iter()
+                .filter_map(|member| member.poor(fit.percent))
+        })
+        .collect();
+    if poor.is_empty() {
+        Ok(())
+    } else {
+        Err(ConductError::PoorFit(poor))
+    }
+}
+
 /// Makes the tables for a load, and stores them; or says why there can be none.
 fn make_tables(
     experiment: &Experiment,
@@ -396,14 +425,20 @@ fn make_tables(
         Ok(fitted) => fitted,
         Err(error) => return Ok(Err(format!("nothing can be fitted to {under}: {error}"))),
     };
-    let members = fitted.iter().map(|fitted| {
-        let name = format!("{}-{percent}-{}", injected.transport, fitted.shape.name());
+    let members = fitted.iter().map(|imitation| {
+        let Fitted {
+            member,
+            distribution,
+            made,
+        } = &imitation.fitted;
+        let name = format!("{}-{percent}-{member}", injected.transport);
         Ok(FittedMember {
-            shape: fitted.shape,
-            distribution: fitted.distribution,
-            mean_ns: fitted.table.mean(),
-            std_ns: fitted.table.std(),
-            table: recorder.store_table(&name, &fitted.table.to_text())?,
+            shape: *member,
+            distribution: *distribution,
+            mean_ns: made.table.mean(),
+            std_ns: made.table.std(),
+            closeness: imitation.closeness,
+            table: recorder.store_table(&name, &made.table.to_text())?,
         })
     });
     Ok(Ok(Fit {

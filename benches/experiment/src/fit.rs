@@ -5,11 +5,10 @@
 //! trip with it takes as long as one under the load. Samples below that median cannot be imitated
 //! by a delay and count as 0.
 
-use jitterlab_injector::family::{Family, Member};
-use jitterlab_injector::shape;
-use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::family::{Family, Fitted, Member};
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::distribution::Distribution;
+use jitterlab_stats::imitation::{Closeness, Fault};
 use jitterlab_stats::{Error, summary};
 use serde::{Deserialize, Serialize};
 
@@ -37,25 +36,51 @@ pub struct Fit {
 pub struct FittedMember {
     /// Which.
     pub shape: Member,
-    /// The distribution, in nanoseconds. What of it is negative is injected as 0.
-    pub distribution: Distribution,
+    /// The distribution, in nanoseconds; none where the table is made from the excess itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<Distribution>,
     /// Mean of the table, in nanoseconds.
     pub mean_ns: f64,
     /// Standard deviation of the table, in nanoseconds.
     pub std_ns: f64,
+    /// The table beside the excess, in nanoseconds.
+    pub closeness: Closeness,
     /// The table's file, relative to the result folder.
     pub table: String,
 }
 
-/// A distribution and its table.
+impl FittedMember {
+    /// Why this table is no imitation of the load, though its shape claims to be one; `None` where it is, and for other shapes.
+    pub fn fault(&self) -> Option<Fault> {
+        self.closeness.fault().filter(|_| self.shape.imitates())
+    }
+
+    /// The same for people, of a table made for a load of `percent`.
+    pub fn poor(&self, percent: u8) -> Option<String> {
+        let close = &self.closeness;
+        let shape = self.shape;
+        Some(match self.fault()? {
+            Fault::NoCloserThanConstant => format!(
+                "{shape} does not imitate load {percent} %: its distance from the excess is {:.1} us, that of a constant {:.1} us",
+                close.distance / 1e3,
+                close.distance_of_constant / 1e3
+            ),
+            Fault::Deviation => format!(
+                "{shape} does not imitate load {percent} %: its standard deviation is {:.1} us, that of the excess {:.1} us",
+                close.std / 1e3,
+                close.std_of_samples / 1e3
+            ),
+        })
+    }
+}
+
+/// A shape with its table.
 #[derive(Debug, Clone)]
-pub struct Fitted {
-    /// Which.
-    pub shape: Member,
-    /// The distribution, in nanoseconds.
-    pub distribution: Distribution,
-    /// Its table.
-    pub table: DistributionTable,
+pub struct Imitation {
+    /// The shape, its distribution and its table.
+    pub fitted: Fitted,
+    /// The table beside the excess, in nanoseconds.
+    pub closeness: Closeness,
 }
 
 /// How much longer round trips take under a load than the median one without, in nanoseconds;
@@ -73,74 +98,18 @@ pub fn injectable_moments(excess: &[f64]) -> Result<(f64, f64), Error> {
     Ok((summary::mean(&raised)?, summary::std(&raised)?))
 }
 
-/// Fits the paper's family to an excess (in nanoseconds) and makes the tables of some of its
-/// members. All tables have the mean of the excess: what holding negative delays at 0 adds to the
-/// mean is taken off the location again.
+/// Fits an excess (in nanoseconds) and makes the tables of some shapes. All tables have the mean of the excess.
 ///
 /// # Errors
 /// The samples cannot be fitted.
-pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Vec<Fitted>, Error> {
-    let (mean, _) = injectable_moments(excess)?;
+pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Vec<Imitation>, Error> {
     let family = Family::from_samples(excess)?;
-    Ok(shapes
-        .iter()
-        .map(|&shape| {
-            let (distribution, table) = with_mean(shape.of(&family.fitted), mean, seed);
-            Fitted {
-                shape,
-                distribution,
-                table,
-            }
-        })
-        .collect())
-}
-
-/// The distribution moved so that its table has a mean, and that table.
-fn with_mean(
-    distribution: Distribution,
-    mean: f64,
-    seed: u64,
-) -> (Distribution, DistributionTable) {
-    let moved = |by: f64| match distribution {
-        Distribution::Constant { .. } => Distribution::Constant { value: mean },
-        Distribution::Uniform { low, high } => Distribution::Uniform {
-            low: low + by,
-            high: high + by,
-        },
-        Distribution::LogNormal {
-            shape,
-            location,
-            scale,
-        } => Distribution::LogNormal {
-            shape,
-            location: location + by,
-            scale,
-        },
+    let imitation = |&shape: &Member| {
+        let fitted = family.fitted(shape, seed);
+        let closeness = Closeness::between(excess, &fitted.made.table.sorted())?;
+        Ok(Imitation { fitted, closeness })
     };
-    let made = |by: f64| {
-        let distribution = moved(by);
-        let table = shape::table(&distribution, seed).table;
-        (distribution, table)
-    };
-    // A table's mean is at least its distribution's and rises with it, so the right move is not
-    // above that to the mean; doubling finds one that is low enough.
-    let mut high = mean - distribution.mean();
-    let mut reach = mean.max(1.0);
-    while made(high - reach).1.mean() > mean && reach < 1e12 {
-        reach *= 2.0;
-    }
-    let mut low = high - reach;
-    /// The table holds whole nanoseconds; nearer than this its mean does not follow.
-    const NEAR_NS: f64 = 0.01;
-    while high - low > NEAR_NS {
-        let middle = f64::midpoint(low, high);
-        if made(middle).1.mean() < mean {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    made(high)
+    shapes.iter().map(imitation).collect()
 }
 
 #[cfg(test)]
@@ -167,20 +136,28 @@ mod tests {
         let excess = light_load();
         let (mean, _) = injectable_moments(&excess).unwrap();
         assert!(mean > summary::mean(&excess).unwrap());
-        let tables = tables(&excess, &Member::ALL, 1).unwrap();
         let mut last = -1.0;
-        for fitted in &tables {
-            let found = fitted.table.mean();
-            assert!(
-                (found - mean).abs() < 2.0,
-                "{:?} {found} {mean}",
-                fitted.shape
-            );
-            assert!(fitted.table.std() > last, "{:?}", fitted.shape);
-            last = fitted.table.std();
+        for imitation in tables(&excess, &Member::PAPER, 1).unwrap() {
+            let table = &imitation.fitted.made.table;
+            assert!((table.mean() - mean).abs() < 0.01);
+            assert!(table.std() > last, "{:?}", imitation.fitted.member);
+            last = table.std();
+            assert_eq!(imitation.fitted.made.raised, 0);
         }
-        // A mean between two whole nanoseconds takes both.
-        assert!(tables[0].table.std() < 1.0);
+    }
+
+    #[test]
+    fn shapes_that_claim_to_imitate_do() {
+        let excess = light_load();
+        for imitation in tables(&excess, &Member::ALL, 1).unwrap() {
+            let fault = imitation.closeness.fault();
+            let shape = imitation.fitted.member;
+            match shape {
+                Member::Empirical | Member::Closest => assert_eq!(fault, None, "{shape}"),
+                Member::Uniform => assert!(fault.is_some()),
+                _ => {}
+            }
+        }
     }
 
     #[test]

@@ -104,12 +104,13 @@ fn tables(folder: &ResultFolder) -> Result<Vec<Injected>, Error> {
                     transport: fit.transport,
                 },
                 percent: fit.percent,
+                fault: member.fault(),
+                closeness: member.closeness,
                 shape: member.shape,
                 distribution: member.distribution,
                 mean_ns: member.mean_ns,
                 std_ns: member.std_ns,
                 delays: table.sorted(),
-                distance: None,
             });
         }
     }

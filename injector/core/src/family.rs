@@ -1,29 +1,39 @@
-//! The paper's five distributions for one set of samples (latency-variation, section 5.3).
+//! Distributions that imitate one set of samples, and the paper's five, which keep their mean and vary the variation (latency-variation,
+//! section 5.3).
 
 use jitterlab_base::named;
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::{Error, fit, summary};
+use jitterlab_stats::positive::Positive;
+use jitterlab_stats::{Error, imitation};
 
-/// One of the five, by the name that levels, files and reports use.
+use crate::generator::TABLE_ENTRIES;
+use crate::shape::{self, Made};
+
+/// A distribution that is made from samples, by the name that levels, files and reports use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Member {
-    /// The lognormal as fitted.
-    Lognormal,
     /// The paper's word for what "only has one parameter, mean": every delay equals the samples'
     /// mean. It is a constant, "equivalent to a lognormal distribution with zero variance".
     Uniform,
-    /// Lognormal with 25 % of the fitted scale and the mean kept: the most varied.
-    Scale25,
-    /// Lognormal with 50 % of the fitted scale and the mean kept.
-    Scale50,
+    /// The samples themselves.
+    Empirical,
+    /// The family that comes closest to the samples.
+    Closest,
+    /// The lognormal as fitted.
+    Lognormal,
     /// Lognormal with 75 % of the fitted scale and the mean kept.
     Scale75,
+    /// Lognormal with 50 % of the fitted scale and the mean kept.
+    Scale50,
+    /// Lognormal with 25 % of the fitted scale and the mean kept: the most varied.
+    Scale25,
 }
 
-// From the least varied to the most.
 named!(
     Member, serde,
     Uniform => "uniform",
+    Empirical => "empirical",
+    Closest => "closest",
     Lognormal => "lognormal",
     Scale75 => "scale75",
     Scale50 => "scale50",
@@ -31,104 +41,144 @@ named!(
 );
 
 impl Member {
+    /// The paper's five, from the least varied to the most.
+    pub const PAPER: [Member; 5] = [
+        Member::Uniform,
+        Member::Lognormal,
+        Member::Scale75,
+        Member::Scale50,
+        Member::Scale25,
+    ];
+
     /// What it is, for people.
     pub fn description(self) -> &'static str {
         match self {
-            Member::Lognormal => "lognormal as fitted",
             Member::Uniform => "every delay the mean (the paper's uniform)",
-            Member::Scale25 => "25 % of the fitted scale, same mean",
-            Member::Scale50 => "50 % of the fitted scale, same mean",
+            Member::Empirical => "the samples' own distribution",
+            Member::Closest => "the family that comes closest to the samples",
+            Member::Lognormal => "lognormal as fitted",
             Member::Scale75 => "75 % of the fitted scale, same mean",
+            Member::Scale50 => "50 % of the fitted scale, same mean",
+            Member::Scale25 => "25 % of the fitted scale, same mean",
         }
     }
 
-    /// The distribution of this member for a fitted lognormal.
-    pub fn of(self, fitted: &Distribution) -> Distribution {
-        let share = match self {
-            Member::Lognormal => return *fitted,
-            Member::Uniform => {
-                return Distribution::Constant {
-                    value: fitted.mean(),
-                };
-            }
-            Member::Scale25 => 0.25,
-            Member::Scale50 => 0.5,
-            Member::Scale75 => 0.75,
-        };
-        rescaled(fitted, share)
+    /// Whether it claims to imitate the samples. The others have their mean, and a variation of their own.
+    pub fn imitates(self) -> bool {
+        matches!(
+            self,
+            Member::Empirical | Member::Closest | Member::Lognormal
+        )
     }
 }
 
-/// The lognormal with `share` of the scale and the shape that keeps the mean, by bisection as in
-/// the paper ("used binary search to identify a shape parameter"). Others are left as they are.
-fn rescaled(fitted: &Distribution, share: f64) -> Distribution {
-    let Distribution::LogNormal {
-        shape,
-        location,
-        scale,
-    } = *fitted
-    else {
-        return *fitted;
-    };
-    let scale = scale * share;
-    let with = |shape| Distribution::LogNormal {
-        shape,
-        location,
-        scale,
-    };
-    // A smaller scale needs a larger shape; 8 more than keeps the mean for any share.
-    let (mut low, mut high) = (shape, shape + 8.0);
-    loop {
-        let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
-            return with(middle);
-        }
-        if with(middle).mean() < fitted.mean() {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-}
-
-/// The five for one set of samples.
+/// What can be made from one set of samples. All have the samples' mean, of which those below 0 count as 0: no delay imitates them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
-    /// The fit that they are made from, moved so that its mean is the samples' mean.
-    pub fitted: Distribution,
+    /// The lognormal: with three parameters as in the paper, or, where that reaches below 0, with a share of zeros.
+    pub lognormal: Distribution,
+    /// The one that comes closest.
+    pub closest: Distribution,
+    mean: f64,
+    slices: Vec<f64>,
+}
+
+/// A member with its table.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    /// Which.
+    pub member: Member,
+    /// The distribution, in nanoseconds; none where the table was made from the samples themselves.
+    pub distribution: Option<Distribution>,
+    /// The table, and what did not fit into it.
+    pub made: Made,
 }
 
 impl Family {
     /// Fits the samples (nanoseconds).
     ///
-    /// The five share one mean, that of the samples. The fitted lognormal's own mean can be off by
-    /// what its tail was misjudged, so its location takes up the difference.
-    ///
     /// # Errors
-    /// As [`fit::lognormal`].
+    /// As [`imitation::candidates`].
     pub fn from_samples(samples: &[f64]) -> Result<Self, Error> {
-        let fit = fit::lognormal(samples)?.distribution;
-        let Distribution::LogNormal {
+        let candidates = imitation::candidates(samples)?;
+        let of = |is: fn(&Distribution) -> bool| {
+            let mut distributions = candidates.iter().map(|candidate| candidate.distribution);
+            distributions.find(is)
+        };
+        let three = of(|distribution| matches!(distribution, Distribution::LogNormal { .. }));
+        let with_zeros = of(|distribution| {
+            matches!(
+                distribution,
+                Distribution::WithZeros {
+                    rest: Positive::LogNormal { .. },
+                    ..
+                }
+            )
+        });
+        let closest = candidates[0].distribution;
+        let slices = imitation::slices(samples, TABLE_ENTRIES)?;
+        Ok(Family {
+            // A lognormal can be fitted to whatever another can.
+            lognormal: three.or(with_zeros).unwrap_or(closest),
+            closest,
+            mean: slices.iter().sum::<f64>() / slices.len() as f64,
+            slices,
+        })
+    }
+
+    /// The distribution of a member, in nanoseconds; none for the samples themselves.
+    pub fn distribution(&self, member: Member) -> Option<Distribution> {
+        Some(match member {
+            Member::Uniform => Distribution::Constant { value: self.mean },
+            Member::Empirical => return None,
+            Member::Closest => self.closest,
+            Member::Lognormal => self.lognormal,
+            Member::Scale75 => rescaled(self.lognormal, 0.75),
+            Member::Scale50 => rescaled(self.lognormal, 0.5),
+            Member::Scale25 => rescaled(self.lognormal, 0.25),
+        })
+    }
+
+    /// A member with its table, of which `seed` gives the order of the entries.
+    pub fn fitted(&self, member: Member, seed: u64) -> Fitted {
+        let distribution = self.distribution(member);
+        let made = match &distribution {
+            Some(distribution) => shape::table(distribution, seed),
+            None => shape::table_of(&self.slices, "empirical", seed),
+        };
+        Fitted {
+            member,
+            distribution,
+            made,
+        }
+    }
+}
+
+/// The lognormal with `share` of the scale and the shape that keeps the mean (the paper "used binary search to identify a shape parameter"):
+/// share · e^(s'² / 2) = e^(s² / 2), so s'² = s² − 2 ln(share). Others are left as they are.
+fn rescaled(distribution: Distribution, share: f64) -> Distribution {
+    let wider = |shape: f64| (shape * shape - 2.0 * share.ln()).sqrt();
+    match distribution {
+        Distribution::LogNormal {
             shape,
             location,
             scale,
-        } = fit
-        else {
-            return Ok(Family { fitted: fit });
-        };
-        let fitted = Distribution::LogNormal {
-            shape,
-            location: location + summary::mean(samples)? - fit.mean(),
-            scale,
-        };
-        Ok(Family { fitted })
-    }
-
-    /// Each member with its distribution.
-    pub fn members(&self) -> impl Iterator<Item = (Member, Distribution)> {
-        Member::ALL
-            .into_iter()
-            .map(|member| (member, member.of(&self.fitted)))
+        } => Distribution::LogNormal {
+            shape: wider(shape),
+            location,
+            scale: scale * share,
+        },
+        Distribution::WithZeros {
+            zeros,
+            rest: Positive::LogNormal { shape, scale },
+        } => Distribution::WithZeros {
+            zeros,
+            rest: Positive::LogNormal {
+                shape: wider(shape),
+                scale: scale * share,
+            },
+        },
+        other => other,
     }
 }
 
@@ -138,22 +188,22 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// location + share · scale · e^(s'²/2) = location + scale · e^(s²/2) has the closed form
-        /// s'² = s² − 2 ln(share).
         #[test]
-        fn bisection_finds_what_the_closed_form_says(
-            shape in 0.05f64..2.0, location in -1e3f64..1e5, scale in 10.0f64..1e5
+        fn scales_keep_the_mean_and_vary_in_the_papers_order(
+            shape in 0.05f64..2.0, location in 0.0f64..1e5, scale in 10.0f64..1e5, zeros in 0.0f64..0.9
         ) {
-            let fitted = Distribution::LogNormal { shape, location, scale };
-            let mut last = -1.0;
-            for (member, distribution) in (Family { fitted }).members() {
-                prop_assert!((distribution.mean() - fitted.mean()).abs() < 1e-6 * scale);
-                prop_assert!(distribution.std() > last, "{} is not more varied", member.name());
-                last = distribution.std();
-            }
-            for (member, share) in [(Member::Scale25, 0.25f64), (Member::Scale50, 0.5), (Member::Scale75, 0.75)] {
-                let Distribution::LogNormal { shape: found, .. } = member.of(&fitted) else { panic!() };
-                prop_assert!((found * found - (shape * shape - 2.0 * share.ln())).abs() < 1e-9);
+            let three = Distribution::LogNormal { shape, location, scale };
+            let with_zeros = Distribution::WithZeros { zeros, rest: Positive::LogNormal { shape, scale } };
+            for lognormal in [three, with_zeros] {
+                let mean = lognormal.mean();
+                let family = Family { lognormal, closest: lognormal, mean, slices: Vec::new() };
+                let mut last = -1.0;
+                for member in Member::PAPER {
+                    let distribution = family.distribution(member).unwrap();
+                    prop_assert!((distribution.mean() / mean - 1.0).abs() < 1e-9);
+                    prop_assert!(distribution.std() > last, "{member} is not more varied");
+                    last = distribution.std();
+                }
             }
         }
     }

@@ -80,12 +80,17 @@ pub struct Made {
 /// The entries are put in an order drawn from `seed`: the paper's generator walks the table, and
 /// in ascending order neighbouring draws would be alike.
 pub fn table(distribution: &Distribution, seed: u64) -> Made {
+    let slices = distribution.slices(TABLE_ENTRIES);
+    table_of(&slices, &distribution.to_string(), seed)
+}
+
+/// A table of these 4,096 delays in nanoseconds, put in an order drawn from `seed`, that came from `origin`. Rounding to whole nanoseconds carries
+/// its error to the next entry, so that the mean is kept.
+pub fn table_of(delays: &[f64], origin: &str, seed: u64) -> Made {
     let (mut raised, mut lowered) = (0, 0);
     let mut carry = 0.0;
     let mut entries = Box::new([0; TABLE_ENTRIES]);
-    for (i, entry) in entries.iter_mut().enumerate() {
-        let share = |i: usize| i as f64 / TABLE_ENTRIES as f64;
-        let exact = distribution.mean_between(share(i), share(i + 1));
+    for (entry, &exact) in entries.iter_mut().zip(delays) {
         let most = f64::from(MAX_DELAY_NS);
         raised += usize::from(exact < -0.5);
         lowered += usize::from(exact > most + 0.5);
@@ -96,7 +101,7 @@ pub fn table(distribution: &Distribution, seed: u64) -> Made {
     }
     entries.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
     Made {
-        table: DistributionTable::new(entries, DelayUnit::Nanoseconds, &distribution.to_string()),
+        table: DistributionTable::new(entries, DelayUnit::Nanoseconds, origin),
         raised,
         lowered,
     }

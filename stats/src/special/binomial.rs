@@ -24,7 +24,7 @@ pub fn binomial(k: u64, n: u64, expected: f64) -> f64 {
 }
 
 /// x ln(x / m) + m − x, both above 0.
-fn deviance(x: f64, m: f64) -> f64 {
+pub(super) fn deviance(x: f64, m: f64) -> f64 {
     let v = (x - m) / (x + m);
     if v.abs() >= 0.1 {
         return x * (x / m).ln() + m - x;

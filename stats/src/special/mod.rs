@@ -5,9 +5,11 @@
 
 mod binomial;
 mod gamma;
+mod incomplete_gamma;
 mod normal;
 mod student;
 
 pub use binomial::binomial;
+pub use incomplete_gamma::{digamma, gamma_p, gamma_q, trigamma};
 pub use normal::{phi, phi_inverse, two_sided, two_sided_inverse};
 pub use student::{two_sided_t, two_sided_t_inverse};

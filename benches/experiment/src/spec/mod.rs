@@ -93,6 +93,9 @@ pub struct InjectedLevels {
     /// How delays are injected [default: spin].
     #[serde(default)]
     pub mode: Mode,
+    /// Whether tables are injected, too, that claim to imitate a load and are not close to it [default: no].
+    #[serde(default)]
+    pub accept_poor_fit: bool,
 }
 
 /// What is measured.

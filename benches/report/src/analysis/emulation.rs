@@ -319,7 +319,7 @@ fn comparison() -> Vec<Column<Emulation>> {
 }
 
 /// Whether the emulation is good, a sentence or two a link, that of the link that was fitted first.
-pub fn in_words(rows: &[Emulation]) -> Vec<String> {
+pub fn in_words(rows: &[Emulation], imitation: Member) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
     links.dedup();
@@ -328,7 +328,7 @@ pub fn in_words(rows: &[Emulation]) -> Vec<String> {
     for link in links {
         let fitted: Vec<&Emulation> = rows
             .iter()
-            .filter(|row| row.link == *link && row.shape == Member::Lognormal)
+            .filter(|row| row.link == *link && row.shape == imitation)
             .collect();
         if fitted.is_empty() {
             continue;
@@ -348,11 +348,11 @@ pub fn in_words(rows: &[Emulation]) -> Vec<String> {
             .iter()
             .find_map(|row| row.fitted_over.as_ref().filter(|&over| over != link));
         sentences.push(format!(
-            "As an emulation of the {} under load, the fitted lognormal is {}{}. {}",
+            "As an emulation of the {} under load, the {imitation} table is {}{}. {}",
             link,
             words::list(&verdicts),
             match foreign {
-                Some(fitted_over) => format!(" (it was fitted to the {fitted_over})"),
+                Some(fitted_over) => format!(" (it was made from the {fitted_over})"),
                 None => String::new(),
             },
             variation(&fitted)
@@ -374,7 +374,7 @@ pub fn in_words(rows: &[Emulation]) -> Vec<String> {
     sentences
 }
 
-/// Does the fitted lognormal vary as the load that it imitates does?
+/// Does the imitation vary as the load does?
 fn variation(fitted: &[&Emulation]) -> String {
     let at: Vec<String> = fitted
         .iter()

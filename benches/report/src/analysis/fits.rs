@@ -2,13 +2,16 @@
 //! (latency-variation, section 5.3).
 
 use jitterlab_experiment::fit as experiment;
-use jitterlab_experiment::level::Member;
+use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::{fit, ks, wasserstein};
+use jitterlab_stats::fit::Fit;
+use jitterlab_stats::imitation::{self, Closeness, Fault};
+use jitterlab_stats::positive::{Component, Positive};
 use serde::Serialize;
 
 use super::condition::{Condition, Link};
-use super::{OverLink, link_columns, share_of};
+use super::latency::Latency;
+use super::{OverLink, link_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -23,7 +26,7 @@ pub fn injectable(excess: &[f64]) -> Vec<f64> {
     excess.iter().map(|&x| x.max(0.0)).collect()
 }
 
-/// A kind of distribution, fitted to the excess at one load.
+/// A family of distributions, fitted to the excess at one load, with a share of zeros and the excess's mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
     /// Over which link the round trips went.
@@ -33,59 +36,31 @@ pub struct Alternative {
     pub percent: u8,
     /// Number of samples it was fitted to.
     pub n: usize,
+    /// Whether it is the one that comes closest, of the fewest parameters.
+    pub chosen: bool,
     /// The distribution, in nanoseconds.
     pub distribution: Distribution,
     /// Akaike's criterion; infinite where the samples cannot come from the distribution.
     pub aic: f64,
-    /// By how much the criterion exceeds that of the best.
-    pub aic_difference: f64,
-    /// How far it is from the samples.
+    /// How close it is to the samples, in nanoseconds.
     #[serde(flatten)]
-    pub distance: Distance,
+    pub closeness: Closeness,
 }
 
-/// How far a distribution is from samples.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Distance {
-    /// Kolmogorov-Smirnov: the greatest vertical distance of the distribution functions.
-    pub ks: f64,
-    /// Wasserstein-1: the area between them.
-    pub wasserstein_ns: f64,
-}
-
-/// Points at which a distribution is compared with samples by area.
-const POINTS: usize = 10_000;
-
-impl Distance {
-    /// Between samples in ascending order and a distribution; `None` without samples.
-    fn between(sorted: &[f64], distribution: &Distribution) -> Option<Self> {
-        let points: Vec<f64> = (0..POINTS)
-            .map(|i| distribution.quantile((i as f64 + 0.5) / POINTS as f64))
-            .collect();
-        Some(Distance {
-            ks: ks::one_sample(sorted, distribution).ok()?.d,
-            wasserstein_ns: wasserstein::distance_sorted(sorted, &points),
-        })
-    }
-}
-
-/// Every kind of distribution that the excess allows, the best by Akaike's criterion first.
+/// Every family that the excess allows, the one that comes closest first.
 pub fn alternatives(link: &Link, percent: u8, excess: &[f64]) -> Vec<Alternative> {
-    let fits = fit::ranking(excess).unwrap_or_default();
-    let Some(best) = fits.first().map(|fit| fit.aic) else {
-        return Vec::new();
-    };
-    fits.into_iter()
-        .filter_map(|fit| {
-            Some(Alternative {
-                link: link.clone(),
-                percent,
-                n: excess.len(),
-                distribution: fit.distribution,
-                aic: fit.aic,
-                aic_difference: fit.aic - best,
-                distance: Distance::between(excess, &fit.distribution)?,
-            })
+    imitation::candidates(excess)
+        .unwrap_or_default()
+        .into_iter()
+        .enumerate()
+        .map(|(i, candidate)| Alternative {
+            link: link.clone(),
+            percent,
+            n: excess.len(),
+            chosen: i == 0,
+            distribution: candidate.distribution,
+            aic: Fit::new(candidate.distribution, excess).aic,
+            closeness: candidate.closeness,
         })
         .collect()
 }
@@ -121,8 +96,7 @@ impl Row for Alternative {
             column(
                 "parameters",
                 "Parameters",
-                "lognormal: shape (no unit), location and scale; uniform: low and high; constant: \
-                 value; in microseconds",
+                "of the family, in microseconds; shapes have no unit",
                 |row: &Alternative| Value::Text(parameters(&row.distribution)),
             ),
             column(
@@ -138,30 +112,43 @@ impl Row for Alternative {
                 |row: &Alternative| Value::Number(row.distribution.std() / 1e3),
             ),
             column(
-                "aic",
-                "AIC",
-                "Akaike's information criterion; none where the samples cannot occur",
-                |row: &Alternative| Value::number(finite(row.aic)),
-            )
-            .in_csv_only(),
-            column(
-                "aic_difference",
-                "AIC over the best",
-                "by how much AIC exceeds the best alternative's",
-                |row: &Alternative| Value::number(finite(row.aic_difference)),
-            ),
-            column(
-                "ks_d",
-                "KS distance",
-                "greatest distance of the distribution functions",
-                |row: &Alternative| Value::Number(row.distance.ks),
+                "zeros_percent",
+                "Zeros, %",
+                "share of the distribution that is 0; of the excess as many are 0 or less",
+                |row: &Alternative| Value::Number(100.0 * row.closeness.zeros),
             ),
             column(
                 "wasserstein_us",
                 "Wasserstein-1, µs",
                 "area between the distribution functions in microseconds",
-                |row: &Alternative| Value::Number(row.distance.wasserstein_ns / 1e3),
+                |row: &Alternative| Value::Number(row.closeness.distance / 1e3),
             ),
+            column(
+                "distance_ratio",
+                "Of a constant's",
+                "that area over the one that a constant of the same mean has: from 1 on, the mean alone does as well",
+                |row: &Alternative| Value::Number(row.closeness.distance_ratio()),
+            ),
+            column(
+                "std_ratio",
+                "Std ratio",
+                "standard deviation over that of the excess",
+                |row: &Alternative| Value::Number(row.closeness.std_ratio()),
+            ),
+            column(
+                "ks_d",
+                "KS distance",
+                "greatest distance of the distribution functions; a test of it would assume that round trips are independent, and \
+                 reject every family at so many",
+                |row: &Alternative| Value::Number(row.closeness.largest_difference),
+            ),
+            column(
+                "aic",
+                "AIC",
+                "Akaike's information criterion, which assumes that round trips are independent; none where the samples cannot occur",
+                |row: &Alternative| Value::number(finite(row.aic)),
+            )
+            .in_csv_only(),
         ]);
         columns
     }
@@ -176,24 +163,51 @@ fn kind(distribution: &Distribution) -> &'static str {
         Distribution::Constant { .. } => "constant",
         Distribution::Uniform { .. } => "uniform",
         Distribution::LogNormal { .. } => "lognormal",
+        Distribution::WithZeros { rest, .. } => rest.name(),
     }
 }
 
 fn parameters(distribution: &Distribution) -> String {
     let us = |ns: f64| words::short(ns / 1e3);
-    match *distribution {
-        Distribution::Constant { value } => format!("value {}", us(value)),
-        Distribution::Uniform { low, high } => format!("low {}, high {}", us(low), us(high)),
+    match distribution {
+        Distribution::Constant { value } => format!("value {}", us(*value)),
+        Distribution::Uniform { low, high } => format!("low {}, high {}", us(*low), us(*high)),
         Distribution::LogNormal {
             shape,
             location,
             scale,
         } => format!(
             "shape {}, location {}, scale {}",
-            words::short(shape),
-            us(location),
-            us(scale)
+            words::short(*shape),
+            us(*location),
+            us(*scale)
         ),
+        Distribution::WithZeros { zeros, rest } => {
+            let zeros = words::short(100.0 * zeros);
+            match rest {
+                Positive::LogNormal { shape, scale }
+                | Positive::Gamma { shape, scale }
+                | Positive::Weibull { shape, scale }
+                | Positive::GeneralisedPareto { shape, scale } => format!(
+                    "zeros {zeros} %, shape {}, scale {}",
+                    words::short(*shape),
+                    us(*scale)
+                ),
+                Positive::Mixture(mixture) => {
+                    let component = |c: &Component| {
+                        format!(
+                            "{} % of shape {}, scale {}",
+                            words::short(100.0 * c.weight),
+                            words::short(c.shape),
+                            us(c.scale)
+                        )
+                    };
+                    let components: Vec<String> =
+                        mixture.components().iter().map(component).collect();
+                    format!("zeros {zeros} %; {}", components.join("; "))
+                }
+            }
+        }
     }
 }
 
@@ -205,10 +219,10 @@ pub struct Injected {
     pub link: Link,
     /// The load it imitates, in percent.
     pub percent: u8,
-    /// Which of the five.
+    /// Which shape.
     pub shape: Member,
-    /// The distribution, in nanoseconds.
-    pub distribution: Distribution,
+    /// The distribution, in nanoseconds; none where the table was made from the excess itself.
+    pub distribution: Option<Distribution>,
     /// Mean delay of the table.
     pub mean_ns: f64,
     /// Standard deviation of the delays of the table.
@@ -216,19 +230,11 @@ pub struct Injected {
     /// Its delays in nanoseconds, in ascending order.
     #[serde(skip)]
     pub delays: Vec<f64>,
-    /// How far they are from the excess they imitate; none where its samples are missing.
+    /// How close they are to the excess that they were made from, in nanoseconds.
     #[serde(flatten)]
-    pub distance: Option<Distance>,
-}
-
-impl Injected {
-    /// Takes the distance to an excess, as it can be injected, in ascending order and not empty.
-    pub fn compare(&mut self, injectable: &[f64]) {
-        self.distance = Some(Distance {
-            ks: ks::two_sample_sorted(injectable, &self.delays).d,
-            wasserstein_ns: wasserstein::distance_sorted(injectable, &self.delays),
-        });
-    }
+    pub closeness: Closeness,
+    /// Why they are no imitation, though their shape claims to be one.
+    pub fault: Option<Fault>,
 }
 
 impl Row for Injected {
@@ -252,14 +258,20 @@ impl Row for Injected {
             column(
                 "shape",
                 "Shape",
-                "member of the paper's family",
+                "what was made from the excess",
                 |row: &Injected| Value::Text(row.shape.name().into()),
             ),
             column(
                 "parameters",
                 "Parameters",
                 "of the distribution, in microseconds (the lognormal's shape without a unit)",
-                |row: &Injected| Value::Text(parameters(&row.distribution)),
+                |row: &Injected| {
+                    Value::Text(
+                        row.distribution
+                            .as_ref()
+                            .map_or_else(String::new, parameters),
+                    )
+                },
             ),
             column(
                 "mean_us",
@@ -274,33 +286,61 @@ impl Row for Injected {
                 |row: &Injected| Value::Number(row.std_ns / 1e3),
             ),
             column(
-                "ks_d",
-                "KS distance",
-                "greatest distance of the table's distribution function to that of the excess RTT, \
-                 what is negative taken as 0",
-                |row: &Injected| Value::number(row.distance.map(|d| d.ks)),
+                "zeros_percent",
+                "Zeros, %",
+                "share of the delays that are 0",
+                |row: &Injected| Value::Number(100.0 * row.closeness.zeros),
+            ),
+            column(
+                "excess_zeros_percent",
+                "Zeros of the excess, %",
+                "share of the excess that is 0 or less",
+                |row: &Injected| Value::Number(100.0 * row.closeness.zeros_of_samples),
             ),
             column(
                 "wasserstein_us",
                 "Wasserstein-1, µs",
-                "area between the same two in microseconds",
-                |row: &Injected| Value::number(row.distance.map(|d| d.wasserstein_ns / 1e3)),
+                "area between the distribution functions of table and excess in microseconds, what is negative taken as 0",
+                |row: &Injected| Value::Number(row.closeness.distance / 1e3),
+            ),
+            column(
+                "distance_ratio",
+                "Of a constant's",
+                "that area over the one that a constant of the same mean has",
+                |row: &Injected| Value::Number(row.closeness.distance_ratio()),
+            ),
+            column(
+                "std_ratio",
+                "Std ratio",
+                "standard deviation over that of the excess",
+                |row: &Injected| Value::Number(row.closeness.std_ratio()),
+            ),
+            column(
+                "ks_d",
+                "KS distance",
+                "greatest distance of the same two functions",
+                |row: &Injected| Value::Number(row.closeness.largest_difference),
+            )
+            .in_csv_only(),
+            column(
+                "imitates",
+                "Imitates",
+                "whether it is close enough to be called an imitation: closer than a constant, and its standard deviation within a quarter \
+                 of the excess's; - where the shape does not claim to",
+                |row: &Injected| {
+                    Value::Text(
+                        match row.fault {
+                            _ if !row.shape.imitates() => "-",
+                            None => "yes",
+                            Some(Fault::NoCloserThanConstant) => "no: a constant is as close",
+                            Some(Fault::Deviation) => "no: standard deviation",
+                        }
+                        .into(),
+                    )
+                },
             ),
         ]
     }
-}
-
-/// The best of each condition to which no lognormal could be fitted: too many samples equal the least, or there are too
-/// few. That another is best there says nothing of the lognormal.
-pub fn without_lognormal(rows: &[Alternative]) -> Vec<&Alternative> {
-    let is_lognormal =
-        |row: &Alternative| matches!(row.distribution, Distribution::LogNormal { .. });
-    let best = rows.iter().filter(|row| row.aic_difference == 0.0);
-    best.filter(|best| {
-        let mut of_condition = rows.iter().filter(|row| row.at() == best.at());
-        !of_condition.any(is_lognormal)
-    })
-    .collect()
 }
 
 impl Alternative {
@@ -315,56 +355,72 @@ impl Alternative {
     }
 }
 
-/// Which kind of distribution describes the excess best.
-pub fn in_words(rows: &[Alternative]) -> Vec<String> {
-    let mut best: Vec<(&'static str, Vec<String>)> = Vec::new();
-    for row in rows.iter().filter(|row| row.aic_difference == 0.0) {
-        let place = row.place();
+/// The conditions under load of which the excess could not be fitted, for people: nearly all of it is one number, or 0.
+pub fn unfitted(rows: &[Alternative], latency: &[Latency]) -> Vec<String> {
+    let place = |row: &Latency| match row.level {
+        Level::Load { percent } => Some((row.link.clone(), percent)),
+        _ => None,
+    };
+    let is_fitted =
+        |(link, percent): &(Link, u8)| rows.iter().any(|row| row.at() == (link, *percent));
+    let places = latency
+        .iter()
+        .filter_map(place)
+        .filter(|place| !is_fitted(place));
+    places
+        .map(|(link, percent)| format!("{link} at {percent} %"))
+        .collect()
+}
+
+/// Which family comes closest to the excess, and what is injected without being an imitation.
+pub fn in_words(rows: &[Alternative], latency: &[Latency], tables: &[Injected]) -> Vec<String> {
+    let mut closest: Vec<(&'static str, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.chosen) {
         let kind = kind(&row.distribution);
-        match best.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, places)) => places.push(place),
-            None => best.push((kind, vec![place])),
+        match closest.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, places)) => places.push(row.place()),
+            None => closest.push((kind, vec![row.place()])),
         }
     }
-    let mut sentences: Vec<String> = best
+    let mut sentences: Vec<String> = closest
         .into_iter()
         .map(|(kind, places)| {
             format!(
-                "By Akaike's criterion the excess RTT is described best by a {kind} distribution \
-                 for {}.",
+                "Of the families, {} comes closest to the excess of {}.",
+                kind.replace('-', " "),
                 words::list(&places)
             )
         })
         .collect();
-    let unfitted: Vec<String> = without_lognormal(rows)
-        .into_iter()
-        .map(Alternative::place)
-        .collect();
+    let unfitted = unfitted(rows, latency);
     if !unfitted.is_empty() {
         sentences.push(format!(
-            "No lognormal could be fitted to {}: too many samples equal the least, or there are too few. What is best \
-             there is so among the others alone.",
+            "No family could be fitted to {}: nearly all of the excess there is one number, or 0.",
             words::list(&unfitted)
         ));
     }
+    let ratio = |row: &&Alternative| row.closeness.distance_ratio();
     let worst = rows
         .iter()
-        .filter(|row| row.aic_difference == 0.0)
-        .map(|row| {
-            (
-                row,
-                share_of(row.distance.wasserstein_ns, row.distribution.mean()),
-            )
-        })
-        .max_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((row, share)) = worst {
+        .filter(|row| row.chosen)
+        .max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    if let Some(row) = worst {
         sentences.push(format!(
-            "Best is not the same as good: the greatest distance of a best fit from its samples is \
-             {} µs (Wasserstein-1; {:.0} % of its mean), for {} at {} %.",
-            words::short(row.distance.wasserstein_ns / 1e3),
-            100.0 * share,
-            row.link,
-            row.percent
+            "Closest is not the same as close: at worst its distance from the excess is {} µs (Wasserstein-1), {:.0} % of a constant's, for {}.",
+            words::short(row.closeness.distance / 1e3),
+            100.0 * ratio(&row),
+            row.place()
+        ));
+    }
+    let poor: Vec<String> = tables
+        .iter()
+        .filter(|table| table.fault.is_some())
+        .map(|table| format!("{} of load {} %", table.shape, table.percent))
+        .collect();
+    if !poor.is_empty() {
+        sentences.push(format!(
+            "No imitation of the load, and injected all the same because the experiment says `accept_poor_fit: true`: {}.",
+            words::list(&poor)
         ));
     }
     sentences

@@ -270,11 +270,11 @@ impl Row for Operation {
 }
 
 /// What variation does to each operation at the highest mean, a sentence a case.
-pub fn in_words(rows: &[Operation]) -> Vec<String> {
+pub fn in_words(rows: &[Operation], imitation: Member) -> Vec<String> {
     let mut cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     cases.dedup();
     let sentence = |case: &str| {
-        let row = at_highest(rows, case, Member::Lognormal)?;
+        let row = at_highest(rows, case, imitation)?;
         let constant = at_highest(rows, case, Member::Uniform)?;
         let (percent, _) = row.injected()?;
         let ratio = row.to_constant?;

@@ -246,20 +246,23 @@ impl Analysis {
         let link = &background.link;
         let excess = fits::excess(background, none);
         self.fits.extend(fits::alternatives(link, percent, &excess));
-        let mut of_these = self
-            .tables
-            .iter_mut()
-            .filter(|table| {
-                table.link == *link && table.percent == percent && table.distance.is_none()
-            })
-            .peekable();
-        if of_these.peek().is_none() {
+        let mut tables = self.tables.iter();
+        if !tables.any(|table| table.link == *link && table.percent == percent) {
             return;
         }
         let injectable = fits::injectable(&excess);
-        of_these.for_each(|table| table.compare(&injectable));
         self.excess_pictures
             .push(ExcessPicture::of(link, percent, &injectable));
+    }
+
+    /// The shape that stands for the load: of those that were injected and claim to imitate it, the one made from the fewest assumptions.
+    pub fn imitation(&self) -> Member {
+        let injected = |shape: &Member| self.tables.iter().any(|table| table.shape == *shape);
+        let imitations = [Member::Empirical, Member::Closest, Member::Lognormal];
+        imitations
+            .into_iter()
+            .find(injected)
+            .unwrap_or(Member::Empirical)
     }
 
     /// The link that the tables of a load were fitted over.
@@ -272,11 +275,11 @@ impl Analysis {
         Summary {
             paper: paper::in_words(&self.paper),
             applications: applications::in_words(&self.runtimes, &self.fixed_mean),
-            library: library::in_words(&self.library),
+            library: library::in_words(&self.library, self.imitation()),
             correlations: correlation::in_words(&self.correlations),
             latency: latency::in_words(&self.latency),
-            fits: fits::in_words(&self.fits),
-            emulation: emulation::in_words(&self.emulation),
+            fits: fits::in_words(&self.fits, &self.latency, &self.tables),
+            emulation: emulation::in_words(&self.emulation, self.imitation()),
             injector: accuracy::in_words(&self.injector),
             normality: normality::in_words(&self.normality),
             gaps: failures::gaps(self, done),

@@ -15,11 +15,13 @@ const BACKGROUND: usize = 0;
 
 fn style(shape: Member) -> usize {
     match shape {
-        Member::Lognormal => 1,
+        Member::Empirical => 1,
         Member::Uniform => 2,
         Member::Scale75 => 3,
         Member::Scale50 => 4,
         Member::Scale25 => 5,
+        Member::Lognormal => 6,
+        Member::Closest => 7,
     }
 }
 

@@ -28,8 +28,7 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
         caption: format!(
             "Excess of the {link} over the median without load, what is negative taken as 0, at \
              each load ({} round trips a panel, all runs together; at most {:.1} % lie to the \
-             right of a panel). Curves: densities of the lognormal distributions that are \
-             injected; upright: the mean, which all share and the “uniform” member always takes.",
+             right of a panel). Curves: densities of the distributions that are injected (the “empirical” is the histogram itself); upright: the mean, which all share and the “uniform” member always takes.",
             n_of(pictures.iter().map(|picture| picture.n)),
             100.0 * most_beyond
         ),
@@ -83,11 +82,12 @@ pub fn bars(histogram: &Histogram) -> Vec<Bar> {
 fn curve(table: &Injected, end_ns: f64) -> Option<Series> {
     let style = match table.shape {
         Member::Lognormal => 0,
+        Member::Closest => 3,
         Member::Uniform => 2,
         Member::Scale25 => 1,
-        Member::Scale50 | Member::Scale75 => return None,
+        Member::Scale50 | Member::Scale75 | Member::Empirical => return None,
     };
-    let mark = match table.distribution {
+    let mark = match table.distribution? {
         Distribution::Constant { value } => Mark::Upright(value / 1e3),
         distribution => Mark::Line(
             (0..=POINTS)

@@ -49,7 +49,7 @@ pub fn map(analysis: &Analysis, case: &str) -> Option<Figure> {
     })
 }
 
-/// The levels that are shown: without injection, and constant and lognormal delays of the highest load.
+/// The levels that are shown: without injection, and constant and varied delays of the highest load.
 fn pictures<'a>(analysis: &'a Analysis, case: &str) -> Vec<&'a RankPicture> {
     let of_case = || {
         let pictures = analysis.rank_pictures.iter();
@@ -62,10 +62,14 @@ fn pictures<'a>(analysis: &'a Analysis, case: &str) -> Vec<&'a RankPicture> {
         of_shape.max_by_key(|picture| picture.level)
     };
     let none = of_case().find(|picture| picture.level == Level::None);
-    [none, highest(Member::Uniform), highest(Member::Lognormal)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        none,
+        highest(Member::Uniform),
+        highest(analysis.imitation()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn panel(picture: &RankPicture, limits: &[f64], row: f64) -> Panel {

@@ -1,4 +1,4 @@
-//! Runtimes of all applications beside each other: by load imitated, with constant and with lognormal
+//! Runtimes of all applications beside each other: by load imitated, with constant and with varied
 //! delays (the paper's figures 11 and 12), and by standard deviation at a fixed mean (figures 15 and
 //! 16).
 
@@ -12,7 +12,8 @@ use crate::words;
 
 /// Runtime in proportion to that without injection, a panel a shape.
 pub fn by_load(analysis: &Analysis) -> Option<Figure> {
-    let shapes = [Member::Uniform, Member::Lognormal];
+    let varied = analysis.imitation();
+    let shapes = [Member::Uniform, varied];
     let rows = |shape: Member| injected(analysis).filter(move |(_, of, _)| *of == shape);
     let drawn: Vec<Member> = shapes
         .into_iter()
@@ -50,11 +51,12 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .map(|(_, _, row)| row.runs);
     Some(Figure {
         id: "runtimes".into(),
-        title: "Runtime of applications by load imitated, with constant and with lognormal delays"
-            .into(),
+        title: format!(
+            "Runtime of applications by load imitated, with constant and with {varied} delays"
+        ),
         caption: format!(
             "After the paper's figures 11 and 12: runtime in proportion to that without injection, with \
-             delays that are constant (“uniform”, left) and that vary (lognormal, right), with 95 % \
+             delays that are constant (“uniform”, left) and that vary ({varied}, right), with 95 % \
              intervals over runs ({} runs a point). Both have one mean at each load imitated. Points of one \
              load stand side by side only to be seen.",
             n_of(counted)

@@ -56,12 +56,14 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             vary by how much they vary; all levels together. Such residuals follow no table, so p is simulated \
             from sets of normal runtimes, as many a level as there are (Davison and Hinkley 1997, section 4.2.1).".into()),
         ("Excess and fits", "What is fitted is the excess: a round trip under load less the median \
-            round trip without. The three-parameter lognormal is fitted by maximum likelihood \
-            (Cohen 1951), uniform and constant likewise, compared by Akaike's criterion (1974). \
-            The five injected distributions are the paper's: the fitted lognormal; a constant, which \
-            it calls uniform; and lognormals with 25, 50 and 75 % of the scale and the shape that \
-            keeps the mean. One delay is added to each round trip, on the side that asks. A delay \
-            cannot be negative, so what is negative counts as 0.".into()),
+            round trip without. What is negative counts as 0, for no delay imitates it. Families \
+            (lognormal, gamma, Weibull, generalised Pareto, mixtures of two and three lognormals) are fitted to what is above 0 by maximum \
+            likelihood, with the share of zeros beside them, and scaled to the mean of the excess. The one that comes closest by \
+            Wasserstein-1 distance is chosen, and of those that are as close as samples scatter, the one of the fewest parameters. Akaike's \
+            criterion assumes that round trips are independent and decides nothing. The empirical table is the excess itself. Of the \
+            paper's five, the constant is what it calls uniform, the lognormal is as fitted, and the others have 25, 50 and 75 % of its \
+            scale and the shape that keeps the mean. A table imitates the load if it is closer to the excess than a constant is, and its \
+            standard deviation is within a quarter of the excess's. One delay is added to each round trip, on the side that asks.".into()),
         ("Injected against background", format!(
             "Two-sample Kolmogorov-Smirnov and Mann-Whitney tests, the latter with ties and Holm's \
              correction over all comparisons; rank-biserial correlation (Kerby 2014) as the size of \
@@ -88,7 +90,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
         ("Significance", format!(
             "Level {}. Where a table holds several tests of one question, p is corrected after Holm \
              (1979) over its rows. The two comparisons that the experimental suites are made for, of LU \
-             with EP and of lognormal with constant delays, are corrected for being two.",
+             with EP and of varied with constant delays, are corrected for being two.",
             words::ALPHA
         )),
     ]

@@ -161,7 +161,7 @@ impl Network {
         let share = self.random.random::<f64>();
         let member = member(level, fits);
         member.map_or(0.0, |member| {
-            member.distribution.quantile(share).clamp(0.0, 1e6)
+            member.distribution.unwrap().quantile(share).clamp(0.0, 1e6)
         })
     }
 
@@ -276,7 +276,7 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
 pub fn levels() -> impl Iterator<Item = Level> {
     let load = PERCENTS.into_iter().map(|percent| Level::Load { percent });
     let injected = PERCENTS.into_iter().flat_map(|percent| {
-        let shapes = Member::ALL.into_iter();
+        let shapes = Member::PAPER.into_iter();
         shapes.map(move |shape| Level::Injected { percent, shape })
     });
     std::iter::once(Level::None).chain(load).chain(injected)
@@ -305,7 +305,7 @@ fn round_trips(
                 Level::Load { percent } => weight * network.excess(percent),
                 Level::Injected { .. } => {
                     let share = network.random.random::<f64>();
-                    let distribution = member(level, fits).unwrap().distribution;
+                    let distribution = member(level, fits).unwrap().distribution.unwrap();
                     let longer = if world.tail && i % 100 == 0 {
                         100e3
                     } else {
@@ -326,18 +326,20 @@ fn fits(recorder: &Recorder, network: &mut Network) -> Vec<Fit> {
         .map(|percent| {
             let excess: Vec<f64> = (0..2_000).map(|_| network.excess(percent)).collect();
             let (excess_mean_ns, excess_std_ns) = fit::injectable_moments(&excess).unwrap();
-            let members = fit::tables(&excess, &Member::ALL, 1).unwrap().into_iter();
-            let members = members.map(|fitted| FittedMember {
-                shape: fitted.shape,
-                distribution: fitted.distribution,
-                mean_ns: fitted.table.mean(),
-                std_ns: fitted.table.std(),
-                table: recorder
-                    .store_table(
-                        &format!("udp-{percent}-{}", fitted.shape.name()),
-                        &fitted.table.to_text(),
-                    )
-                    .unwrap(),
+            let members = fit::tables(&excess, &Member::PAPER, 1).unwrap().into_iter();
+            let members = members.map(|imitation| {
+                let table = &imitation.fitted.made.table;
+                let shape = imitation.fitted.member;
+                FittedMember {
+                    shape,
+                    distribution: imitation.fitted.distribution,
+                    mean_ns: table.mean(),
+                    std_ns: table.std(),
+                    closeness: imitation.closeness,
+                    table: recorder
+                        .store_table(&format!("udp-{percent}-{shape}"), &table.to_text())
+                        .unwrap(),
+                }
             });
             Fit {
                 transport: Transport::Udp,

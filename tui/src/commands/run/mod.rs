@@ -93,12 +93,19 @@ fn experiment(
     let status = progress.status();
     let mut watch = |event: Event| progress.show(folder, &event);
     let board = hosts.board();
-    let tally = std::thread::scope(|scope| {
+    let conducted = std::thread::scope(|scope| {
         if let Some(status) = status {
             scope.spawn(move || board.follow(|now| status.show(&progress::status_line(now))));
         }
-        conduct(&mut recorder, hosts, &mut watch).map_err(failure)
-    })?;
+        conduct(&mut recorder, hosts, &mut watch)
+    });
+    let tally = match conducted {
+        Err(error @ ConductError::PoorFit(_)) => {
+            eprintln!("jitterlab: {error}");
+            return Ok(Exit::Finding);
+        }
+        ended => ended.map_err(failure)?,
+    };
     progress.end(folder, tally);
     match tally {
         Tally { failed: 0, .. } => Ok(Exit::Done),

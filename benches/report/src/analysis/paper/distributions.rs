@@ -1,14 +1,14 @@
 //! Findings on what latencies and runtimes are like: sections 3.2, 5.3 and 6.
 
-use jitterlab_experiment::level::Member;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::holm;
+use jitterlab_stats::positive::Positive;
 
 use super::Finding;
 use super::standing::{Standing, all, at_most, change};
 use crate::analysis::Analysis;
 use crate::analysis::emulation::Emulation;
-use crate::analysis::fits::{Alternative, without_lognormal};
+use crate::analysis::fits::{Alternative, unfitted};
 use crate::analysis::normality::Normality;
 use crate::words;
 
@@ -26,12 +26,12 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// Section 3.2: the mean with the fitted lognormal against that under load, over the link that was fitted.
+/// Section 3.2: the mean under delays that imitate a load against that under the load, over the link that was fitted.
 fn emulated(analysis: &Analysis) -> Option<Finding> {
     let rows: Vec<&Emulation> = analysis
         .emulation
         .iter()
-        .filter(|row| row.shape == Member::Lognormal)
+        .filter(|row| row.shape == analysis.imitation())
         .filter(|row| row.fitted_over.as_ref() == Some(&row.link) && row.mean_ratio.is_some())
         .collect();
     rows.first()?;
@@ -56,7 +56,7 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
     });
     Some(Finding::new(
         "section 3.2",
-        "the mean with lognormal delays is close to that under the load that they imitate",
+        "the mean with delays that imitate a load is close to that under the load",
         all(standings),
         format!(
             "mean round trip against that under load: {}",
@@ -65,18 +65,25 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
     ))
 }
 
-/// Section 5.3: which kind of distribution describes the excess under load.
+/// Section 5.3: which family describes the excess under load.
 fn best_fit(analysis: &Analysis) -> Option<Finding> {
-    let is_lognormal =
-        |distribution: &Distribution| matches!(distribution, Distribution::LogNormal { .. });
-    let best: Vec<bool> = (analysis.fits.iter())
-        .filter(|fit| fit.aic_difference == 0.0)
-        .map(|fit| is_lognormal(&fit.distribution))
-        .collect();
-    best.first()?;
-    let lognormal = best.iter().filter(|&&is| is).count();
-    let unfitted = without_lognormal(&analysis.fits);
-    let standing = if lognormal + unfitted.len() < best.len() {
+    let is_lognormal = |fit: &&Alternative| {
+        matches!(
+            fit.distribution,
+            Distribution::LogNormal { .. }
+                | Distribution::WithZeros {
+                    rest: Positive::LogNormal { .. },
+                    ..
+                }
+        )
+    };
+    let closest: Vec<&Alternative> = analysis.fits.iter().filter(|fit| fit.chosen).collect();
+    let unfitted = unfitted(&analysis.fits, &analysis.latency);
+    if closest.is_empty() && unfitted.is_empty() {
+        return None;
+    }
+    let lognormal = closest.iter().copied().filter(is_lognormal).count();
+    let standing = if lognormal < closest.len() {
         Standing::DoesNotHold
     } else if unfitted.is_empty() {
         Standing::Holds
@@ -84,14 +91,13 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
         Standing::Undecided
     };
     let mut evidence = format!(
-        "by Akaike's criterion, against a uniform and a constant one, at {lognormal} of {}",
-        words::counted(best.len(), "condition")
+        "by distance, beside gamma, Weibull, generalised Pareto and mixtures of two and three lognormals, at {lognormal} of {}",
+        words::counted(closest.len(), "condition")
     );
     if !unfitted.is_empty() {
-        let places: Vec<String> = unfitted.into_iter().map(Alternative::place).collect();
         evidence.push_str(&format!(
             "; none could be fitted to the {}",
-            words::list(&places)
+            words::list(&unfitted)
         ));
     }
     Some(Finding::new(

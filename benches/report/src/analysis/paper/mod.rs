@@ -77,15 +77,15 @@ const PLACES: [(&str, &str); 19] = [
     ("table 4", MEANS),
     (
         "figures 15 and 16",
-        "a program under constant and under lognormal delays of two loads",
+        "a program under constant and under varied delays of two loads",
     ),
 ];
 const UNDER_LOAD: &str =
     "round trips of packets without load, under it, and with delays that imitate it";
-const BOTH_SHAPES: &str = "round trips of packets with constant and with lognormal delays";
-const PING_PONG: &str = "a ping-pong over MPI without, with constant and with lognormal delays";
-const BARRIER: &str = "a barrier with constant and with lognormal delays";
-const LU: &str = "the benchmarks LU and EP without, with constant and with lognormal delays";
+const BOTH_SHAPES: &str = "round trips of packets with constant and with varied delays";
+const PING_PONG: &str = "a ping-pong over MPI without, with constant and with varied delays";
+const BARRIER: &str = "a barrier with constant and with varied delays";
+const LU: &str = "the benchmarks LU and EP without, with constant and with varied delays";
 const MEANS: &str = "a program under delays of two means and two standard deviations";
 
 /// Every finding that this experiment can be asked about, in the order of the paper.

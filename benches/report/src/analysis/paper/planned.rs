@@ -1,5 +1,5 @@
 //! The two comparisons that the experimental suites are made for, told in full whatever comes out: LU beside EP under
-//! the same lognormal delays, and LU under lognormal beside constant delays of one mean. Where one is not shown, the
+//! the same varied delays, and LU under varied beside constant delays of one mean. Where one is not shown, the
 //! reason, as far as the runs hold it.
 
 use jitterlab_experiment::level::{Level, Member};
@@ -12,7 +12,7 @@ use crate::analysis::delays::Cost;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
-/// By what factor LU ran longer with lognormal than with constant delays, both at the highest latencies of the paper:
+/// By what factor LU ran longer with varied than with constant delays, both at the highest latencies of the paper:
 /// 3.5 times as long as without in its figure 12, and about twice as long in its figure 11 (section 6).
 const OF_PAPER: f64 = 3.5 / 2.0;
 
@@ -38,11 +38,14 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
 
 fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
     let (lu, ep) = (of_kernel(analysis, "lu")?, of_kernel(analysis, "ep")?);
-    let one = Slowed::at_highest(analysis, lu, Member::Lognormal)?;
+    let one = Slowed::at_highest(analysis, lu, analysis.imitation())?;
     let other = Slowed::at(analysis, ep, one.injected.level)?;
     Some(Planned {
         place: "figure 12",
-        claim: format!("under the same lognormal delays {lu} slows down more than {ep}"),
+        claim: format!(
+            "under the same {} delays {lu} slows down more than {ep}",
+            analysis.imitation()
+        ),
         one,
         other,
         found: one.more_than(&other)?,
@@ -52,7 +55,7 @@ fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
 
 fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
     let lu = of_kernel(analysis, "lu")?;
-    let one = Slowed::at_highest(analysis, lu, Member::Lognormal)?;
+    let one = Slowed::at_highest(analysis, lu, analysis.imitation())?;
     let Level::Injected { percent, .. } = one.injected.level else {
         return None;
     };
@@ -63,9 +66,7 @@ fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
     let other = Slowed::at(analysis, lu, constant)?;
     Some(Planned {
         place: "figures 11 and 12",
-        claim: format!(
-            "{lu} runs longer under lognormal than under constant delays of the same mean"
-        ),
+        claim: format!("{lu} runs longer under varied than under constant delays of the same mean"),
         one,
         other,
         found: Slowdown::of(&one.injected.runtimes, &other.injected.runtimes)?,
@@ -163,7 +164,7 @@ fn why_no_longer_than_constant(planned: &Planned) -> Option<String> {
     );
     let drawn = Slowdown::of(sums, constant_sums)?;
     let by_chance = format!(
-        "a run draws {} delays; what the lognormal ones came to was {} against the constant ones, and by chance alone \
+        "a run draws {} delays; what the varied ones came to was {} against the constant ones, and by chance alone \
          such a sum has a standard deviation of {} of its mean",
         words::count(varied.delays.round() as u64),
         change(drawn.ratio),

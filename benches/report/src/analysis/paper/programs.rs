@@ -29,7 +29,7 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(lu) = lu {
         findings.extend(most_slowed(analysis, lu, Member::Uniform, "figure 11"));
-        findings.extend(most_slowed(analysis, lu, Member::Lognormal, "figure 12"));
+        findings.extend(most_slowed(analysis, lu, analysis.imitation(), "figure 12"));
         findings.extend(others_unaffected(analysis, lu));
     }
     findings.extend(ep.and_then(|ep| hardly_slowed(analysis, ep)));
@@ -85,7 +85,7 @@ fn most_slowed(
             if shape == Member::Uniform {
                 "constant"
             } else {
-                "lognormal"
+                "varied"
             },
         ),
         standing,
@@ -135,11 +135,14 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
 
 /// The abstract: who does not communicate is not slowed.
 fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
-    let slowed = Slowed::at_highest(analysis, ep, Member::Lognormal)?;
+    let slowed = Slowed::at_highest(analysis, ep, analysis.imitation())?;
     let limit = words::percent_of(LIMITED - 1.0);
     Some(Finding::new(
         "abstract",
-        format!("lognormal delays slow {ep}, which hardly communicates, by less than {limit}"),
+        format!(
+            "{} delays slow {ep}, which hardly communicates, by less than {limit}",
+            analysis.imitation()
+        ),
         at_most(slowed.slowdown()?.ratio, LIMITED),
         format!("at {}: {}", slowed.injected.level, slowed.told()),
     ))
@@ -199,24 +202,27 @@ fn more_correlated(row: &Correlation) -> Finding {
     )
 }
 
-/// The lognormal against constant delays at each mean, in the order of means.
-fn lognormal<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a FixedMean> {
+/// Varied against constant delays at each mean, in the order of means.
+fn varied<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a FixedMean> {
     let rows = analysis.fixed_mean.iter();
-    rows.filter(|row| row.application == name && row.shape == Member::Lognormal)
+    rows.filter(|row| row.application == name && row.shape == analysis.imitation())
         .collect()
 }
 
 /// Figure 12 against figure 11.
 fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
-    let row = lognormal(analysis, name).pop()?;
+    let row = varied(analysis, name).pop()?;
     let percent = row.percent;
     let at = |shape: Member| Slowed::at(analysis, name, Level::Injected { percent, shape });
-    let shows = at(Member::Lognormal)
+    let shows = at(analysis.imitation())
         .zip(at(Member::Uniform))
         .and_then(|(varied, constant)| shown(&varied, &constant));
     Some(Finding::new(
         "figures 11 and 12",
-        format!("{name} runs longer under lognormal than under constant delays of the same mean"),
+        format!(
+            "{name} runs longer under {} than under constant delays of the same mean",
+            analysis.imitation()
+        ),
         above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
         format!(
             "at the mean of load {percent} %{}; n = {} of runs{}",
@@ -229,7 +235,7 @@ fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
 
 /// Figures 15 and 16.
 fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
-    let rows = lognormal(analysis, name);
+    let rows = varied(analysis, name);
     let [low, .., high] = rows[..] else {
         return None;
     };
@@ -241,7 +247,7 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
             above_one(high.slowdown.ratio.value, high.slowdown.holm_p),
         ]),
         format!(
-            "lognormal against constant delays at the mean of load {} %{}; at that of load {} %{}; n = {} and {} of \
+            "varied against constant delays at the mean of load {} %{}; at that of load {} %{}; n = {} and {} of \
              runs",
             low.percent,
             compared(low.slowdown),

@@ -93,7 +93,7 @@ pub fn shown(varied: &Slowed, constant: &Slowed) -> Option<String> {
         Some(varied - constant)
     });
     Some(format!(
-        "of what delays come to, {} showed in the runtime with lognormal and {} with constant ones: {}",
+        "of what delays come to, {} showed in the runtime with varied and {} with constant ones: {}",
         share(varied.shown()?),
         share(constant.shown()?),
         meaning(difference.mean())

@@ -149,7 +149,7 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
         Some((percent, (row.mean_ns, row.median_ns, row.runs)))
     };
     let (Some((percent, constant)), Some((_, varied))) =
-        (at(Member::Uniform), at(Member::Lognormal))
+        (at(Member::Uniform), at(analysis.imitation()))
     else {
         return Vec::new();
     };
@@ -190,7 +190,7 @@ fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
 
 fn operation(analysis: &Analysis, case: &str) -> Option<(u8, Centre, Centre)> {
     let constant = at_highest(&analysis.library, case, Member::Uniform)?;
-    let varied = at_highest(&analysis.library, case, Member::Lognormal)?;
+    let varied = at_highest(&analysis.library, case, analysis.imitation())?;
     let (percent, _) = constant.injected()?;
     Some((
         percent,
@@ -199,7 +199,7 @@ fn operation(analysis: &Analysis, case: &str) -> Option<(u8, Centre, Centre)> {
     ))
 }
 
-/// One mean, and a lower median under the lognormal.
+/// One mean, and a lower median under varied ones.
 fn centres(
     what: &str,
     percent: u8,
@@ -209,7 +209,7 @@ fn centres(
 ) -> Vec<Finding> {
     let evidence = |figure: &str, constant_ns, varied_ns| {
         format!(
-            "{figure} {} with constant and {} with lognormal delays of load {percent} %; n = {} and {} runs",
+            "{figure} {} with constant and {} with varied delays of load {percent} %; n = {} and {} runs",
             us(constant_ns),
             us(varied_ns),
             constant.2,
@@ -219,13 +219,13 @@ fn centres(
     vec![
         Finding::new(
             places[0],
-            format!("constant and lognormal delays made for one load give {what} one mean"),
+            format!("constant and varied delays made for one load give {what} one mean"),
             alike(varied.0, constant.0),
             evidence("mean", constant.0, varied.0),
         ),
         Finding::new(
             places[1],
-            format!("the median of {what} is lower under lognormal than under constant delays"),
+            format!("the median of {what} is lower under varied than under constant delays"),
             ordered(varied.1, constant.1, Ordering::Less),
             evidence("median", constant.1, varied.1),
         ),
@@ -234,7 +234,7 @@ fn centres(
 
 /// Figures 9 and 10.
 fn barrier(analysis: &Analysis) -> Vec<Finding> {
-    let row = at_highest(&analysis.library, "barrier", Member::Lognormal);
+    let row = at_highest(&analysis.library, "barrier", analysis.imitation());
     let (Some((percent, constant, varied)), Some(ratio)) = (
         operation(analysis, "barrier"),
         row.and_then(|row| row.to_constant),
@@ -250,7 +250,7 @@ fn barrier(analysis: &Analysis) -> Vec<Finding> {
     );
     // A barrier waits for the slowest: here the paper finds that means part.
     findings[0].claim =
-        "a barrier takes longer on the mean under lognormal than under constant delays".into();
+        "a barrier takes longer on the mean under varied than under constant delays".into();
     findings[0].standing = above_one(ratio.ratio.value, ratio.holm_p);
     findings[0].evidence.push_str(&compared(ratio));
     findings

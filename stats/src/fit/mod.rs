@@ -1,5 +1,8 @@
 //! Fits of distributions to samples, by maximum likelihood.
 
+mod mixture;
+pub mod positive;
+
 use crate::distribution::Distribution;
 use crate::error::{Error, check};
 use crate::sort::sorted;
@@ -21,7 +24,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    fn new(distribution: Distribution, samples: &[f64]) -> Self {
+    /// A distribution, beside the samples that it was fitted to.
+    pub fn new(distribution: Distribution, samples: &[f64]) -> Self {
         let log_likelihood = distribution.log_likelihood(samples);
         Fit {
             distribution,
@@ -110,23 +114,6 @@ pub fn lognormal(samples: &[f64]) -> Result<Fit, Error> {
     Ok(Fit::new(distribution, samples))
 }
 
-/// All fits that the samples allow, the best by [`Fit::aic`] first.
-///
-/// # Errors
-/// There is no sample, or one is not finite.
-pub fn ranking(samples: &[f64]) -> Result<Vec<Fit>, Error> {
-    let mut fits = vec![constant(samples)?];
-    for fit in [uniform(samples), lognormal(samples)] {
-        match fit {
-            Ok(fit) => fits.push(fit),
-            Err(Error::NoVariation { .. } | Error::TooFew { .. } | Error::Ties { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    fits.sort_by(|a, b| a.aic.total_cmp(&b.aic));
-    Ok(fits)
-}
-
 /// Between these no gap under- or overflows.
 const RANGES: std::ops::RangeInclusive<f64> = 1e-290..=1e300;
 /// Samples in the thinned sample.
@@ -204,26 +191,11 @@ impl Profile<'_> {
         None
     }
 
-    /// Golden-section search for the maximum within a step of `step`, over the logarithm of the gap.
+    /// The maximum within a step of `step`, over the logarithm of the gap.
     fn climb(&self, step: usize) -> f64 {
-        const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        let (mut a, mut b) = (self.gap(step - 1).ln(), self.gap(step + 1).ln());
-        let value = |t: f64| self.value(t.exp());
-        let (mut c, mut d) = (b - GOLDEN * (b - a), a + GOLDEN * (b - a));
-        let (mut at_c, mut at_d) = (value(c), value(d));
+        let (low, high) = (self.gap(step - 1).ln(), self.gap(step + 1).ln());
         // The value is flat to 1e-16 where its argument is within 1e-8 of the maximum.
-        while b - a > 1e-7 {
-            if at_c > at_d {
-                (b, d, at_d) = (d, c, at_c);
-                c = b - GOLDEN * (b - a);
-                at_c = value(c);
-            } else {
-                (a, c, at_c) = (c, d, at_d);
-                d = a + GOLDEN * (b - a);
-                at_d = value(d);
-            }
-        }
-        f64::midpoint(a, b).exp()
+        highest(low, high, 1e-7, |t| self.value(t.exp())).exp()
     }
 
     /// The gap for which ln(gap) = μ + σ Φ⁻¹(1 / (n + 1)), by bisection. Where samples lean the other
@@ -258,4 +230,23 @@ impl Profile<'_> {
         }
         Ok(f64::midpoint(low, high).exp())
     }
+}
+
+/// Golden-section search for where `value` is highest between `a` and `b`, to within `near`; it has one top there.
+fn highest(mut a: f64, mut b: f64, near: f64, value: impl Fn(f64) -> f64) -> f64 {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let (mut c, mut d) = (b - GOLDEN * (b - a), a + GOLDEN * (b - a));
+    let (mut at_c, mut at_d) = (value(c), value(d));
+    while b - a > near {
+        if at_c > at_d {
+            (b, d, at_d) = (d, c, at_c);
+            c = b - GOLDEN * (b - a);
+            at_c = value(c);
+        } else {
+            (a, c, at_c) = (c, d, at_d);
+            d = a + GOLDEN * (b - a);
+            at_d = value(d);
+        }
+    }
+    f64::midpoint(a, b)
 }

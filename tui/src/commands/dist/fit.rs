@@ -1,0 +1,224 @@
+//! `jitterlab dist fit` and `dist family`: distributions of samples.
+
+use std::path::PathBuf;
+
+use jitterlab_base::seed;
+use jitterlab_base::show;
+use jitterlab_experiment::samples;
+use jitterlab_injector::family::{Family, Member};
+use jitterlab_injector::generator::TABLE_ENTRIES;
+use jitterlab_injector::shape::Shape;
+use jitterlab_stats::distribution::Distribution;
+use jitterlab_stats::fit::{self, Fit};
+use jitterlab_stats::imitation::{self, Candidate, Closeness};
+use jitterlab_stats::ks::{self, KolmogorovSmirnov};
+use jitterlab_stats::summary::{self, Summary};
+use serde::Serialize;
+
+use super::make::whole;
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format, time_of};
+
+/// Options of `dist fit`.
+#[derive(clap::Args)]
+pub struct FitOptions {
+    /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    samples: PathBuf,
+    /// constant, uniform, lognormal (of three parameters), or best: every family, the one that comes closest first
+    #[arg(long, default_value = "best")]
+    shape: Choice,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What is fitted.
+#[derive(Clone)]
+enum Choice {
+    Best,
+    One(Shape),
+}
+
+impl std::str::FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "best" => Ok(Choice::Best),
+            other => other
+                .parse()
+                .map(Choice::One)
+                .map_err(|_| format!("`{other}` is not constant, uniform, lognormal or best")),
+        }
+    }
+}
+
+/// What `dist fit` prints.
+#[derive(Serialize)]
+struct Fitted {
+    samples: Summary,
+    fits: Vec<FittedShape>,
+}
+
+/// One fit, the chosen one first.
+#[derive(Serialize)]
+struct FittedShape {
+    #[serde(flatten)]
+    fit: Fit,
+    mean_ns: f64,
+    std_ns: f64,
+    /// Beside the samples, of which those below 0 count as 0.
+    closeness: Closeness,
+    /// The distance over that of a constant of the samples' mean.
+    distance_ratio: f64,
+    /// Plain Kolmogorov-Smirnov test. It takes the samples as independent and the parameters as given: p is no more than a
+    /// number, the distance is what to look at.
+    kolmogorov_smirnov: KolmogorovSmirnov,
+}
+
+impl FittedShape {
+    fn of(fit: Fit, samples: &[f64]) -> Result<Self, jitterlab_stats::Error> {
+        let closeness = Closeness::between(samples, &fit.distribution.slices(TABLE_ENTRIES))?;
+        Ok(FittedShape {
+            fit,
+            mean_ns: fit.distribution.mean(),
+            std_ns: fit.distribution.std(),
+            distance_ratio: closeness.distance_ratio(),
+            closeness,
+            kolmogorov_smirnov: ks::one_sample(samples, &fit.distribution)?,
+        })
+    }
+}
+
+impl FitOptions {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let samples = samples::read(&self.samples).map_err(Failure::input)?;
+        let fits = match self.shape {
+            Choice::Best => imitation::candidates(&samples).map(|candidates| {
+                let fit = |candidate: &Candidate| Fit::new(candidate.distribution, &samples);
+                candidates.iter().map(fit).collect()
+            }),
+            Choice::One(Shape::Constant) => fit::constant(&samples).map(|fit| vec![fit]),
+            Choice::One(Shape::Uniform) => fit::uniform(&samples).map(|fit| vec![fit]),
+            Choice::One(Shape::LogNormal) => fit::lognormal(&samples).map(|fit| vec![fit]),
+        }
+        .map_err(Failure::input)?;
+        // One sample can be called constant, but says nothing of how far others are from it.
+        summary::std(&samples).map_err(Failure::input)?;
+        let fits = fits
+            .into_iter()
+            .map(|fit| FittedShape::of(fit, &samples))
+            .collect::<Result<_, jitterlab_stats::Error>>()
+            .map_err(Failure::input)?;
+        let fitted = Fitted {
+            samples: Summary::of(&samples).map_err(Failure::input)?,
+            fits,
+        };
+        output::print(self.format, &fitted, || fitted.text())?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Fitted {
+    fn text(&self) -> String {
+        let s = &self.samples;
+        let mut text = format!(
+            "{} samples: mean {}, standard deviation {}, median {}\n",
+            s.n,
+            show::time(s.mean),
+            time_of(s.std),
+            show::time(s.median)
+        );
+        for shape in &self.fits {
+            text.push_str(&format!(
+                "{}\n  in ns; mean {}, standard deviation {}; distance from the samples {}, {:.3} of a constant's; greatest distance \
+                 of the distribution functions {:.4}; AIC {:.1}\n",
+                shape.fit.distribution,
+                show::time(shape.mean_ns),
+                show::time(shape.std_ns),
+                show::time(shape.closeness.distance),
+                shape.distance_ratio,
+                shape.kolmogorov_smirnov.d,
+                shape.fit.aic,
+            ));
+        }
+        if self.fits.len() > 1 {
+            text.push_str(
+                "The first comes closest, with the fewest parameters of those that are as close. AIC takes samples as independent.\n",
+            );
+        }
+        text
+    }
+}
+
+/// Options of `dist family`.
+#[derive(clap::Args)]
+pub struct FamilyOptions {
+    /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    samples: PathBuf,
+    /// Seed of the order of the entries
+    #[arg(long, default_value_t = seed::DEFAULT)]
+    seed: u64,
+    /// The folder to write the tables into; made if it is not there
+    #[arg(short, long)]
+    output: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// A table of the family.
+#[derive(Serialize)]
+struct FamilyMember {
+    name: &'static str,
+    description: &'static str,
+    distribution: Option<Distribution>,
+    mean_ns: f64,
+    std_ns: f64,
+    table: PathBuf,
+}
+
+impl FamilyOptions {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let samples = samples::read(&self.samples).map_err(Failure::input)?;
+        let family = Family::from_samples(&samples).map_err(Failure::input)?;
+        let mut members = Vec::new();
+        let mut tables = Vec::new();
+        for member in Member::ALL {
+            let fitted = family.fitted(member, self.seed);
+            let table = whole(fitted.made, member)?;
+            members.push(FamilyMember {
+                name: member.name(),
+                description: member.description(),
+                distribution: fitted.distribution,
+                mean_ns: table.mean(),
+                std_ns: table.std(),
+                table: self.output.join(format!("{member}.dist")),
+            });
+            tables.push(table);
+        }
+        std::fs::create_dir_all(&self.output).map_err(|error| {
+            Failure::input(format!(
+                "cannot make folder {}: {error}",
+                self.output.display()
+            ))
+        })?;
+        for (member, table) in members.iter().zip(&tables) {
+            files::write(&member.table, table.to_text().as_bytes())?;
+        }
+        output::print(self.format, &members, || {
+            members
+                .iter()
+                .map(|m| {
+                    format!(
+                        "{:10} mean {}, standard deviation {}: {}\n",
+                        m.name,
+                        show::time(m.mean_ns),
+                        show::time(m.std_ns),
+                        m.description
+                    )
+                })
+                .collect()
+        })?;
+        Ok(Exit::Done)
+    }
+}

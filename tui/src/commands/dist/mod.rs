@@ -1,0 +1,235 @@
+//! `jitterlab dist`: make, fit and look at distribution tables.
+
+mod check;
+mod fit;
+mod make;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use jitterlab_base::show;
+use jitterlab_base::units::Nanos;
+use jitterlab_injector::netem;
+use jitterlab_injector::picture::{Style, histogram};
+use jitterlab_injector::table::{DelayUnit, DistributionTable, MAX_DELAY_NS};
+use jitterlab_stats::summary::quantile;
+use serde::Serialize;
+
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// The verbs of `jitterlab dist`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Make a table from a shape, or from samples
+    Make(make::Make),
+    /// Find the distribution that comes closest to samples
+    Fit(fit::FitOptions),
+    /// Make tables from samples: imitations, and the paper's five, of one mean and different variation
+    Family(fit::FamilyOptions),
+    /// Show a table
+    Show(Show),
+    /// Check a table against the distribution that it came from, or against samples
+    Check(check::Check),
+    /// Make a table from one of tc netem's
+    Import(Import),
+    /// Write a table for tc netem
+    Export(Export),
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Make(options) => options.run(),
+        Command::Fit(options) => options.run(),
+        Command::Family(options) => options.run(),
+        Command::Show(options) => options.run(),
+        Command::Check(options) => options.run(),
+        Command::Import(options) => options.run(),
+        Command::Export(options) => options.run(),
+    }
+}
+
+/// A table that a person names.
+#[derive(clap::Args)]
+struct TableFile {
+    /// The distribution table
+    table: PathBuf,
+    /// What the integers of a file without a header count: ns or spins
+    #[arg(long, default_value = "ns")]
+    unit: DelayUnit,
+}
+
+impl TableFile {
+    fn load(&self) -> Result<DistributionTable, Failure> {
+        DistributionTable::load_from_any(&self.table, self.unit).map_err(Failure::input)
+    }
+
+    /// The same for what is done with times.
+    fn load_times(&self) -> Result<DistributionTable, Failure> {
+        let table = self.load()?;
+        if table.unit() == DelayUnit::Spins {
+            return Err(Failure::input(format!(
+                "{} counts spins, which are no time; this takes a table in nanoseconds",
+                self.table.display()
+            )));
+        }
+        Ok(table)
+    }
+}
+
+/// Options of `dist show`.
+#[derive(clap::Args)]
+pub struct Show {
+    #[command(flatten)]
+    table: TableFile,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What `dist show` prints, in the table's unit.
+#[derive(Serialize)]
+struct Shown {
+    unit: DelayUnit,
+    origin: String,
+    mean: f64,
+    std: f64,
+    min: f64,
+    median: f64,
+    p90: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
+impl Show {
+    fn run(self) -> Result<Exit, Failure> {
+        let table = self.table.load()?;
+        let sorted = table.sorted();
+        let shown = Shown {
+            unit: table.unit(),
+            origin: table.origin().into(),
+            mean: table.mean(),
+            std: table.std(),
+            min: sorted[0],
+            median: quantile(&sorted, 0.5),
+            p90: quantile(&sorted, 0.9),
+            p99: quantile(&sorted, 0.99),
+            p999: quantile(&sorted, 0.999),
+            max: sorted[sorted.len() - 1],
+        };
+        output::print(self.format, &shown, || shown.text(&sorted))?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Shown {
+    fn text(&self, sorted: &[f64]) -> String {
+        let value = |x: f64| match self.unit {
+            DelayUnit::Nanoseconds => show::time(x),
+            DelayUnit::Spins => format!("{x:.0} spins"),
+        };
+        let origin = if self.origin.is_empty() {
+            "not stated"
+        } else {
+            &self.origin
+        };
+        format!(
+            "4096 delays; origin: {origin}\nmean {}, standard deviation {}\nleast {}, median {}, \
+             90 % {}, 99 % {}, 99.9 % {}, greatest {}\n\n{}",
+            value(self.mean),
+            value(self.std),
+            value(self.min),
+            value(self.median),
+            value(self.p90),
+            value(self.p99),
+            value(self.p999),
+            value(self.max),
+            histogram(sorted, self.unit, 20, 48, style()),
+        )
+    }
+}
+
+/// Blocks where they can be shown.
+fn style() -> Style {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty())
+        .unwrap_or_default()
+        .to_lowercase();
+    let utf8 = locale.contains("utf-8") || locale.contains("utf8");
+    if utf8 && std::io::stdout().is_terminal() {
+        Style::Unicode
+    } else {
+        Style::Ascii
+    }
+}
+
+/// Options of `dist import`.
+#[derive(clap::Args)]
+pub struct Import {
+    /// A table of tc netem, or the name of one that iproute2 brings, such as pareto
+    netem: PathBuf,
+    /// The mean that netem would be given
+    #[arg(long)]
+    mean: Nanos,
+    /// The standard deviation that netem would be given
+    #[arg(long)]
+    std: Nanos,
+    /// Where to write the table
+    #[arg(short, long)]
+    output: PathBuf,
+}
+
+impl Import {
+    fn run(self) -> Result<Exit, Failure> {
+        if self.mean > Nanos(u64::from(MAX_DELAY_NS)) {
+            return Err(Failure::input(format!(
+                "--mean {} is beyond 1 s, the longest delay that a table holds",
+                self.mean
+            )));
+        }
+        let imported = netem::import(
+            &netem::find(&self.netem),
+            self.mean.0 as f64,
+            self.std.0 as f64,
+        )
+        .map_err(Failure::input)?;
+        if imported.clamped > 0 {
+            eprintln!(
+                "jitterlab: {} of the 4096 delays were negative or beyond 1 s and are set to that end",
+                imported.clamped
+            );
+        }
+        files::write(&self.output, imported.value.to_text().as_bytes())?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Options of `dist export`.
+#[derive(clap::Args)]
+pub struct Export {
+    #[command(flatten)]
+    table: TableFile,
+    /// Where to write netem's table
+    #[arg(short, long)]
+    output: PathBuf,
+}
+
+impl Export {
+    fn run(self) -> Result<Exit, Failure> {
+        let table = self.table.load_times()?;
+        let exported = netem::export(&table);
+        if exported.clamped > 0 {
+            eprintln!(
+                "jitterlab: {} of the 4096 delays lie beyond four standard deviations, where netem's \
+                 16 bits end, and are set to that end",
+                exported.clamped
+            );
+        }
+        files::write(&self.output, exported.value.as_bytes())?;
+        Ok(Exit::Done)
+    }
+}
