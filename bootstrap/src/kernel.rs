@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jitterlab_node_tuning::boot::{Parameter, Parameters};
 
 use crate::command::{self, Error, of_file};
-use crate::start::monotonic_ns;
+use crate::time::monotonic_ns;
 
 /// Says that this kernel was started by another one, so that it does not start a third; its value is when that one
 /// started, in milliseconds of the wall clock. What stands behind it is what tuning takes.

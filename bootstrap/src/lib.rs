@@ -17,6 +17,7 @@ mod session;
 mod source;
 mod ssh;
 mod start;
+mod time;
 mod tuning;
 mod volume;
 

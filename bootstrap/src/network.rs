@@ -11,7 +11,7 @@ use nix::ifaddrs::getifaddrs;
 
 use crate::command::{self, Error, of_file};
 use crate::node_file::Address;
-use crate::start::wait_until;
+use crate::time::wait_until;
 
 /// Where systemd-networkd looks for what was said since boot.
 const FILES: &str = "/run/systemd/network";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{self, Error};
 use crate::network;
-use crate::start::wait_until;
+use crate::time::wait_until;
 
 const DEVICES: &str = "/sys/class/infiniband";
 /// The device that is made in software where there is no other (Soft-RoCE).

@@ -1,16 +1,15 @@
 //! The boot, step by step.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jitterlab_node_tuning::boot::Parameters;
-use nix::time::{ClockId, clock_gettime};
 
 use crate::command::Error;
 use crate::kernel::Before;
 use crate::node_file::NodeFile;
 use crate::report::{BootReport, Phase, Problem};
 use crate::source::Source;
+use crate::time::monotonic_ns;
 use crate::tuning::Tuned;
 use crate::volume::{Access, Volume};
 use crate::{kernel, network, phases, rdma, report, session, ssh, tuning, volume};
@@ -234,28 +233,6 @@ impl Boot {
             );
         }
         tuned
-    }
-}
-
-/// Time since the kernel's start.
-pub fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from);
-    now.map_or(0, |now| now.as_nanos() as u64)
-}
-
-/// Asks again and again until something is true; whether it became so in time.
-pub fn wait_until(patience: Duration, is_true: impl Fn() -> bool) -> bool {
-    /// Often enough to lose no time that a person would notice, seldom enough to take none.
-    const PAUSE: Duration = Duration::from_millis(20);
-    let start = Instant::now();
-    loop {
-        if is_true() {
-            return true;
-        }
-        if start.elapsed() >= patience {
-            return false;
-        }
-        thread::sleep(PAUSE);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 
 use crate::command::{self, Error, of_file};
-use crate::start::wait_until;
+use crate::time::wait_until;
 
 /// The label that is looked for without being asked.
 pub const LABEL: &str = "JITTERLAB";

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Parameter, Parameters};
+use super::parameters::{Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
 use crate::values::number;
 

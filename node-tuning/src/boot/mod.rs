@@ -3,15 +3,15 @@
 mod conflict;
 mod grub;
 mod loader;
-mod meaning;
-mod parameters;
+pub(crate) mod meaning;
+pub(crate) mod parameters;
 
 use std::fmt;
 use std::path::PathBuf;
 
 pub use conflict::Conflict;
 pub use loader::{BootFile, NoLoader};
-pub use meaning::{Verdict, flags_and_cpus};
+pub use meaning::Verdict;
 pub use parameters::{Parameter, Parameters};
 
 use crate::cpus::{Cpu, CpuSet};

@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::processors::CPU;
-use super::tree::Tree;
+use super::tree::{CPU, Tree};
 use super::{Cache, CoreKind, Error};
 use crate::cpus::{Cpu, CpuSet};
 

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::Error;
 use super::tree::Tree;
-use crate::boot::{self, Parameter, Parameters};
+use crate::boot::meaning::flags_and_cpus;
+use crate::boot::parameters::{Parameter, Parameters};
 use crate::cpus::{Cpu, CpuSet};
 
 /// What is in force now. A change of the boot parameters shows here after the next boot.
@@ -88,7 +89,7 @@ impl Isolation {
             "rcu_nocbs" => self.rcu_nocbs = self.nohz_full.or(&cpus()?),
             "irqaffinity" => self.irqaffinity = Some(cpus()?),
             "isolcpus" => {
-                let (flags, cpus) = boot::flags_and_cpus(value, last)?;
+                let (flags, cpus) = flags_and_cpus(value, last)?;
                 match &mut self.isolcpus {
                     None => self.isolcpus = Some(Isolcpus { flags, cpus }),
                     Some(first) if first.cpus != cpus => return None,

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::tree::Tree;
+use super::tree::{CPU, Tree};
 use super::{Cache, CacheKind, Core, Error, NumaNode, Package, Vendor, classes};
 use crate::cpus::{Cpu, CpuSet};
 
-pub(super) const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
 /// The CPUs that run, and those that are present and do not.

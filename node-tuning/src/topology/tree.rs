@@ -9,6 +9,9 @@ use nix::errno::Errno;
 use super::Error;
 use crate::cpus::CpuSet;
 
+/// The directory of the CPUs.
+pub(super) const CPU: &str = "sys/devices/system/cpu";
+
 pub(super) struct Tree {
     /// Without links, so that what lies below can be told from what does not.
     root: PathBuf,

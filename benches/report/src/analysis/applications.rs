@@ -2,107 +2,16 @@
 //! and section 7, figures 15 and 16).
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_experiment::record::{Application, RunRecord, SuiteKind};
 use jitterlab_stats::summary;
 use serde::Serialize;
 
 use super::delays::Cost;
-use super::fits::Injected;
+use super::groups::{Group, names};
 use super::normality::Normality;
-use super::slowdown::{Repeated, Slowdown, correct};
+use super::slowdown::{Slowdown, correct};
 use super::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
-
-/// The runs of one application at one level.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Group {
-    /// Its name.
-    pub application: String,
-    /// The level.
-    pub level: Level,
-    /// The runtime of each run, in seconds.
-    pub runtimes: Repeated,
-    /// How long the program of each run ran, in seconds, where that was recorded.
-    pub program_s: Repeated,
-    /// Mean and standard deviation of the delays injected, in nanoseconds: those of the table.
-    pub injected: Option<(f64, f64)>,
-    /// How many delays each run had, all processes together.
-    pub delayed: Repeated,
-    /// What they came to in each run, in seconds.
-    pub delay_s: Repeated,
-    /// Which of the NAS Parallel Benchmarks it is, if one: `lu`.
-    pub kernel: Option<String>,
-}
-
-impl Group {
-    fn new(record: &RunRecord, tables: &[Injected]) -> Self {
-        Group {
-            application: record.case.clone(),
-            level: record.level,
-            runtimes: Repeated::default(),
-            program_s: Repeated::default(),
-            injected: injected(record.level, tables),
-            delayed: Repeated::default(),
-            delay_s: Repeated::default(),
-            kernel: kernel(record),
-        }
-    }
-
-    fn add(&mut self, record: &RunRecord, figure: Application) {
-        self.runtimes.add(record.block, figure.runtime_s);
-        if let Some(seconds) = figure.program_s {
-            self.program_s.add(record.block, seconds);
-        }
-        if let Some(injection) = record.injection {
-            let delayed = injection.delayed as f64;
-            self.delayed.add(record.block, delayed);
-            self.delay_s
-                .add(record.block, delayed * injection.asked_mean_ns / 1e9);
-        }
-    }
-
-    fn against(&self, base: &Group) -> Option<Slowdown> {
-        Slowdown::of(&self.runtimes, &base.runtimes)
-    }
-}
-
-/// All applications' runs by level: applications by name, levels in their order.
-pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let runs = records
-        .iter()
-        .filter(|record| record.suite == SuiteKind::Application);
-    for record in runs {
-        let Some(figure) = record.application else {
-            continue;
-        };
-        let known = groups
-            .iter()
-            .position(|group| group.application == record.case && group.level == record.level);
-        let place = known.unwrap_or_else(|| {
-            groups.push(Group::new(record, tables));
-            groups.len() - 1
-        });
-        groups[place].add(record, figure);
-    }
-    groups.sort_by(|a, b| (&a.application, a.level).cmp(&(&b.application, b.level)));
-    groups
-}
-
-fn kernel(record: &RunRecord) -> Option<String> {
-    Some(record.mpi.as_ref()?["kernel"].as_str()?.to_string())
-}
-
-fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {
-    let Level::Injected { percent, shape } = level else {
-        return None;
-    };
-    let table = tables
-        .iter()
-        .find(|table| table.percent == percent && table.shape == shape)?;
-    Some((table.mean_ns, table.std_ns))
-}
 
 /// The runtime of an application at a level, against no injection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -384,16 +293,6 @@ impl Row for FixedMean {
         ));
         columns
     }
-}
-
-/// The names of the applications, each once.
-pub fn names(groups: &[Group]) -> Vec<&str> {
-    let mut names: Vec<&str> = groups
-        .iter()
-        .map(|group| group.application.as_str())
-        .collect();
-    names.dedup();
-    names
 }
 
 /// The runtimes of an application about the mean of their level and over its standard deviation: the test of the

@@ -7,7 +7,7 @@ use jitterlab_stats::repeated;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::condition::{CONFIDENCE, mean_of};
+use super::repeated::{CONFIDENCE, mean_of};
 use super::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 

@@ -9,12 +9,9 @@ use jitterlab_stats::repeated::{self, Moments};
 use jitterlab_stats::summary::{Summary, quantile};
 use serde::Serialize;
 
-use super::slowdown::Repeated;
+use super::repeated::{CONFIDENCE, Repeated, mean_of};
 use crate::Error;
 use crate::table::Estimate;
-
-/// The confidence of every interval in the report.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// How intervals over runs are resampled; the seed is fixed, so that a folder has one report.
 pub const BOOTSTRAP: Bootstrap = Bootstrap {
@@ -241,12 +238,6 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
     (0..most)
         .map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * most)])
         .collect()
-}
-
-/// The mean of some numbers, if there are any.
-pub fn mean_of(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.fold((0.0, 0u32), |(sum, n), value| (sum + value, n + 1));
-    (n > 0).then(|| sum / f64::from(n))
 }
 
 /// A count of the ping-pong, over all runs.

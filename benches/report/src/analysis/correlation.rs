@@ -5,8 +5,8 @@ use jitterlab_stats::correlation::{Comparison, Pearson, fisher_z, pearson, steig
 use jitterlab_stats::holm;
 use serde::Serialize;
 
-use super::applications::{Group, names};
-use super::condition::CONFIDENCE;
+use super::groups::{Group, names};
+use super::repeated::CONFIDENCE;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 

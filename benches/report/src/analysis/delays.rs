@@ -7,8 +7,8 @@
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
-use super::applications::Group;
-use super::slowdown::Repeated;
+use super::groups::Group;
+use super::repeated::Repeated;
 use crate::table::Estimate;
 use crate::words;
 

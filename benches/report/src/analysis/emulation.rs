@@ -4,7 +4,8 @@ use jitterlab_experiment::level::Member;
 use jitterlab_stats::{hodges_lehmann, holm, ks, mann_whitney, repeated, wasserstein};
 use serde::Serialize;
 
-use super::condition::{CONFIDENCE, Condition, Link};
+use super::condition::{Condition, Link};
+use super::repeated::CONFIDENCE;
 use super::{OverLink, link_columns, micros, share_of};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;

@@ -6,10 +6,11 @@ use jitterlab_experiment::record::{RunRecord, SuiteKind};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::condition::{Pooled, RankReader, Reader, mean_of};
+use super::condition::{Pooled, RankReader, Reader};
 use super::normality::Normality;
 use super::pictures::RankPicture;
-use super::slowdown::{Repeated, Slowdown, correct};
+use super::repeated::{Repeated, mean_of};
+use super::slowdown::{Slowdown, correct};
 use super::{AtLevel, level_columns, micros};
 use crate::Error;
 use crate::table::{Column, Estimate, Row, Value, column};

@@ -10,11 +10,13 @@ pub mod delays;
 pub mod emulation;
 pub mod failures;
 pub mod fits;
+pub mod groups;
 pub mod latency;
 pub mod library;
 pub mod normality;
 pub mod paper;
 pub mod pictures;
+pub mod repeated;
 pub mod route;
 pub mod slowdown;
 
@@ -27,13 +29,14 @@ use serde::Serialize;
 use crate::Error;
 use crate::table::{Column, Estimate, Table, Value, column};
 use accuracy::Accuracy;
-use applications::{FixedMean, Group, Runtime};
+use applications::{FixedMean, Runtime};
 use communication::Communication;
 use condition::{Condition, Link, RankReader, Reader};
 use correlation::Correlation;
 use emulation::Emulation;
 use failures::{Failure, Schedule};
 use fits::{Alternative, Injected};
+use groups::Group;
 use latency::Latency;
 use library::Operation;
 use normality::Normality;
@@ -147,7 +150,7 @@ impl Analysis {
                 failed: input.records.len(),
             });
         }
-        let groups = applications::groups(&done, &input.tables);
+        let groups = groups::groups(&done, &input.tables);
         let mut analysis = Analysis {
             summary: Summary::default(),
             latency: Vec::new(),

@@ -3,68 +3,9 @@
 use jitterlab_stats::{holm, repeated};
 use serde::Serialize;
 
-use super::condition::{CONFIDENCE, mean_of};
+use super::repeated::{CONFIDENCE, Repeated, mean_of};
 use crate::table::Estimate;
 use crate::words;
-
-/// A figure of repeated runs, one a run, with the block that each was measured in.
-///
-/// A block holds every condition once, in an order of its own, and all its runs have one seed: what varies from
-/// block to block is no difference between conditions.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Repeated {
-    blocks: Vec<u32>,
-    figures: Vec<f64>,
-}
-
-impl Repeated {
-    /// Adds the figure of a block.
-    pub fn add(&mut self, block: u32, figure: f64) {
-        self.blocks.push(block);
-        self.figures.push(figure);
-    }
-
-    /// The figures.
-    pub fn figures(&self) -> &[f64] {
-        &self.figures
-    }
-
-    /// How many there are.
-    pub fn runs(&self) -> usize {
-        self.figures.len()
-    }
-
-    /// Their mean, with the interval of Student's t.
-    pub fn mean(&self) -> Estimate {
-        let mean = || mean_of(self.figures.iter().copied()).unwrap_or(f64::NAN);
-        repeated::mean(&self.figures, CONFIDENCE)
-            .map_or_else(|_| Estimate::alone(mean()), Into::into)
-    }
-
-    /// The figure of a block, if there is one.
-    pub fn of_block(&self, block: u32) -> Option<f64> {
-        let place = self.blocks.iter().position(|&of| of == block)?;
-        Some(self.figures[place])
-    }
-
-    /// What a figure and those of the same block in `others` make, wherever all are there and it can be told.
-    pub fn with<const N: usize>(
-        &self,
-        others: [&Repeated; N],
-        make: impl Fn(f64, [f64; N]) -> Option<f64>,
-    ) -> Repeated {
-        let mut made = Repeated::default();
-        for (&block, &figure) in self.blocks.iter().zip(&self.figures) {
-            let of_others = others.map(|other| other.of_block(block));
-            if of_others.iter().all(Option::is_some)
-                && let Some(result) = make(figure, of_others.map(Option::unwrap_or_default))
-            {
-                made.add(block, result);
-            }
-        }
-        made
-    }
-}
 
 /// One figure in proportion to another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -98,8 +39,8 @@ impl Slowdown {
     }
 
     fn from_ratios(ratios: &Repeated) -> Option<Self> {
-        let logarithm = mean_of(ratios.figures.iter().map(|ratio| ratio.ln()))?;
-        let tested = repeated::paired(&ratios.figures, CONFIDENCE).ok();
+        let logarithm = mean_of(ratios.figures().iter().map(|ratio| ratio.ln()))?;
+        let tested = repeated::paired(ratios.figures(), CONFIDENCE).ok();
         Some(Slowdown {
             ratio: tested.map_or(Estimate::alone(logarithm.exp()), |found| found.ratio.into()),
             blocks: ratios.runs(),

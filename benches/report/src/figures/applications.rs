@@ -7,7 +7,8 @@ use jitterlab_stats::{correlation, summary};
 
 use super::{n_of, range, series};
 use crate::analysis::Analysis;
-use crate::analysis::applications::{Group, Runtime};
+use crate::analysis::applications::Runtime;
+use crate::analysis::groups::Group;
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Point, Series};
 
 /// The order of the shapes in figures, and their look.

@@ -7,8 +7,9 @@ use super::Finding;
 use super::slowed::{Slowed, of_kernel, shown};
 use super::standing::{Standing, above, above_one, all, at_most, compared};
 use crate::analysis::Analysis;
-use crate::analysis::applications::{FixedMean, names};
+use crate::analysis::applications::FixedMean;
 use crate::analysis::correlation::{Correlation, Verdict};
+use crate::analysis::groups::names;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 

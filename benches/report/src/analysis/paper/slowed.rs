@@ -4,8 +4,8 @@ use jitterlab_experiment::level::{Level, Member};
 
 use super::standing::change;
 use crate::analysis::Analysis;
-use crate::analysis::applications::Group;
 use crate::analysis::delays::Cost;
+use crate::analysis::groups::Group;
 use crate::analysis::slowdown::Slowdown;
 use crate::table::Estimate;
 use crate::words;
