@@ -2,7 +2,6 @@
 
 use std::io;
 
-use jitterlab_base::clock::Clock;
 use jitterlab_base::units::Nanos;
 
 use crate::transport::{Progress, Stream, Wait};
@@ -69,7 +68,7 @@ impl Pace {
     }
 }
 
-/// What an end does of whose messages none is finished for a time.
+/// How long an end goes on when none of its messages is finished.
 #[derive(Debug)]
 pub struct Patience {
     timeout: Nanos,
@@ -98,20 +97,53 @@ impl Patience {
         self.asked = 0;
     }
 
-    /// Nothing was: whether it is time to ask the other end, which it is again after each further timeout.
+    /// Nothing was: whether it is time to ask the other end, which it is again after each further timeout. `now_ns` reads
+    /// the time since any moment, the same at each call.
     #[inline]
-    pub fn is_over(&mut self) -> bool {
+    pub fn is_over(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
         /// The clock is read once for so many looks: each reading makes what comes wait.
         const LOOKS: u32 = 1024;
         self.looks = self.looks.wrapping_add(1);
         if self.wait == Wait::Poll && !self.looks.is_multiple_of(LOOKS) {
             return false;
         }
-        let clock = Clock::global();
-        let now = clock.now();
-        let waited = clock.ticks_to_ns(now - *self.since.get_or_insert(now));
+        let now = now_ns();
+        let waited = now - *self.since.get_or_insert(now);
         let is_over = waited >= self.timeout.0.saturating_mul(self.asked + 1);
         self.asked += u64::from(is_over);
         is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_is_over_at_each_further_timeout() {
+        let mut patience = Patience::new(Nanos(10), Wait::Block);
+        let times = [100, 105, 110, 111, 119, 120, 129, 130];
+        let over = times.map(|now| patience.is_over(|| now));
+        assert_eq!(over, [false, false, true, false, false, true, false, true]);
+        assert_eq!(patience.asked, 3);
+        patience.renew();
+        assert_eq!(
+            [131, 140, 141].map(|now| patience.is_over(|| now)),
+            [false, false, true]
+        );
+    }
+
+    #[test]
+    fn who_polls_reads_the_clock_once_for_many_looks() {
+        let mut patience = Patience::new(Nanos(10), Wait::Poll);
+        let mut readings = 0;
+        let mut over = 0;
+        for look in 0..4 * 1024 {
+            over += u64::from(patience.is_over(|| {
+                readings += 1;
+                look
+            }));
+        }
+        assert_eq!((readings, over), (4, 3));
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use jitterlab_base::clock::Clock;
 use jitterlab_base::units::Nanos;
 
 use crate::Error;
@@ -91,6 +92,8 @@ pub(crate) fn stream(stream: &mut impl Stream, window: Option<u32>, wait: Wait) 
     let mut pace = Pace::new(window.unwrap_or(0));
     let mut patience = Patience::new(TIMEOUT, wait);
     let mut silence = Patience::new(Nanos(SILENCE.as_nanos() as u64), wait);
+    let clock = Clock::global();
+    let now_ns = || clock.ticks_to_ns(clock.now());
     let mut before = Progress::default();
     loop {
         let is_sent = pace.fill(stream)?;
@@ -98,12 +101,12 @@ pub(crate) fn stream(stream: &mut impl Stream, window: Option<u32>, wait: Wait) 
         pace.finished(&progress);
         if is_sent || progress.finished != before.finished {
             patience.renew();
-        } else if progress.finished < pace.sent && patience.is_over() {
+        } else if progress.finished < pace.sent && patience.is_over(now_ns) {
             stream.ask()?;
         }
         if is_sent || progress != before {
             silence.renew();
-        } else if silence.is_over() && !stream.is_blind() {
+        } else if silence.is_over(now_ns) && !stream.is_blind() {
             return Err(io::ErrorKind::TimedOut.into());
         } else {
             stream.idle(SILENCE)?;

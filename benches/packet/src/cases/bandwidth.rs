@@ -165,7 +165,7 @@ impl Pump<'_> {
             }
             if is_sent || self.progress.finished != before.finished {
                 patience.renew();
-            } else if patience.is_over() {
+            } else if patience.is_over(|| self.clock.ticks_to_ns(self.clock.now())) {
                 self.ask(&patience)?;
             }
             if !is_sent && self.progress == before {
