@@ -181,7 +181,7 @@ fn a_verdict_names_what_exceeds_its_limit() {
     let finding = &judge(&report(vec![quiet(1)]), &stricter)[0];
     assert_eq!(
         finding.message,
-        "CPU 1: longest gap: 2.3 us, above the limit of 1 us"
+        "CPU 1: longest gap: 2.28 us, above the limit of 1 us"
     );
 }
 
