@@ -12,6 +12,7 @@ pub mod elf;
 pub mod ending;
 mod finding;
 mod notes;
+mod program;
 mod ptrace;
 mod tracer;
 mod verdict;

@@ -2,7 +2,7 @@
 
 use super::elf::Executable;
 use super::finding::Kind;
-use super::verdict::Program;
+use super::program::Program;
 
 /// What is worth knowing of a program beside its sends.
 pub fn of(program: &Program, file: &Executable) -> Vec<(Kind, String)> {

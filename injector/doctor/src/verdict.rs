@@ -8,6 +8,7 @@ use jitterlab_injector::control::{Hook, HookFamily};
 use super::calls::Call;
 use super::elf::{Executable, Linkage};
 use super::finding::{Finding, Kind, Row, Verdict};
+use super::program::{MPI, Program};
 use super::tracer::Seen;
 use super::{conclusion, notes};
 
@@ -55,81 +56,6 @@ const LIBRARIES: [(&str, Kind, &str); 8] = [
         "io_uring submits sends past the functions that are hooked",
     ),
 ];
-
-/// The hooks of MPI. What passes them passes others below, or goes by memory between ranks of a machine.
-const MPI: [HookFamily; 2] = [HookFamily::Mpi, HookFamily::MpiCollectives];
-
-/// All processes that ran one program.
-#[derive(Default)]
-pub(super) struct Program {
-    /// Whether the library was in each that sent.
-    loaded: bool,
-    secure: bool,
-    hooked: [u64; Hook::ALL.len()],
-    sent: BTreeMap<Call, BTreeMap<String, u64>>,
-    other_network: u64,
-    hidden: u64,
-    rings: u64,
-    devices: BTreeSet<String>,
-    libraries: BTreeSet<String>,
-    /// Whether it has entered a sandbox.
-    pub(super) sandboxed: bool,
-    /// Libraries that send and that it opened while it ran.
-    pub(super) opened_later: BTreeSet<String>,
-}
-
-impl Program {
-    fn add(&mut self, seen: Seen) {
-        let sends = !seen.sent.is_empty() || seen.other_network > 0 || !seen.devices.is_empty();
-        self.loaded &= seen.loaded || !sends;
-        self.secure |= seen.secure;
-        for (sum, calls) in self.hooked.iter_mut().zip(seen.hooked) {
-            *sum += calls;
-        }
-        for (call, places) in seen.sent {
-            let sums = self.sent.entry(call).or_default();
-            for (place, calls) in places {
-                *sums.entry(place).or_default() += calls;
-            }
-        }
-        self.other_network += seen.other_network;
-        self.hidden += seen.hidden;
-        self.rings += seen.rings;
-        self.devices.extend(seen.devices);
-        self.libraries.extend(seen.libraries);
-        self.sandboxed |= seen.sandboxed;
-        self.opened_later.extend(seen.opened_later);
-    }
-
-    fn hooked_by(&self, hooks: &[Hook]) -> u64 {
-        hooks.iter().map(|&hook| self.hooked[hook as usize]).sum()
-    }
-
-    fn hooked_in(&self, families: &[HookFamily]) -> u64 {
-        let of_them = |hook: &Hook| families.contains(&hook.family());
-        let hooks: Vec<Hook> = Hook::ALL.into_iter().filter(of_them).collect();
-        self.hooked_by(&hooks)
-    }
-
-    fn verbs(&self) -> u64 {
-        self.hooked_in(&[HookFamily::Verbs])
-    }
-
-    fn mpi(&self) -> u64 {
-        self.hooked_in(&MPI)
-    }
-
-    fn kernel(&self, call: Call) -> u64 {
-        self.sent
-            .get(&call)
-            .map_or(0, |places| places.values().sum())
-    }
-
-    fn bypassed(&self, call: Call) -> u64 {
-        self.kernel(call)
-            .saturating_sub(self.hooked_by(call.hooks()))
-    }
-}
 
 /// Judges a run. `look` gives what the file of a program says.
 pub fn judge(seen: Vec<Seen>, look: impl Fn(&Path) -> Executable) -> Verdict {
@@ -211,12 +137,6 @@ fn rows(programs: Vec<&Program>) -> Vec<Row> {
         .chain(others)
         .filter(|row| row.hooked > 0 || row.kernel.is_some_and(|calls| calls > 0))
         .collect()
-}
-
-impl Program {
-    fn kernel_total(&self) -> u64 {
-        Call::ALL.into_iter().map(|call| self.kernel(call)).sum()
-    }
 }
 
 /// What bypassed the hooks.
