@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use jitterlab_base::durable::write_atomically;
+use jitterlab_base::yaml::as_written;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{self, Error, of_file};
@@ -191,14 +192,15 @@ impl Task {
 
     /// The result folders of this experiment, the oldest first.
     fn folders(&self) -> Vec<PathBuf> {
-        let Ok(wanted) = fs::read(&self.file) else {
+        let Ok(wanted) = fs::read_to_string(&self.file) else {
             return Vec::new();
         };
         let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
         let mut folders: Vec<PathBuf> = entries
             .map(|entry| entry.path())
             .filter(|folder| {
-                fs::read(folder.join("experiment.yaml")).is_ok_and(|text| text == wanted)
+                fs::read_to_string(folder.join("experiment.yaml"))
+                    .is_ok_and(|frozen| as_written(&frozen) == wanted)
             })
             .collect();
         folders.sort();
@@ -370,7 +372,11 @@ mod tests {
         assert_eq!(task.unfinished(), None);
         for (name, text) in [
             ("e-1", "name: e\n"),
-            ("e-2", "name: e\n"),
+            // What the file left out was added when the folder was made.
+            (
+                "e-2",
+                "name: e\n\n# Left out of this file, and taken as:\n#   retries: 2\n",
+            ),
             ("o-3", "name: o\n"),
         ] {
             fs::create_dir_all(results.join(name)).unwrap();

@@ -110,6 +110,19 @@ pub fn parse<T: DeserializeOwned>(
     path: &Path,
     check: impl Fn(&T) -> Result<(), Wrong<'_>>,
 ) -> Result<T, FileError> {
+    parse_filled(text, path, |_| (), check)
+}
+
+/// The same of a text that may leave out what `fill` fills in.
+///
+/// # Errors
+/// As those of [`parse`].
+pub fn parse_filled<T: DeserializeOwned>(
+    text: &str,
+    path: &Path,
+    fill: impl Fn(&mut T),
+    check: impl Fn(&T) -> Result<(), Wrong<'_>>,
+) -> Result<T, FileError> {
     let content = |(problem, (line, column))| FileError::Content {
         path: path.into(),
         line,
@@ -119,11 +132,29 @@ pub fn parse<T: DeserializeOwned>(
     if let Some(wrong) = survey(text) {
         return Err(content(wrong));
     }
-    let value: T = serde_yaml::from_str(text).map_err(|error| content(explained(&error)))?;
+    let mut value: T = serde_yaml::from_str(text).map_err(|error| content(explained(&error)))?;
+    fill(&mut value);
     if let Err(Wrong { path, problem }) = check(&value) {
         return Err(content((problem, locate(text, &path).unwrap_or((1, 1)))));
     }
     Ok(value)
+}
+
+/// Where comments begin that say what a file leaves out.
+const LEFT_OUT: &str = "\n# Left out of this file, and taken as:\n";
+
+/// A text with comments at its end, a line each, that say what it leaves out and what is taken. They say nothing to a parser.
+pub fn with_left_out(text: &str, said: &[String]) -> String {
+    if said.is_empty() {
+        return text.into();
+    }
+    let lines: Vec<String> = said.iter().map(|line| format!("#   {line}\n")).collect();
+    format!("{text}{LEFT_OUT}{}", lines.concat())
+}
+
+/// A text without the comments that [`with_left_out`] adds.
+pub fn as_written(text: &str) -> &str {
+    text.find(LEFT_OUT).map_or(text, |end| &text[..end])
 }
 
 /// A value that is written as text, and read from it. Its error keeps its place in the file, as that of a visitor does.

@@ -3,6 +3,10 @@
 use std::ops::RangeInclusive;
 
 use jitterlab_base::named;
+use jitterlab_base::units::Bytes;
+
+/// The size of a message, if nothing is said.
+pub const MESSAGE: Bytes = Bytes(1400);
 
 /// What carries the messages: the kernel's sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

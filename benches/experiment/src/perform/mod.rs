@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
         let run = words(&["packet", "run", "--case", "rtt", "--format", "json"])
             .chain(words(&["--to", &listening.to_string()]))
             .chain(link::of_client(transport, case.verbs(), from))
-            .chain(words(&["--wait", case.wait.name()]))
+            .chain(words(&["--wait", case.wait(transport).name()]))
             .chain(words(&["--size", &case.size.to_string()]))
             .chain(words(&["--warmup", &case.warmup.to_string()]))
             .chain(words(&["--duration", &case.duration.to_string()]))

@@ -129,7 +129,22 @@ fn target<'a>(
     Ok(())
 }
 
+/// Refuses ends that the file leaves out, and that do not follow from its hosts.
+fn check_ends<'a>(experiment: &Experiment, ends: [&str; 2], at: &[Step<'a>]) -> Checked<'a> {
+    match ends.contains(&"") {
+        true => wrong(
+            at,
+            format!(
+                "`from` and `to` have to name hosts: there are {} to choose from",
+                experiment.hosts.len()
+            ),
+        ),
+        false => Ok(()),
+    }
+}
+
 fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
+    check_ends(experiment, [&load.from, &load.to], &[Key("load")])?;
     let from = named(experiment, &load.from, &[Key("load"), Key("from")])?;
     target(experiment, from, &load.to, &[Key("load"), Key("to")])?;
     if !Transport::SOCKETS.contains(&load.transport) {
@@ -175,7 +190,7 @@ fn check_levels(experiment: &Experiment) -> Checked<'_> {
     if !levels.load.is_empty() && experiment.load.is_none() {
         return wrong(
             &[at, Key("load")],
-            "background load needs a section `load` that says how it is made",
+            "background load needs a section `load` that names the hosts `from` and `to`",
         );
     }
     if let Some(i) = levels.load.iter().position(|&percent| percent > 100) {
@@ -247,6 +262,7 @@ fn check_packet<'a>(
     if !is_name(case.name()) {
         return wrong(&inside("name"), NAME);
     }
+    check_ends(experiment, [&case.from, &case.to], at)?;
     let from = named(experiment, &case.from, &inside("from"))?;
     target(experiment, from, &case.to, &inside("to"))?;
     if case.transports.is_empty() {
@@ -266,7 +282,7 @@ fn check_packet<'a>(
     }
     for &transport in &case.transports {
         let link = link::of_host(from, transport, case.verbs());
-        if let Some((key, problem)) = link_problem(&link, case.size, case.wait) {
+        if let Some((key, problem)) = link_problem(&link, case.size, case.wait(transport)) {
             return wrong(&inside(key), problem);
         }
     }

@@ -2,6 +2,7 @@
 
 mod check;
 mod cluster;
+mod defaults;
 mod mpi;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::level::{Level, LevelKind, Member};
 
 pub use check::characterised;
 pub use cluster::Cluster;
+pub use defaults::frozen;
 pub use mpi::{Class, Hook, Kernel, Launcher, LibraryCase, LibraryCaseKind, Mpi, Npb};
 
 /// An experiment, as its file describes it.
@@ -38,7 +40,7 @@ pub struct Experiment {
     /// What is done about hosts at the end of ssh whose keys are not named.
     #[serde(default)]
     pub trust: Trust,
-    /// How background load is made; needed where a level of load is.
+    /// How background load is made [default: as an empty section says, where there are levels of load].
     pub load: Option<Load>,
     /// How programs are started over MPI; needed where one is.
     pub mpi: Option<Mpi>,
@@ -57,13 +59,17 @@ fn default_retries() -> u32 {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Over what.
+    /// Over what [default: UDP].
+    #[serde(default = "defaults::load_transport")]
     pub transport: Transport,
-    /// The host that sends.
+    /// The host that sends [default: the first of two hosts by name].
+    #[serde(default)]
     pub from: String,
-    /// The host that takes.
+    /// The host that takes [default: the other one].
+    #[serde(default)]
     pub to: String,
-    /// Size of a message.
+    /// Size of a message [default: as `jitterlab load run` has it].
+    #[serde(default = "defaults::message")]
     pub message: Bytes,
     /// One-way bandwidth in bytes a second, of which levels are shares [default: measured once].
     pub bandwidth: Option<Bytes>,
@@ -121,22 +127,28 @@ pub struct PacketCase {
     pub case: PacketCaseKind,
     /// What it is called in results [default: as the case]: two of a kind need two names.
     pub name: Option<String>,
-    /// Over what.
+    /// Over what [default: UDP and TCP].
+    #[serde(default = "defaults::transports")]
     pub transports: Vec<Transport>,
     /// How messages go over verbs, where that is one of the transports.
     pub verbs: Option<Verbs>,
-    /// The host that asks and measures.
+    /// The host that asks and measures [default: the first of two hosts by name].
+    #[serde(default)]
     pub from: String,
-    /// The host that answers.
+    /// The host that answers [default: the other one].
+    #[serde(default)]
     pub to: String,
-    /// Size of a message.
+    /// Size of a message [default: as `jitterlab packet run` has it].
+    #[serde(default = "defaults::size")]
     pub size: Bytes,
-    /// How long to warm up; what is measured in it is discarded.
+    /// How long to warm up; what is measured in it is discarded [default: as `jitterlab packet run` has it].
+    #[serde(default = "defaults::warmup")]
     pub warmup: Nanos,
-    /// How long to measure.
+    /// How long to measure [default: 500ms].
+    #[serde(default = "defaults::duration")]
     pub duration: Nanos,
-    /// How answers are waited for.
-    pub wait: Wait,
+    /// How answers are waited for [default: as the transport usually does].
+    pub wait: Option<Wait>,
     /// A message without an answer after this time is lost [default: as `jitterlab packet run` has it].
     pub timeout: Option<Nanos>,
     /// The kinds of level that it is measured at.
@@ -259,7 +271,7 @@ impl Experiment {
     /// # Errors
     /// Something in it is wrong: with its place.
     pub fn parse(text: &str, path: &Path) -> Result<Experiment, FileError> {
-        yaml::parse(text, path, check::check)
+        yaml::parse_filled(text, path, defaults::fill, check::check)
     }
 }
 
@@ -274,6 +286,11 @@ impl PacketCase {
     /// How messages go over verbs.
     pub fn verbs(&self) -> Verbs {
         self.verbs.unwrap_or_default()
+    }
+
+    /// How answers are waited for over a transport.
+    pub fn wait(&self, transport: Transport) -> Wait {
+        self.wait.unwrap_or(transport.usual_wait())
     }
 }
 

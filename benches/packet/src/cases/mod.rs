@@ -13,12 +13,17 @@ mod samples;
 mod silence;
 
 use jitterlab_base::named;
-use jitterlab_base::units::Bytes;
+use jitterlab_base::units::{Bytes, Nanos};
 
 use crate::Error;
 use crate::transport::Path;
 
 pub use report::{Part, Point, Report, Setting, Text};
+
+/// The time to measure for, of a case that is measured for a time, if nothing is said.
+pub const DURATION: Nanos = Nanos(500_000_000);
+/// The time to warm up of other cases than [`rtt`], if nothing is said.
+pub const WARMUP: Nanos = Nanos(50_000_000);
 
 /// What is measured: those of the paper (interconnect-microbenchmarks), and `rtt`, which keeps every sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,13 @@ use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Link, Path, Plan, Role, Wait};
 
+/// The size of a message, if nothing is said.
+pub const SIZE: Bytes = Bytes(64);
+/// The time to warm up, if nothing is said.
+pub const WARMUP: Nanos = Nanos(200_000_000);
+/// The time after which a message without an answer is lost, if nothing is said.
+pub const TIMEOUT: Nanos = Nanos(100_000_000);
+
 /// How long something goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {

@@ -127,6 +127,15 @@ fn suites(experiment: &Experiment) -> Vec<String> {
                 sockets => sockets.name().to_uppercase(),
             })
             .collect();
+        let waits = case
+            .transports
+            .iter()
+            .map(|&over| match case.wait(over).name() {
+                "poll" => "polling".to_string(),
+                _ => "blocking".to_string(),
+            });
+        let mut waits: Vec<String> = waits.collect();
+        waits.dedup();
         format!(
             "packet, {}: {} messages over {} from {} to {}, {} after {} of warm-up that is \
              discarded, waiting by {}",
@@ -137,10 +146,7 @@ fn suites(experiment: &Experiment) -> Vec<String> {
             case.to,
             case.duration,
             case.warmup,
-            match case.wait.name() {
-                "poll" => "polling",
-                _ => "blocking",
-            }
+            words::list(&waits)
         )
     });
     let library = experiment.suites.library.iter().map(|case| {

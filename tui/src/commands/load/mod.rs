@@ -11,7 +11,7 @@ use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos, Percent, UnitError};
 use jitterlab_load::sender::{Load, Produced};
 use jitterlab_load::sink;
-use jitterlab_load::transport::Transport;
+use jitterlab_load::transport::{MESSAGE, Transport};
 use jitterlab_packet::server::announce;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -101,9 +101,6 @@ impl std::str::FromStr for Over {
         }
     }
 }
-
-/// Of a message between two hosts, if nothing is said.
-const MESSAGE: Bytes = Bytes(1400);
 
 impl Run {
     fn run(self) -> Result<Exit, Failure> {

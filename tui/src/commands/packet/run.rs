@@ -10,8 +10,10 @@ use jitterlab_packet::Error;
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
-use jitterlab_packet::cases::rtt::{Length, Report, Rtt};
-use jitterlab_packet::cases::{Case, Part, Text, bidirectional, completion, latency, overhead};
+use jitterlab_packet::cases::rtt::{self, Length, Report, Rtt};
+use jitterlab_packet::cases::{
+    self, Case, Part, Text, bidirectional, completion, latency, overhead,
+};
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
 use serde::Serialize;
 
@@ -54,7 +56,7 @@ pub struct Run {
     warmup_iterations: Option<u64>,
     /// A message without an answer after this time is lost (over tcp, and verbs with rc, it is
     /// waited for); after 20 such times in a row without an answer the run ends
-    #[arg(long, default_value = "100ms", value_parser = span)]
+    #[arg(long, default_value_t = rtt::TIMEOUT, value_parser = span)]
     timeout: Nanos,
     /// block: sleep until an answer comes; poll: hold the CPU and ask [default: block; verbs: poll]
     #[arg(long)]
@@ -188,7 +190,7 @@ impl Run {
         }
         let powers = || (0..=8).map(|power| 1 << (2 * power)).collect();
         let usual: Vec<u64> = match self.case {
-            Case::Rtt | Case::Completion => vec![64],
+            Case::Rtt | Case::Completion => vec![rtt::SIZE.0],
             Case::Latency | Case::Bandwidth | Case::Bidirectional => powers(),
             Case::Overhead => vec![64, 1 << 10, 16 << 10],
             Case::BufferReuse => vec![4 << 10],
@@ -214,10 +216,13 @@ impl Run {
     }
 
     fn warmup(&self) -> Length {
-        let usual = if self.case == Case::Rtt { 200 } else { 50 };
+        let usual = match self.case {
+            Case::Rtt => rtt::WARMUP,
+            _ => cases::WARMUP,
+        };
         match self.warmup_iterations {
             Some(count) => Length::Messages(count),
-            None => Length::Time(self.warmup.unwrap_or(Nanos(usual * 1_000_000))),
+            None => Length::Time(self.warmup.unwrap_or(usual)),
         }
     }
 
@@ -226,7 +231,7 @@ impl Run {
             (Some(time), _) => Length::Time(time),
             (None, Some(count)) => Length::Messages(count),
             (None, None) if self.case == Case::Rtt => Length::Messages(100_000),
-            (None, None) => Length::Time(Nanos(500_000_000)),
+            (None, None) => Length::Time(cases::DURATION),
         }
     }
 

@@ -10,7 +10,7 @@ use jitterlab_cluster::Unfit;
 use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
 use jitterlab_experiment::hosts::Hosts;
 use jitterlab_experiment::samples::SamplesError;
-use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::spec::{Experiment, frozen};
 use jitterlab_experiment::store::{Recorder, StoreError};
 
 use crate::outcome::{Exit, Failure};
@@ -84,7 +84,8 @@ fn experiment(
             // Before there is a folder, so that what cannot begin leaves none.
             hosts.survey().map_err(|unfit| failure(unfit.into()))?;
             let folder = command.results.join(folder_name(&experiment.name));
-            recorder = Recorder::create(&folder, &text).map_err(input_or_run)?;
+            recorder =
+                Recorder::create(&folder, &frozen(&text, &experiment)).map_err(input_or_run)?;
         }
         (None, None) => return Err(Failure::input("no experiment file is given")),
     }
