@@ -73,7 +73,7 @@ impl FromStr for Nanos {
         let nanos = parse_scaled(text, &TIME_UNITS, None).ok_or_else(|| wrong(DURATION))?;
         // Less than half a nanosecond is something else than nothing.
         if nanos == 0 && text.contains(|c| matches!(c, '1'..='9')) {
-            return Err(wrong("a duration of 1ns or more, or of 0"));
+            return Err(wrong("0, or a duration of at least 1ns"));
         }
         Ok(Nanos(nanos))
     }

@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for Address {
 pub enum Tuning {
     /// Not at all.
     None,
-    /// All that makes a microsecond measurable.
+    /// Everything that disturbs measurements of microseconds.
     #[default]
     Measure,
     /// Of that, what needs no kernel parameters.

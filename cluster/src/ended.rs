@@ -36,7 +36,7 @@ pub fn failure(name: &str, ended: &Ended, timeout: Nanos) -> Option<String> {
         }
         (Some(status), _) => Some(format!("{name} ended with exit status {status}")),
         (None, Some(signal)) => Some(format!("{name} was ended by signal {signal}")),
-        (None, None) => Some(format!("{name} ended, nobody knows how")),
+        (None, None) => Some(format!("{name} ended with an unknown status")),
     }
 }
 

@@ -50,7 +50,7 @@ pub enum Refusal {
     },
     /// The only core keeps house.
     #[error(
-        "the node has one core that is online, and that one keeps house: none is left to measure on"
+        "the node has only one core online. The kernel needs it, so no core is left to measure on"
     )]
     OneCore,
     /// The package has too few cores.

@@ -5,12 +5,12 @@ use jitterlab_base::named;
 /// A set of settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// All that makes a microsecond measurable.
+    /// Everything that disturbs measurements of microseconds.
     #[default]
     Measure,
-    /// Of that, what takes effect at once and is gone with the next boot.
+    /// The part that takes effect at once and ends with the next boot.
     Reversible,
-    /// Exactly what the paper on latency variation set (section 4.1.2), and its MTU (4.2).
+    /// The settings of the latency-variation paper (section 4.1.2), and its MTU (4.2).
     Paper,
 }
 

@@ -50,8 +50,7 @@ fn every_node_has_its_plan() {
         ("memory-node", "eth0 package 1: 2-3 |  | 0-1"),
         (
             "one-cpu",
-            "the node has one core that is online, and that one keeps house: none is left to \
-             measure on",
+            "the node has only one core online. The kernel needs it, so no core is left to measure on",
         ),
         (
             "raptor",

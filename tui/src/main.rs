@@ -26,11 +26,37 @@ struct CommandLine {
 }
 
 fn main() -> ExitCode {
-    let matches = quantities_may_be_negative(CommandLine::command()).get_matches();
+    let matches = quantities_may_be_negative(by_task(CommandLine::command())).get_matches();
     match CommandLine::from_arg_matches(&matches) {
         Ok(line) => outcome::report(commands::run(line.command)),
         Err(error) => error.exit(),
     }
+}
+
+/// Lists the commands by task in `--help`.
+fn by_task(command: clap::Command) -> clap::Command {
+    let mut list = String::new();
+    for (task, names) in commands::TASKS {
+        let lines: String = names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+            .filter(|command| !command.is_hide_set())
+            .map(|command| {
+                let about = command.get_about().map(ToString::to_string);
+                format!(
+                    "  {:<9} {}\n",
+                    command.get_name(),
+                    about.unwrap_or_default()
+                )
+            })
+            .collect();
+        if !lines.is_empty() {
+            list += &format!("{task}:\n{lines}\n");
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}\n"
+    ))
 }
 
 /// `--mean -10us` is a wrong quantity, and not a list of options: that is said by who reads it.
@@ -57,4 +83,29 @@ fn quantities_may_be_negative(command: clap::Command) -> clap::Command {
             }
         })
         .mut_subcommands(quantities_may_be_negative)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_lists_every_command_under_one_task() {
+        let mut command = by_task(CommandLine::command());
+        let help = command.render_help().to_string();
+        for name in command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(clap::Command::get_name)
+        {
+            let lines = help
+                .lines()
+                .filter(|line| line.split_whitespace().next() == Some(name));
+            assert_eq!(lines.count(), 1, "{name}: {help}");
+        }
+        for task in ["Run experiments:", "Delay a program:", "Prepare nodes:"] {
+            assert!(help.contains(&format!("\n{task}\n")), "{help}");
+        }
+        assert!(!help.contains("agent"), "{help}");
+    }
 }

@@ -9,10 +9,10 @@ pub use jitterlab_base::show::printable;
 /// The value of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For programs: one JSON document.
+    /// One JSON document for programs.
     Json,
 }
 

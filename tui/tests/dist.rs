@@ -298,8 +298,7 @@ fn what_is_clamped_is_said() {
         (export.status.code(), text(&export.stderr).as_str()),
         (
             Some(0),
-            "jitterlab: 38 of the 4096 delays lie beyond four standard deviations, where netem's \
-             16 bits end, and are set to that end\n"
+            "jitterlab: 38 of the 4096 delays are more than four standard deviations from the mean; a netem table ends there, so they are set to that limit\n"
         )
     );
     lab.write("two.dist", "-8192 8192\n");
@@ -332,7 +331,7 @@ fn spins_are_not_taken_for_times() {
     for verb in ["check", "export -o x"] {
         lab.refuses(
             &format!("dist {verb} plain --unit spins"),
-            "plain counts spins, which are no time; this takes a table in nanoseconds",
+            "plain is a table of spins; this command needs a table in nanoseconds",
         );
     }
 }

@@ -35,7 +35,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "make --shape constant --mean 50us --std 1us -o x",
-            "a constant has no standard deviation",
+            "a constant shape takes no standard deviation",
         ),
         (
             "make --shape uniform --mean 50us -o x",
@@ -56,7 +56,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "make --shape uniform --mean 50us --std 1us --location 1us -o x",
-            "--location belongs to --shape lognormal",
+            "--location is only for --shape lognormal",
         ),
         (
             "make --shape constant --mean 2s -o kept.dist",
@@ -65,8 +65,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "make --shape constant --mean 0.4ns -o x",
-            "error: invalid value '0.4ns' for '--mean <MEAN>': `0.4ns` is not a duration of 1ns or \
-             more, or of 0",
+            "error: invalid value '0.4ns' for '--mean <MEAN>': `0.4ns` is not 0, or a duration of at least 1ns",
         ),
         (
             "make --shape constant --mean 50us -o none/t.dist",
@@ -96,7 +95,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "check plain",
-            "plain does not say which distribution it came from; its header's origin would",
+            "plain does not name the distribution it was made from: its header has no origin",
         ),
         (
             "import netem.dist --mean 1us -o x",

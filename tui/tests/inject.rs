@@ -257,7 +257,7 @@ fn what_is_wrong_is_said_before_anything_starts_or_changes() {
             "inject run --delay 2s -- true",
             "`2s` is not a delay of at most 1s",
         ),
-        ("inject set --pid 1 --off", "no program with pid 1"),
+        ("inject set --pid 1 --off", "pid 1"),
         ("inject set --off", "--pid"),
     ] {
         let output = lab.run(arguments);
@@ -369,8 +369,8 @@ fn a_seed_that_can_be_read_once_is_refused() {
     assert_eq!(text(&output.stdout), "");
     assert_eq!(
         text(&output.stderr),
-        "jitterlab: /dev/stdin is not a regular file; every process of the program reads it \
-         again, so write it to a file first\n"
+        "jitterlab: /dev/stdin is not a regular file. Every process of the program has to \
+         read it; copy it to a file first\n"
     );
 }
 

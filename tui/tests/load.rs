@@ -262,7 +262,7 @@ fn whoever_else_listens_is_said_to_be_no_sink() {
             while !hangs_up && stream.read(&mut line).is_ok_and(|read| read > 0) {}
         });
         let start = format!(
-            "jitterlab: what listens at {to} is not `jitterlab load serve` of this version: {said}\n"
+            "jitterlab: the program at {to} is not `jitterlab load serve` of this version: {said}\n"
         );
         assert_eq!(
             fails(&lab, &format!("{RUN} --transport tcp --to {to}")),
@@ -360,13 +360,12 @@ const WRONG: [(&str, &str); 14] = [
     ),
     (
         "--level 10 --server-cpu 1000",
-        "the server for this measurement did not come up: cannot stay on CPU 1000, which this \
-         machine has not or does not allow",
+        "the server for this measurement did not come up: cannot stay on CPU 1000, because this machine does not have it or does not allow it",
     ),
     (
         "--level 10 --server-cpu 0 --to 127.0.0.1:1",
-        "--server-cpu is for a server that is started here, but --to names one that is there: \
-         give that one --cpu",
+        "--server-cpu is only for a server that this command starts; start the server that --to \
+         names with --cpu",
     ),
 ];
 

@@ -261,8 +261,7 @@ fn a_signal_ends_the_program_that_is_traced_and_not_the_report() {
 
 #[test]
 fn mpi_is_not_deferred_and_sockets_below_it_are() {
-    let refusal = "a call of MPI or UCT cannot be deferred: its data stay the program's; defer below it, with --hook \
-                   socket or --hook verbs, or use --mode spin or pace";
+    let refusal = "MPI and UCT cannot be deferred, because the data stay in the hands of the program: use --hook socket or verbs, or --mode spin or pace";
     for mpi in installed() {
         let lab = lab(mpi);
         for hooks in ["mpi", "socket,mpi-collectives", "uct"] {

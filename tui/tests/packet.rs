@@ -405,7 +405,7 @@ fn wrong_options_of_a_server_are_refused() {
     );
     lab.refuses(
         "packet serve --transport udp --bind 127.0.0.1:0 --cpu 4096",
-        "cannot stay on CPU 4096, which this machine has not or does not allow",
+        "cannot stay on CPU 4096, because this machine does not have it or does not allow it",
     );
     // Taken already.
     let server = Server::start(&lab, "packet serve --transport tcp --bind 127.0.0.1:0");

@@ -98,17 +98,16 @@ const WRONG: [(&str, &str); 25] = [
     ),
     (
         "--cpu 4096",
-        "cannot stay on CPU 4096, which this machine has not or does not allow",
+        "cannot stay on CPU 4096, because this machine does not have it or does not allow it",
     ),
     (
         "--server-cpu 1000",
-        "the server for this measurement did not come up: cannot stay on CPU 1000, which this \
-         machine has not or does not allow",
+        "the server for this measurement did not come up: cannot stay on CPU 1000, because this machine does not have it or does not allow it",
     ),
     (
         "--server-cpu 0 --to 127.0.0.1:1",
-        "--server-cpu is for a server that is started here, but --to names one that is there: \
-         give that one --cpu",
+        "--server-cpu is only for a server that this command starts; start the server that --to \
+         names with --cpu",
     ),
     (
         "--format xml",
@@ -179,7 +178,7 @@ fn wrong_options_are_refused() {
         ),
         (
             "completion --wait poll",
-            "--case completion measures every way to wait: leave out --wait",
+            "--case completion measures all ways to wait; leave out --wait",
         ),
         (
             "bidirectional --size 8",
@@ -187,7 +186,7 @@ fn wrong_options_are_refused() {
         ),
         (
             "buffer-reuse --size 60000 --buffers 1000000",
-            "so many buffers take 61440000000 bytes; 1 GiB is the most",
+            "the buffers would take 61440000000 bytes; at most 1 GiB is allowed",
         ),
     ] {
         lab.refuses(

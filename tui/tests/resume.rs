@@ -60,7 +60,7 @@ fn an_environment_that_is_broken_or_gone_is_not_measured_anew_under_old_runs() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(
-        said.contains("environment.json:1: this is not what"),
+        said.contains("environment.json:1: this line was not"),
         "{said}"
     );
     fs::remove_file(&path).unwrap();
@@ -146,7 +146,7 @@ fn tables_are_taken_as_they_were_or_made_again_the_same() {
     let (status, said) = once_more();
     assert_eq!(status, Some(2), "{said}");
     assert!(
-        said.contains("fits.json:1: this is not what jitterlab writes"),
+        said.contains("fits.json:1: this line was not written"),
         "{said}"
     );
 }
@@ -272,7 +272,7 @@ fn a_folder_is_filled_by_one_at_a_time_and_with_its_own_experiment() {
     lab.refuses(
         &format!("run other.yaml --resume {path}"),
         &format!(
-            "{path} holds the results of another experiment; leave the file out, or start anew"
+            "{path} is the result folder of another experiment: resume it without the file, or run the file without --resume"
         ),
     );
 }

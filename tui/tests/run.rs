@@ -310,7 +310,7 @@ fn a_cpu_that_is_not_there_ends_the_experiment_before_it_begins() {
          suites:\n  application:\n    - { name: a, client: { on: here, command: [\"true\"] } }\n",
     );
     let problem = "host here cannot start programs on CPU 9999: true ended with exit status 2: jitterlab: cannot \
-                   stay on CPU 9999, which this machine has not or does not allow; give it another `cpu`, or none";
+                   stay on CPU 9999, because this machine does not have it or does not allow it; give it another `cpu`, or none";
     lab.refuses("run e.yaml", problem);
     // Who reads the events is told, too.
     let output = lab.run("run e.yaml --headless");

@@ -409,15 +409,15 @@ fn wrong_input_is_told_and_changes_nothing() {
         ("apply --profile fast", "invalid value 'fast'"),
         (
             "apply --profile reversible --only vm.stat_interval,isolcpus",
-            "isolcpus is not in the profile reversible",
+            "the profile reversible does not contain the setting isolcpus",
         ),
         (
             "plan --profile reversible --only memlock",
-            "memlock is not in the profile reversible",
+            "the profile reversible does not contain the setting memlock",
         ),
         (
             "apply --profile paper --only vm.stat_interval --dry-run",
-            "vm.stat_interval is not in the profile paper",
+            "the profile paper does not contain the setting vm.stat_interval",
         ),
         ("verify", "nothing has been applied on this node"),
     ] {

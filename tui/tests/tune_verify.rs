@@ -80,10 +80,13 @@ fn a_node_that_is_too_small_is_not_fit_and_says_why() {
         output.stdout
     };
     let said = String::from_utf8(check(&[])).unwrap();
-    assert!(said.starts_with("the node has one core"), "{said}");
+    assert!(said.starts_with("the node has only one core"), "{said}");
     assert!(said.ends_with("\nnot fit: see above\n"), "{said}");
     let verdict: Value = serde_json::from_slice(&check(&["--format", "json"])).unwrap();
     assert_eq!(verdict["fit"], false);
     let refused = verdict["refused"].as_str().unwrap();
-    assert!(refused.starts_with("the node has one core"), "{verdict}");
+    assert!(
+        refused.starts_with("the node has only one core"),
+        "{verdict}"
+    );
 }

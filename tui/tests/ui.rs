@@ -240,5 +240,5 @@ fn without_a_terminal_it_says_so() {
     session.until("nowhere is no folder");
     assert_eq!(session.end().code(), Some(2));
     let output = lab.run("ui --help");
-    assert!(text(&output.stdout).contains("volume of an appliance"));
+    assert!(text(&output.stdout).contains("on an appliance"));
 }

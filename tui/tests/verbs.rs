@@ -219,7 +219,7 @@ fn every_case_is_measured() {
             .stderr,
     );
     assert!(
-        said.contains("a stream over verbs is waited for with `poll`"),
+        said.contains("bandwidth over verbs needs `--wait poll`"),
         "{said}"
     );
 }
@@ -284,7 +284,7 @@ fn what_cannot_be_is_said() {
     let mock = Mock::new();
     let run = format!("{RUN} --transport verbs");
     for (options, part) in [
-        ("--wait block", "a write is seen by polling memory"),
+        ("--wait block", "can only be polled for"),
         (
             "--service ud",
             "the service ud carries the operation `send` only",

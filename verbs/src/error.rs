@@ -57,7 +57,7 @@ pub enum Error {
         most: u16,
     },
     /// There is not as much memory.
-    #[error("there is no memory for {length} bytes")]
+    #[error("cannot allocate {length} bytes")]
     Memory {
         /// How much.
         length: usize,

@@ -37,11 +37,11 @@ const SYNTAX: &[(&str, &str)] = &[
     ),
     (
         "did not find expected key",
-        "expected a key, as far to the right as those before it",
+        "expected a key with the same indentation as the keys before it",
     ),
     (
         "did not find expected '-' indicator",
-        "expected `- ` and an element, as far to the right as those before it",
+        "expected `- ` with the same indentation as the elements before it",
     ),
     ("did not find expected node content", "expected a value"),
     (
@@ -54,7 +54,7 @@ const SYNTAX: &[(&str, &str)] = &[
     ),
     (
         "did not find expected <document start>",
-        "expected the end of the file, or a key as far to the right as those before it",
+        "expected the end of the file, or a key with the same indentation as the keys before it",
     ),
     (
         "could not find expected ':'",

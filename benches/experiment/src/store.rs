@@ -61,7 +61,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A file of it is not what it should be.
-    #[error("{path}:{line}: this is not what jitterlab writes there", path = path.display())]
+    #[error("{path}:{line}: this line was not written by this version of jitterlab", path = path.display())]
     Broken {
         /// The file.
         path: PathBuf,

@@ -106,7 +106,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "{ n1: 2, n2: 2 }",
         "{ n2: 4 }",
         (10, 10),
-        "`n1` is one of them",
+        "`hosts` must contain `n1`",
     ),
     (
         "{ n1: 2, n2: 2 }",
@@ -170,7 +170,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "duration: 100ms",
         "duration: 100ms, iterations: 5",
         (15, 63),
-        "no room for this",
+        "exclude each other",
     ),
     (
         "duration: 100ms",

@@ -144,7 +144,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "transport: udp, from",
         "transport: verbs, from",
         (7, 20),
-        "made by sockets",
+        "goes over udp or tcp",
     ),
     (
         "message: 1400B",
@@ -175,7 +175,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "percent: [60]",
         "percent: [61]",
         (11, 15),
-        "put it into `levels.load`",
+        "add it to `levels.load`",
     ),
     ("percent: [60]", "percent: []", (11, 5), "at least one load"),
     (
@@ -347,7 +347,7 @@ fn a_host_that_is_sent_to_from_elsewhere_needs_an_address() {
     let message = parse(&local).unwrap_err().to_string();
     assert_eq!(
         message,
-        "e.yaml:6:11: host `server` is sent to from another place (netns a) and needs an `address`"
+        "e.yaml:6:11: host `server` receives messages from another place (netns a) and needs an `address`"
     );
 }
 
@@ -361,7 +361,7 @@ fn a_case_whose_levels_are_not_there_is_refused() {
     let case = none.replace("wait: block", "wait: block\n      levels: [load, injected]");
     parse(&none).unwrap();
     let message = parse(&case).unwrap_err().to_string();
-    assert!(message.contains("nothing would be measured"), "{message}");
+    assert!(message.contains("would measure nothing"), "{message}");
 }
 
 #[test]

@@ -227,7 +227,10 @@ fn what_is_no_yaml_is_told_in_plain_words() {
         ),
         ("{ name: a\n", "2:1: expected `,` or `}`"),
         ("levels: { load: [1, 2 }\n", "1:23: expected `,` or `]`"),
-        ("name: a\n- b\n", "2:1: expected a key, as far to the right"),
+        (
+            "name: a\n- b\n",
+            "2:1: expected a key with the same indentation",
+        ),
         ("name: *b\n", "1:7: there is no `&` of this name before"),
         ("name: \"\\q\"\n", "1:8: an unknown `\\`"),
         ("name: \u{1}\n", "a control character"),

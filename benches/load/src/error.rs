@@ -14,7 +14,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// What listens there is something else.
-    #[error("what listens at {address} is not `jitterlab load serve` of this version: {said}")]
+    #[error("the program at {address} is not `jitterlab load serve` of this version: {said}")]
     StrangeSink {
         /// Where.
         address: SocketAddr,
@@ -30,7 +30,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Nothing arrived when the bandwidth was measured.
-    #[error("nothing arrived at {address} while the bandwidth was measured")]
+    #[error("the sink at {address} received no message while the bandwidth was measured")]
     NoBandwidth {
         /// Where.
         address: SocketAddr,

@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// The other end has a client.
     #[error(
-        "the peer at {address} says nothing: it serves another client, one at a time, or is not `jitterlab packet serve`"
+        "the peer at {address} does not answer: either it serves another client now, or it is not `jitterlab packet serve`"
     )]
     BusyPeer {
         /// Where.
@@ -74,17 +74,17 @@ pub enum Error {
     },
     /// Nothing wakes who waits for an RDMA write.
     #[error(
-        "a write is seen by polling memory: wait with `poll`, or take the operation `write-imm` or `send`"
+        "the operation `write` can only be polled for: use `--wait poll`, or the operation `write-imm` or `send`"
     )]
     BlockingWrite,
     /// Nobody sleeps while a stream goes on.
-    #[error("a stream over verbs is waited for with `poll`")]
+    #[error("bandwidth over verbs needs `--wait poll`")]
     BlockingStream,
     /// A datagram lies where there is room for it.
-    #[error("the service ud has no choice of buffers at the receiving end; take rc")]
+    #[error("buffer-reuse does not work with the service ud; use rc")]
     DatagramBuffers,
     /// They would take too much.
-    #[error("so many buffers take {memory} bytes; 1 GiB is the most")]
+    #[error("the buffers would take {memory} bytes; at most 1 GiB is allowed")]
     Buffers {
         /// Bytes that they would take.
         memory: u64,
@@ -136,7 +136,7 @@ fn silence(late: u64) -> &'static str {
 fn remedy(late: u64) -> String {
     match late {
         0 => String::new(),
-        _ => format!("; {late} came late: a longer --timeout makes samples of them"),
+        _ => format!("; {late} answers came too late: a longer --timeout would count them"),
     }
 }
 

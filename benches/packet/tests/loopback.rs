@@ -161,8 +161,7 @@ fn answers_that_are_all_late_are_not_called_silence() {
         // The last of them may be on its way.
         assert!((1..=18).contains(&late), "{late}");
         let said = format!(
-            "no answer has come in time for 200ms, after 0 answers; {late} came late: \
-             a longer --timeout makes samples of them"
+            "no answer has come in time for 200ms, after 0 answers; {late} answers came too late: a longer --timeout would count them"
         );
         assert_eq!(error.to_string(), said);
     }

@@ -31,7 +31,9 @@ impl Shape {
     /// What is wrong with the three, for people.
     pub fn with_moments(self, mean: f64, std: f64, location: f64) -> Result<Distribution, String> {
         match self {
-            Shape::Constant if std != 0.0 => Err("a constant has no standard deviation".into()),
+            Shape::Constant if std != 0.0 => {
+                Err("a constant shape takes no standard deviation".into())
+            }
             Shape::Constant => Ok(Distribution::Constant { value: mean }),
             Shape::Uniform if std <= 0.0 => {
                 Err("a uniform shape needs a standard deviation".into())

@@ -430,7 +430,6 @@ fn what_belongs_to_the_program_is_not_deferred() {
     assert!(ended.output.status.success() && ended.reports.is_empty());
     assert_eq!(
         ended.stderr(),
-        "jitterlab: latency injection is off: a call of MPI or UCT cannot be deferred: its data stay the \
-         program's; defer below it, with --hook socket or --hook verbs, or use --mode spin or pace\n"
+        "jitterlab: latency injection is off: MPI and UCT cannot be deferred, because the data stay in the hands of the program: use --hook socket or verbs, or --mode spin or pace\n"
     );
 }

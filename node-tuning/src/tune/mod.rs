@@ -41,7 +41,7 @@ pub enum Error {
         name: String,
     },
     /// A setting was named that is not in the set.
-    #[error("{name} is not in the profile {profile}, which would change nothing of it")]
+    #[error("the profile {profile} does not contain the setting {name}")]
     NotInProfile {
         /// The setting.
         name: &'static str,

@@ -168,7 +168,7 @@ fn of_parameter(
             return State::Held;
         }
         let shown = shown.unwrap_or_else(|| "nothing".into());
-        finding.notes.push(format!("the kernel was started with {parameter}, and {place} shows `{shown}`: it does not heed it"));
+        finding.notes.push(format!("the kernel was started with {parameter}, and {place} shows `{shown}`: the kernel ignores it"));
         return State::Unsupported;
     }
     if node.boot.runs_with(parameter) {

@@ -11,14 +11,14 @@ use crate::output::{self, Format};
 /// The verbs of `jitterlab boot`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Say what the boot of this appliance did, and how long it took
+    /// Say what this appliance did when it booted, and how long it took
     Report {
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
-    /// Say whether a node.yaml is right, before a node boots with it
+    /// Check a node.yaml before a node boots with it
     Check {
-        /// The file
+        /// The node.yaml
         file: PathBuf,
     },
     /// Bring the appliance to what node.yaml says (started once, at boot)

@@ -20,7 +20,7 @@ use crate::output::{self, Format};
 /// Options of `jitterlab check`.
 #[derive(clap::Args)]
 pub struct Command {
-    /// For how long the measuring CPUs are watched
+    /// How long to measure the noise of the CPUs
     #[arg(long, default_value = "5s")]
     duration: Nanos,
     #[command(flatten)]

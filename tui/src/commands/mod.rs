@@ -20,63 +20,78 @@ mod validate;
 use crate::outcome::{Exit, Failure};
 
 macro_rules! commands {
-    ($($(#[$doc:meta])* $name:ident => $module:ident),* $(,)?) => {
+    ($($task:literal { $($(#[$doc:meta])* $name:ident => $module:ident),* $(,)? })*) => {
         /// What `jitterlab` can be asked to do.
         #[derive(clap::Subcommand)]
         pub enum Command {
-            $($(#[$doc])* $name($module::Command),)*
+            $($($(#[$doc])* $name($module::Command),)*)*
         }
+
+        /// The names of the commands by task, as `--help` lists them.
+        pub const TASKS: &[(&str, &[&str])] = &[$(($task, &[$(stringify!($module)),*])),*];
 
         /// Does it.
         pub fn run(command: Command) -> Result<Exit, Failure> {
             match command {
-                $(Command::$name(command) => $module::run(command),)*
+                $($(Command::$name(command) => $module::run(command),)*)*
             }
         }
     };
 }
 
 commands! {
-    /// Run an experiment file: schedule, workers, results
-    Run => run,
-    /// Compute the tables of a result folder
-    Analyze => analyze,
-    /// Write the HTML report of a result folder
-    Report => report,
-    /// Make, fit and look at distribution tables
-    #[command(subcommand)]
-    Dist => dist,
-    /// Inject latency into an unmodified program
-    #[command(subcommand)]
-    Inject => inject,
-    /// Put background load on the network
-    #[command(subcommand)]
-    Load => load,
-    /// Measure packets: the packet suite
-    #[command(subcommand)]
-    Packet => packet,
-    /// Look at what this node is made of
-    #[command(subcommand)]
-    Node => node,
-    /// Measure what takes a CPU away from a program that only spins, and who it was
-    #[command(subcommand)]
-    Noise => noise,
-    /// Measure all pairs of hosts and find the nodes and pairs that do not fit
-    Validate => validate,
-    /// Bring a node to the measuring state, prove it, and put it back
-    #[command(subcommand)]
-    Tune => tune,
-    /// Say whether microseconds can be measured on this node: its settings and its noise
-    Check => check,
-    /// Look at this node, its noise and its experiments in a terminal, and run them
-    Ui => ui,
-    /// Look at the boot of an appliance
-    #[command(subcommand)]
-    Boot => boot,
-    /// Compare samples with the right tests
-    #[command(subcommand)]
-    Stats => stats,
-    /// Work for an experiment over stdin and stdout (started by `jitterlab run`)
-    #[command(hide = true)]
-    Agent => agent,
+    "Run experiments" {
+        /// Run an experiment file, and store its results in a folder
+        Run => run,
+        /// Write the HTML report of a result folder
+        Report => report,
+        /// Print the tables of a result folder
+        Analyze => analyze,
+        /// Show node, noise and experiments in a terminal, and run experiments
+        Ui => ui,
+    }
+    "Delay a program" {
+        /// Delay the messages of an unmodified program
+        #[command(subcommand)]
+        Inject => inject,
+        /// Make, fit and show distribution tables, from which delays are drawn
+        #[command(subcommand)]
+        Dist => dist,
+    }
+    "Measure a network" {
+        /// Measure latency and bandwidth between two hosts
+        #[command(subcommand)]
+        Packet => packet,
+        /// Send background load over the network
+        #[command(subcommand)]
+        Load => load,
+        /// Compare two sets of samples
+        #[command(subcommand)]
+        Stats => stats,
+    }
+    "Prepare nodes" {
+        /// Show this node's hardware
+        #[command(subcommand)]
+        Node => node,
+        /// Set up a node for measurements, verify that, and restore it
+        #[command(subcommand)]
+        Tune => tune,
+        /// Find what interrupts a busy CPU, and for how long
+        #[command(subcommand)]
+        Noise => noise,
+        /// Check the settings and the noise of this node: can it measure microseconds?
+        Check => check,
+        /// Measure all pairs of hosts and find slow nodes and slow pairs
+        Validate => validate,
+    }
+    "Boot nodes" {
+        /// Show how an appliance booted, or check its node.yaml
+        #[command(subcommand)]
+        Boot => boot,
+    }
+    "Started by jitterlab" {
+        /// Work for an experiment over stdin and stdout (started by `jitterlab run`)
+        #[command(hide = true)]
+        Agent => agent,
+    }
 }

@@ -14,7 +14,7 @@ use crate::output::{self, Format, aligned};
 /// The verbs of `jitterlab node`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Show packages, cores, NUMA nodes, caches, devices and their distances, and what is isolated
+    /// Show packages, cores, caches, NUMA nodes, devices, distances and isolated CPUs
     Show(Show),
 }
 
@@ -28,7 +28,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 /// Options of `node show`.
 #[derive(clap::Args)]
 pub struct Show {
-    /// Look at a copy of another node's /sys and /proc instead of this node
+    /// Show another node, from a copy of its /sys and /proc
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]

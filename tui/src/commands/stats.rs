@@ -19,7 +19,7 @@ use crate::output::{self, Format, time_of};
 /// The verbs of `jitterlab stats`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Compare two sets of samples: tests, size of the effect, intervals
+    /// Compare two sets of samples: tests, effect size, confidence intervals
     Compare(Compare),
 }
 
@@ -35,12 +35,12 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 pub struct Compare {
     /// The first samples, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     a: PathBuf,
-    /// The second
+    /// The second samples
     b: PathBuf,
-    /// The level of significance; intervals have the confidence 1 − alpha
+    /// Level of significance; the confidence of the intervals is 1 − alpha
     #[arg(long, default_value_t = 0.05)]
     alpha: f64,
-    /// Seed of the bootstrap
+    /// Seed of the bootstrap intervals
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     #[arg(long, value_enum, default_value_t)]

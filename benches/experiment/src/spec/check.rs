@@ -114,14 +114,14 @@ fn target<'a>(
     if to.address().is_none() {
         return wrong(
             &[Key("hosts"), Key(name)],
-            format!("host `{name}` is sent to and needs an `address`"),
+            format!("host `{name}` receives messages and needs an `address`"),
         );
     }
     if to.address.is_none() && from.at != Place::Local {
         return wrong(
             &[Key("hosts"), Key(name)],
             format!(
-                "host `{name}` is sent to from another place ({}) and needs an `address`",
+                "host `{name}` receives messages from another place ({}) and needs an `address`",
                 from.at
             ),
         );
@@ -150,7 +150,7 @@ fn check_load<'a>(experiment: &'a Experiment, load: &'a Load) -> Checked<'a> {
     if !Transport::SOCKETS.contains(&load.transport) {
         return wrong(
             &[Key("load"), Key("transport")],
-            "background load is made by sockets: udp or tcp",
+            "background load goes over udp or tcp",
         );
     }
     let sizes = load.transport.sizes();
@@ -212,7 +212,7 @@ fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) 
     if let Some(i) = injected.percent.iter().position(|p| !is_load(p)) {
         return wrong(
             &inside("percent", i),
-            "only a load that is measured can be imitated: put it into `levels.load`",
+            "this load is not measured: add it to `levels.load`",
         );
     }
     if let Some(i) = repeated(&injected.percent) {
@@ -325,10 +325,10 @@ fn check_application<'a>(
         (Some(_), Some(_)) => {
             return wrong(
                 &[at[0], at[1], at[2], Key("npb")],
-                "beside `client` there is no room for this",
+                "`client` and `npb` exclude each other",
             );
         }
-        (None, None) => return wrong(at, "it needs a `client` or `npb`: what is to run"),
+        (None, None) => return wrong(at, "it needs a `client` or an `npb`, the program to run"),
     }
     if let Some(runtime) = &case.runtime {
         let at = [at[0], at[1], at[2], Key("runtime"), Key("pattern")];
@@ -414,7 +414,7 @@ pub(super) fn check_kinds<'a>(
         ),
         None if experiment.levels.of(kinds).is_empty() => wrong(
             &at,
-            "nothing would be measured: the section `levels` has no level of this kind",
+            "the section `levels` has no level of this kind, so this case would measure nothing",
         ),
         None => Ok(()),
     }

@@ -187,7 +187,7 @@ fn check_hosts(cluster: &Cluster) -> Checked<'_> {
         if host.address.is_none() && !everybody_is_local {
             return wrong(
                 &at,
-                format!("host `{name}` is sent to by the others and needs an `address`"),
+                format!("host `{name}` receives messages from the others and needs an `address`"),
             );
         }
     }

@@ -230,7 +230,7 @@ pub fn check_mpi<'a>(experiment: &'a Experiment, mpi: &'a Mpi) -> Checked<'a> {
         return wrong(
             &at("hosts"),
             format!(
-                "rank 0 runs where mpirun does, so `{}` is one of them",
+                "`hosts` must contain `{}`: mpirun starts there, and so does rank 0",
                 mpi.on
             ),
         );
@@ -336,7 +336,7 @@ pub fn check_library<'a>(
         (Some(_), Some(_)) => {
             return wrong(
                 &inside("iterations"),
-                "beside `duration` there is no room for this",
+                "`duration` and `iterations` exclude each other",
             );
         }
         (None, None) => return wrong(at, "it needs a `duration` or a number of `iterations`"),

@@ -18,19 +18,19 @@ use super::{Failure, Format, Wrong, print_object};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Which
+    /// Operation to measure
     #[arg(value_parser = case())]
     case: &'static Case,
-    /// The size, or several: 8,1KiB,64KiB [default: 8]
+    /// Size, or a list such as 8,1KiB,64KiB [default: 8]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     size: Vec<Bytes>,
-    /// Operations to measure with each size
+    /// Number of operations per size
     #[arg(long, value_name = "N", conflicts_with = "duration")]
     iterations: Option<usize>,
-    /// Time to measure with each size, about
+    /// Approximate time to measure per size
     #[arg(long, default_value = "1s")]
     duration: Nanos,
-    /// Time to warm up with each size; what is measured in it is discarded
+    /// Warm-up time per size; its measurements are discarded
     #[arg(long, value_name = "DURATION", default_value = "100ms")]
     warmup: Nanos,
     /// ping-pong: by MPI_Isend and MPI_Irecv
@@ -39,10 +39,10 @@ pub struct Arguments {
     /// halo-exchange: lay the ranks out in 2 or in 3 dimensions [default: 2]
     #[arg(long, value_name = "2|3", value_parser = dimensions)]
     dimensions: Option<usize>,
-    /// Rank 0 writes every sample to this file: a number of nanoseconds a line
+    /// Write every sample to this file, on rank 0: one number of nanoseconds per line
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
-    /// Rank 0 writes when each rank entered and left each operation to this file: CSV
+    /// Write the times at which each rank entered and left each operation to this file, on rank 0, as CSV
     #[arg(long, value_name = "FILE")]
     arrivals: Option<PathBuf>,
     /// How the result is printed

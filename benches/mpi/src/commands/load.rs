@@ -16,25 +16,25 @@ pub struct Arguments {
     /// Who sends to whom
     #[arg(long)]
     pattern: Pattern,
-    /// Share of the bandwidth, which is measured first: 0 to 100
+    /// Share of the bandwidth: 0 to 100 (percent). The bandwidth is measured first
     #[arg(long, value_name = "PERCENT")]
     level: Percent,
-    /// How long the load lasts; with --victim, how long the victim is measured, without and with the load
+    /// How long the load lasts. With --victim: how long to measure, each time
     #[arg(long, default_value = "10s")]
     duration: Nanos,
     /// Size of a message
     #[arg(long, value_name = "BYTES", default_value = "64KiB")]
     size: Bytes,
-    /// Seed of the gaps
+    /// Seed of the random gaps
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
-    /// A case of the library suite, measured on part of the ranks
+    /// A library case that some of the ranks measure
     #[arg(long, value_name = "CASE", value_parser = case(), hide_possible_values = true)]
     victim: Option<&'static Case>,
-    /// Its size [default: 8]
+    /// Message size of the victim [default: 8]
     #[arg(long, value_name = "BYTES", requires = "victim")]
     victim_size: Option<Bytes>,
-    /// How many of the ranks are victims; they are spread evenly
+    /// Share of the ranks that measure the victim
     #[arg(
         long,
         value_name = "PERCENT",
@@ -42,7 +42,7 @@ pub struct Arguments {
         requires = "victim"
     )]
     victims: Percent,
-    /// Time that the victim warms up
+    /// Warm-up time of the victim
     #[arg(
         long,
         value_name = "DURATION",

@@ -15,11 +15,11 @@ use serde::Serialize;
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Ping-pong, collectives, halo exchange: every sample of every rank
+    /// Measure an MPI operation: ping-pong, collectives, halo exchange
     Library(library::Arguments),
-    /// Load on the network in a pattern, alone or beside a victim
+    /// Send load between ranks in a pattern; optionally measure what it does to an operation
     Load(load::Arguments),
-    /// The NAS Parallel Benchmarks: a kernel, verified against the published result
+    /// Run a NAS Parallel Benchmark and verify its result
     Npb(npb::Arguments),
 }
 

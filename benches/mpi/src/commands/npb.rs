@@ -8,7 +8,7 @@ use super::{Failure, Format, Wrong, print_object};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Which
+    /// Benchmark to run
     #[arg(value_parser = kernel())]
     kernel: &'static Kernel,
     /// The problem size

@@ -6,7 +6,7 @@ use super::{Bench, Case, Sample};
 
 pub const CASE: Case = Case {
     name: "allgather",
-    title: "the data of all ranks, everywhere; the size is that of one rank's",
+    title: "all ranks get the data of all ranks; --size is the size of one rank's data",
     unit: 1,
     least: 1,
     parts: true,

@@ -7,7 +7,7 @@ use super::{Bench, Case, Sample};
 
 pub const CASE: Case = Case {
     name: "allreduce",
-    title: "the sum of the ranks' vectors, everywhere; the size is that of a vector",
+    title: "all ranks get the sum of their vectors; --size is the size of a vector",
     unit: size_of::<f64>(),
     least: size_of::<f64>(),
     parts: false,

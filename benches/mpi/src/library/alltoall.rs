@@ -6,7 +6,7 @@ use super::{Bench, Case, Sample};
 
 pub const CASE: Case = Case {
     name: "alltoall",
-    title: "a part from each rank to each; the size is that of one part",
+    title: "each rank sends a part to each other rank; --size is the size of a part",
     unit: 1,
     least: 1,
     parts: true,

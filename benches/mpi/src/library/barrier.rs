@@ -6,7 +6,7 @@ use super::{Bench, Case, Sample};
 
 pub const CASE: Case = Case {
     name: "barrier",
-    title: "barriers, one after the other; they have no size",
+    title: "one barrier after the other, without --size",
     unit: 0,
     least: 0,
     parts: false,

@@ -7,7 +7,7 @@ use super::{Bench, Case, Sample};
 
 pub const CASE: Case = Case {
     name: "bcast",
-    title: "rank 0's data, everywhere; the size is that of the data",
+    title: "rank 0 sends its data to all ranks; --size is the size of the data",
     unit: 1,
     least: 1,
     parts: false,

@@ -8,7 +8,7 @@ use super::{Bench, Case, Choice, Sample};
 
 pub const CASE: Case = Case {
     name: "halo-exchange",
-    title: "faces to and from the neighbours in a periodic grid of ranks; the size is that of a face",
+    title: "neighbours in a periodic grid of ranks exchange faces; --size is the size of a face",
     unit: 1,
     least: 0,
     parts: false,

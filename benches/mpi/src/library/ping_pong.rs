@@ -7,7 +7,7 @@ use super::{Bench, Case, Choice, Sample};
 
 pub const CASE: Case = Case {
     name: "ping-pong",
-    title: "a message of the size from rank k to rank k + N/2 and back, all pairs at once",
+    title: "rank k sends a message to rank k + N/2 and gets one back; all pairs at once",
     unit: 1,
     least: 0,
     parts: false,

@@ -7,7 +7,7 @@ use super::{Bench, Case, Sample};
 
 pub const CASE: Case = Case {
     name: "reduce-scatter",
-    title: "each rank's part of the sum of the ranks' vectors; the size is that of a part",
+    title: "each rank gets a part of the sum of all vectors; --size is the size of a part",
     unit: size_of::<f64>(),
     least: size_of::<f64>(),
     parts: true,

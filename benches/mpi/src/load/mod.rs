@@ -25,15 +25,15 @@ pub use victim::{Impact, Outcome, Victim, VictimOutcome, run};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Rank k to rank k + N/2, one way.
+    /// Rank k sends to rank k + N/2, for N ranks.
     Pairs,
-    /// All to all others, in turn.
+    /// Each rank sends to all others, in turn.
     Alltoall,
-    /// All put into rank 0's memory.
+    /// All ranks write into rank 0's memory (MPI_Put).
     RmaIncast,
-    /// All send to rank 0.
+    /// All ranks send to rank 0 (MPI_Send).
     P2pIncast,
-    /// All get from rank 0's memory.
+    /// All ranks read rank 0's memory (MPI_Get).
     RmaBcast,
 }
 

@@ -13,7 +13,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "ep",
-    title: "pairs of Gaussian deviates; no messages but at the end",
+    title: "pairs of Gaussian deviates; messages only at the end",
     ranks: Ranks::ANY,
     run,
 };

@@ -11,7 +11,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "is",
-    title: "integers sorted by buckets; all exchange parts of any length with all",
+    title: "bucket sort of integers; all-to-all exchanges of uneven lengths",
     ranks: Ranks {
         rule: "a power of two ranks, up to 128 for class S and 1024 for others",
         allows: |ranks, class| {

@@ -33,11 +33,10 @@ impl Mode {
     pub fn obstacle(self, unit: DelayUnit, hooks: u32) -> Option<&'static str> {
         let undeferred = |family: &HookFamily| hooks & family.bit() != 0 && !family.defers();
         if self != Mode::Spin && unit == DelayUnit::Spins {
-            Some("a table of spins has no time to defer or pace by; use --mode spin")
+            Some("a table of spins works only with --mode spin: the other modes need times")
         } else if self == Mode::Defer && HookFamily::ALL.iter().any(undeferred) {
             Some(
-                "a call of MPI or UCT cannot be deferred: its data stay the program's; defer below it, \
-                 with --hook socket or --hook verbs, or use --mode spin or pace",
+                "MPI and UCT cannot be deferred, because the data stay in the hands of the program: use --hook socket or verbs, or --mode spin or pace",
             )
         } else {
             None

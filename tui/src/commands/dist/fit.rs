@@ -156,7 +156,7 @@ impl Fitted {
 pub struct FamilyOptions {
     /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     samples: PathBuf,
-    /// Seed of the order of the entries
+    /// Seed; it decides the order of the entries
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// The folder to write the tables into; made if it is not there

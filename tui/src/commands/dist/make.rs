@@ -35,7 +35,7 @@ pub struct Make {
     /// Their standard deviation, in multiples of the samples' own, at the same mean: 0 is a constant, 2 twice as varied
     #[arg(long, requires = "samples", value_name = "MULTIPLE")]
     scaled: Option<f64>,
-    /// Seed of the order of the entries
+    /// Seed; it decides the order of the entries
     #[arg(long, default_value_t = seed::DEFAULT)]
     seed: u64,
     /// Where to write the table
@@ -59,7 +59,7 @@ impl Make {
             return Err(Failure::input("give --shape and --mean, or --samples"));
         };
         if self.location != Nanos(0) && shape != Shape::LogNormal {
-            return Err(Failure::input("--location belongs to --shape lognormal"));
+            return Err(Failure::input("--location is only for --shape lognormal"));
         }
         let [mean, std, location] = [mean, self.std, self.location].map(|ns| ns.0 as f64);
         let distribution = shape
@@ -68,8 +68,7 @@ impl Make {
         let table = whole(shape::table(&distribution, self.seed), distribution)?;
         if (table.std() - std).abs() > NEAR * std {
             eprintln!(
-                "jitterlab: the delays of the table have a standard deviation of {}, not of {}: 4096 \
-                 whole nanoseconds hold no more of this distribution",
+                "jitterlab: 4096 whole nanoseconds cannot hold this distribution: the table has a standard deviation of {}, not of {}",
                 show::time(table.std()),
                 show::time(std)
             );

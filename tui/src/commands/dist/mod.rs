@@ -32,7 +32,7 @@ pub enum Command {
     Show(Show),
     /// Check a table against the distribution that it came from, or against samples
     Check(check::Check),
-    /// Make a table from one of tc netem's
+    /// Make a table from a distribution of tc netem
     Import(Import),
     /// Write a table for tc netem
     Export(Export),
@@ -56,7 +56,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 struct TableFile {
     /// The distribution table
     table: PathBuf,
-    /// What the integers of a file without a header count: ns or spins
+    /// Unit of a table file that has no header line: ns or spins
     #[arg(long, default_value = "ns")]
     unit: DelayUnit,
 }
@@ -71,7 +71,7 @@ impl TableFile {
         let table = self.load()?;
         if table.unit() == DelayUnit::Spins {
             return Err(Failure::input(format!(
-                "{} counts spins, which are no time; this takes a table in nanoseconds",
+                "{} is a table of spins; this command needs a table in nanoseconds",
                 self.table.display()
             )));
         }
@@ -170,12 +170,12 @@ fn style() -> Style {
 /// Options of `dist import`.
 #[derive(clap::Args)]
 pub struct Import {
-    /// A table of tc netem, or the name of one that iproute2 brings, such as pareto
+    /// A distribution file of tc netem, or the name of one in iproute2, such as pareto
     netem: PathBuf,
-    /// The mean that netem would be given
+    /// Mean of the delays; netem calls it TIME
     #[arg(long)]
     mean: Nanos,
-    /// The standard deviation that netem would be given
+    /// Standard deviation of the delays; netem calls it JITTER
     #[arg(long)]
     std: Nanos,
     /// Where to write the table
@@ -224,8 +224,7 @@ impl Export {
         let exported = netem::export(&table);
         if exported.clamped > 0 {
             eprintln!(
-                "jitterlab: {} of the 4096 delays lie beyond four standard deviations, where netem's \
-                 16 bits end, and are set to that end",
+                "jitterlab: {} of the 4096 delays are more than four standard deviations from the mean; a netem table ends there, so they are set to that limit",
                 exported.clamped
             );
         }

@@ -18,7 +18,7 @@ use crate::output::{self, Format, printable};
 pub struct Doctor {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// The program and its arguments; it is run once, without delays
+    /// The program and its arguments. It is run once, without delays
     #[arg(last = true, required = true)]
     program: Vec<OsString>,
 }

@@ -17,15 +17,15 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab inject`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Run a program under injection; its pid, signals and exit status are its own
+    /// Run a program and delay its messages. The program keeps its pid, signals and exit status
     Run(run::Run),
-    /// Show the programs under injection
+    /// Show the running programs that are delayed
     Status(status::Status),
-    /// Change the injection of a running program
+    /// Change the delays of a running program
     Set(set::Set),
-    /// Run a program and say which hooks its sends pass through, and what bypasses them
+    /// Run a program once and say which of its messages can be delayed, and which cannot
     Doctor(doctor::Doctor),
-    /// Run an MPI program and count what its ranks send to each other
+    /// Run an MPI program and count the messages between its ranks
     Trace(trace::Trace),
     /// Wait for the programs of an `inject run` and report those that end unseen (started by `jitterlab inject run`)
     #[command(hide = true)]

@@ -80,7 +80,7 @@ pub fn of(address: Address) -> Result<Program, Failure> {
     match programs.iter().position(|program| address.names(program)) {
         Some(index) => Ok(programs.swap_remove(index)),
         None if others.is_empty() => Err(Failure::input(format!(
-            "no program with pid {address} is under injection; nor is any other"
+            "no program is under injection, so none has the pid {address}"
         ))),
         None => Err(Failure::input(format!(
             "no program with pid {address} is under injection; there are {}",

@@ -34,20 +34,20 @@ pub struct Run {
     /// A file with one integer; the same seed gives the same delays [default: the seed 1]
     #[arg(long)]
     seed: Option<PathBuf>,
-    /// Where sends are caught: verbs, socket; above these mpi, mpi-collectives, uct
+    /// The calls that are delayed: verbs, socket, mpi, mpi-collectives, uct
     #[arg(long, value_delimiter = ',', default_value = "verbs,socket")]
     hook: Vec<HookFamily>,
-    /// spin: the caller waits, then sends; defer: a helper thread sends later (verbs, socket); pace: a send
-    /// goes no earlier than the delay after the one before it
+    /// spin: the caller waits, then sends. defer: a helper thread sends later (socket and verbs only).
+    /// pace: the delay is the least time between two sends
     #[arg(long, default_value = "spin")]
     mode: Mode,
-    /// pcg, or lcg as in the paper
+    /// Random number generator: pcg, or lcg (that of the latency-variation paper)
     #[arg(long, default_value = "pcg")]
     generator: GeneratorKind,
-    /// What the integers of a table without a header count: ns or spins
+    /// Unit of a table file that has no header line: ns or spins
     #[arg(long, default_value = "ns", conflicts_with = "delay")]
     unit: DelayUnit,
-    /// A file that gets a line of JSON with the counters when the program ends
+    /// Append the counters to this file when the program ends, as a line of JSON
     #[arg(long)]
     report: Option<PathBuf>,
     /// The program and its arguments
@@ -179,8 +179,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 fn lasting(path: &Path) -> Result<PathBuf, Failure> {
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Failure::input(format!(
-            "{} is not a regular file; every process of the program reads it again, so write it \
-             to a file first",
+            "{} is not a regular file. Every process of the program has to read it; copy it to \
+             a file first",
             path.display()
         )));
     }

@@ -15,25 +15,25 @@ use crate::outcome::{Exit, Failure};
 #[command(group(clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["table", "seed", "mode", "on", "off"])))]
 pub struct Set {
-    /// The program, as inject status names it
+    /// The program; `inject status` shows its pid
     #[arg(long)]
     pid: Address,
-    /// Draw delays from this table from now on
+    /// Take the delays from this table
     #[arg(long)]
     table: Option<PathBuf>,
-    /// What the integers of a table without a header count: ns or spins
+    /// Unit of a table file that has no header line: ns or spins
     #[arg(long, default_value = "ns", requires = "table")]
     unit: DelayUnit,
-    /// Start the streams of delays over from this seed file
+    /// Restart the sequence of delays with the seed in this file
     #[arg(long)]
     seed: Option<PathBuf>,
     /// spin, defer or pace
     #[arg(long)]
     mode: Option<Mode>,
-    /// Inject
+    /// Switch the delays on
     #[arg(long, conflicts_with = "off")]
     on: bool,
-    /// Do not inject
+    /// Switch the delays off
     #[arg(long)]
     off: bool,
 }

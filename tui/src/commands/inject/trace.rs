@@ -23,7 +23,7 @@ use jitterlab_doctor::ending::{Alive, Ending};
 pub struct Trace {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// The command that starts the program, such as mpirun; it is run once, without delays
+    /// The command that starts the program, such as mpirun. It is run once, without delays
     #[arg(last = true, required = true)]
     program: Vec<OsString>,
 }

@@ -23,9 +23,9 @@ use crate::peer::{self, Peer};
 /// The verbs of `jitterlab load`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Send at a share of the bandwidth, with random gaps
+    /// Send messages with random gaps, at a share of the bandwidth
     Run(Run),
-    /// Take and count what is sent
+    /// Receive the load and count its messages
     Serve(Serve),
 }
 
@@ -46,31 +46,31 @@ pub struct Run {
     /// udp, tcp, or mpi
     #[arg(long)]
     transport: Over,
-    /// Share of the one-way bandwidth, 0 to 100 %
+    /// Share of the one-way bandwidth: 0 to 100 (percent)
     #[arg(long)]
     level: Percent,
-    /// HOST or HOST:PORT of a `load serve`; without it, one is started on this machine
+    /// HOST or HOST:PORT of a running `load serve` [default: start one on this machine]
     #[arg(long)]
     to: Option<String>,
-    /// For how long
+    /// How long the load lasts
     #[arg(long, default_value = "10s", value_parser = span)]
     duration: Nanos,
     /// Size of a message [default: 1400B; over MPI 64KiB]
     #[arg(long)]
     message: Option<Bytes>,
-    /// One-way bandwidth, a second; it is measured if it is not given
+    /// One-way bandwidth in bytes per second [default: measured first]
     #[arg(long, value_name = "BYTES")]
     bandwidth: Option<Bytes>,
-    /// Seed of the gaps
+    /// Seed of the random gaps
     #[arg(long, default_value_t = 5489)]
     seed: u64,
-    /// Stay on this CPU
+    /// Run on this CPU
     #[arg(long)]
     cpu: Option<usize>,
-    /// Print `sending` on stderr when the load begins
+    /// Print `sending` on stderr when the first message is sent
     #[arg(long)]
     announce: bool,
-    /// Keep the sink that is started on this CPU
+    /// The CPU of the `load serve` that this command starts
     #[arg(long)]
     server_cpu: Option<usize>,
     #[command(flatten)]
@@ -213,10 +213,10 @@ pub struct Serve {
     /// Address to listen on; port 0 chooses a free one
     #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
-    /// Stay on this CPU
+    /// Run on this CPU
     #[arg(long)]
     cpu: Option<usize>,
-    /// End when stdin does
+    /// Exit when stdin is closed
     #[arg(long)]
     until_stdin_closes: bool,
 }

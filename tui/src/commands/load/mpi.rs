@@ -19,16 +19,16 @@ pub struct Options {
     /// Over MPI: who sends to whom
     #[arg(long, value_enum, required_if_eq("transport", "mpi"))]
     pattern: Option<Pattern>,
-    /// Over MPI: how many ranks [default: one for each CPU, two at least]
+    /// Over MPI: the number of ranks [default: one for each CPU, but at least 2]
     #[arg(long)]
     ranks: Option<u32>,
-    /// Over MPI: a case of the library suite that half of the ranks measure, without and with the load
+    /// Over MPI: half of the ranks measure this library case, first without load and then with it
     #[arg(long, value_name = "CASE")]
     victim: Option<String>,
-    /// Over MPI: what starts the ranks [default: srun in an allocation of Slurm, else mpirun]
+    /// Over MPI: the launcher [default: srun inside a Slurm allocation, otherwise mpirun]
     #[arg(long, value_name = "PROGRAM", value_parser = PossibleValuesParser::new(["mpirun", "srun"]))]
     launcher: Option<String>,
-    /// Over MPI: arguments of the launcher
+    /// Over MPI: more arguments for the launcher
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }
@@ -36,15 +36,15 @@ pub struct Options {
 /// Who sends to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Pattern {
-    /// Rank k to rank k + N/2, one way
+    /// Rank k sends to rank k + N/2, for N ranks
     Pairs,
-    /// All to all others, in turn
+    /// Each rank sends to all others, in turn
     Alltoall,
-    /// All put into rank 0's memory
+    /// All ranks write into rank 0's memory (MPI_Put)
     RmaIncast,
-    /// All send to rank 0
+    /// All ranks send to rank 0 (MPI_Send)
     P2pIncast,
-    /// All get from rank 0's memory
+    /// All ranks read rank 0's memory (MPI_Get)
     RmaBcast,
 }
 

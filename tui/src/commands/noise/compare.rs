@@ -15,11 +15,11 @@ use crate::output::{self, Format};
 /// Options of `noise compare`.
 #[derive(clap::Args)]
 pub struct Compare {
-    /// The run before: what `noise run` has written with --output or --format json
+    /// The first result: a file that `noise run --output` wrote
     a: PathBuf,
-    /// The run after
+    /// The second result
     b: PathBuf,
-    /// The level of significance; intervals have the confidence 1 − alpha
+    /// Level of significance; the confidence of the intervals is 1 − alpha
     #[arg(long, default_value_t = 0.05)]
     alpha: f64,
     #[arg(long, value_enum, default_value_t)]

@@ -8,9 +8,9 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab noise`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Spin on CPUs, and say when, for how long and by whom they were taken away
+    /// Keep CPUs busy; say when something interrupted them, for how long, and what it was
     Run(run::Run),
-    /// Compare two runs: before and after
+    /// Compare two results of `noise run`
     Compare(compare::Compare),
 }
 

@@ -21,17 +21,17 @@ use crate::status::Shown;
 /// Options of `noise run`.
 #[derive(clap::Args)]
 pub struct Run {
-    /// Which CPUs, as in 1-3,8 [default: all that can be used]
+    /// CPUs to measure, as in 1-3,8 [default: all]
     #[arg(long)]
     cpus: Option<CpuSet>,
-    /// For how long
+    /// How long to measure
     #[arg(long, default_value = "10s")]
     duration: Nanos,
     /// A longer time between two readings of the clock is a gap [default: 300ns, or four iterations
     /// of the loop if that is more]
     #[arg(long)]
     threshold: Option<Nanos>,
-    /// Write the run to this file as JSON, for `noise compare`
+    /// Write the result to this file as JSON, for `noise compare`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]

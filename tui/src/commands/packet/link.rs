@@ -9,13 +9,13 @@ use crate::outcome::Failure;
 /// What there is to say about an end of verbs.
 #[derive(clap::Args, Clone)]
 pub struct AdapterOptions {
-    /// Verbs: the RDMA device [default: the one that has the address, or the first that is active]
+    /// Verbs: RDMA device [default: the one with the address, otherwise the first active one]
     #[arg(long)]
     device: Option<String>,
-    /// Verbs: the entry of the port's GID table to send from [default: RoCE v2, of the address]
+    /// Verbs: index in the port's GID table [default: the RoCE v2 entry of the address]
     #[arg(long)]
     gid_index: Option<u8>,
-    /// Verbs: the longest packet: 256, 512, 1024, 2048 or 4096 [default: what the ports carry]
+    /// Verbs: path MTU: 256, 512, 1024, 2048 or 4096 [default: the MTU of the ports]
     #[arg(long)]
     mtu: Option<Mtu>,
 }
@@ -26,10 +26,10 @@ pub struct VerbsOptions {
     /// Verbs: write, write-imm or send [default: write]
     #[arg(long)]
     operation: Option<Operation>,
-    /// Verbs: rc or ud, which is for send only [default: rc]
+    /// Verbs: rc, or ud (only for the operation send) [default: rc]
     #[arg(long)]
     service: Option<Service>,
-    /// Verbs: put messages into work requests: auto, on or off [default: auto]
+    /// Verbs: inline sends: auto, on or off [default: auto]
     #[arg(long)]
     inline: Option<Inline>,
     #[command(flatten)]

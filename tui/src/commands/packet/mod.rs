@@ -21,11 +21,11 @@ use link::AdapterOptions;
 /// The verbs of `jitterlab packet`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Show what can be measured, and over what
+    /// List the cases and the transports of this machine
     List(list::List),
     /// Measure a case
     Run(Box<run::Run>),
-    /// Be the other end of a case
+    /// Run the server that `packet run` measures against
     Serve(Serve),
 }
 
@@ -59,10 +59,10 @@ pub struct Serve {
     /// Address to listen on; port 0 chooses a free one
     #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
-    /// Stay on this CPU
+    /// Run on this CPU
     #[arg(long)]
     cpu: Option<usize>,
-    /// End when stdin does
+    /// Exit when stdin is closed
     #[arg(long)]
     until_stdin_closes: bool,
 }
@@ -106,8 +106,8 @@ pub fn check_server_cpu(cpu: Option<usize>, peer: &Peer) -> Result<(), Failure> 
         return Ok(());
     }
     Err(Failure::input(
-        "--server-cpu is for a server that is started here, but --to names one that is there: \
-         give that one --cpu",
+        "--server-cpu is only for a server that this command starts; start the server that --to \
+         names with --cpu",
     ))
 }
 
@@ -127,7 +127,7 @@ pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     match cpu.is_some() && core_affinity::set_for_current(core_affinity::CoreId { id }) {
         true => Ok(()),
         false => Err(Failure::input(format!(
-            "cannot stay on CPU {id}, which this machine has not or does not allow"
+            "cannot stay on CPU {id}, because this machine does not have it or does not allow it"
         ))),
     }
 }

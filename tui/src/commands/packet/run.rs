@@ -30,8 +30,8 @@ use crate::status::Shown;
 #[command(group(clap::ArgGroup::new("length").args(["iterations", "duration"])))]
 #[command(group(clap::ArgGroup::new("warm").args(["warmup", "warmup_iterations"])))]
 pub struct Run {
-    /// What to measure: rtt, latency, bandwidth, bidirectional, overhead, completion, buffer-reuse
-    /// or hot-spot; `packet list` says what each of them is
+    /// What to measure: rtt, latency, bandwidth, bidirectional, overhead, completion, buffer-reuse or
+    /// hot-spot. `packet list` explains them
     #[arg(long)]
     case: Case,
     /// udp, tcp or verbs
@@ -39,51 +39,51 @@ pub struct Run {
     transport: Transport,
     #[command(flatten)]
     verbs: VerbsOptions,
-    /// Size of a message, or several: 1,64,4KiB [default: several where the case is by size]
+    /// Message size, or a list such as 1,64,4KiB [default: 64B, or a list; it depends on the case]
     #[arg(long, value_delimiter = ',')]
     size: Vec<Bytes>,
-    /// Messages to measure, each time [default for rtt: 100000]
+    /// Number of messages per size [default: 100000 for rtt; the other cases take a duration]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 27))]
     iterations: Option<u64>,
-    /// Time to measure for, each time [default but for rtt: 500ms]
+    /// Time to measure per size [default: 500ms; rtt takes a number of messages]
     #[arg(long, value_parser = span)]
     duration: Option<Nanos>,
-    /// Time to warm up for; what is measured in it is discarded [default: 50ms; rtt: 200ms]
+    /// Warm-up time; its measurements are discarded [default: 50ms; for rtt 200ms]
     #[arg(long, value_parser = at_most_a_day)]
     warmup: Option<Nanos>,
-    /// Messages to warm up with
+    /// Warm up with this number of messages instead
     #[arg(long)]
     warmup_iterations: Option<u64>,
-    /// A message without an answer after this time is lost (over tcp, and verbs with rc, it is
-    /// waited for); after 20 such times in a row without an answer the run ends
+    /// A message counts as lost if no answer comes in this time. TCP and the verbs service rc go on
+    /// waiting. The run ends after 20 such times without any answer
     #[arg(long, default_value_t = rtt::TIMEOUT, value_parser = span)]
     timeout: Nanos,
-    /// block: sleep until an answer comes; poll: hold the CPU and ask [default: block; verbs: poll]
+    /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; for verbs poll]
     #[arg(long)]
     wait: Option<Wait>,
-    /// bandwidth, bidirectional, overhead, buffer-reuse: messages that may be under way [default: 100]
+    /// bandwidth, bidirectional, overhead, buffer-reuse: messages in flight at once [default: 100]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_WINDOW)))]
     window: Option<u32>,
-    /// buffer-reuse: so many buffers, one after the other [default: 1,10,100,1000]
+    /// buffer-reuse: numbers of buffers that are used in turn [default: 1,10,100,1000]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     buffers: Vec<u32>,
-    /// buffer-reuse: percentages of messages in one and the same buffer [default: 0,25,50,75,100]
+    /// buffer-reuse: shares of messages that use one single buffer, in percent [default: 0,25,50,75,100]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=100))]
     reuse: Vec<u8>,
-    /// hot-spot: servers to start on this machine [default: 4]
+    /// hot-spot: number of servers to start on this machine [default: 4]
     #[arg(long, conflicts_with = "to", value_parser = clap::value_parser!(u8).range(1..=MOST_SLAVES as i64))]
     slaves: Option<u8>,
-    /// HOST or HOST:PORT of a `packet serve`, for hot-spot several; without it, one is started on
-    /// this machine
+    /// HOST or HOST:PORT of a running `packet serve`; hot-spot takes a list [default: start one on
+    /// this machine]
     #[arg(long, value_delimiter = ',')]
     to: Vec<String>,
-    /// Stay on this CPU
+    /// Run on this CPU
     #[arg(long)]
     cpu: Option<usize>,
-    /// Keep the server that is started on this CPU
+    /// The CPU of the `packet serve` that this command starts
     #[arg(long)]
     server_cpu: Option<usize>,
-    /// rtt: write every sample to this file: Parquet, or text if its name ends in .csv
+    /// rtt: write every round trip to this file, as Parquet, or as text if its name ends in .csv
     #[arg(long)]
     samples: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
@@ -139,7 +139,7 @@ impl Run {
         }
         if self.case == Case::Completion && self.wait.is_some() {
             return Err(Failure::input(
-                "--case completion measures every way to wait: leave out --wait",
+                "--case completion measures all ways to wait; leave out --wait",
             ));
         }
         if self.to.len() > MOST_SLAVES {

@@ -25,19 +25,19 @@ pub struct Command {
     /// The experiment file; not needed with --resume
     #[arg(required_unless_present = "resume")]
     experiment: Option<PathBuf>,
-    /// Print a JSON object a line about everything that happens, and nothing for people
+    /// Print one JSON object per line for each event, and no text for people
     #[arg(long)]
     headless: bool,
-    /// Go on with an experiment that was stopped
+    /// Continue the stopped experiment in this result folder
     #[arg(long, value_name = "RESULT FOLDER")]
     resume: Option<PathBuf>,
-    /// Where the result folder is made
+    /// The folder in which the result folder is made
     #[arg(long, default_value = "results", conflicts_with = "resume")]
     results: PathBuf,
-    /// Print the schedule and its duration, and do nothing
+    /// Print the schedule and how long it would take; run nothing
     #[arg(long, conflicts_with_all = ["headless", "resume"])]
     dry_run: bool,
-    /// Of the schedule
+    /// How --dry-run prints the schedule
     #[arg(long, value_enum, default_value_t, requires = "dry_run")]
     format: Format,
 }
@@ -127,7 +127,7 @@ fn resume(folder: &Path, given: Option<Experiment>) -> Result<Recorder, Failure>
     let recorder = Recorder::resume(folder).map_err(input_or_run)?;
     if given.is_some_and(|given| given != *recorder.folder().experiment()) {
         return Err(Failure::input(format!(
-            "{} holds the results of another experiment; leave the file out, or start anew",
+            "{} is the result folder of another experiment: resume it without the file, or run the file without --resume",
             folder.display()
         )));
     }

@@ -19,13 +19,13 @@ use crate::output::{self, Format};
 /// The verbs of `jitterlab tune`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Say what would be changed, and why. Changes nothing
+    /// Say which settings `apply` would change, and why. Changes nothing
     Plan(Plan),
-    /// Change what is not as it should be; every old value is kept first
+    /// Change the settings of the plan. Saves every old value first
     Apply(Apply),
-    /// Say whether what was applied still holds. Changes nothing
+    /// Check that the applied settings still hold. Changes nothing
     Verify(Verify),
-    /// Put every value back that was changed
+    /// Restore every old value
     Revert(Revert),
     /// Keep /dev/cpu_dma_latency open (started by `jitterlab tune apply`)
     #[command(hide = true)]
@@ -38,7 +38,7 @@ pub enum Command {
 /// Which node is meant.
 #[derive(clap::Args)]
 pub struct Target {
-    /// A copy of a node's /sys, /proc and /etc instead of this node
+    /// Work on a copy of a node's /sys, /proc and /etc in this folder
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
 }
@@ -46,16 +46,16 @@ pub struct Target {
 /// What is asked of it.
 #[derive(clap::Args)]
 struct Wanted {
-    /// The set of settings
+    /// Which settings are changed
     #[arg(long, value_enum, default_value_t)]
     profile: ProfileName,
-    /// Only these settings, by name
+    /// Change only these settings; `tune plan` shows their names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
-    /// Programs (MPI ranks) that measure at once, a core each [default: as many as there are cores]
+    /// Number of measuring programs or MPI ranks; each gets a core [default: as many as possible]
     #[arg(long)]
     ranks: Option<usize>,
-    /// The network interface or RDMA device that they use [default: the likeliest]
+    /// Network interface or RDMA device that they use [default: the nearest and fastest]
     #[arg(long)]
     device: Option<String>,
     #[command(flatten)]
@@ -66,12 +66,12 @@ struct Wanted {
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum ProfileName {
-    /// All that makes a microsecond measurable
+    /// Everything that disturbs measurements of microseconds
     #[default]
     Measure,
-    /// Of that, what takes effect at once and is gone with the next boot
+    /// The part that takes effect at once and ends with the next boot
     Reversible,
-    /// Exactly what the paper on latency variation set
+    /// The settings of the latency-variation paper
     Paper,
 }
 
@@ -87,7 +87,7 @@ pub struct Plan {
 pub struct Apply {
     #[command(flatten)]
     wanted: Wanted,
-    /// Print every write, and make none
+    /// Print every change; change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -104,7 +104,7 @@ pub struct Verify {
 /// Options of `tune revert`.
 #[derive(clap::Args)]
 pub struct Revert {
-    /// Put back also what somebody else has changed since
+    /// Also restore settings that something else has changed since
     #[arg(long)]
     force: bool,
     #[command(flatten)]

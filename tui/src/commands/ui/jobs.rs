@@ -94,7 +94,7 @@ fn last_line(log: &Path) -> Option<String> {
 /// # Errors
 /// Nobody does, or the system refuses; in words.
 pub fn stop(folder: &Path) -> Result<(), String> {
-    let pid = who_fills(folder).ok_or("nobody fills it any more")?;
+    let pid = who_fills(folder).ok_or("its experiment has ended")?;
     kill(Pid::from_raw(pid), Signal::SIGINT).map_err(|error| format!("cannot stop it: {error}"))
 }
 

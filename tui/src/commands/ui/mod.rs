@@ -25,8 +25,8 @@ use crate::outcome::{Exit, Failure};
 /// Options of `jitterlab ui`.
 #[derive(clap::Args)]
 pub struct Command {
-    /// Where experiment files and results/ are [default: the volume of an appliance, elsewhere the
-    /// working directory]
+    /// The folder with experiment files and results/ [default: the working directory; on an appliance
+    /// its volume]
     folder: Option<PathBuf>,
 }
 

@@ -19,15 +19,15 @@ use crate::stopped::when_stopped;
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
 pub struct Command {
-    /// The hosts file: which hosts have to fit, and which may replace them
+    /// Hosts file: the hosts to validate, and spare hosts
     hosts: PathBuf,
     /// udp, tcp or verbs
     #[arg(long)]
     transport: Transport,
-    /// Write the hosts that remain to this file, for `mpirun --hostfile`
+    /// Write the good hosts to this file, for `mpirun --hostfile`
     #[arg(long)]
     hostfile: Option<PathBuf>,
-    /// Write the hosts that remain to this file, for `srun --nodelist`
+    /// Write the good hosts to this file, for `srun --nodelist`
     #[arg(long)]
     nodelist: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]

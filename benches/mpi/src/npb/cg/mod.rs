@@ -15,7 +15,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "cg",
-    title: "eigenvalue of a sparse matrix by conjugate gradients; reads memory at random, exchanges long vectors",
+    title: "eigenvalue of a sparse matrix by conjugate gradients; random memory reads, long messages",
     ranks: Ranks::POWERS_OF_TWO,
     run,
 };

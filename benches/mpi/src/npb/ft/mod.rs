@@ -22,7 +22,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "ft",
-    title: "three-dimensional FFT; all exchange large blocks with all",
+    title: "three-dimensional FFT; large all-to-all exchanges",
     ranks: Ranks {
         rule: "a power of two ranks, up to the grid's z times a quarter of its x or y",
         allows: |ranks, class| Grid::divides(sizes(class), ranks),

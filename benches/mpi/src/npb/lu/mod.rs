@@ -27,7 +27,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "lu",
-    title: "a flow by SSOR; a wave of short messages through all ranks",
+    title: "flow solver by SSOR; a wave of short messages through all ranks",
     ranks: Ranks {
         rule: "ranks in a grid of a by b, b at most 2a, with 3 points or more for each in x and y",
         allows: |ranks, class| pencil::divides(ranks, Problem::of(class).n),

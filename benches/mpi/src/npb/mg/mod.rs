@@ -20,7 +20,7 @@ use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
     name: "mg",
-    title: "V-cycles of multigrid on a periodic cube; faces exchanged, long ones and short ones",
+    title: "multigrid V-cycles on a periodic cube; long and short messages between neighbours",
     ranks: Ranks::POWERS_OF_TWO,
     run,
 };
