@@ -46,8 +46,7 @@ impl Host {
             return wrong(
                 &at,
                 format!(
-                    "`{}` is no name of a host: letters, digits, `.` and `-`, not first, which mpirun, Slurm and a \
-                 shell can read",
+                    "`{}` is no name of a host: use letters, digits, `.` and `-`, and begin with a letter or digit",
                     shortened(name)
                 ),
             );

@@ -67,7 +67,7 @@ fn a_dry_run_lists_exactly_what_is_then_changed() {
     assert_eq!(dry["writes"], applied["writes"]);
     assert_eq!(applied["writes"], did.len());
     assert_eq!(shown.lines().count(), did.len() + 1, "{shown}");
-    let last = format!("{} writes, none made", did.len());
+    let last = format!("{} changes listed, nothing changed", did.len());
     assert_eq!(shown.lines().last(), Some(last.as_str()));
     assert!(
         shown.contains("skew_tick=1\", then grub-mkconfig\n"),

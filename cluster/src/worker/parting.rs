@@ -160,8 +160,7 @@ pub fn noise(error: io::Error, line: &str) -> io::Error {
     match error.kind() {
         ErrorKind::InvalidData | ErrorKind::UnexpectedEof if !line.is_empty() => {
             io::Error::other(format!(
-                "{NOT_OURS}: it printed \"{line}\" (where a shell starts the worker, it has to print nothing on stdout before: see \
-             ~/.bashrc there)"
+                "{NOT_OURS}: it printed \"{line}\" (the shell that starts the worker must not print to stdout: see ~/.bashrc there)"
             ))
         }
         _ => error,

@@ -44,7 +44,7 @@ pub fn limit(command: &[OsString]) -> Option<Limit> {
             let text = match nothing {
                 Some(why) => format!("nothing is injected into {path}: {why}"),
                 None => format!(
-                    "not every send of {path} can be delayed: {}; jitterlab inject doctor tells more",
+                    "some messages of {path} cannot be delayed: {}; `jitterlab inject doctor` says more",
                     elf::bypass(program)?
                 ),
             };

@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// Something else is in force.
     #[error(
-        "the profile {profile} is in force on this node, for measuring CPUs {measuring}, and is not mixed with another or with another division of the CPUs: `jitterlab tune revert` first, or apply with the same --profile, --ranks and --device"
+        "the profile {profile} is in force on this node, for measuring CPUs {measuring}: run `jitterlab tune revert` first, or apply with the same --profile, --ranks and --device"
     )]
     InForce {
         /// The set that is.

@@ -289,14 +289,12 @@ impl<'a> Bench<'a> {
             None => self.hosts.worker(run.work.measures_on())?.take(REPORT),
         };
         let report = report.map_err(|_| {
-            "nothing was injected, as far as is known: no process of the program has left counts of its sends, \
-             as those do that have the library in them; `jitterlab inject doctor` says why"
+            "nothing was injected: no process of the program reported its sends; `jitterlab inject doctor` says why"
         })?;
         let injection = injection(&String::from_utf8_lossy(&report))?;
         if injection.delayed == 0 && !is_silent(&measured, run.work.hook()) {
             return Err(
-                "nothing was injected: no send of the program passed a hook, because it sent nothing to a network or \
-                 sent past the hooks; `jitterlab inject doctor` says which"
+                "nothing was injected: the program sent nothing over a network, or its sends bypass the hooks; `jitterlab inject doctor` says which"
                     .into(),
             );
         }

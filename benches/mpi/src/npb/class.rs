@@ -8,9 +8,9 @@ pub enum Class {
     W,
     /// The standard size.
     A,
-    /// Four times A, about.
+    /// About four times class A.
     B,
-    /// Four times B, about.
+    /// About four times class B.
     C,
 }
 

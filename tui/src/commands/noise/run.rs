@@ -27,8 +27,8 @@ pub struct Run {
     /// How long to measure
     #[arg(long, default_value = "10s")]
     duration: Nanos,
-    /// A longer time between two readings of the clock is a gap [default: 300ns, or four iterations
-    /// of the loop if that is more]
+    /// Shortest interruption that counts [default: 300ns, or four iterations of the measuring loop if
+    /// that is longer]
     #[arg(long)]
     threshold: Option<Nanos>,
     /// Write the result to this file as JSON, for `noise compare`

@@ -193,7 +193,7 @@ pub fn writes(changes: &[Change]) -> String {
         let again = if one.kept { ", where it is lost" } else { "" };
         let _ = writeln!(text, "{}{again}", change(one));
     }
-    let _ = writeln!(text, "{} writes, none made", changes.len());
+    let _ = writeln!(text, "{} changes listed, nothing changed", changes.len());
     text
 }
 
