@@ -1,5 +1,7 @@
 //! The loops in which operations are timed.
 
+use jitterlab_base::units::Bytes;
+use jitterlab_live::Publisher;
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives as _;
@@ -15,6 +17,8 @@ pub struct Bench<'a> {
     /// In ticks.
     entered: Vec<u64>,
     left: Vec<u64>,
+    /// Whether this rank's times are samples.
+    publishes: bool,
 }
 
 /// Batches of the warm-up grow up to this time: the ranks agree between two of them whether it has been enough. Where a
@@ -29,7 +33,13 @@ impl<'a> Bench<'a> {
             clock,
             entered: Vec::new(),
             left: Vec::new(),
+            publishes: true,
         }
+    }
+
+    /// Publishes nothing: the times of this rank, which answers others, are no samples.
+    pub fn publish_nothing(&mut self) {
+        self.publishes = false;
     }
 
     /// What operations go over: no account is kept, because it takes time.
@@ -54,13 +64,16 @@ impl<'a> Bench<'a> {
 
     /// Times operations that follow each other at once, by one reading of the clock for each.
     pub fn back_to_back(&mut self, mut operation: impl FnMut()) {
-        let clock = self.clock;
+        let (clock, live) = (self.clock, self.publisher());
         let mut edges = self.warm_up(|operations| operations + 1, &mut operation);
         self.world().barrier();
-        edges[0] = clock.ticks();
+        let mut last = clock.ticks();
+        edges[0] = last;
         for edge in &mut edges[1..] {
             operation();
             *edge = clock.ticks();
+            live.sample(|| clock.between(last, *edge));
+            last = *edge;
         }
         self.left = edges[1..].to_vec();
         edges.pop();
@@ -69,7 +82,7 @@ impl<'a> Bench<'a> {
 
     /// Times operations for which the ranks have met at a barrier each time.
     pub fn apart(&mut self, mut operation: impl FnMut()) {
-        let (clock, world) = (self.clock, self.world());
+        let (clock, world, live) = (self.clock, self.world(), self.publisher());
         let mut together = || {
             world.barrier();
             let entered = clock.ticks();
@@ -80,8 +93,22 @@ impl<'a> Bench<'a> {
             together();
         });
         let (pairs, _) = times.as_chunks_mut::<2>();
-        pairs.fill_with(together);
+        pairs.fill_with(|| {
+            let [entered, left] = together();
+            live.sample(|| clock.between(entered, left));
+            [entered, left]
+        });
         (self.entered, self.left) = pairs.iter().map(|&[entered, left]| (entered, left)).unzip();
+    }
+
+    /// The way to this rank's page, where the operations of a size are a part.
+    fn publisher(&self) -> Publisher {
+        if !self.publishes {
+            return Publisher::NOBODY;
+        }
+        let live = jitterlab_live::publisher();
+        live.begin(&Bytes(self.plan.size as u64).to_string());
+        live
     }
 
     /// When each operation was entered and left, in nanoseconds of this rank's clock by its scale.

@@ -47,6 +47,12 @@ impl RankClock {
             .ticks_to_ns_f64(self.ticks().saturating_sub(ticks))
     }
 
+    /// About how many nanoseconds there are between two readings, in ticks.
+    #[inline(always)]
+    pub fn between(&self, from: u64, to: u64) -> u64 {
+        self.counter.ticks_to_ns(to.saturating_sub(from))
+    }
+
     /// What its readings from when it began until now are in nanoseconds.
     pub fn scale(&self) -> Scale {
         Scale {

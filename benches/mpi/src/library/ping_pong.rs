@@ -21,6 +21,9 @@ const TAG: mpi::Tag = 1;
 fn run(bench: &mut Bench<'_>) {
     let (rank, half) = (bench.rank(), bench.ranks() / 2);
     let begins = rank < half;
+    if !begins {
+        bench.publish_nothing();
+    }
     let peer = if begins { rank + half } else { rank - half };
     let peer = bench.world().process_at_rank(peer as i32);
     let data = vec![0x5a_u8; bench.plan().size];
