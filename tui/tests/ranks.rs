@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::experiments::{folder, lines, planned};
+use common::experiments::{folder, lines, planned, printed};
 use common::mpi::{has_mpi, has_mpich};
 use common::{Lab, text};
 use jitterlab_experiment::samples;
@@ -138,8 +138,8 @@ fn ranks_are_started_and_delayed_and_what_they_report_is_kept() {
     let of = |case: &'static str| records.iter().filter(move |r| r["case"] == case);
     assert_eq!((of("ep").count(), of("any").count()), (2, 1));
     for record in of("ep") {
-        let mpi = &record["mpi"];
-        assert_eq!(record["application"]["runtime_s"], mpi["time_s"]);
+        let mpi = printed(record);
+        assert_eq!(record["result"]["application"]["runtime_s"], mpi["time_s"]);
         assert_eq!((&mpi["verified"], &mpi["ranks"]), (&true.into(), &2.into()));
         assert_eq!(mpi["phases"].as_array().unwrap().len(), 2);
         let injected = record["level"]["kind"] == "injected";
@@ -155,7 +155,7 @@ fn ranks_are_started_and_delayed_and_what_they_report_is_kept() {
     for record in of("barrier").chain(of("ping-pong")) {
         let samples = folder.join(record["samples"].as_str().unwrap());
         let ranks = samples::read_ranks(&samples).unwrap();
-        let point = &record["mpi"]["points"][0];
+        let point = &printed(record)["points"][0];
         let n: usize = ranks.iter().map(Vec::len).sum();
         assert_eq!((&record["n"], &point["samples"]), (&n.into(), &n.into()));
         let measuring = if record["case"] == "barrier" { 2 } else { 1 };
@@ -169,7 +169,7 @@ fn ranks_are_started_and_delayed_and_what_they_report_is_kept() {
         );
     }
     assert_eq!(
-        of("ping-pong").next().unwrap()["mpi"]["points"][0]["size_bytes"],
+        printed(of("ping-pong").next().unwrap())["points"][0]["size_bytes"],
         1024
     );
     let report = lab.run(&format!("report {}", folder.display()));

@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 
 use cluster::{Cluster, is_root};
-use common::experiments::{folder, kill, lines, until};
+use common::experiments::{folder, kill, lines, printed, until};
 use common::mpi::{has_mpi, has_mpich};
 use common::text;
 use serde_json::Value;
@@ -41,7 +41,7 @@ fn eight_namespaces_are_eight_nodes() {
         .lab
         .write("e.yaml", experiment(&hosts, &mpi, suites));
     let records = records(&cluster, &cluster.lab.run("run e.yaml --headless"));
-    let of = |case: &str| &records.iter().find(|r| r["case"] == case).unwrap()["mpi"];
+    let of = |case: &str| printed(records.iter().find(|r| r["case"] == case).unwrap());
     assert_eq!(of("allreduce")["points"][0]["samples"], 8 * 20);
     assert_eq!(
         (&of("mg")["verified"], &of("mg")["ranks"]),
@@ -190,7 +190,7 @@ fn ranks_at_the_end_of_ssh_are_started_and_delayed_and_leave_nothing() {
     let records = records(&machines.cluster, &machines.command().output().unwrap());
     for case in ["barrier", "ep"] {
         for record in records.iter().filter(|record| record["case"] == case) {
-            assert_eq!(record["mpi"]["ranks"], 2, "{record}");
+            assert_eq!(printed(record)["ranks"], 2, "{record}");
             let injected = record["level"]["kind"] == "injected";
             // Both ranks report, each from its own machine: a barrier is a call of each.
             let least = if case == "barrier" { 200 } else { 1 };

@@ -78,6 +78,29 @@ fn what_is_no_result_folder_is_refused() {
     }
 }
 
+/// Of every command that reads result folders.
+#[test]
+fn a_folder_of_another_format_is_refused() {
+    let lab = Lab::new();
+    std::fs::create_dir(lab.path("old")).unwrap();
+    lab.write("old/experiment.yaml", PACKETS);
+    for (line, format) in [
+        (r#"{"run":"packet-rtt-udp.none.r1","packet":{}}"#, 1),
+        (r#"{"version":3,"run":"packet-rtt-udp.none.r1"}"#, 3),
+    ] {
+        lab.write("old/runs.jsonl", format!("{line}\n"));
+        for command in ["analyze", "report", "run --resume"] {
+            lab.refuses(
+                &format!("{command} old"),
+                &format!(
+                    "old holds results of format {format}, and this jitterlab reads format 2: read them with the jitterlab \
+                     that made them, or measure anew"
+                ),
+            );
+        }
+    }
+}
+
 #[test]
 fn an_experiment_without_a_run_that_was_measured_has_no_report() {
     let (lab, folder) = lab(FAILING);

@@ -54,7 +54,7 @@ fn an_experiment_goes_from_its_file_to_a_report() {
             assert!(record["n"].as_u64() > Some(0), "{run}");
         } else {
             // The runtime is that of a request, one over a rate, and there are 200.
-            let figure = |name: &str| record["application"][name].as_f64().unwrap();
+            let figure = |name: &str| record["result"]["application"][name].as_f64().unwrap();
             let (request, program) = (figure("runtime_s"), figure("program_s"));
             assert!(request > 0.0 && program > 100.0 * request, "{record}");
         }
@@ -144,7 +144,7 @@ suites:
     let of = |case: &str| -> Vec<&Value> { records.iter().filter(|r| r["case"] == case).collect() };
     assert_eq!(of("good").len(), 1);
     assert_eq!(of("much").len(), 1);
-    assert_eq!(of("much")[0]["application"]["runtime_s"], 5.0);
+    assert_eq!(of("much")[0]["result"]["application"]["runtime_s"], 5.0);
     for (case, reason) in [
         ("bad", "exit status 9: the reason"),
         ("slow", "sleep did not end within 50ms"),
@@ -265,7 +265,7 @@ fn answers_are_waited_for_as_long_as_a_packet_case_says() {
         panic!("more than one run")
     };
     assert!(
-        record["outcome"] == "failed" || record["packet"]["lost"].as_u64() > Some(0),
+        record["outcome"] == "failed" || record["result"]["packet"]["lost"].as_u64() > Some(0),
         "{record}"
     );
 }

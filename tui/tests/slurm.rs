@@ -7,7 +7,7 @@ use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 
 use allocation::{Slurm, has_slurm};
-use common::experiments::{folder, kill, lines, until};
+use common::experiments::{folder, kill, lines, printed, until};
 use common::mpi::{has_mpi, has_mpich};
 use common::text;
 use jitterlab_skip::skip;
@@ -42,7 +42,7 @@ fn assert_runs(slurm: &Slurm, output: &Output) {
         let of = |record: &&Value| record["case"] == case;
         assert_eq!(records.iter().filter(of).count(), 2, "{said}");
         for record in records.iter().filter(of) {
-            assert_eq!(record["mpi"]["ranks"], 2, "{record}");
+            assert_eq!(printed(record)["ranks"], 2, "{record}");
             let injected = record["level"]["kind"] == "injected";
             let least = if case == "barrier" { 200 } else { 1 };
             assert_eq!(

@@ -276,15 +276,23 @@ fn attempt<'a>(
     let seconds = clock.elapsed().as_secs_f64();
     let is_hopeless = matches!(outcome, Err(Failed::Always(_)));
     let (reason, measured) = match outcome {
-        Ok(measured) => (None, measured),
-        Err(Failed::Once(reason) | Failed::Always(reason)) => (Some(reason), Measured::default()),
+        Ok(measured) => (None, Some(measured)),
+        Err(Failed::Once(reason) | Failed::Always(reason)) => (Some(reason), None),
     };
-    let samples = measured.samples.as_deref();
+    let (result, samples, load, injection) = match measured {
+        Some(Measured {
+            result,
+            samples,
+            load,
+            injection,
+        }) => (Some(result), samples, load, injection),
+        None => (None, None, None, None),
+    };
     let samples = samples
-        .map(|parquet| recorder.store_samples(&id, parquet))
+        .map(|parquet| recorder.store_samples(&id, &parquet))
         .transpose()?;
-    let n = measured.packet.as_ref();
     let mut record = RunRecord {
+        version: RunRecord::VERSION,
         phase: run.phase,
         block: run.block,
         repetition: run.block,
@@ -301,12 +309,10 @@ fn attempt<'a>(
         started,
         seconds,
         samples,
-        n: n.and_then(|packet| packet["rtt_ns"]["n"].as_u64()),
-        packet: measured.packet,
-        load: measured.load,
-        mpi: measured.mpi,
-        injection: measured.injection,
-        application: measured.application,
+        n: None,
+        result,
+        load,
+        injection,
         run: id,
     };
     // Read back: what a worker sent may be no samples, and that is a run that failed.
@@ -319,9 +325,7 @@ fn attempt<'a>(
         }
         other => other?,
     };
-    if record.n.is_none() && !samples.is_empty() {
-        record.n = Some(samples.len() as u64);
-    }
+    record.n = (!samples.is_empty()).then_some(samples.len() as u64);
     Ok(Attempt {
         record,
         samples,

@@ -1,15 +1,21 @@
 //! What is recorded of a run: one line of `runs.jsonl` for each attempt that ended.
+//!
+//! A field that may have no value is stored as null: one that is not there at all is refused.
 
 use jitterlab_base::named;
+pub use jitterlab_load::sender::Produced;
+pub use jitterlab_mpi_results::{library, npb};
+pub use jitterlab_packet::cases::rtt;
 pub use jitterlab_packet::transport::Transport;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::level::Level;
 
 /// An attempt at a run, as it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
+    /// The format of the line: [`RunRecord::VERSION`].
+    pub version: u32,
     /// Unique name of the run: suite-case-variant.level.repetition.
     pub run: String,
     /// Part of the experiment.
@@ -25,32 +31,75 @@ pub struct RunRecord {
     /// The case of the suite; of an application, its name.
     pub case: String,
     /// What carried the messages, where the suite chooses.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub transport: Option<Transport>,
     /// The condition.
     pub level: Level,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it failed.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub reason: Option<String>,
     /// When it began, UTC (RFC 3339, milliseconds).
     pub started: String,
     /// How long it took in seconds, preparation included.
     pub seconds: f64,
     /// The file of its samples, relative to the result folder.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub samples: Option<String>,
     /// Number of samples.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub n: Option<u64>,
-    /// What `jitterlab packet run` printed.
-    pub packet: Option<Value>,
-    /// What `jitterlab load run` printed, at a level of load.
-    pub load: Option<Value>,
-    /// What `jitterlab-mpi` printed, without its heat map: the samples are kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mpi: Option<Value>,
+    /// What was measured; nothing where it failed.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub result: Option<SuiteResult>,
+    /// What `jitterlab load run` produced, at a level of load.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub load: Option<Produced>,
     /// What was injected, at an injected level.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub injection: Option<Injection>,
+}
+
+impl RunRecord {
+    /// The format that is written, and the only one that is read. It changes with any change of what is stored.
+    pub const VERSION: u32 = 2;
+
+    /// What the packet suite measured, if that is what it is.
+    pub fn packet(&self) -> Option<&rtt::Report> {
+        match &self.result {
+            Some(SuiteResult::Packet(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What the library suite measured, if that is what it is.
+    pub fn library(&self) -> Option<&library::Report> {
+        match &self.result {
+            Some(SuiteResult::Library(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What an application showed, if it is one.
+    pub fn application(&self) -> Option<&Application> {
+        match &self.result {
+            Some(SuiteResult::Application(application)) => Some(application),
+            _ => None,
+        }
+    }
+}
+
+/// What a run has measured, by its suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SuiteResult {
+    /// What `jitterlab packet run` printed.
+    Packet(rtt::Report),
+    /// What `jitterlab-mpi library` printed, without its heat map: the samples are kept.
+    Library(library::Report),
     /// The figure of an application.
-    pub application: Option<Application>,
+    Application(Application),
 }
 
 /// The part of an experiment that a run belongs to.
@@ -101,12 +150,14 @@ pub struct Injection {
 }
 
 /// The figure of an application.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Application {
     /// Time in seconds for a unit of work; less is better.
     pub runtime_s: f64,
     /// How long the program ran in seconds, of a benchmark the part that it times: the time that its delays are a
-    /// part of. `runtime_s` is another where it is made from a rate. Missing in folders made before it was recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program_s: Option<f64>,
+    /// part of. `runtime_s` is another where it is made from a rate.
+    pub program_s: f64,
+    /// What `jitterlab-mpi npb` printed, of a benchmark.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub npb: Option<npb::Report>,
 }

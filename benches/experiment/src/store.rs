@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use jitterlab_base::durable::{sweep, write_atomically};
 use jitterlab_base::yaml::FileError;
 use nix::fcntl::{Flock, FlockArg};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::environment::Environment;
@@ -69,6 +69,19 @@ pub enum StoreError {
         line: usize,
         /// What the reader found.
         source: serde_json::Error,
+    },
+    /// Another version of jitterlab has made it.
+    #[error(
+        "{path} holds results of format {found}, and this jitterlab reads format {}: read them with the jitterlab that made \
+         them, or measure anew",
+        RunRecord::VERSION,
+        path = path.display()
+    )]
+    Format {
+        /// The folder.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
     },
     /// The experiment that it was made from cannot be read any more.
     #[error(transparent)]
@@ -120,16 +133,10 @@ impl ResultFolder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             other => other.map_err(system("read", &runs))?,
         };
-        let attempts = whole_lines(&bytes)
-            .split_inclusive(|&byte| byte == b'\n')
+        let lines = whole_lines(&bytes).split_inclusive(|&byte| byte == b'\n');
+        let attempts = lines
             .enumerate()
-            .map(|(i, line)| {
-                serde_json::from_slice(line).map_err(|source| StoreError::Broken {
-                    path: runs.clone(),
-                    line: i + 1,
-                    source,
-                })
-            })
+            .map(|(i, line)| attempt(path, i + 1, line))
             .collect::<Result<_, _>>()?;
         Ok(ResultFolder {
             path: path.into(),
@@ -224,6 +231,32 @@ impl ResultFolder {
     }
 }
 
+/// Reads a line of `runs.jsonl`, counted from 1.
+fn attempt(folder: &Path, number: usize, line: &[u8]) -> Result<RunRecord, StoreError> {
+    /// What a line of any format has. The first format had no number.
+    #[derive(Deserialize)]
+    struct Any {
+        #[serde(default = "first")]
+        version: u32,
+    }
+    fn first() -> u32 {
+        1
+    }
+    let broken = |source| StoreError::Broken {
+        path: folder.join(RUNS),
+        line: number,
+        source,
+    };
+    let Any { version } = serde_json::from_slice(line).map_err(broken)?;
+    if version != RunRecord::VERSION {
+        return Err(StoreError::Format {
+            path: folder.into(),
+            found: version,
+        });
+    }
+    serde_json::from_slice(line).map_err(broken)
+}
+
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     let text = fs::read_to_string(path).map_err(system("read", path))?;
     serde_json::from_str(&text).map_err(|source| StoreError::Broken {
@@ -279,10 +312,8 @@ impl Recorder {
     /// # Errors
     /// The folder is in use, is none, or is broken.
     pub fn resume(path: &Path) -> Result<Self, StoreError> {
-        if !path.join(EXPERIMENT).is_file() {
-            // Says whether it is missing or something else.
-            ResultFolder::open(path)?;
-        }
+        // Nothing is changed in what is no result folder, or one of another format.
+        ResultFolder::open(path)?;
         for directory in [SAMPLES, TABLES] {
             let directory = path.join(directory);
             fs::create_dir_all(&directory).map_err(system("make directory", &directory))?;

@@ -10,7 +10,7 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_live::Count;
 use nix::errno::Errno;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::bucket::{Bucket, Gaps};
@@ -34,7 +34,7 @@ pub struct Load {
 }
 
 /// The load that was produced.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Produced {
     /// Over what.
     pub transport: Transport,

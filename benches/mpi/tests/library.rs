@@ -286,7 +286,7 @@ fn assert_keeps_all(case: &Case, ranks: usize, options: &[&str]) {
             ranks,
         );
     } else {
-        assert!(point.get("skew").is_none(), "{what}");
+        assert!(point["skew"].is_null(), "{what}");
         assert_map(&point["heat_map"], &["mean_ns", "max_ns"], ranks);
     }
     assert_samples(&samples, point, counted, &what);
@@ -295,7 +295,9 @@ fn assert_keeps_all(case: &Case, ranks: usize, options: &[&str]) {
 
 fn assert_map(map: &Value, fields: &[&str], ranks: usize) {
     let bins = map["bin_starts_s"].as_array().unwrap().len();
-    assert_eq!(map.as_object().unwrap().len(), fields.len() + 1);
+    let values = map.as_object().unwrap().values();
+    let given = values.filter(|value| !value.is_null());
+    assert_eq!(given.count(), fields.len() + 1);
     for field in fields {
         let lists = map[field].as_array().unwrap();
         assert_eq!(lists.len(), ranks, "{field}");

@@ -410,7 +410,7 @@ fn every_column_stands_in_the_book() {
 #[test]
 fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
     type Break = fn(&Path);
-    let breaks: [(&str, Break, &str); 6] = [
+    let breaks: [(&str, Break, &str); 7] = [
         (
             "missing folder",
             |p| std::fs::remove_dir_all(p).unwrap(),
@@ -428,8 +428,19 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
         ),
         (
             "broken line",
-            |p| std::fs::write(p.join("runs.jsonl"), "{}\n").unwrap(),
+            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":2}\n").unwrap(),
             "runs.jsonl:1",
+        ),
+        (
+            "format of another version",
+            |p| {
+                std::fs::write(
+                    p.join("runs.jsonl"),
+                    "{\"run\":\"packet-rtt-udp.none.r1\"}\n",
+                )
+                .unwrap()
+            },
+            "holds results of format 1, and this jitterlab reads format 2",
         ),
         (
             "no runs",

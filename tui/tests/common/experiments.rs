@@ -87,6 +87,15 @@ pub fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
+/// What `jitterlab-mpi` has printed in a run.
+pub fn printed(record: &Value) -> &Value {
+    let result = &record["result"];
+    match record["suite"].as_str() {
+        Some("library") => &result["library"],
+        _ => &result["application"]["npb"],
+    }
+}
+
 /// The runs of the schedule, as the dry run prints them.
 pub fn planned(lab: &Lab) -> Vec<String> {
     let plan = lab.json("run e.yaml --dry-run --format json");

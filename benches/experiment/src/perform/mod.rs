@@ -8,34 +8,44 @@ use std::net::SocketAddr;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_cluster::{Ended, Program, Ready, last_line};
 use jitterlab_injector::shape;
+use jitterlab_load::sender::Produced;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind, Member};
 use crate::link;
-use crate::record::{Application, Injection};
+use crate::record::{Application, Injection, SuiteResult};
 use crate::runtime::runtime;
 use crate::schedule::{self, Run, Work};
 use crate::spec::{ApplicationCase, Client, Experiment, Hook, Load, PacketCase, PacketCaseKind};
 
 /// What a run yields.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Measured {
+    /// What its suite measured.
+    pub result: SuiteResult,
     /// A Parquet file.
     pub samples: Option<Vec<u8>>,
-    /// What `jitterlab packet run` printed.
-    pub packet: Option<Value>,
-    /// What `jitterlab load run` printed.
-    pub load: Option<Value>,
-    /// What `jitterlab-mpi` printed.
-    pub mpi: Option<Value>,
+    /// The load that was produced.
+    pub load: Option<Produced>,
     /// What was injected.
     pub injection: Option<Injection>,
-    /// The figure of an application.
-    pub application: Option<Application>,
+}
+
+impl Measured {
+    /// Of a suite, without load or injection.
+    fn of(result: SuiteResult, samples: Option<Vec<u8>>) -> Self {
+        Measured {
+            result,
+            samples,
+            load: None,
+            injection: None,
+        }
+    }
 }
 
 /// What runs are done with.
@@ -167,11 +177,8 @@ impl<'a> Bench<'a> {
         let ended = worker.run(program, time)?;
         let samples = worker.take(SAMPLES)?;
         self.hosts.worker(&case.to)?.stop(server)?;
-        Ok(Measured {
-            samples: Some(samples),
-            packet: Some(json(&ended)?),
-            ..Measured::default()
-        })
+        let report = SuiteResult::Packet(printed(&ended)?);
+        Ok(Measured::of(report, Some(samples)))
     }
 
     fn application(
@@ -216,13 +223,12 @@ impl<'a> Bench<'a> {
         }
         let ended = outcome?;
         let runtime_s = runtime(case.runtime.as_ref(), &ended)?;
-        Ok(Measured {
-            application: Some(Application {
-                runtime_s,
-                program_s: Some(ended.seconds),
-            }),
-            ..Measured::default()
-        })
+        let figure = SuiteResult::Application(Application {
+            runtime_s,
+            program_s: ended.seconds,
+            npb: None,
+        });
+        Ok(Measured::of(figure, None))
     }
 
     /// A run while background load is on the network.
@@ -246,7 +252,7 @@ impl<'a> Bench<'a> {
         let mut measured = self.work(run.work, prefix)?;
         // What it has produced is told when it is stopped.
         let produced = self.hosts.worker(&load.from)?.stop(sender)?;
-        let produced = json(&produced).map_err(|said| format!("the background load: {said}"))?;
+        let produced = printed(&produced).map_err(|said| format!("the background load: {said}"))?;
         self.hosts.worker(&load.to)?.stop(sink)?;
         measured.load = Some(produced);
         Ok(measured)
@@ -269,8 +275,8 @@ impl<'a> Bench<'a> {
         let program = own(run, self.hosts.host(&load.from)?.cpu);
         let ended = self.hosts.worker(&load.from)?.run(program, SLACK)?;
         self.hosts.worker(&load.to)?.stop(sink)?;
-        let bandwidth = json(&ended)?["bandwidth"].as_f64();
-        bandwidth.ok_or_else(|| "no bandwidth was reported".into())
+        let produced: Produced = printed(&ended)?;
+        Ok(produced.bandwidth)
     }
 
     /// A run with delays injected into the program that measures.
@@ -292,7 +298,7 @@ impl<'a> Bench<'a> {
             "nothing was injected: no process of the program reported its sends; `jitterlab inject doctor` says why"
         })?;
         let injection = injection(&String::from_utf8_lossy(&report))?;
-        if injection.delayed == 0 && !is_silent(&measured, run.work.hook()) {
+        if injection.delayed == 0 && !is_silent(&measured.result, run.work.hook()) {
             return Err(
                 "nothing was injected: the program sent nothing over a network, or its sends bypass the hooks; `jitterlab inject doctor` says which"
                     .into(),
@@ -352,30 +358,30 @@ impl<'a> Bench<'a> {
 
 /// Whether a program says itself that it has sent nothing that could be delayed. What one rank says to itself passes the
 /// calls of MPI, and nothing below them.
-fn is_silent(measured: &Measured, hook: Option<Hook>) -> bool {
-    measured.mpi.as_ref().is_some_and(|printed| {
-        let is_alone = printed["ranks"] == 1 && hook != Some(Hook::Mpi);
-        is_alone || (printed["messages"] == 0 && printed["collectives"] == 0)
-    })
+fn is_silent(result: &SuiteResult, hook: Option<Hook>) -> bool {
+    let SuiteResult::Application(Application { npb: Some(npb), .. }) = result else {
+        return false;
+    };
+    let is_alone = npb.ranks == 1 && hook != Some(Hook::Mpi);
+    is_alone || (npb.messages == 0 && npb.collectives == 0)
 }
 
 /// Whether a run was as long as it was to be, and under load for as long.
 fn is_whole(measured: &Measured, work: Work) -> Result<(), Failed> {
-    let Some(packet) = &measured.packet else {
+    let SuiteResult::Packet(packet) = &measured.result else {
         return Ok(());
     };
-    if packet["memory_full"] == true {
-        let n = packet["rtt_ns"]["n"].as_u64().unwrap_or(0);
+    if packet.point.memory_full {
+        let n = packet.point.rtt_ns.n;
         return Err(Failed::Always(format!(
             "there was no memory for more than {n} samples before its time was over; give it a \
              shorter `duration`"
         )));
     }
     let least = work.least_seconds();
-    let load = measured.load.as_ref();
-    match load.map(|load| load["seconds"].as_f64().unwrap_or(0.0)) {
-        Some(seconds) if seconds < least => {
-            Err(format!("the background load was there for {seconds} s only").into())
+    match &measured.load {
+        Some(load) if load.seconds < least => {
+            Err(format!("the background load was there for {} s only", load.seconds).into())
         }
         _ => Ok(()),
     }
@@ -420,15 +426,19 @@ fn filled(command: &[String], place: Option<SocketAddr>) -> Vec<String> {
     command.iter().map(fill).collect()
 }
 
-fn json(ended: &Ended) -> Result<Value, String> {
-    serde_json::from_str(&ended.stdout).map_err(|_| {
-        let said = last_line(&ended.stderr, &ended.stdout);
-        let how = if ended.timed_out {
-            "it had to be killed, and "
-        } else {
-            ""
-        };
-        format!("{how}no result was printed{said}")
+/// What a program of ours has printed.
+fn printed<T: DeserializeOwned>(ended: &Ended) -> Result<T, String> {
+    serde_json::from_str(&ended.stdout).map_err(|error| match error.classify() {
+        Category::Data => format!("its result cannot be read: {error}"),
+        _ => {
+            let said = last_line(&ended.stderr, &ended.stdout);
+            let how = if ended.timed_out {
+                "it had to be killed, and "
+            } else {
+                ""
+            };
+            format!("{how}no result was printed{said}")
+        }
     })
 }
 
@@ -485,14 +495,15 @@ mod tests {
 
     #[test]
     fn a_program_is_silent_where_nothing_could_be_delayed() {
-        let silent = |messages: u64, collectives: u64, ranks: u64, hook| {
-            let printed =
-                json!({ "messages": messages, "collectives": collectives, "ranks": ranks });
-            let measured = Measured {
-                mpi: Some(printed),
-                ..Measured::default()
-            };
-            is_silent(&measured, Some(hook))
+        let silent = |messages: u64, collectives: u64, ranks: usize, hook| {
+            let npb = json!({
+                "kernel": "ep", "class": "S", "ranks": ranks, "time_s": 1.0, "mops": 1.0, "verified": true, "checks": [],
+                "messages": messages, "bytes": 0, "collectives": collectives, "collective_bytes": 0, "mpi_share": 0.0,
+                "memory_bytes": [], "phases": []
+            });
+            let figure =
+                json!({ "application": { "runtime_s": 1.0, "program_s": 1.0, "npb": npb } });
+            is_silent(&serde_json::from_value(figure).unwrap(), Some(hook))
         };
         for hook in [Hook::Mpi, Hook::Socket, Hook::Verbs, Hook::Uct] {
             // As ft and is: they have sent by collectives alone.
@@ -501,7 +512,8 @@ mod tests {
             assert!(silent(0, 0, 4, hook));
             assert_eq!(silent(0, 44, 1, hook), hook != Hook::Mpi);
         }
-        assert!(!is_silent(&Measured::default(), None));
+        let figure = json!({ "application": { "runtime_s": 1.0, "program_s": 1.0, "npb": null } });
+        assert!(!is_silent(&serde_json::from_value(figure).unwrap(), None));
     }
 
     #[test]
@@ -509,10 +521,31 @@ mod tests {
         let text = "{ case: rtt, transports: [udp], from: a, to: b, size: 64B, warmup: 0s, duration: 10s, wait: poll }";
         let case: PacketCase = serde_yaml::from_str(text).unwrap();
         let work = Work::Packet(&case, Transport::Udp);
-        let measured = |memory_full: bool, load: Option<f64>| Measured {
-            packet: Some(json!({ "memory_full": memory_full, "rtt_ns": { "n": 7 } })),
-            load: load.map(|seconds| json!({ "seconds": seconds })),
-            ..Measured::default()
+        let measured = |memory_full: bool, load: Option<f64>| {
+            let packet = json!({
+                "case": "rtt", "transport": "udp", "path": null, "wait": "poll", "cpus": [0], "clock": "tsc",
+                "clock_read_ns": 20.0, "clock_resolution_ns": 1.0, "discarded": 0, "size": 64, "lost": 0, "reordered": 0,
+                "duplicates": 0, "memory_full": memory_full, "one_way_median_ns": 1.0,
+                "rtt_ns": {
+                    "n": 7, "mean": 2.0, "std": null, "skew": null, "min": 2.0, "median": 2.0, "p90": 2.0, "p99": 2.0,
+                    "p999": 2.0, "max": 2.0
+                }
+            });
+            let produced = |seconds: f64| {
+                serde_json::from_value(json!({
+                    "transport": "udp", "message": 1400, "level": 10.0, "produced_level": 10.0, "bandwidth": 1e9,
+                    "bandwidth_measured": false, "seconds": seconds, "sent_messages": 1, "sent_bytes": 1400,
+                    "received_messages": 1, "received_bytes": 1400, "lost_messages": 0, "refused_messages": 0,
+                    "longest_gap_ns": 1, "sent_bytes_each_100ms": [1400]
+                }))
+                .unwrap()
+            };
+            Measured {
+                result: SuiteResult::Packet(serde_json::from_value(packet).unwrap()),
+                samples: None,
+                load: load.map(produced),
+                injection: None,
+            }
         };
         assert_eq!(is_whole(&measured(false, None), work), Ok(()));
         assert_eq!(is_whole(&measured(false, Some(10.5)), work), Ok(()));

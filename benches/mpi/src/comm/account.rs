@@ -3,38 +3,17 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
+use jitterlab_mpi_results::npb::Phase;
 
-/// What one rank did in one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
-    /// What the program calls it.
-    pub name: String,
-    /// From its entries to its exits, in seconds.
-    pub wall_s: f64,
-    /// Of these, the time inside MPI.
-    pub mpi_s: f64,
-    /// Messages sent from one rank to another.
-    pub messages: u64,
-    /// Bytes in them.
-    pub bytes: u64,
-    /// Collective calls.
-    pub collectives: u64,
-    /// Bytes that this rank gave to them.
-    pub collective_bytes: u64,
-}
-
-impl Phase {
-    fn named(name: &str) -> Phase {
-        Phase {
-            name: name.to_owned(),
-            wall_s: 0.0,
-            mpi_s: 0.0,
-            messages: 0,
-            bytes: 0,
-            collectives: 0,
-            collective_bytes: 0,
-        }
+fn named(name: &str) -> Phase {
+    Phase {
+        name: name.to_owned(),
+        wall_s: 0.0,
+        mpi_s: 0.0,
+        messages: 0,
+        bytes: 0,
+        collectives: 0,
+        collective_bytes: 0,
     }
 }
 
@@ -51,7 +30,7 @@ impl Account {
     /// An account that begins with the phase `setup`.
     pub fn new() -> Account {
         Account {
-            phases: RefCell::new(vec![Phase::named("setup")]),
+            phases: RefCell::new(vec![named("setup")]),
             current: Cell::new(0),
             entered: Cell::new(Instant::now()),
             held: Cell::new(false),
@@ -67,7 +46,7 @@ impl Account {
         let mut phases = self.phases.borrow_mut();
         let known = phases.iter().position(|phase| phase.name == name);
         self.current.set(known.unwrap_or_else(|| {
-            phases.push(Phase::named(name));
+            phases.push(named(name));
             phases.len() - 1
         }));
     }

@@ -18,7 +18,8 @@ use mpi::point_to_point::{self, Destination as _, Source as _};
 use mpi::topology::{Color, Communicator as _, Process, SimpleCommunicator};
 use mpi::traits::CommunicatorCollectives as _;
 
-pub use account::{Account, Phase};
+pub use account::Account;
+pub use jitterlab_mpi_results::npb::Phase;
 pub use meeting::Meeting;
 pub use posts::{Posted, Posts};
 

@@ -3,16 +3,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use jitterlab_base::clock::Source;
 use jitterlab_base::durable;
 use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
-    self, Case, Choice, Figures, Length, Plan, Point, RankClock, Sample, Timeline, most_operations,
+    self, Case, Choice, Length, Plan, RankClock, Timeline, most_operations, point,
 };
+use jitterlab_mpi_results::library::{Figures, Report, Sample, Suite};
 use mpi::collective::SystemOperation;
-use serde::Serialize;
 
 use super::{Failure, Format, Wrong, print_object};
 
@@ -50,20 +49,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A run, as it is printed for programs.
-#[derive(Serialize)]
-struct Report {
-    suite: &'static str,
-    case: &'static str,
-    ranks: usize,
-    non_blocking: bool,
-    sample: Sample,
-    /// Rank 0's.
-    clock: Source,
-    clock_read_ns: f64,
-    points: Vec<Point>,
-}
-
 pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     let case = arguments.case;
     let sizes = arguments.check(comm)?;
@@ -72,14 +57,14 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     for size in sizes {
         if let Some(timeline) = case.measure(comm, &arguments.plan(size)) {
             written = written.and(arguments.write(&timeline, size));
-            points.push(Point::of(case, size, &timeline));
+            points.push(point(case, size, &timeline));
         }
     }
     if comm.rank() == 0 {
         let clock = RankClock::new();
         let report = Report {
-            suite: "library",
-            case: case.name,
+            suite: Suite::Library,
+            case: case.name.into(),
             ranks: comm.size(),
             non_blocking: arguments.non_blocking,
             sample: case.sample,

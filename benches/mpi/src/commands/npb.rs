@@ -1,7 +1,8 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use jitterlab_mpi::comm::{Comm, Phase};
+use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
+use jitterlab_mpi_results::npb::{Check, Phase, Report};
 use serde::{Deserialize, Serialize};
 
 use super::{Failure, Format, Wrong, print_object};
@@ -21,45 +22,11 @@ pub struct Arguments {
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// A run, as it is printed for programs.
-#[derive(Serialize)]
-struct Report<'a> {
-    kernel: &'a str,
-    class: String,
-    ranks: usize,
-    time_s: f64,
-    mops: f64,
-    verified: bool,
-    checks: Vec<CheckLine<'a>>,
-    /// Messages from one rank to another, and bytes in them, of all ranks, from the start of the program to its end.
-    messages: u64,
-    bytes: u64,
-    /// Collective calls, and bytes given to them, likewise.
-    collectives: u64,
-    collective_bytes: u64,
-    /// The part of the measured phases that ranks spent in MPI.
-    mpi_share: f64,
-    /// For each rank, what the run took of memory at most, beyond what MPI had taken before; null where that is not known.
-    memory_bytes: Vec<Option<u64>>,
-    /// A list of phases for each rank.
-    phases: Vec<&'a [Phase]>,
-}
-
 /// What one rank has to say.
 #[derive(Default, Serialize, Deserialize)]
 struct OfRank {
     memory_bytes: Option<u64>,
     phases: Vec<Phase>,
-}
-
-#[derive(Serialize)]
-struct CheckLine<'a> {
-    what: &'a str,
-    value: f64,
-    expected: f64,
-    error: f64,
-    tolerance: f64,
-    passed: bool,
 }
 
 /// Whether the result is right.
@@ -102,13 +69,13 @@ fn everybodys(comm: &Comm, before: Option<u64>) -> Vec<OfRank> {
         .collect()
 }
 
-fn report<'a>(arguments: &'a Arguments, outcome: &'a Outcome, ranks: &'a [OfRank]) -> Report<'a> {
+fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report {
     let all = || ranks.iter().flat_map(|rank| &rank.phases);
     // Not `setup`: it is not measured.
     let measured = || ranks.iter().flat_map(|rank| rank.phases.iter().skip(1));
     let wall: f64 = measured().map(|phase| phase.wall_s).sum();
     Report {
-        kernel: arguments.kernel.name,
+        kernel: arguments.kernel.name.into(),
         class: arguments.class.to_string(),
         ranks: ranks.len(),
         time_s: outcome.time_s,
@@ -117,8 +84,8 @@ fn report<'a>(arguments: &'a Arguments, outcome: &'a Outcome, ranks: &'a [OfRank
         checks: outcome
             .checks
             .iter()
-            .map(|check| CheckLine {
-                what: &check.what,
+            .map(|check| Check {
+                what: check.what.clone(),
                 value: check.value,
                 expected: check.expected,
                 error: check.error(),
@@ -132,11 +99,11 @@ fn report<'a>(arguments: &'a Arguments, outcome: &'a Outcome, ranks: &'a [OfRank
         collective_bytes: all().map(|phase| phase.collective_bytes).sum(),
         mpi_share: measured().map(|phase| phase.mpi_s).sum::<f64>() / wall,
         memory_bytes: ranks.iter().map(|rank| rank.memory_bytes).collect(),
-        phases: ranks.iter().map(|rank| &rank.phases[..]).collect(),
+        phases: ranks.iter().map(|rank| rank.phases.clone()).collect(),
     }
 }
 
-fn print(report: &Report<'_>) {
+fn print(report: &Report) {
     println!(
         "{} class {} on {} ranks: {:.3} s, {:.1} Mop/s, {}",
         report.kernel,
@@ -179,7 +146,7 @@ fn print(report: &Report<'_>) {
         "phase", "rank", "wall, s", "MPI, s", "messages", "bytes", "collectives"
     );
     for (rank, phases) in report.phases.iter().enumerate() {
-        for phase in *phases {
+        for phase in phases {
             println!(
                 "  {:<16} {:>4} {:>10.4} {:>10.4} {:>10} {:>14} {:>11}",
                 phase.name,

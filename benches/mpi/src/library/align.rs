@@ -7,9 +7,9 @@
 //! constant rate over the time of a run. Questions and answers are kept in ticks until the run is over, for only then is it
 //! known how many nanoseconds each clock's are ([`Scale`]).
 
+use jitterlab_mpi_results::library;
 use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::topology::Communicator as _;
-use serde::Serialize;
 
 use super::{RankClock, Scale};
 use crate::comm::Comm;
@@ -30,14 +30,6 @@ pub struct Reading {
 pub struct Alignment {
     before: Reading,
     after: Reading,
-}
-
-/// An alignment, as it is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct AlignmentLine {
-    offset_before_ns: f64,
-    offset_after_ns: f64,
-    error_ns: f64,
 }
 
 const TAG: mpi::Tag = 2;
@@ -171,8 +163,8 @@ impl Alignment {
     }
 
     /// As it is printed.
-    pub fn line(&self) -> AlignmentLine {
-        AlignmentLine {
+    pub fn line(&self) -> library::Alignment {
+        library::Alignment {
             offset_before_ns: self.before.offset_ns,
             offset_after_ns: self.after.offset_ns,
             error_ns: self.error_ns(),

@@ -9,7 +9,6 @@ mod barrier;
 mod bcast;
 mod bench;
 mod clock;
-mod figures;
 mod halo_exchange;
 mod ping_pong;
 mod point;
@@ -17,15 +16,14 @@ mod reduce_scatter;
 mod timeline;
 
 use jitterlab_base::units::Nanos;
-use serde::Serialize;
 
 use crate::comm::Comm;
 
 pub use align::{Alignment, Reading};
 pub use bench::Bench;
 pub use clock::{RankClock, Scale};
-pub use figures::Figures;
-pub use point::{HeatMap, Point, RankFigures};
+pub use jitterlab_mpi_results::library::{Figures, Sample};
+pub use point::point;
 pub use timeline::{Lane, Timeline};
 
 /// An operation that is measured.
@@ -46,16 +44,6 @@ pub struct Case {
     pub options: &'static [Choice],
     /// Measures it; called on every rank.
     pub run: fn(&mut Bench<'_>),
-}
-
-/// What a sample is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sample {
-    /// A round trip between two ranks.
-    RoundTrip,
-    /// The time that a rank is in the call, with all others.
-    Call,
 }
 
 /// An option that not every case has a use for.

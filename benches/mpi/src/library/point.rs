@@ -2,69 +2,9 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use jitterlab_mpi_results::library::{Figures, HeatMap, Point, RankFigures, Sample};
 
-use super::align::AlignmentLine;
-use super::{Case, Figures, Lane, Sample, Timeline};
-
-/// What a case takes with one size.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Point {
-    /// The size; 0 of an operation that has none.
-    pub size_bytes: usize,
-    /// Of the samples of all ranks that count: see [`Case::counted`].
-    #[serde(flatten)]
-    pub figures: Figures,
-    /// By how much a time of one rank is wrong at most when it is compared with one of another, in nanoseconds: twice
-    /// the greatest error of a clock against rank 0's, once if there are two clocks.
-    pub clock_error_ns: f64,
-    /// From the first rank's entry to the last one's, one for each operation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub skew: Option<Figures>,
-    /// The operation itself: from the last rank's entry to each exit. Negative where a rank could leave before all
-    /// had come.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation: Option<Figures>,
-    /// Rank by rank.
-    pub per_rank: Vec<RankFigures>,
-    /// Rank by rank, and by time.
-    pub heat_map: HeatMap,
-}
-
-/// What a case takes on one rank.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RankFigures {
-    /// Which.
-    pub rank: usize,
-    /// Of its samples.
-    #[serde(flatten)]
-    pub figures: Figures,
-    /// How long after the first one it entered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub late: Option<Figures>,
-    /// From the last rank's entry to its exit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation: Option<Figures>,
-    /// Its clock.
-    pub clock: AlignmentLine,
-}
-
-/// Times by rank and by time: a list for each rank, with a number for each bin of equally many operations.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HeatMap {
-    /// When rank 0 entered the first operation of each bin, in seconds since it entered the first of all.
-    pub bin_starts_s: Vec<f64>,
-    /// The mean sample, in nanoseconds.
-    pub mean_ns: Vec<Vec<f64>>,
-    /// The greatest sample.
-    pub max_ns: Vec<Vec<f64>>,
-    /// How late a rank was, in the mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub late_mean_ns: Option<Vec<Vec<f64>>>,
-    /// How late it was at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub late_max_ns: Option<Vec<Vec<f64>>>,
-}
+use super::{Case, Lane, Timeline};
 
 /// Bins of a heat map, at most.
 const BINS: usize = 60;
@@ -79,36 +19,38 @@ struct Together {
     operation: Vec<Vec<f64>>,
 }
 
-impl Point {
-    /// Of the times of all ranks.
-    pub fn of(case: &Case, size: usize, timeline: &Timeline) -> Point {
-        let lanes = timeline.lanes();
-        let own: Vec<Vec<f64>> = lanes
-            .iter()
-            .map(|lane| lane.samples().map(|ns| ns as f64).collect())
-            .collect();
-        let together = (case.sample == Sample::Call).then(|| Together::of(timeline));
-        let per_rank = (0..lanes.len())
-            .map(|rank| RankFigures {
-                rank,
-                figures: Figures::of(own[rank].clone()),
-                late: together.as_ref().map(|t| Figures::of(t.late[rank].clone())),
-                operation: (together.as_ref()).map(|t| Figures::of(t.operation[rank].clone())),
-                clock: lanes[rank].alignment().line(),
-            })
-            .collect();
-        let worst = (lanes.iter())
-            .map(|lane| lane.alignment().error_ns())
-            .fold(0.0, f64::max);
-        Point {
-            size_bytes: size,
-            figures: case.figures(timeline),
-            clock_error_ns: if lanes.len() > 2 { 2.0 * worst } else { worst },
-            skew: together.as_ref().map(|t| Figures::of(t.skew.clone())),
-            operation: together.as_ref().map(|t| Figures::of(t.operation.concat())),
-            per_rank,
-            heat_map: HeatMap::of(timeline, &own, together.as_ref().map(|t| &t.late[..])),
-        }
+/// What a case takes with one size, by the times of all ranks.
+pub fn point(case: &Case, size: usize, timeline: &Timeline) -> Point {
+    let lanes = timeline.lanes();
+    let own: Vec<Vec<f64>> = lanes
+        .iter()
+        .map(|lane| lane.samples().map(|ns| ns as f64).collect())
+        .collect();
+    let together = (case.sample == Sample::Call).then(|| Together::of(timeline));
+    let per_rank = (0..lanes.len())
+        .map(|rank| RankFigures {
+            rank,
+            figures: Figures::of(own[rank].clone()),
+            late: together.as_ref().map(|t| Figures::of(t.late[rank].clone())),
+            operation: (together.as_ref()).map(|t| Figures::of(t.operation[rank].clone())),
+            clock: lanes[rank].alignment().line(),
+        })
+        .collect();
+    let worst = (lanes.iter())
+        .map(|lane| lane.alignment().error_ns())
+        .fold(0.0, f64::max);
+    Point {
+        size_bytes: size,
+        figures: case.figures(timeline),
+        clock_error_ns: if lanes.len() > 2 { 2.0 * worst } else { worst },
+        skew: together.as_ref().map(|t| Figures::of(t.skew.clone())),
+        operation: together.as_ref().map(|t| Figures::of(t.operation.concat())),
+        per_rank,
+        heat_map: Some(heat_map(
+            timeline,
+            &own,
+            together.as_ref().map(|t| &t.late[..]),
+        )),
     }
 }
 
@@ -136,21 +78,19 @@ impl Together {
     }
 }
 
-impl HeatMap {
-    fn of(timeline: &Timeline, samples: &[Vec<f64>], late: Option<&[Vec<f64>]>) -> HeatMap {
-        let operations = timeline.operations();
-        let count = operations.min(BINS);
-        let bins: Vec<Range<usize>> = (0..count)
-            .map(|bin| bin * operations / count..(bin + 1) * operations / count)
-            .collect();
-        let start = |bin: &Range<usize>| timeline.lanes()[0].entered(bin.start) - timeline.origin();
-        HeatMap {
-            bin_starts_s: bins.iter().map(|bin| start(bin) as f64 / 1e9).collect(),
-            mean_ns: binned(samples, &bins, mean),
-            max_ns: binned(samples, &bins, greatest),
-            late_mean_ns: late.map(|late| binned(late, &bins, mean)),
-            late_max_ns: late.map(|late| binned(late, &bins, greatest)),
-        }
+fn heat_map(timeline: &Timeline, samples: &[Vec<f64>], late: Option<&[Vec<f64>]>) -> HeatMap {
+    let operations = timeline.operations();
+    let count = operations.min(BINS);
+    let bins: Vec<Range<usize>> = (0..count)
+        .map(|bin| bin * operations / count..(bin + 1) * operations / count)
+        .collect();
+    let start = |bin: &Range<usize>| timeline.lanes()[0].entered(bin.start) - timeline.origin();
+    HeatMap {
+        bin_starts_s: bins.iter().map(|bin| start(bin) as f64 / 1e9).collect(),
+        mean_ns: binned(samples, &bins, mean),
+        max_ns: binned(samples, &bins, greatest),
+        late_mean_ns: late.map(|late| binned(late, &bins, mean)),
+        late_max_ns: late.map(|late| binned(late, &bins, greatest)),
     }
 }
 
@@ -201,7 +141,7 @@ mod tests {
     #[test]
     fn skew_is_told_from_the_operation() {
         let barrier = case("barrier").unwrap();
-        let point = Point::of(barrier, 0, &timeline());
+        let point = point(barrier, 0, &timeline());
         assert_eq!((point.figures.samples, point.figures.max_ns), (4, 120.0));
         assert_eq!(point.clock_error_ns, 40.0);
         let skew = point.skew.unwrap();
@@ -210,7 +150,7 @@ mod tests {
         assert_eq!((operation.min_ns, operation.max_ns), (50.0, 70.0));
         assert_eq!(point.per_rank[0].late.unwrap().max_ns, 0.0);
         assert_eq!(point.per_rank[1].late.unwrap().min_ns, 50.0);
-        let map = point.heat_map;
+        let map = point.heat_map.unwrap();
         assert_eq!(map.bin_starts_s, [0.0, 200e-9]);
         assert_eq!(map.mean_ns, [[100.0, 120.0], [50.0, 70.0]]);
         assert_eq!(map.late_max_ns.unwrap(), [[0.0, 0.0], [50.0, 50.0]]);
@@ -219,10 +159,10 @@ mod tests {
     #[test]
     fn round_trips_count_where_they_begin() {
         let ping_pong = case("ping-pong").unwrap();
-        let point = Point::of(ping_pong, 8, &timeline());
+        let point = point(ping_pong, 8, &timeline());
         assert_eq!(point.figures.samples, 2);
         assert_eq!(point.per_rank.len(), 2);
-        assert!(point.skew.is_none() && point.heat_map.late_mean_ns.is_none());
+        assert!(point.skew.is_none() && point.heat_map.unwrap().late_mean_ns.is_none());
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! What the NAS Parallel Benchmarks said of themselves: speed and communication (latency-variation,
 //! table 3).
 
+use std::collections::BTreeMap;
+
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::record::npb::Report;
 use jitterlab_stats::repeated;
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::repeated::{CONFIDENCE, mean_of};
 use super::{AtLevel, level_columns};
@@ -42,44 +44,38 @@ pub struct Communication {
 
 /// Every benchmark at every level.
 pub fn communication(done: &[&RunRecord]) -> Vec<Communication> {
-    let printed = |run: &&RunRecord| {
-        run.mpi
-            .as_ref()
-            .is_some_and(|mpi| mpi["kernel"].is_string())
-    };
-    let runs: Vec<&RunRecord> = done.iter().copied().filter(printed).collect();
-    let mut keys: Vec<(&str, Level)> = runs
-        .iter()
-        .map(|run| (run.case.as_str(), run.level))
-        .collect();
-    keys.sort();
-    keys.dedup();
-    let row = |(application, level): (&str, Level)| {
-        let of_key = runs
-            .iter()
-            .filter(|run| run.case == application && run.level == level);
-        let printed: Vec<&Json> = of_key.filter_map(|run| run.mpi.as_ref()).collect();
-        let figures = |name: &'static str| printed.iter().filter_map(move |mpi| mpi[name].as_f64());
-        let mean = |name| mean_of(figures(name)).unwrap_or(f64::NAN);
-        let speeds: Vec<f64> = figures("mops").collect();
-        let text = |name: &str| printed.first()?[name].as_str().map(String::from);
-        Some(Communication {
+    let mut runs: BTreeMap<(&str, Level), Vec<&Report>> = BTreeMap::new();
+    for run in done {
+        if let Some(report) = run.application().and_then(|figure| figure.npb.as_ref()) {
+            let key = (run.case.as_str(), run.level);
+            runs.entry(key).or_default().push(report);
+        }
+    }
+    let row = |((application, level), reports): ((&str, Level), Vec<&Report>)| {
+        // A number that is none was not computed.
+        let figures = |of: fn(&Report) -> f64| {
+            let figures = reports.iter().map(move |report| of(report));
+            figures.filter(|figure| figure.is_finite())
+        };
+        let mean = |of| mean_of(figures(of)).unwrap_or(f64::NAN);
+        let speeds: Vec<f64> = figures(|report| report.mops).collect();
+        Communication {
             application: application.into(),
-            kernel: text("kernel")?,
-            class: text("class")?,
-            ranks: printed.first()?["ranks"].as_u64()?,
+            kernel: reports[0].kernel.clone(),
+            class: reports[0].class.clone(),
+            ranks: reports[0].ranks as u64,
             level,
-            runs: printed.len(),
+            runs: reports.len(),
             mops: repeated::mean(&speeds, CONFIDENCE)
-                .map_or(Estimate::alone(mean("mops")), Into::into),
-            messages: mean("messages"),
-            bytes: mean("bytes"),
-            collectives: mean("collectives"),
-            collective_bytes: mean("collective_bytes"),
-            mpi_share: mean("mpi_share"),
-        })
+                .map_or(Estimate::alone(mean(|report| report.mops)), Into::into),
+            messages: mean(|report| report.messages as f64),
+            bytes: mean(|report| report.bytes as f64),
+            collectives: mean(|report| report.collectives as f64),
+            collective_bytes: mean(|report| report.collective_bytes as f64),
+            mpi_share: mean(|report| report.mpi_share),
+        }
     };
-    keys.into_iter().filter_map(row).collect()
+    runs.into_iter().map(row).collect()
 }
 
 impl AtLevel for Communication {

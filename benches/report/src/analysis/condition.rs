@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jitterlab_experiment::level::Level;
-use jitterlab_experiment::record::{RunRecord, SuiteKind, Transport};
+use jitterlab_experiment::record::{RunRecord, SuiteKind, Transport, rtt};
 use jitterlab_stats::bootstrap::Bootstrap;
 use jitterlab_stats::repeated::{self, Moments};
 use jitterlab_stats::summary::{Summary, quantile};
@@ -111,8 +111,8 @@ impl Condition {
             link: link.clone(),
             level,
             rtt,
-            lost: sum(runs, "lost"),
-            reordered: sum(runs, "reordered"),
+            lost: sum(runs, |point| point.lost),
+            reordered: sum(runs, |point| point.reordered),
             produced: mean_of(runs.iter().filter_map(|run| produced(run))),
         }))
     }
@@ -241,14 +241,13 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
 }
 
 /// A count of the ping-pong, over all runs.
-fn sum(runs: &[&RunRecord], count: &str) -> u64 {
-    runs.iter()
-        .filter_map(|run| run.packet.as_ref()?.get(count)?.as_u64())
-        .sum()
+fn sum(runs: &[&RunRecord], count: fn(&rtt::Point) -> u64) -> u64 {
+    let reports = runs.iter().filter_map(|run| run.packet());
+    reports.map(|report| count(&report.point)).sum()
 }
 
 fn produced(run: &RunRecord) -> Option<f64> {
-    run.load.as_ref()?.get("produced_level")?.as_f64()
+    Some(run.load.as_ref()?.produced_level)
 }
 
 #[cfg(test)]

@@ -31,14 +31,12 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of runs with injected delays, beside those of the same blocks without; `None` if nothing was delayed, or it is
-    /// not known how long the program ran. A sum of delays is compared with that alone: a runtime may be of a unit of
-    /// work.
+    /// Of runs with injected delays, beside those of the same blocks without; `None` if nothing was delayed. A sum of
+    /// delays is compared with how long the program ran: a runtime may be of a unit of work.
     pub fn of(none: &Group, injected: &Group) -> Option<Self> {
         let (mean_ns, std_ns) = injected.injected?;
         let delays = injected.delayed.mean().value;
-        let is_known = [none, injected].iter().all(|of| of.program_s.runs() > 0);
-        if !(is_known && delays > 0.0 && mean_ns > 0.0) {
+        if !(delays > 0.0 && mean_ns > 0.0) {
             return None;
         }
         let sum_s = injected.delay_s.mean();

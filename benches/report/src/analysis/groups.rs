@@ -16,7 +16,7 @@ pub struct Group {
     pub level: Level,
     /// The runtime of each run, in seconds.
     pub runtimes: Repeated,
-    /// How long the program of each run ran, in seconds, where that was recorded.
+    /// How long the program of each run ran, in seconds.
     pub program_s: Repeated,
     /// Mean and standard deviation of the delays injected, in nanoseconds: those of the table.
     pub injected: Option<(f64, f64)>,
@@ -42,11 +42,9 @@ impl Group {
         }
     }
 
-    fn add(&mut self, record: &RunRecord, figure: Application) {
+    fn add(&mut self, record: &RunRecord, figure: &Application) {
         self.runtimes.add(record.block, figure.runtime_s);
-        if let Some(seconds) = figure.program_s {
-            self.program_s.add(record.block, seconds);
-        }
+        self.program_s.add(record.block, figure.program_s);
         if let Some(injection) = record.injection {
             let delayed = injection.delayed as f64;
             self.delayed.add(record.block, delayed);
@@ -68,7 +66,7 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
         .iter()
         .filter(|record| record.suite == SuiteKind::Application);
     for record in runs {
-        let Some(figure) = record.application else {
+        let Some(figure) = record.application() else {
             continue;
         };
         let known = groups
@@ -85,7 +83,7 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
 }
 
 fn kernel(record: &RunRecord) -> Option<String> {
-    Some(record.mpi.as_ref()?["kernel"].as_str()?.to_string())
+    Some(record.application()?.npb.as_ref()?.kernel.clone())
 }
 
 fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {

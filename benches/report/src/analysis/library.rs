@@ -2,9 +2,8 @@
 //! (latency-variation, section 6, figures 7 to 10).
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_experiment::record::{RunRecord, SuiteKind};
+use jitterlab_experiment::record::{RunRecord, SuiteKind, library};
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::condition::{Pooled, RankReader, Reader};
 use super::normality::Normality;
@@ -109,14 +108,15 @@ pub fn operations(
 
 impl Operation {
     fn of(case: &str, level: Level, runs: &[&RunRecord], time: &Pooled) -> Self {
-        let printed = || runs.iter().filter_map(|run| run.mpi.as_ref());
-        let point = |figure: fn(&Json) -> &Json| {
-            printed().filter_map(move |printed| figure(&printed["points"][0]).as_f64())
+        let reports = || runs.iter().filter_map(|run| run.library());
+        let points = || reports().flat_map(|report| &report.points);
+        let mean = |part: fn(&library::Point) -> &Option<library::Figures>| {
+            mean_of(points().filter_map(|point| Some(part(point).as_ref()?.mean_ns)))
         };
         Operation {
             case: case.into(),
-            ranks: printed().find_map(|printed| printed["ranks"].as_u64()),
-            size: printed().find_map(|printed| printed["points"][0]["size_bytes"].as_u64()),
+            ranks: reports().map(|report| report.ranks as u64).next(),
+            size: points().map(|point| point.size_bytes as u64).next(),
             level,
             runs: time.runs(),
             n: time.sorted.len(),
@@ -125,9 +125,11 @@ impl Operation {
             median_ns: time.median(),
             p99_ns: time.summary.p99,
             p999_ns: time.summary.p999,
-            skew_ns: mean_of(point(|point| &point["skew"]["mean_ns"])),
-            operation_ns: mean_of(point(|point| &point["operation"]["mean_ns"])),
-            clock_error_ns: point(|point| &point["clock_error_ns"]).max_by(f64::total_cmp),
+            skew_ns: mean(|point| &point.skew),
+            operation_ns: mean(|point| &point.operation),
+            clock_error_ns: points()
+                .map(|point| point.clock_error_ns)
+                .max_by(f64::total_cmp),
             to_constant: None,
             means: time.means.clone(),
         }

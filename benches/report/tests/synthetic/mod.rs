@@ -1,6 +1,9 @@
 //! A small result folder with known effects, made through the store as an experiment makes it.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+#[path = "../../../experiment/tests/common/results.rs"]
+mod results;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +11,7 @@ use jitterlab_experiment::environment::{Environment, Node};
 use jitterlab_experiment::fit::{self, Fit, FittedMember};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
-    Application, Injection, Outcome, Phase, RunRecord, SuiteKind, Transport,
+    Application, Injection, Outcome, Phase, RunRecord, SuiteKind, SuiteResult, Transport,
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
@@ -245,12 +248,7 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
             let of_rank = samples.chunks(world.samples.div_ceil(delays));
             let samples = Samples::of_ranks(&of_rank.map(<[u64]>::to_vec).collect::<Vec<_>>());
             let mut run = record(block, SuiteKind::Library, case, level, fits);
-            run.mpi = Some(json!({
-                "case": case, "ranks": 2.max(delays), "points": [{
-                    "size_bytes": 64, "clock_error_ns": 300.0,
-                    "skew": { "mean_ns": 500.0 }, "operation": { "mean_ns": 900.0 },
-                }],
-            }));
+            run.result = Some(SuiteResult::Library(results::library(case, 2.max(delays))));
             keep(recorder, world, run, Some(samples));
         }
         let (mean, std) = member(level, fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
@@ -258,14 +256,10 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
         for (kernel, part) in [("lu", 1.0), ("ep", 0.01)] {
             let runtime_s = (1.0 + part * slowdown) * (1.0 + 0.004 * network.normal());
             let mut run = record(block, SuiteKind::Application, kernel, level, fits);
-            run.application = Some(Application {
+            run.result = Some(SuiteResult::Application(Application {
                 runtime_s,
-                program_s: Some(runtime_s),
-            });
-            run.mpi = Some(json!({
-                "kernel": kernel, "class": "S", "ranks": 4, "time_s": runtime_s, "mops": 100.0 / runtime_s,
-                "verified": true, "messages": 1000, "bytes": 64000, "collectives": 12,
-                "collective_bytes": 416, "mpi_share": 0.25,
+                program_s: runtime_s,
+                npb: Some(results::npb(kernel, runtime_s)),
             }));
             keep(recorder, world, run, None);
         }
@@ -389,8 +383,7 @@ fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: 
     if let Some((_, attempts)) = world.failing.iter().find(|(run, _)| *run == record.run) {
         record.outcome = Outcome::Failed;
         record.reason = Some("the server <did> not answer & went away".into());
-        record.application = None;
-        record.packet = None;
+        record.result = None;
         for attempt in 1..=*attempts {
             record.attempt = attempt;
             recorder.record(record.clone()).unwrap();
@@ -411,6 +404,7 @@ fn keep(recorder: &mut Recorder, world: &World, mut record: RunRecord, samples: 
 fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit]) -> RunRecord {
     let injected = member(level, fits);
     RunRecord {
+        version: RunRecord::VERSION,
         run: format!("{}-{subject}.{}.r{block}", suite.name(), level.id()),
         phase: if injected.is_some() {
             Phase::Inject
@@ -430,32 +424,27 @@ fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit
         seconds: 0.2,
         samples: None,
         n: None,
-        packet: None,
+        result: None,
         load: None,
-        mpi: None,
         injection: injected.map(|member| Injection {
             delayed: 10_000,
             asked_mean_ns: member.mean_ns,
             achieved_mean_ns: member.mean_ns + 12.0,
             error_max_ns: 4_321,
         }),
-        application: None,
     }
 }
 
 fn packet(case: &str, block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRecord {
     let subject = format!("{case}-{}", transport.name());
     let load = match level {
-        Level::Load { percent } => Some(json!({ "produced_level": f64::from(percent) - 1.5 })),
+        Level::Load { percent } => Some(results::load(percent)),
         _ => None,
     };
     RunRecord {
         case: case.into(),
         transport: Some(transport),
-        packet: Some(match transport {
-            Transport::Udp => json!({ "case": "rtt", "lost": 1, "reordered": 2 }),
-            _ => json!({ "case": "rtt", "lost": 0, "reordered": 0 }),
-        }),
+        result: Some(SuiteResult::Packet(results::packet(transport))),
         load,
         ..record(block, SuiteKind::Packet, &subject, level, fits)
     }
@@ -463,10 +452,11 @@ fn packet(case: &str, block: u32, transport: Transport, level: Level, fits: &[Fi
 
 fn application(block: u32, level: Level, program_s: f64, units: f64, fits: &[Fit]) -> RunRecord {
     RunRecord {
-        application: Some(Application {
+        result: Some(SuiteResult::Application(Application {
             runtime_s: program_s / units,
-            program_s: Some(program_s),
-        }),
+            program_s,
+            npb: None,
+        })),
         ..record(block, SuiteKind::Application, "redis", level, fits)
     }
 }

@@ -8,15 +8,15 @@ use std::path::Path;
 
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::{PROMPT, Place, Program};
-use serde_json::Value;
+use jitterlab_mpi_results::{library, npb};
 
 use super::{Bench, Failed, Measured, REPORT, words};
 use crate::mpi::PROGRAM;
-use crate::record::Application;
+use crate::record::{Application, SuiteResult};
 use crate::samples;
 use crate::spec::{Experiment, LibraryCase, Mpi, Npb};
 use launch::{Mpirun, launch};
-use printed::printed;
+use printed::{Printed, printed};
 
 /// The name of a file in a worker's directory.
 const SAMPLES: &str = "samples.txt";
@@ -36,19 +36,14 @@ impl<'a> Bench<'a> {
             "--format",
             "json",
         ]));
-        let printed = self.ranks(mpi, npb.ranks, prefix.into_iter().chain(program), timeout)?;
-        if printed["verified"] != true {
-            return Err("the result was not verified".into());
-        }
-        let runtime_s = printed["time_s"].as_f64().ok_or("no time was reported")?;
-        Ok(Measured {
-            application: Some(Application {
-                runtime_s,
-                program_s: Some(runtime_s),
-            }),
-            mpi: Some(printed),
-            ..Measured::default()
-        })
+        let program = prefix.into_iter().chain(program);
+        let report: npb::Report = self.ranks(mpi, npb.ranks, program, timeout)?;
+        let figure = SuiteResult::Application(Application {
+            runtime_s: report.time_s,
+            program_s: report.time_s,
+            npb: Some(report),
+        });
+        Ok(Measured::of(figure, None))
     }
 
     /// A case of the library suite, with the samples of every rank.
@@ -82,37 +77,35 @@ impl<'a> Bench<'a> {
             ))
             .chain(case.non_blocking.then(|| "--non-blocking".into()));
         let program = prefix.into_iter().chain(program);
-        let mut printed = self.ranks(mpi, case.ranks, program, case.timeout)?;
+        let mut report: library::Report = self.ranks(mpi, case.ranks, program, case.timeout)?;
         // What it is made of is kept: every sample of every rank.
-        for point in printed["points"].as_array_mut().into_iter().flatten() {
-            if let Some(point) = point.as_object_mut() {
-                point.remove("heat_map");
-            }
+        for point in &mut report.points {
+            point.heat_map = None;
         }
         let text = self.hosts.worker(&mpi.on)?.take(SAMPLES)?;
         let ranks = samples::ranks_of_text(&String::from_utf8_lossy(&text))?;
         let taken: usize = ranks.iter().map(Vec::len).sum();
-        if printed["points"][0]["samples"] != taken {
-            let told = &printed["points"][0]["samples"];
+        let told: usize = report
+            .points
+            .iter()
+            .map(|point| point.figures.samples)
+            .sum();
+        if told != taken {
             return Err(format!("rank 0 reports {told} samples, and {taken} came").into());
         }
         let parquet = samples::ranks_to_parquet(&ranks)
             .map_err(|error| format!("the samples cannot be kept: {error}"))?;
-        Ok(Measured {
-            samples: Some(parquet),
-            mpi: Some(printed),
-            ..Measured::default()
-        })
+        Ok(Measured::of(SuiteResult::Library(report), Some(parquet)))
     }
 
     /// Starts ranks of a command, waits for their end, and gives what rank 0 printed.
-    fn ranks(
+    fn ranks<R: Printed>(
         &mut self,
         mpi: &'a Mpi,
         ranks: u32,
         rank: impl Iterator<Item = String>,
         timeout: Nanos,
-    ) -> Result<Value, Failed> {
+    ) -> Result<R, Failed> {
         let mpirun = self.mpirun(mpi)?;
         self.name_directories(mpi)?;
         let launch = launch(self.experiment, mpi, mpirun, ranks, rank);

@@ -2,24 +2,80 @@
 
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::{Ended, failure};
+use jitterlab_mpi_results::{library, npb};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::super::Failed;
 use crate::mpi::PROGRAM;
 use crate::spec::Launcher;
 
+/// What rank 0 prints.
+pub trait Printed: DeserializeOwned {
+    /// Of how many ranks it speaks.
+    fn ranks(&self) -> usize;
+
+    /// What is wrong with what was computed, for people.
+    fn wrong(&self) -> Option<String>;
+}
+
+impl Printed for library::Report {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn wrong(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Printed for npb::Report {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Which numbers are not those that are published.
+    fn wrong(&self) -> Option<String> {
+        let wrong = self.checks.iter().filter(|check| !check.passed);
+        let wrong: Vec<String> = wrong
+            .map(|check| {
+                let npb::Check {
+                    what,
+                    value,
+                    expected,
+                    ..
+                } = check;
+                format!("{what} is {value} and should be {expected}")
+            })
+            .collect();
+        (!self.verified).then(|| format!("the result is wrong: {}", wrong.join("; ")))
+    }
+}
+
 /// What rank 0 of so many printed, or why there is nothing.
-pub fn printed(
+pub fn printed<R: Printed>(
     launcher: Launcher,
     ranks: u32,
     ended: &Ended,
     timeout: Nanos,
-) -> Result<Value, Failed> {
-    let printed: Vec<Value> = ended.stdout.lines().filter_map(object).collect();
-    if let Some(wrong) = printed.iter().find(|printed| printed["verified"] == false) {
-        return Err(Failed::Once(unverified(wrong)));
+) -> Result<R, Failed> {
+    let objects = ended.stdout.lines().filter_map(object);
+    let printed: Vec<R> = objects
+        .map(serde_json::from_value)
+        .collect::<Result<_, _>>()
+        .map_err(|error| {
+            Failed::Always(format!(
+                "the result of {PROGRAM} cannot be read: {error}; it has to be of the same build as jitterlab"
+            ))
+        })?;
+    if let Some(wrong) = printed.iter().find_map(R::wrong) {
+        return Err(Failed::Once(wrong));
     }
-    if printed.len() > 1 || printed.iter().any(|printed| printed["ranks"] != ranks) {
+    if printed.len() > 1
+        || printed
+            .iter()
+            .any(|printed| printed.ranks() != ranks as usize)
+    {
         return Err(strangers(launcher));
     }
     // What a launcher says when it is asked to end is no reason.
@@ -63,22 +119,6 @@ fn strangers(launcher: Launcher) -> Failed {
     ))
 }
 
-/// Which numbers of a benchmark's result are not those that are published.
-fn unverified(printed: &Value) -> String {
-    let checks = printed["checks"].as_array().into_iter().flatten();
-    let wrong: Vec<String> = checks
-        .filter(|check| check["passed"] == false)
-        .map(|check| {
-            let what = check["what"].as_str().unwrap_or("a number");
-            format!(
-                "{what} is {} and should be {}",
-                check["value"], check["expected"]
-            )
-        })
-        .collect();
-    format!("the result is wrong: {}", wrong.join("; "))
-}
-
 /// What says why: a line of ours where there is one, else a paragraph of the launcher's: that which says what signal a
 /// rank died of, or that PMI is missing, or the first.
 fn cause(stderr: &str) -> Option<String> {
@@ -107,6 +147,8 @@ const LONGEST_CAUSE: usize = 400;
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn ended(status: i32, stdout: &str, stderr: &str) -> Ended {
@@ -120,16 +162,29 @@ mod tests {
         }
     }
 
-    fn read(ended: Ended) -> Result<Value, Failed> {
+    fn read(ended: Ended) -> Result<npb::Report, Failed> {
         printed(Launcher::Mpirun, 2, &ended, Nanos(1))
     }
 
-    const GOOD: &str = "{\"ranks\":2,\"verified\":true}\n";
+    /// The line of a benchmark on so many ranks.
+    fn line(ranks: usize, checks: Value) -> String {
+        let verified = checks.as_array().unwrap().is_empty();
+        let report = json!({
+            "kernel": "cg", "class": "S", "ranks": ranks, "time_s": 1.0, "mops": 1.0, "verified": verified,
+            "checks": checks, "messages": 0, "bytes": 0, "collectives": 0, "collective_bytes": 0, "mpi_share": null,
+            "memory_bytes": [null], "phases": [[]]
+        });
+        format!("{report}\n")
+    }
+
+    fn good() -> String {
+        line(2, json!([]))
+    }
 
     #[test]
     fn the_result_is_found_among_what_others_print() {
-        let noisy = format!("prologue: 3 GPUs\n{GOOD}[1,2]\n");
-        assert_eq!(read(ended(0, &noisy, "")).unwrap()["ranks"], 2);
+        let noisy = format!("prologue: 3 GPUs\n{}[1,2]\n", good());
+        assert_eq!(read(ended(0, &noisy, "")).unwrap().ranks, 2);
         let Err(Failed::Once(reason)) = read(ended(0, "Segmentation fault\n", "")) else {
             panic!("it was taken")
         };
@@ -139,8 +194,11 @@ mod tests {
     #[test]
     fn what_ranks_say_decides_what_becomes_of_a_run() {
         let banner = "-------\nmpirun detected that one\n  Exit code: 2\n-------\n";
-        let wrong = "{\"verified\":false,\"checks\":[{\"what\":\"zeta\",\"value\":1.5,\"expected\":8.6,\"passed\":false}]}";
-        let Err(Failed::Once(reason)) = read(ended(1, wrong, banner)) else {
+        let zeta = json!({
+            "what": "zeta", "value": 1.5, "expected": 8.6, "error": 0.8, "tolerance": 1e-10, "passed": false
+        });
+        let wrong = line(2, json!([zeta]));
+        let Err(Failed::Once(reason)) = read(ended(1, &wrong, banner)) else {
             panic!("it was taken")
         };
         assert_eq!(reason, "the result is wrong: zeta is 1.5 and should be 8.6");
@@ -160,15 +218,14 @@ mod tests {
             timed_out: true,
             ..ended(1, "", banner)
         };
-        let late = read(late);
         assert_eq!(
-            late,
+            read(late),
             Err(Failed::Once("mpirun did not end within 1ns".into()))
         );
         let signal = format!(
             "{banner}-----\nmpirun noticed that rank 1\nexited on signal 9 (Killed).\n----\n"
         );
-        let Err(Failed::Once(reason)) = read(ended(137, GOOD, &signal)) else {
+        let Err(Failed::Once(reason)) = read(ended(137, &good(), &signal)) else {
             panic!("it was taken")
         };
         assert_eq!(
@@ -179,10 +236,10 @@ mod tests {
 
     #[test]
     fn ranks_that_are_each_alone_have_the_wrong_launcher() {
-        let alone = "{\"ranks\":1,\"verified\":true}\n";
+        let alone = line(1, json!([]));
         let refused = "jitterlab-mpi: barrier is between 2 ranks at least\n";
         for ended in [
-            ended(0, alone, ""),
+            ended(0, &alone, ""),
             ended(0, &alone.repeat(2), ""),
             ended(2, "", &refused.repeat(2)),
         ] {
@@ -191,5 +248,14 @@ mod tests {
             };
             assert!(reason.contains("know nothing of each other"), "{reason}");
         }
+    }
+
+    #[test]
+    fn a_result_of_another_build_is_no_result() {
+        let renamed = good().replace("time_s", "seconds");
+        let Err(Failed::Always(reason)) = read(ended(0, &renamed, "")) else {
+            panic!("it was taken")
+        };
+        assert!(reason.contains("missing field `time_s`"), "{reason}");
     }
 }

@@ -1,0 +1,161 @@
+//! The library suite.
+
+use jitterlab_base::clock::Source;
+use jitterlab_stats::summary::Summary;
+use serde::{Deserialize, Serialize};
+
+/// A run of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The suite.
+    pub suite: Suite,
+    /// The name of the case.
+    pub case: String,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Whether messages went by non-blocking calls.
+    pub non_blocking: bool,
+    /// What a sample is.
+    pub sample: Sample,
+    /// What rank 0 measured times with.
+    pub clock: Source,
+    /// Time that one reading of it takes.
+    pub clock_read_ns: f64,
+    /// What was measured, by size.
+    pub points: Vec<Point>,
+}
+
+/// The name of the suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Suite {
+    /// Operations of MPI.
+    Library,
+}
+
+/// What a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sample {
+    /// A round trip between two ranks.
+    RoundTrip,
+    /// The time that a rank is in the call, with all others.
+    Call,
+}
+
+/// What a case takes with one size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// The size; 0 of an operation that has none.
+    pub size_bytes: usize,
+    /// Of the samples of all ranks that count: who answers in a ping-pong does not.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// By how much a time of one rank is wrong at most when it is compared with one of another, in nanoseconds: twice
+    /// the greatest error of a clock against rank 0's, once if there are two clocks.
+    pub clock_error_ns: f64,
+    /// From the first rank's entry to the last one's, one for each operation; none of a round trip.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub skew: Option<Figures>,
+    /// The operation itself: from the last rank's entry to each exit; none of a round trip. Negative where a rank could
+    /// leave before all had come.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub operation: Option<Figures>,
+    /// Rank by rank.
+    pub per_rank: Vec<RankFigures>,
+    /// Rank by rank, and by time; none where every sample is kept elsewhere.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub heat_map: Option<HeatMap>,
+}
+
+/// What a case takes on one rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankFigures {
+    /// Which.
+    pub rank: usize,
+    /// Of its samples.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// How long after the first one it entered; none of a round trip.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub late: Option<Figures>,
+    /// From the last rank's entry to its exit; none of a round trip.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub operation: Option<Figures>,
+    /// Its clock.
+    pub clock: Alignment,
+}
+
+/// How a rank's clock stood to rank 0's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Alignment {
+    /// How far it was ahead before the run, in nanoseconds.
+    pub offset_before_ns: f64,
+    /// How far it was ahead after the run.
+    pub offset_after_ns: f64,
+    /// By how much either is wrong at most.
+    pub error_ns: f64,
+}
+
+/// Times by rank and by time: a list for each rank, with a number for each bin of equally many operations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeatMap {
+    /// When rank 0 entered the first operation of each bin, in seconds since it entered the first of all.
+    pub bin_starts_s: Vec<f64>,
+    /// The mean sample, in nanoseconds.
+    pub mean_ns: Vec<Vec<f64>>,
+    /// The greatest sample.
+    pub max_ns: Vec<Vec<f64>>,
+    /// How late a rank was, in the mean; none of a round trip.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub late_mean_ns: Option<Vec<Vec<f64>>>,
+    /// How late it was at most; none of a round trip.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub late_max_ns: Option<Vec<Vec<f64>>>,
+}
+
+/// What times are like, in nanoseconds. Quantiles interpolate linearly (Hyndman and Fan's type 7).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// How many times there are.
+    pub samples: usize,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Standard deviation, with the divisor n − 1; one time has none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub std_ns: Option<f64>,
+    /// The least.
+    pub min_ns: f64,
+    /// Median.
+    pub median_ns: f64,
+    /// 90th percentile.
+    pub p90_ns: f64,
+    /// 99th percentile.
+    pub p99_ns: f64,
+    /// 99.9th percentile.
+    pub p999_ns: f64,
+    /// The greatest.
+    pub max_ns: f64,
+}
+
+impl Figures {
+    /// Of times in nanoseconds, in any order.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn of(mut times: Vec<f64>) -> Figures {
+        times.sort_unstable_by(f64::total_cmp);
+        let summary = Summary::of_sorted(&times);
+        Figures {
+            samples: summary.n,
+            mean_ns: summary.mean,
+            std_ns: summary.std,
+            min_ns: summary.min,
+            median_ns: summary.median,
+            p90_ns: summary.p90,
+            p99_ns: summary.p99,
+            p999_ns: summary.p999,
+            max_ns: summary.max,
+        }
+    }
+}
