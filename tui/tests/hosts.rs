@@ -25,7 +25,7 @@ fn packet_experiment(hosts: &str) -> String {
     format!(
         "name: hosts\nseed: 1\nrepetitions: 1\nretries: 0\nhosts:\n{hosts}\
          load: {{ transport: udp, from: a, to: b, message: 1400B }}\n\
-         levels:\n  load: [10]\n  injected: {{ percent: [10], transport: udp, shapes: [lognormal] }}\n\
+         levels:\n  load: [10]\n  injected: {{ percent: [10], transport: udp, shapes: [empirical] }}\n\
          suites:\n  packet:\n    - {{ case: rtt, transports: [udp, tcp], from: a, to: b, size: 64B, \
          warmup: 5ms, duration: 30ms, wait: block }}\n"
     )

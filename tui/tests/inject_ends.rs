@@ -134,7 +134,7 @@ fn an_experiment_counts_what_was_injected_into_a_program_that_is_killed() {
     ];
     let experiment = format!("{before}{}", clients.concat())
         .replace("repetitions: 2", "repetitions: 1")
-        .replace("[uniform, lognormal]", "[uniform]");
+        .replace("[uniform, empirical]", "[uniform]");
     lab.write("e.yaml", experiment);
     let output = lab.run("run e.yaml --headless");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -146,7 +146,7 @@ fn an_experiment_counts_what_was_injected_into_a_program_that_is_killed() {
         } else if record["case"] == "silent" {
             let reason = record["reason"].as_str().unwrap();
             assert!(
-                reason.contains("it sent nothing to a network or sent past"),
+                reason.contains("the program sent nothing over a network"),
                 "{reason}"
             );
         } else {

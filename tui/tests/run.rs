@@ -365,7 +365,7 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
     // A message so large that a run has few round trips, or one.
     let lab = lab(&SMALL
         .replace(
-            "udp, shapes: [uniform, lognormal]",
+            "udp, shapes: [uniform, empirical]",
             "tcp, shapes: [uniform]",
         )
         .replace("transports: [udp, tcp]", "transports: [tcp]")
@@ -391,6 +391,47 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
             assert_eq!(record["attempt"], 1);
         }
     }
+}
+
+/// Whether the lognormal is close to what a load adds here is the machine's affair: it is injected where it is, and nothing is where it is not.
+#[test]
+fn a_table_that_claims_to_imitate_and_does_not_ends_the_experiment() {
+    let lognormal = SMALL.replace("[uniform, empirical]", "[lognormal]");
+    let lab = lab(&lognormal);
+    let output = lab.run("run e.yaml --headless");
+    let folder = folder(&lab);
+    let fits: Value =
+        serde_json::from_slice(&fs::read(folder.join("tables/fits.json")).unwrap()).unwrap();
+    let closeness = &fits[0]["members"][0]["closeness"];
+    let number = |name: &str| closeness[name].as_f64().unwrap();
+    let is_close = number("distance") < number("distance_of_constant")
+        && (number("std") / number("std_of_samples") - 1.0).abs() <= 0.25;
+    let injected = lines(&folder.join("runs.jsonl"))
+        .iter()
+        .filter(|record| record["level"]["kind"] == "injected")
+        .count();
+    assert_eq!(injected > 0, is_close, "{closeness}");
+    if is_close {
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    } else {
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("lognormal does not imitate load 20 %: its "),
+            "{said}"
+        );
+        assert!(said.contains("accept_poor_fit: true"), "{said}");
+    }
+    // Taken all the same, it is injected.
+    lab.write(
+        "e.yaml",
+        lognormal.replace(
+            "shapes: [lognormal]",
+            "shapes: [lognormal], accept_poor_fit: true",
+        ),
+    );
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(lab.run("run e.yaml --headless").status.code(), Some(0));
 }
 
 #[test]

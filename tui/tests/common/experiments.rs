@@ -23,7 +23,7 @@ hosts:
 load: { transport: udp, from: client, to: server, message: 1400B, bandwidth: 100MiB }
 levels:
   load: [20]
-  injected: { percent: [20], transport: udp, shapes: [uniform, lognormal] }
+  injected: { percent: [20], transport: udp, shapes: [uniform, empirical] }
 suites:
   packet:
     - { case: rtt, transports: [udp, tcp], from: client, to: server, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
