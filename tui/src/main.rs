@@ -8,6 +8,7 @@ mod files;
 mod outcome;
 mod output;
 mod peer;
+mod picture;
 mod shown;
 mod status;
 mod stopped;

@@ -2,13 +2,15 @@
 
 use jitterlab_base::show;
 use jitterlab_experiment::record::{Outcome, RunRecord};
+use jitterlab_stats::histogram::Bins;
 use jitterlab_stats::summary::quantile;
+
+use crate::picture;
 
 /// Columns of a histogram in one line.
 pub const WIDTH: usize = 32;
-/// What it spans, from 1 us on.
-const DECADES: f64 = 4.0;
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// What it spans, in nanoseconds.
+const SPAN: (f64, f64) = (1e3, 1e7);
 
 /// How a run ended, in one line.
 pub fn result(record: &RunRecord, samples: &[f64]) -> String {
@@ -37,7 +39,7 @@ pub fn without_samples(record: &RunRecord) -> Option<String> {
 /// run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Brief {
-    counts: [u64; WIDTH],
+    counts: Vec<u64>,
     median_ns: f64,
     p99_ns: f64,
 }
@@ -48,15 +50,10 @@ impl Brief {
         if samples.is_empty() {
             return None;
         }
-        let mut counts = [0u64; WIDTH];
-        for ns in samples {
-            let place = (ns / 1e3).max(1.0).log10() / DECADES * WIDTH as f64;
-            counts[(place as usize).min(WIDTH - 1)] += 1;
-        }
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         Some(Brief {
-            counts,
+            counts: Bins::logarithmic(SPAN.0, SPAN.1, WIDTH).of_sorted(&sorted),
             median_ns: quantile(&sorted, 0.5),
             p99_ns: quantile(&sorted, 0.99),
         })
@@ -69,7 +66,7 @@ impl Brief {
             .chunks(WIDTH / columns.clamp(1, WIDTH))
             .map(|counts| counts.iter().sum())
             .collect();
-        format!("1us▕{}▏10ms", bars(&joined))
+        format!("1us▕{}▏10ms", picture::line(&joined))
     }
 
     /// Median and 99th percentile of the RTT.
@@ -80,17 +77,6 @@ impl Brief {
             show::time(self.p99_ns)
         )
     }
-}
-
-/// A character a count; the largest is as high as a line.
-pub fn bars(counts: &[u64]) -> String {
-    let most = counts.iter().copied().max().unwrap_or(1).max(1) as f64;
-    let bar = |&count: &u64| match count {
-        0 => ' ',
-        // Also one sample in a million is seen.
-        n => BARS[((n as f64 / most).sqrt() * 7.0).round() as usize],
-    };
-    counts.iter().map(bar).collect()
 }
 
 /// A duration for people who wait.

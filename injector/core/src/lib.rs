@@ -13,7 +13,6 @@ pub mod environment;
 pub mod family;
 pub mod generator;
 pub mod netem;
-pub mod picture;
 pub mod record;
 pub mod shape;
 pub mod table;

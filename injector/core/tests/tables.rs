@@ -7,10 +7,10 @@ use jitterlab_base::units::Nanos;
 use jitterlab_injector::check::check;
 use jitterlab_injector::family::{Family, Member};
 use jitterlab_injector::generator::TABLE_ENTRIES;
+use jitterlab_injector::netem;
 use jitterlab_injector::shape::{self, Shape};
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::{DistributionTable, TableError};
-use jitterlab_injector::{netem, picture};
 use jitterlab_stats::distribution::Distribution;
 use proptest::prelude::*;
 
@@ -320,41 +320,4 @@ fn netem_tables_come_and_go() {
         let error = netem::import(&path, 1.0, 1.0).unwrap_err().to_string();
         assert!(error.ends_with(message), "{error}");
     }
-}
-
-#[test]
-fn pictures_show_every_sample_once() {
-    let unit = DelayUnit::Nanoseconds;
-    let sorted: Vec<f64> = (1..=1000).map(f64::from).collect();
-    let picture = picture::histogram(&sorted, unit, 10, 20, picture::Style::Ascii);
-    assert_eq!(picture.lines().count(), 10);
-    let shares: f64 = picture
-        .lines()
-        .map(|line| {
-            line.split_whitespace()
-                .nth(1)
-                .unwrap()
-                .trim_end_matches('%')
-                .parse::<f64>()
-                .unwrap()
-        })
-        .sum();
-    assert!((shares - 100.0).abs() < 0.1, "{picture}");
-    assert_eq!(
-        picture::histogram(&[5.0; 9], unit, 10, 4, picture::Style::Unicode),
-        "         5ns 100.00% ████\n"
-    );
-    assert_eq!(
-        picture::histogram(&[5.0; 9], DelayUnit::Spins, 10, 4, picture::Style::Ascii),
-        "           5 100.00% ####\n"
-    );
-    // A least of 0 does not take the decades above it away.
-    let with_zero = [0.0, 30.0, 300.0, 3e3, 3e4, 1e5];
-    let picture = picture::histogram(&with_zero, unit, 5, 4, picture::Style::Ascii);
-    assert!(picture.lines().all(|line| line.ends_with('#')), "{picture}");
-    assert!(picture.starts_with("         0ns"), "{picture}");
-    assert_eq!(
-        picture::histogram(&[], unit, 10, 4, picture::Style::Ascii),
-        ""
-    );
 }

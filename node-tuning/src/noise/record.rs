@@ -2,13 +2,11 @@
 
 use jitterlab_base::clock::Clock;
 use jitterlab_live::Publisher;
+use jitterlab_stats::histogram::Histogram;
 
 /// So many gaps of a CPU are kept one by one, 16 bytes each. At the 250 to 1,000 gaps a second of a CPU that
 /// nobody has tuned that is enough for 100 to 400 s; beyond it, gaps are still counted and summed.
 pub const KEPT: usize = 100_000;
-
-/// One bucket for each power of two of nanoseconds.
-pub const BUCKETS: usize = 64;
 
 /// The time between two readings of the clock, longer than the threshold; in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +41,7 @@ pub struct Record {
     count: u64,
     lost: u64,
     longest: u64,
-    buckets: [u64; BUCKETS],
+    lengths: Histogram,
     intervals: Vec<Interval>,
 }
 
@@ -76,7 +74,7 @@ impl Record {
             count: 0,
             lost: 0,
             longest: 0,
-            buckets: [0; BUCKETS],
+            lengths: Histogram::new(),
             intervals,
         }
     }
@@ -117,8 +115,8 @@ impl Record {
         self.count += 1;
         self.lost += gap.length;
         self.longest = self.longest.max(gap.length);
-        let ns = self.clock.ticks_to_ns(gap.length).max(1);
-        self.buckets[ns.ilog2() as usize] += 1;
+        let ns = self.clock.ticks_to_ns(gap.length);
+        self.lengths.record(ns);
         self.live.sample(|| ns);
         if let Some(place) = self.gaps.get_mut(self.kept) {
             *place = gap;
@@ -167,9 +165,9 @@ impl Record {
         self.longest
     }
 
-    /// How many gaps took 2^i up to 2^(i + 1) ns, for each i.
-    pub fn buckets(&self) -> &[u64; BUCKETS] {
-        &self.buckets
+    /// The lengths of all gaps, in nanoseconds.
+    pub fn lengths(&self) -> &Histogram {
+        &self.lengths
     }
 
     /// The run in equal intervals.
@@ -199,7 +197,7 @@ mod tests {
         record.close();
         assert_eq!((record.gaps().len(), record.count()), (2, 3));
         assert_eq!((record.lost(), record.longest()), (900, 300));
-        assert_eq!(record.buckets()[8], 3);
+        assert_eq!(record.lengths(), &Histogram::of(&[300.0; 3]));
         let lost: Vec<u64> = record.intervals().iter().map(|i| i.lost).collect();
         // The second gap lies across the first boundary, at 1,100.
         assert_eq!(lost, [400, 200, 0, 300]);
@@ -240,7 +238,7 @@ mod tests {
             prop_assert!(record.intervals().iter().all(|i| i.lost <= 700));
             let counted: u64 = record.intervals().iter().map(|i| i.gaps).sum();
             prop_assert_eq!(counted, record.count());
-            prop_assert_eq!(record.buckets().iter().sum::<u64>(), record.count());
+            prop_assert_eq!(record.lengths().count(), record.count());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What a run found, as it is written to files and read again.
 
 use jitterlab_base::clock::{Clock, Source};
+use jitterlab_stats::histogram::Histogram;
 use jitterlab_stats::summary::Summary;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::counters::Count;
 use super::probe::Spun;
@@ -60,23 +61,15 @@ pub struct Core {
     pub longest_ns: u64,
     /// The lengths of the gaps that were kept; nothing if there was none.
     pub lengths_ns: Option<Summary>,
-    /// All gaps by length. Lengths that did not occur are left out.
-    pub histogram: Vec<Bucket>,
+    /// The lengths of all gaps, in nanoseconds.
+    #[serde(deserialize_with = "histogram")]
+    pub histogram: Histogram,
     /// The run in equal parts.
     pub intervals: Intervals,
     /// The gaps one by one.
     pub recorded: Recorded,
     /// Who it was.
     pub who: Who,
-}
-
-/// Gaps of similar length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bucket {
-    /// The least length that belongs here, a power of two.
-    pub from_ns: u64,
-    /// How many there were.
-    pub gaps: u64,
 }
 
 /// The run in equal parts, in order.
@@ -121,7 +114,7 @@ impl Core {
             longest_ns: clock.ticks_to_ns(record.longest()),
             // Of nothing there is no summary.
             lengths_ns: Summary::of(&lengths).ok(),
-            histogram: histogram(record),
+            histogram: record.lengths().clone(),
             intervals: Intervals {
                 gaps: record.intervals().iter().map(|i| i.gaps).collect(),
                 lost_ns: record
@@ -153,12 +146,26 @@ impl Recorded {
     }
 }
 
-fn histogram(record: &Record) -> Vec<Bucket> {
-    let all = record.buckets().iter().enumerate();
-    all.filter(|&(_, &gaps)| gaps > 0)
-        .map(|(power, &gaps)| Bucket {
-            from_ns: 1 << power,
-            gaps,
-        })
-        .collect()
+/// Reads a histogram, also as version 0.1.0 wrote it: gaps from each power of two on.
+fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogram, D::Error> {
+    #[derive(Deserialize)]
+    struct Octave {
+        from_ns: u64,
+        gaps: u64,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Histogram(Histogram),
+        Octaves(Vec<Octave>),
+    }
+    let octaves = match Written::deserialize(deserializer)? {
+        Written::Histogram(histogram) => return Ok(histogram),
+        Written::Octaves(octaves) => octaves,
+    };
+    let mut histogram = Histogram::new();
+    for octave in octaves {
+        histogram.record_n(octave.from_ns, octave.gaps);
+    }
+    Ok(histogram)
 }

@@ -1,5 +1,6 @@
 //! A log-bucketed histogram: millions of latencies in a fixed piece of memory, each known to three significant digits.
 
+mod bins;
 pub mod buckets;
 
 use std::fmt;
@@ -9,6 +10,8 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 
 use crate::Error;
+
+pub use bins::Bins;
 
 /// How often values of each size occurred. Values are whole numbers, as a rule nanoseconds; those above
 /// [`buckets::HIGHEST`] count as that one.

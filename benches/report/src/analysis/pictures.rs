@@ -2,6 +2,7 @@
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_stats::histogram::Bins;
 use jitterlab_stats::summary::quantile;
 
 use super::condition::{Condition, Link, RankReader};
@@ -130,10 +131,8 @@ impl ExcessPicture {
 /// Shares of samples in bins of equal width.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
-    /// Where the first bin begins, in nanoseconds.
-    pub start_ns: f64,
-    /// Width of a bin in nanoseconds.
-    pub bin_ns: f64,
+    /// The bins, in nanoseconds.
+    pub bins: Bins,
     /// Share of all samples in each bin.
     pub shares: Vec<f64>,
     /// Share of the samples beyond the last bin.
@@ -149,22 +148,23 @@ impl Histogram {
     /// Of samples in nanoseconds, in ascending order, not empty and not below `start_ns`.
     fn of(sorted: &[f64], start_ns: f64) -> Self {
         let end = quantile(sorted, SHOWN).max(start_ns + 1.0);
-        let bin_ns = (end - start_ns) / BINS as f64;
-        let n = sorted.len() as f64;
-        let below = |edge: f64| sorted.partition_point(|&x| x < edge) as f64;
-        let edge = |i: usize| start_ns + i as f64 * bin_ns;
+        let bins = Bins::linear(start_ns, end, BINS);
+        let (shown, beyond) = sorted.split_at(sorted.partition_point(|&x| x < end));
+        let share = |count| count as f64 / sorted.len() as f64;
         Histogram {
-            start_ns,
-            bin_ns,
-            shares: (0..BINS)
-                .map(|i| (below(edge(i + 1)) - below(edge(i))) / n)
-                .collect(),
-            beyond: 1.0 - below(end) / n,
+            shares: bins.of_sorted(shown).into_iter().map(share).collect(),
+            beyond: share(beyond.len() as u64),
+            bins,
         }
+    }
+
+    /// Where it begins, in nanoseconds.
+    pub fn start_ns(&self) -> f64 {
+        self.bins.edges()[0]
     }
 
     /// Where it ends, in nanoseconds.
     pub fn end_ns(&self) -> f64 {
-        self.start_ns + self.bin_ns * self.shares.len() as f64
+        self.bins.edges()[self.bins.count()]
     }
 }

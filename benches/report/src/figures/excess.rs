@@ -44,10 +44,11 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
 fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
     let shown = &picture.histogram;
     // What was held at 0 fills the first bin; the rest has to stay readable.
-    let highest = shown.shares.iter().skip(1).copied().fold(0.0, f64::max);
-    let all_highest = shown.shares.iter().copied().fold(0.0, f64::max);
-    let top = all_highest.min(2.5 * highest) / (shown.bin_ns / 1e3);
-    let mut all = vec![series("measured", 5, vec![Mark::Bars(bars(shown))])];
+    let bars = bars(shown);
+    let heights = || bars.iter().map(|bar| bar.y);
+    let highest = heights().skip(1).fold(0.0, f64::max);
+    let top = heights().fold(0.0, f64::max).min(2.5 * highest);
+    let mut all = vec![series("measured", 5, vec![Mark::Bars(bars)])];
     let tables = analysis
         .tables
         .iter()
@@ -63,16 +64,14 @@ fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
 
 /// The bars of a histogram: densities in 1/µs over microseconds.
 pub fn bars(histogram: &Histogram) -> Vec<Bar> {
-    let (start_us, bin_us) = (histogram.start_ns / 1e3, histogram.bin_ns / 1e3);
-    let shares = histogram.shares.iter().enumerate();
-    shares
-        .map(|(i, &share)| Bar {
-            x: (
-                start_us + i as f64 * bin_us,
-                start_us + (i + 1) as f64 * bin_us,
-            ),
+    let edges = histogram.bins.edges().windows(2);
+    edges
+        .map(|edges| (edges[0] / 1e3, edges[1] / 1e3))
+        .zip(&histogram.shares)
+        .map(|(x, &share)| Bar {
+            x,
             base: 0.0,
-            y: share / bin_us,
+            y: share / (x.1 - x.0),
             interval: None,
         })
         .collect()

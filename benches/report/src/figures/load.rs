@@ -176,7 +176,7 @@ fn histogram(picture: &RttPicture) -> Panel {
     let (_, top) = range(bars.iter().map(|bar| bar.y));
     Panel {
         title: picture.link.to_string(),
-        x: Axis::linear_between("RTT, µs", shown.start_ns / 1e3, shown.end_ns() / 1e3),
+        x: Axis::linear_between("RTT, µs", shown.start_ns() / 1e3, shown.end_ns() / 1e3),
         y: Axis::linear("Density, 1/µs", 0.0, top),
         series: vec![series("", 5, vec![Mark::Bars(bars)])],
     }

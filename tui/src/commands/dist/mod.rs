@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_injector::netem;
-use jitterlab_injector::picture::{Style, histogram};
 use jitterlab_injector::table::{DelayUnit, DistributionTable, MAX_DELAY_NS};
 use jitterlab_stats::summary::quantile;
 use serde::Serialize;
@@ -18,6 +17,7 @@ use serde::Serialize;
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::picture::{self, Style};
 
 /// The verbs of `jitterlab dist`.
 #[derive(clap::Subcommand)]
@@ -130,6 +130,10 @@ impl Shown {
             DelayUnit::Nanoseconds => show::time(x),
             DelayUnit::Spins => format!("{x:.0} spins"),
         };
+        let label = |x: u64| match self.unit {
+            DelayUnit::Nanoseconds => Nanos(x).to_string(),
+            DelayUnit::Spins => x.to_string(),
+        };
         let origin = if self.origin.is_empty() {
             "not stated"
         } else {
@@ -146,7 +150,7 @@ impl Shown {
             value(self.p99),
             value(self.p999),
             value(self.max),
-            histogram(sorted, self.unit, 20, 48, style()),
+            picture::rows(sorted, label, 20, 48, style()),
         )
     }
 }

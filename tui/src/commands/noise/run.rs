@@ -11,6 +11,7 @@ use jitterlab_node_tuning::noise::counters::{Count, Kind};
 use jitterlab_node_tuning::noise::report::{Core, NoiseReport};
 use jitterlab_node_tuning::noise::tracers::{self, Answer, Hwlat, Osnoise, Timerlat, Tracers};
 use jitterlab_node_tuning::noise::{Error, Noise};
+use jitterlab_stats::histogram::Bins;
 
 use crate::commands::packet::enter;
 use crate::files;
@@ -170,18 +171,25 @@ fn table(cores: &[Core]) -> String {
 
 /// A column a CPU.
 fn histogram(cores: &[Core]) -> String {
-    let lengths = cores.iter().flat_map(|core| &core.histogram);
-    let lengths: std::collections::BTreeSet<u64> = lengths.map(|bucket| bucket.from_ns).collect();
+    /// Rows: powers of two, as many as a histogram has.
+    const OCTAVES: usize = 42;
+    let octaves = Bins::logarithmic(1.0, 2f64.powi(OCTAVES as i32), OCTAVES);
+    let counts = cores
+        .iter()
+        .map(|core| octaves.of_histogram(&core.histogram));
+    let counts: Vec<Vec<u64>> = counts.collect();
     let mut out = format!("{:>16}", "gaps from");
     for core in cores {
         let _ = write!(out, " {:>9}", format!("CPU {}", core.cpu));
     }
     out.push('\n');
-    for from_ns in lengths {
-        let _ = write!(out, "{:>16}", show::time(from_ns as f64));
-        for core in cores {
-            let bucket = core.histogram.iter().find(|b| b.from_ns == from_ns);
-            let _ = write!(out, " {:>9}", bucket.map_or(0, |bucket| bucket.gaps));
+    for (octave, &from_ns) in octaves.edges()[..OCTAVES].iter().enumerate() {
+        if counts.iter().all(|of_cpu| of_cpu[octave] == 0) {
+            continue;
+        }
+        let _ = write!(out, "{:>16}", show::time(from_ns));
+        for of_cpu in &counts {
+            let _ = write!(out, " {:>9}", of_cpu[octave]);
         }
         out.push('\n');
     }

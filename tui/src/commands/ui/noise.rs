@@ -10,6 +10,7 @@ use jitterlab_node_tuning::noise::limits::{self, Figure, Limits};
 use jitterlab_node_tuning::noise::report::{Core, NoiseReport};
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
+use jitterlab_stats::histogram::Histogram;
 
 use crate::commands::check::look;
 use crate::commands::packet::visit;
@@ -87,8 +88,8 @@ pub struct CpuNoise {
     pub longest_of_all_ns: u64,
     /// Limits that the last second exceeds.
     pub exceeds: Vec<Figure>,
-    /// All gaps since the beginning by their least length, a power of two.
-    pub gaps: BTreeMap<u64, u64>,
+    /// The lengths of all gaps since the beginning, in nanoseconds.
+    pub gaps: Histogram,
 }
 
 impl CpuNoise {
@@ -99,9 +100,7 @@ impl CpuNoise {
         self.longest_of_all_ns = self.longest_of_all_ns.max(core.longest_ns);
         let own = findings.iter().filter(|finding| finding.cpu == core.cpu);
         self.exceeds = own.map(|finding| finding.figure).collect();
-        for bucket in &core.histogram {
-            *self.gaps.entry(bucket.from_ns).or_default() += bucket.gaps;
-        }
+        self.gaps.add(&core.histogram);
     }
 }
 

@@ -8,10 +8,11 @@ use jitterlab_appliance::report::{BootReport, Missing, Phase, Problem};
 use jitterlab_base::clock::Source;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_node_tuning::noise::probe::ThreadCounts;
-use jitterlab_node_tuning::noise::report::{Bucket, Core, Intervals, NoiseReport, Recorded};
+use jitterlab_node_tuning::noise::report::{Core, Intervals, NoiseReport, Recorded};
 use jitterlab_node_tuning::noise::who::Who;
 use jitterlab_node_tuning::plan::Plan;
 use jitterlab_node_tuning::tune::{Difference, Finding, State as Setting, Survey};
+use jitterlab_stats::histogram::Histogram;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
@@ -130,6 +131,9 @@ fn facts() -> Facts {
 }
 
 fn core(cpu: u32, gaps: u64, longest_ns: u64) -> Core {
+    let mut histogram = Histogram::new();
+    histogram.record_n(5_000, gaps - 1);
+    histogram.record(longest_ns);
     Core {
         cpu,
         observed_ns: 1_000_000_000,
@@ -141,16 +145,7 @@ fn core(cpu: u32, gaps: u64, longest_ns: u64) -> Core {
         lost_share: gaps as f64 * 5e-6,
         longest_ns,
         lengths_ns: None,
-        histogram: vec![
-            Bucket {
-                from_ns: 4_096,
-                gaps: gaps - 1,
-            },
-            Bucket {
-                from_ns: 1 << longest_ns.ilog2(),
-                gaps: 1,
-            },
-        ],
+        histogram,
         intervals: Intervals::default(),
         recorded: Recorded::default(),
         who: Who {

@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::histogram::{self, Span as Axis};
+use super::histogram;
 use super::text::{end_of, first_shown, put, put_all, wrapped};
 use super::{Theme, beside};
 use crate::commands::ui::experiments::{
@@ -221,7 +221,6 @@ fn draw_samples(buffer: &mut Buffer, area: Rect, run: &RunLine, samples: &Sample
         height: area.height - above,
         ..area
     };
-    let axis = Axis::of(least, most);
-    let counts = histogram::counted(sorted, axis, histogram::columns(rest));
-    histogram::draw(buffer, rest, &counts, axis, theme);
+    let axis = histogram::axis(least, most, histogram::columns(rest));
+    histogram::draw(buffer, rest, &axis.of_sorted(sorted), &axis, theme);
 }

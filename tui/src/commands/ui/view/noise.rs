@@ -3,19 +3,22 @@
 use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::noise::limits::Figure;
+use jitterlab_stats::histogram::Bins;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Theme;
-use super::histogram::{self, Span as Axis};
+use super::histogram;
 use super::text::{first_shown, put, put_all, wrapped};
 use crate::commands::ui::noise::{CpuNoise, NoiseScreen};
-use crate::shown::bars;
+use crate::picture;
 
-/// From 2^7 ns, below which there is no gap, to 2^27 ns, an eighth of a second.
-const POWERS: std::ops::Range<u32> = 7..28;
+/// The axis: from 128 ns, below which there is no gap, to 268 ms, in steps of a factor of 2.
+const FROM_NS: f64 = (1 << 7) as f64;
+const TO_NS: f64 = (1 << 28) as f64;
+const OCTAVES: usize = 28 - 7;
 
 /// Draws it.
 pub fn draw(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme) {
@@ -34,7 +37,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme)
     put_all(buffer, head, &heading(screen, theme));
     draw_table(buffer, table, screen, theme);
     put_all(buffer, said, &findings(screen, said, theme));
-    let gaps: u64 = chosen.gaps.values().sum();
+    let gaps: u64 = chosen.gaps.count();
     let title = format!("CPU {cpu}: {gaps} gaps since the beginning, by length");
     put(buffer, name, 0, &Line::styled(title, theme.heading()));
     draw_large(buffer, large, chosen, theme);
@@ -72,7 +75,7 @@ fn heading(screen: &NoiseScreen, theme: Theme) -> Vec<Line<'static>> {
     );
     let columns = format!(
         "{:>4} {:>9} {:>9} {:>11} {:>12}  {}",
-        "CPU", "gaps/s", "lost %", "longest", "of all", "128ns to 134ms"
+        "CPU", "gaps/s", "lost %", "longest", "of all", "128ns to 268ms"
     );
     vec![
         Line::from(vec![state, Span::raw(what)]),
@@ -89,7 +92,8 @@ fn draw_table(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Them
         let style = if here { theme.here() } else { Style::new() };
         let mut line = vec![Span::styled(format!("{cpu:>4}"), style)];
         line.extend(figures(noise, theme));
-        line.push(Span::raw(format!("  {}", bars(&by_power(noise)))));
+        let by_octave = Bins::logarithmic(FROM_NS, TO_NS, OCTAVES).of_histogram(&noise.gaps);
+        line.push(Span::raw(format!("  {}", picture::line(&by_octave))));
         put(buffer, area, row, &Line::from(line));
     }
 }
@@ -109,16 +113,6 @@ fn figures(noise: &CpuNoise, theme: Theme) -> [Span<'static>; 4] {
         shown(Figure::Longest, format!(" {:>11}", time(noise.longest_ns))),
         Span::raw(format!(" {:>12}", time(noise.longest_of_all_ns))),
     ]
-}
-
-/// Gaps by power of two; what is beyond the axis is at its ends.
-fn by_power(noise: &CpuNoise) -> Vec<u64> {
-    let mut counts = vec![0; POWERS.len()];
-    for (&from_ns, &gaps) in &noise.gaps {
-        let power = from_ns.max(1).ilog2().clamp(POWERS.start, POWERS.end - 1);
-        counts[(power - POWERS.start) as usize] += gaps;
-    }
-    counts
 }
 
 /// What exceeds the limits, as far as there is room.
@@ -143,11 +137,6 @@ fn findings(screen: &NoiseScreen, area: Rect, theme: Theme) -> Vec<Line<'static>
 }
 
 fn draw_large(buffer: &mut Buffer, area: Rect, noise: &CpuNoise, theme: Theme) {
-    let counts = by_power(noise);
-    let columns = histogram::columns(area);
-    let each: Vec<u64> = (0..columns)
-        .map(|column| counts[column * counts.len() / columns])
-        .collect();
-    let axis = Axis::of(f64::from(1 << POWERS.start), f64::from(1 << POWERS.end));
-    histogram::draw(buffer, area, &each, axis, theme);
+    let axis = histogram::axis(FROM_NS, TO_NS, histogram::columns(area));
+    histogram::draw(buffer, area, &axis.of_histogram(&noise.gaps), &axis, theme);
 }
