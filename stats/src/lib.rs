@@ -17,6 +17,7 @@ pub mod holm;
 pub mod imitation;
 pub mod ks;
 pub mod mann_whitney;
+pub mod moments;
 pub mod positive;
 pub mod repeated;
 pub mod resolution;
@@ -27,4 +28,5 @@ pub mod wasserstein;
 pub mod welch;
 
 pub use error::Error;
+pub use moments::Moments;
 pub use sort::sorted;

@@ -138,6 +138,17 @@ fn exact_p(n: usize, m: usize, u: f64) -> f64 {
     (2.0 * shares(n, m)[far..].iter().sum::<f64>()).min(1.0)
 }
 
+/// The word for the size of a rank-biserial correlation: negligible below 0.1, small below 0.3, medium below 0.5, and large
+/// from there on (Cohen 1988, "Statistical power analysis for the behavioral sciences", section 3.2).
+pub fn size_of_effect(rank_biserial: f64) -> &'static str {
+    match rank_biserial.abs() {
+        r if r < 0.1 => "negligible",
+        r if r < 0.3 => "small",
+        r if r < 0.5 => "medium",
+        _ => "large",
+    }
+}
+
 /// The share of all orders with U = 0, 1, … n m, from the number of arrangements with each U, by the
 /// recursion on which sample the largest value belongs to: N(n, m, u) = N(n − 1, m, u − m) + N(n, m − 1, u).
 fn shares(n: usize, m: usize) -> Vec<f64> {

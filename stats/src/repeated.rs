@@ -6,61 +6,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::bootstrap::{Bootstrap, Interval};
 use crate::error::{Error, check, check_level};
+use crate::moments::Moments;
 use crate::special::{two_sided_t, two_sided_t_inverse};
 use crate::summary;
-
-/// Number, mean and sum of squared deviations of some samples; two of them can be merged.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moments {
-    n: f64,
-    mean: f64,
-    m2: f64,
-}
-
-impl Moments {
-    /// Of no samples.
-    pub const NONE: Moments = Moments {
-        n: 0.0,
-        mean: 0.0,
-        m2: 0.0,
-    };
-
-    /// Of samples that are finite.
-    pub fn of(samples: &[f64]) -> Self {
-        let n = samples.len() as f64;
-        if samples.is_empty() {
-            return Moments::NONE;
-        }
-        let mean = samples.iter().sum::<f64>() / n;
-        let m2 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
-        Moments { n, mean, m2 }
-    }
-
-    /// Of the samples of both (Chan, Golub and LeVeque 1983, "Algorithms for computing the sample
-    /// variance", equation 2.1).
-    pub fn merged(self, other: Moments) -> Moments {
-        let n = self.n + other.n;
-        if n == 0.0 {
-            return Moments::NONE;
-        }
-        let difference = other.mean - self.mean;
-        Moments {
-            n,
-            mean: self.mean + difference * other.n / n,
-            m2: self.m2 + other.m2 + difference * difference * self.n * other.n / n,
-        }
-    }
-
-    /// The mean; that of no samples is none.
-    pub fn mean(&self) -> Option<f64> {
-        (self.n > 0.0).then_some(self.mean)
-    }
-
-    /// The standard deviation with the divisor n − 1; fewer than two samples have none.
-    pub fn std(&self) -> Option<f64> {
-        (self.n > 1.0).then(|| (self.m2 / (self.n - 1.0)).sqrt())
-    }
-}
 
 /// The samples of a run, in the order in which they were taken, as the moments of at most `count`
 /// consecutive segments of equal length.
@@ -95,7 +43,7 @@ pub fn interval(
         statistic(of).ok_or(Error::TooFew {
             statistic: STATISTIC,
             needed: 2,
-            given: of.n as usize,
+            given: of.n(),
         })
     };
     check_level("confidence", bootstrap.confidence)?;
@@ -106,7 +54,7 @@ pub fn interval(
             given: runs.len().min(bootstrap.resamples),
         });
     }
-    if runs.iter().flatten().any(|segment| segment.n == 0.0) || runs.iter().any(Vec::is_empty) {
+    if runs.iter().flatten().any(|segment| segment.n() == 0) || runs.iter().any(Vec::is_empty) {
         return Err(Error::TooFew {
             statistic: STATISTIC,
             needed: 1,

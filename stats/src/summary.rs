@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, check};
+use crate::moments::Moments;
 use crate::sort::sorted;
 
 /// What a sample is like, in its own unit.
@@ -50,9 +51,9 @@ impl Summary {
         let moments = Moments::of(sorted);
         Summary {
             n: sorted.len(),
-            mean: moments.mean,
-            std: (sorted.len() > 1).then(|| moments.std()),
-            skew: (sorted.len() > 2).then(|| moments.skew()),
+            mean: moments.mean().unwrap_or(f64::NAN),
+            std: moments.std(),
+            skew: moments.skew(),
             min: sorted[0],
             median: quantile(sorted, 0.5),
             p90: quantile(sorted, 0.9),
@@ -63,64 +64,13 @@ impl Summary {
     }
 }
 
-/// Central moments, by two passes so that a large mean does not swallow a small deviation.
-struct Moments {
-    n: f64,
-    mean: f64,
-    m2: f64,
-    m3: f64,
-}
-
-impl Moments {
-    fn of(samples: &[f64]) -> Self {
-        let n = samples.len() as f64;
-        if let Some((&first, rest)) = samples.split_first()
-            && rest.iter().all(|&x| x == first)
-        {
-            // Exactly: what rounding leaves is no variation.
-            return Moments {
-                n,
-                mean: first,
-                m2: 0.0,
-                m3: 0.0,
-            };
-        }
-        let rough = samples.iter().sum::<f64>() / n;
-        // The first pass leaves a rounding error; the mean of the residues takes it out.
-        let mean = rough + samples.iter().map(|x| x - rough).sum::<f64>() / n;
-        let (mut m2, mut m3) = (0.0, 0.0);
-        for x in samples {
-            let d = x - mean;
-            m2 += d * d;
-            m3 += d * d * d;
-        }
-        Moments { n, mean, m2, m3 }
-    }
-
-    /// Of two samples or more.
-    fn std(&self) -> f64 {
-        (self.m2 / (self.n - 1.0)).sqrt()
-    }
-
-    /// Of three samples or more.
-    fn skew(&self) -> f64 {
-        let variance = self.m2 / self.n;
-        // Residues of rounding are not variation.
-        if variance <= (f64::EPSILON * self.mean).powi(2) {
-            return 0.0;
-        }
-        let g1 = (self.m3 / self.n) / variance.powf(1.5);
-        g1 * (self.n * (self.n - 1.0)).sqrt() / (self.n - 2.0)
-    }
-}
-
 /// Arithmetic mean.
 ///
 /// # Errors
 /// There is no sample, or one is not finite.
 pub fn mean(samples: &[f64]) -> Result<f64, Error> {
     check(samples, "a mean", 1)?;
-    Ok(Moments::of(samples).mean)
+    Ok(Moments::of(samples).mean().unwrap_or(f64::NAN))
 }
 
 /// Standard deviation with the divisor n − 1.
@@ -129,7 +79,7 @@ pub fn mean(samples: &[f64]) -> Result<f64, Error> {
 /// There are fewer than two samples, or one is not finite.
 pub fn std(samples: &[f64]) -> Result<f64, Error> {
     check(samples, "a standard deviation", 2)?;
-    Ok(Moments::of(samples).std())
+    Ok(Moments::of(samples).std().unwrap_or(f64::NAN))
 }
 
 /// Skewness: the adjusted Fisher-Pearson coefficient G1 (SciPy's `skew(bias=False)`; Joanes and
@@ -140,7 +90,7 @@ pub fn std(samples: &[f64]) -> Result<f64, Error> {
 /// There are fewer than three samples, or one is not finite.
 pub fn skew(samples: &[f64]) -> Result<f64, Error> {
     check(samples, "a skewness", 3)?;
-    Ok(Moments::of(samples).skew())
+    Ok(Moments::of(samples).skew().unwrap_or(f64::NAN))
 }
 
 /// The quantile at `p` (0 to 1) of samples in ascending order: linear interpolation between the

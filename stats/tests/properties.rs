@@ -2,7 +2,8 @@
 
 use jitterlab_stats::bootstrap::Bootstrap;
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::repeated::{self, Moments};
+use jitterlab_stats::moments::Moments;
+use jitterlab_stats::repeated;
 use jitterlab_stats::summary::{self, Ecdf, Summary};
 use jitterlab_stats::{
     Error, correlation, fit, hodges_lehmann, imitation, ks, mann_whitney, wasserstein,

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod cpus;
 mod files;
 mod outcome;
 mod output;

@@ -1,7 +1,8 @@
-//! How runs are shown to people who watch them.
+//! What several commands show people: runs, p values, processors.
 
 use jitterlab_base::show;
 use jitterlab_experiment::record::{Outcome, RunRecord};
+use jitterlab_node_tuning::topology::{Topology, Vendor};
 use jitterlab_stats::histogram::Bins;
 use jitterlab_stats::summary::quantile;
 
@@ -87,6 +88,54 @@ pub fn time(seconds: f64) -> String {
         60..3600 => format!("{}:{:02} min", whole / 60, whole % 60),
         _ => format!("{}:{:02} h", whole / 3600, whole % 3600 / 60),
     }
+}
+
+/// The size of a small p matters where several tests are corrected together; below this it is
+/// rounding.
+const LEAST_P: f64 = 1e-300;
+
+/// A p value for people.
+pub fn p_value(p: f64) -> String {
+    match p {
+        p if p < LEAST_P => format!("p < {LEAST_P:e}"),
+        p if p < 0.001 => format!("p = {p:.1e}"),
+        p => format!("p = {p:.3}"),
+    }
+}
+
+/// Processors in two lines: what they are, and how many.
+pub fn processors(topology: &Topology) -> String {
+    let vendor = match &topology.vendor {
+        Vendor::Intel => "Intel",
+        Vendor::Amd => "AMD",
+        Vendor::Arm => "Arm",
+        Vendor::Other(name) if name.is_empty() => "unknown processor",
+        Vendor::Other(name) => name,
+    };
+    let mut text = topology.model.as_deref().unwrap_or(vendor).to_owned();
+    if topology.virtual_machine {
+        text.push_str(", in a virtual machine");
+    }
+    text.push_str(&format!(
+        "\n{}, {}, {} online ({})",
+        counted(topology.packages.len(), "package"),
+        counted(topology.cores.len(), "core"),
+        counted(topology.online.len(), "CPU"),
+        topology.online
+    ));
+    if !topology.offline.is_empty() {
+        text.push_str(&format!(", {} offline", topology.offline));
+    }
+    if let Some(smt) = &topology.smt {
+        text.push_str(&format!(", SMT {smt}"));
+    }
+    text + "\n"
+}
+
+/// `1 core`, `2 cores`.
+pub fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 #[cfg(test)]

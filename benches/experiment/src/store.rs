@@ -13,11 +13,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::durable::{sweep, write_atomically};
 use jitterlab_base::yaml::FileError;
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::stat::{major, minor};
+use procfs::{LockKind, LockType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -431,4 +434,34 @@ fn to_json(path: &Path, value: &impl Serialize, pretty: bool) -> Result<Vec<u8>,
         line: 0,
         source,
     })
+}
+
+/// The process that fills a result folder. It has its list of runs locked; the lock itself is not tried, for who comes to
+/// fill the folder at that moment would find it taken.
+pub fn who_fills(folder: &Path) -> Option<i32> {
+    let list = folder.join(RUNS).canonicalize().ok()?;
+    let file = fs::metadata(&list).ok()?;
+    let device = (major(file.dev()), minor(file.dev()));
+    let locks = procfs::locks().ok()?;
+    let writers = locks.iter().filter(|lock| {
+        lock.lock_type == LockType::FLock
+            && matches!(lock.kind, LockKind::Write)
+            && lock.inode == file.ino()
+    });
+    let is_it = |pid: &i32, lock_device: (u32, u32)| {
+        let same = (device.0, device.1) == (u64::from(lock_device.0), u64::from(lock_device.1));
+        // An overlay's device has another number for its files than for its locks.
+        same || has_open(*pid, &list)
+    };
+    let mut pids = writers.filter_map(|lock| {
+        let pid = lock.pid.filter(|&pid| pid > 0)?;
+        is_it(&pid, (lock.devmaj, lock.devmin)).then_some(pid)
+    });
+    pids.next()
+}
+
+fn has_open(pid: i32, path: &Path) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd"));
+    let mut files = files.into_iter().flatten().flatten();
+    files.any(|file| fs::read_link(file.path()).is_ok_and(|target| target == path))
 }

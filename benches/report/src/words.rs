@@ -34,16 +34,6 @@ pub fn p(p: f64) -> String {
     }
 }
 
-/// The size of a rank-biserial correlation, after [`LIMITS`].
-pub fn effect(rank_biserial: f64) -> &'static str {
-    match rank_biserial.abs() {
-        r if r < 0.1 => "negligible",
-        r if r < 0.3 => "small",
-        r if r < 0.5 => "medium",
-        _ => "large",
-    }
-}
-
 /// How good an emulation is, after [`LIMITS`]; `distance` in proportion to the background's mean,
 /// and the standard deviation to the background's.
 pub fn emulation(rank_biserial: f64, distance: f64, std_ratio: f64) -> &'static str {
@@ -135,6 +125,8 @@ pub fn counted(n: usize, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jitterlab_stats::mann_whitney::size_of_effect;
+
     use super::*;
 
     #[test]
@@ -149,7 +141,7 @@ mod tests {
             (0.5, "large"),
             (-1.0, "large"),
         ] {
-            assert_eq!(effect(r), word, "{r}");
+            assert_eq!(size_of_effect(r), word, "{r}");
         }
         for (r, d, std, word) in [
             (0.05, 0.10, 1.0, "close"),

@@ -9,7 +9,7 @@ use jitterlab_cluster::agent::{self, Duties};
 use jitterlab_experiment::environment::Node;
 use jitterlab_injector::control::{self, Collector};
 
-use crate::commands::packet::pin;
+use crate::cpus::pin;
 use crate::outcome::{Exit, Failure};
 
 /// Options of `jitterlab agent`.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::topology::{
-    CacheKind, Core, CoreKind, Device, DeviceKind, Isolation, NumaNode, Package, Topology, Vendor,
+    CacheKind, Core, CoreKind, Device, DeviceKind, Isolation, NumaNode, Package, Topology,
 };
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, aligned};
+use crate::shown::{counted, processors};
 
 /// The verbs of `jitterlab node`.
 #[derive(clap::Subcommand)]
@@ -47,7 +48,7 @@ impl Show {
 }
 
 fn text(topology: &Topology) -> String {
-    let mut text = summary(topology);
+    let mut text = processors(topology);
     for package in &topology.packages {
         text.push('\n');
         text.push_str(&package_text(topology, package));
@@ -68,40 +69,6 @@ fn text(topology: &Topology) -> String {
     text.push('\n');
     text.push_str(&isolation(&topology.isolation));
     text
-}
-
-/// Processors in two lines: what they are, and how many.
-pub fn summary(topology: &Topology) -> String {
-    let vendor = match &topology.vendor {
-        Vendor::Intel => "Intel",
-        Vendor::Amd => "AMD",
-        Vendor::Arm => "Arm",
-        Vendor::Other(name) if name.is_empty() => "unknown processor",
-        Vendor::Other(name) => name,
-    };
-    let mut text = topology.model.as_deref().unwrap_or(vendor).to_owned();
-    if topology.virtual_machine {
-        text.push_str(", in a virtual machine");
-    }
-    text.push_str(&format!(
-        "\n{}, {}, {} online ({})",
-        count(topology.packages.len(), "package"),
-        count(topology.cores.len(), "core"),
-        count(topology.online.len(), "CPU"),
-        topology.online
-    ));
-    if !topology.offline.is_empty() {
-        text.push_str(&format!(", {} offline", topology.offline));
-    }
-    if let Some(smt) = &topology.smt {
-        text.push_str(&format!(", SMT {smt}"));
-    }
-    text + "\n"
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 fn package_text(topology: &Topology, package: &Package) -> String {
@@ -174,7 +141,7 @@ fn cores_text(cores: &[&Core], indent: &str) -> Vec<[String; 2]> {
             CoreKind::Efficiency => "efficiency core",
         };
         [
-            format!("{indent}{}", count(cores.len(), noun)),
+            format!("{indent}{}", counted(cores.len(), noun)),
             format!("CPU {first}{siblings}{clock}"),
         ]
     };

@@ -8,6 +8,7 @@ use jitterlab_experiment::samples;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::hodges_lehmann::{self, Shift};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
+use jitterlab_stats::mann_whitney::size_of_effect;
 use jitterlab_stats::mann_whitney::{self, MannWhitney};
 use jitterlab_stats::summary::Summary;
 use jitterlab_stats::{resolution, sorted, wasserstein, welch};
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, time_of};
+use crate::shown::p_value;
 
 /// The verbs of `jitterlab stats`.
 #[derive(clap::Subcommand)]
@@ -237,28 +239,5 @@ impl Comparison {
             time_of(self.resolution_ns),
             self.conclusion
         )
-    }
-}
-
-/// The word for a rank-biserial correlation: Cohen's limits for r (1988), 0.1, 0.3, 0.5.
-pub fn size_of_effect(rank_biserial: f64) -> &'static str {
-    match rank_biserial.abs() {
-        r if r < 0.1 => "negligible",
-        r if r < 0.3 => "small",
-        r if r < 0.5 => "medium",
-        _ => "large",
-    }
-}
-
-/// The size of a small p matters where several tests are corrected together; below this it is
-/// rounding.
-const LEAST_P: f64 = 1e-300;
-
-/// A p value for people.
-pub fn p_value(p: f64) -> String {
-    match p {
-        p if p < LEAST_P => format!("p < {LEAST_P:e}"),
-        p if p < 0.001 => format!("p = {p:.1e}"),
-        p => format!("p = {p:.3}"),
     }
 }

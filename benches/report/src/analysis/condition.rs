@@ -5,7 +5,8 @@ use std::fmt;
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{RunRecord, SuiteKind, Transport, rtt};
 use jitterlab_stats::bootstrap::Bootstrap;
-use jitterlab_stats::repeated::{self, Moments};
+use jitterlab_stats::moments::Moments;
+use jitterlab_stats::repeated;
 use jitterlab_stats::summary::{Summary, quantile};
 use serde::Serialize;
 

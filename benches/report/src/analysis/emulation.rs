@@ -1,6 +1,7 @@
 //! Injected against background: is the emulation good? (latency-variation, sections 3.2 and 6.)
 
 use jitterlab_experiment::level::Member;
+use jitterlab_stats::mann_whitney::size_of_effect;
 use jitterlab_stats::{hodges_lehmann, holm, ks, mann_whitney, repeated, wasserstein};
 use serde::Serialize;
 
@@ -281,7 +282,7 @@ fn comparison() -> Vec<Column<Emulation>> {
             "effect",
             "Effect",
             "size of the effect in words",
-            |row: &Emulation| Value::Text(words::effect(row.rank_biserial).into()),
+            |row: &Emulation| Value::Text(size_of_effect(row.rank_biserial).into()),
         ),
         column(
             "shift_us",

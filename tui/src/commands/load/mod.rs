@@ -15,7 +15,8 @@ use jitterlab_load::transport::{MESSAGE, Transport};
 use jitterlab_packet::server::announce;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::packet::{check_server_cpu, pin, span};
+use super::packet::{check_server_cpu, span};
+use crate::cpus::pin;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::{self, Peer};

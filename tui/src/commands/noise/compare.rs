@@ -7,10 +7,11 @@ use jitterlab_base::input::{Source, read_text};
 use jitterlab_base::show;
 use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
+use jitterlab_stats::mann_whitney::size_of_effect;
 
-use super::super::stats::{p_value, size_of_effect};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::shown::p_value;
 
 /// Options of `noise compare`.
 #[derive(clap::Args)]

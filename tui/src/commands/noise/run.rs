@@ -13,7 +13,7 @@ use jitterlab_node_tuning::noise::tracers::{self, Answer, Hwlat, Osnoise, Timerl
 use jitterlab_node_tuning::noise::{Error, Noise};
 use jitterlab_stats::histogram::Bins;
 
-use crate::commands::packet::enter;
+use crate::cpus::enter;
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};

@@ -1,5 +1,6 @@
 //! `jitterlab tune`: bring a node to the measuring state, and put it back.
 
+pub mod looked;
 pub mod text;
 
 use std::io::Write;

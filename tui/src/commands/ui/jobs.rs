@@ -2,14 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use jitterlab_experiment::store::who_fills;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::stat::{major, minor};
 use nix::unistd::Pid;
-use procfs::{LockKind, LockType};
 
 use crate::commands::ui::experiments::{Job, name};
 use crate::output::printable;
@@ -96,34 +94,4 @@ fn last_line(log: &Path) -> Option<String> {
 pub fn stop(folder: &Path) -> Result<(), String> {
     let pid = who_fills(folder).ok_or("its experiment has ended")?;
     kill(Pid::from_raw(pid), Signal::SIGINT).map_err(|error| format!("cannot stop it: {error}"))
-}
-
-/// The process that fills a result folder. It has its list of runs locked; the lock itself is not tried, for who comes to
-/// fill the folder at that moment would find it taken.
-pub fn who_fills(folder: &Path) -> Option<i32> {
-    let list = folder.join("runs.jsonl").canonicalize().ok()?;
-    let file = fs::metadata(&list).ok()?;
-    let device = (major(file.dev()), minor(file.dev()));
-    let locks = procfs::locks().ok()?;
-    let writers = locks.iter().filter(|lock| {
-        lock.lock_type == LockType::FLock
-            && matches!(lock.kind, LockKind::Write)
-            && lock.inode == file.ino()
-    });
-    let is_it = |pid: &i32, lock_device: (u32, u32)| {
-        let same = (device.0, device.1) == (u64::from(lock_device.0), u64::from(lock_device.1));
-        // An overlay's device has another number for its files than for its locks.
-        same || has_open(*pid, &list)
-    };
-    let mut pids = writers.filter_map(|lock| {
-        let pid = lock.pid.filter(|&pid| pid > 0)?;
-        is_it(&pid, (lock.devmaj, lock.devmin)).then_some(pid)
-    });
-    pids.next()
-}
-
-fn has_open(pid: i32, path: &Path) -> bool {
-    let files = fs::read_dir(format!("/proc/{pid}/fd"));
-    let mut files = files.into_iter().flatten().flatten();
-    files.any(|file| fs::read_link(file.path()).is_ok_and(|target| target == path))
 }

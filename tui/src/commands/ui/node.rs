@@ -9,10 +9,10 @@ use jitterlab_node_tuning::tune::Survey;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
-use crate::commands::check::{Looked, look};
-use crate::commands::node::summary;
+use crate::commands::tune::looked::{Looked, look};
 use crate::commands::ui::app::{Action, Key};
 use crate::outcome::Failure;
+use crate::shown::processors;
 
 /// What is known of the node.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Facts {
             kernel: system
                 .text("/proc/sys/kernel/osrelease")
                 .unwrap_or_default(),
-            processors: summary(&topology).lines().map(String::from).collect(),
+            processors: processors(&topology).lines().map(String::from).collect(),
             addresses: addresses(),
             boot: BootReport::load().ok(),
             tuned,

@@ -12,9 +12,9 @@ use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_stats::histogram::Histogram;
 
-use crate::commands::check::look;
-use crate::commands::packet::visit;
+use crate::commands::tune::looked::look;
 use crate::commands::ui::app::{Action, Key};
+use crate::cpus::visit;
 use crate::outcome::Failure;
 
 /// For how long is measured at a time.

@@ -20,10 +20,10 @@ use crate::commands::ui::app::Input;
 use crate::commands::ui::experiments::{
     ExperimentFile, Folder, Followed, RunLine, Samples, Seen, Shown, State, Wanted,
 };
-use crate::commands::ui::jobs::who_fills;
 use crate::outcome::Failure;
 use crate::output::printable;
 use crate::shown::{self, Brief};
+use jitterlab_experiment::store::who_fills;
 
 /// Between two looks: it may be a measurement that is looked at.
 const PERIOD: Duration = Duration::from_secs(1);

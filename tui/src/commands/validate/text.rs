@@ -8,8 +8,8 @@ use jitterlab_experiment::validate::{Attempt, NodeRow, PairRow, Reason, Validati
 use jitterlab_node_tuning::validation::judge::{Slowdown, Unit};
 use jitterlab_stats::bootstrap::Interval;
 
-use super::super::stats::p_value;
 use super::heat_map::heat_map;
+use crate::shown::p_value;
 
 /// Besides the outliers, the slowest are listed up to this many.
 const LISTED: usize = 10;
