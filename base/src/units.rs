@@ -1,5 +1,5 @@
-//! Units that do not mix by accident: [`Nanos`], [`Bytes`] and [`Percent`], read from and written
-//! as what people type (`250us`, `64KiB`, `60%`).
+//! Units that do not mix by accident: [`Nanos`], [`Bytes`], [`Bandwidth`] and [`Percent`], read from and written
+//! as what people type (`250us`, `64KiB`, `10Gbit`, `60%`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -91,7 +91,8 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// A size in bytes. Reads `64`, `64B`, `64KiB`, `1MiB`, `2GiB`; in files only with the unit.
+/// A size in bytes. Reads `64`, `64B`, `64KiB`, `1MiB`, `2GiB`; in files only with the unit. `K`, `M` and `G` are short for
+/// KiB, MiB and GiB, as perftest, the OSU benchmarks and iperf have it; `kB` and the like are refused.
 ///
 /// ```
 /// use jitterlab_base::units::Bytes;
@@ -101,13 +102,18 @@ impl fmt::Display for Nanos {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
-const SIZE: &str = "a size: a number of bytes, or a number and one of B, KiB, MiB, GiB";
-const SIZE_WITH_UNIT: &str = "a size: a number and one of B, KiB, MiB, GiB, as in `64KiB`";
-const SIZE_UNITS: [(&str, f64); 4] = [
+const SIZE: &str =
+    "a size: a number of bytes, or a number and one of B, KiB, MiB, GiB (or K, M, G)";
+const SIZE_WITH_UNIT: &str =
+    "a size: a number and one of B, KiB, MiB, GiB (or K, M, G), as in `64KiB`";
+const SIZE_UNITS: [(&str, f64); 7] = [
     ("GiB", (1u64 << 30) as f64),
     ("MiB", (1u64 << 20) as f64),
     ("KiB", 1024.0),
     ("B", 1.0),
+    ("G", (1u64 << 30) as f64),
+    ("M", (1u64 << 20) as f64),
+    ("K", 1024.0),
 ];
 
 impl Bytes {
@@ -118,7 +124,7 @@ impl Bytes {
     }
 }
 
-/// What is wrong with a size. `K` and `kB` are 1,000 to some and 1,024 to others: the unit that says which is named.
+/// What is wrong with a size. `kB` is 1,000 to some and 1,024 to others: the unit that says which is named.
 fn no_size(text: &str, otherwise: &'static str) -> UnitError {
     let number_of = |unit: &str| {
         let number = text.trim().to_ascii_lowercase();
@@ -128,11 +134,11 @@ fn no_size(text: &str, otherwise: &'static str) -> UnitError {
     let expected = if is_negative(text) {
         "a size of 0 or more, as in `64KiB`"
     } else if ["k", "kb", "ki", "kib"].into_iter().any(number_of) {
-        "a size: write KiB for 1,024 bytes, as in `64KiB`, or the number of bytes, as in `64000B`"
+        "a size: write KiB or K for 1,024 bytes, as in `64KiB`, or the number of bytes, as in `64000B`"
     } else if ["m", "mb", "mi", "mib"].into_iter().any(number_of) {
-        "a size: write MiB for 1,048,576 bytes, as in `64MiB`, or the number of bytes, as in `64000000B`"
+        "a size: write MiB or M for 1,048,576 bytes, as in `64MiB`, or the number of bytes, as in `64000000B`"
     } else if ["g", "gb", "gi", "gib"].into_iter().any(number_of) {
-        "a size: write GiB for 1,073,741,824 bytes, as in `2GiB`, or the number of bytes, as in `2000000000B`"
+        "a size: write GiB or G for 1,073,741,824 bytes, as in `2GiB`, or the number of bytes, as in `2000000000B`"
     } else {
         otherwise
     };
@@ -159,6 +165,61 @@ impl fmt::Display for Bytes {
             .find(|&(_, scale)| self.0 > 0 && self.0.is_multiple_of(scale as u64))
             .unwrap_or(("B", 1.0));
         f.pad(&format!("{}{unit}", self.0 / scale as u64))
+    }
+}
+
+/// A rate in bytes a second. Reads bits, in the powers of 1,000 that links are sold by (`10Gbit`), bytes as they are shown
+/// (`118.4MB/s`), and a size (`125MiB`), which is what goes over it in a second; in files only with the unit.
+///
+/// ```
+/// use jitterlab_base::units::Bandwidth;
+/// assert_eq!("10Gbit".parse(), Ok(Bandwidth(1_250_000_000)));
+/// assert_eq!("1.5 MB/s".parse(), Ok(Bandwidth(1_500_000)));
+/// assert_eq!("1MiB".parse(), Ok(Bandwidth(1_048_576)));
+/// assert!("10Gbps".parse::<Bandwidth>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bandwidth(pub u64);
+
+const RATE: &str = "a bandwidth: a number and one of kbit, Mbit, Gbit, or of kB/s, MB/s, GB/s, KiB, MiB, GiB, as in `10Gbit`";
+const RATE_UNITS: [(&str, f64); 10] = [
+    ("Gbit", 1e9 / 8.0),
+    ("Mbit", 1e6 / 8.0),
+    ("kbit", 1e3 / 8.0),
+    ("GB/s", 1e9),
+    ("MB/s", 1e6),
+    ("kB/s", 1e3),
+    ("GiB", (1u64 << 30) as f64),
+    ("MiB", (1u64 << 20) as f64),
+    ("KiB", 1024.0),
+    ("B", 1.0),
+];
+
+impl Bandwidth {
+    fn read(text: &str, bare: Option<f64>) -> Result<Self, UnitError> {
+        let rate = parse_scaled(text, &RATE_UNITS, bare).map(Bandwidth);
+        rate.ok_or_else(|| UnitError {
+            text: text.into(),
+            expected: RATE,
+        })
+    }
+
+    fn with_unit(text: &str) -> Result<Self, UnitError> {
+        Bandwidth::read(text, None)
+    }
+}
+
+impl FromStr for Bandwidth {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        Bandwidth::read(text, Some(1.0))
+    }
+}
+
+impl fmt::Display for Bandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0).fmt(f)
     }
 }
 
@@ -250,7 +311,12 @@ macro_rules! serde_as_text {
     )*};
 }
 
-serde_as_text!(Nanos => Nanos::from_str, Bytes => Bytes::with_unit, Percent => Percent::from_str);
+serde_as_text!(
+    Nanos => Nanos::from_str,
+    Bytes => Bytes::with_unit,
+    Bandwidth => Bandwidth::with_unit,
+    Percent => Percent::from_str
+);
 
 /// Reads a quantity from a string, or from a bare number where the quantity allows one: YAML
 /// gives `minimum_effect: 5` as a number.
@@ -314,7 +380,12 @@ mod tests {
     #[test]
     fn sizes_and_shares_refuse_what_they_are_not() {
         assert_eq!("64".parse(), Ok(Bytes(64)));
-        assert!("64KB".parse::<Bytes>().is_err());
+        for (text, bytes) in [("64K", 65_536), ("1.5M", 1_572_864), ("2 G", 2 << 30)] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["64KB", "64kB", "64k", "K", "64Ki"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
         assert!("-1".parse::<Bytes>().is_err());
         assert_eq!("60%".parse(), Ok(Percent(60.0)));
         assert!("101".parse::<Percent>().is_err());

@@ -18,7 +18,7 @@ use std::any::TypeId;
 use std::process::ExitCode;
 
 use clap::{Arg, CommandFactory, FromArgMatches, Parser};
-use jitterlab_base::units::{Bytes, Nanos, Percent};
+use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 
 #[derive(Parser)]
 #[command(name = "jitterlab", version, about, propagate_version = true)]
@@ -69,6 +69,7 @@ fn quantities_may_be_negative(command: clap::Command) -> clap::Command {
             && [
                 TypeId::of::<Nanos>(),
                 TypeId::of::<Bytes>(),
+                TypeId::of::<Bandwidth>(),
                 TypeId::of::<Percent>(),
                 TypeId::of::<f64>(),
             ]

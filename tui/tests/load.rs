@@ -337,9 +337,9 @@ const WRONG: [(&str, &str); 14] = [
     ),
     ("--level 10 --bandwidth 0", "--bandwidth has to be above 0"),
     (
-        "--level 10 --bandwidth 10Gbit",
-        "error: invalid value '10Gbit' for '--bandwidth <BYTES>': `10Gbit` is not a size: a \
-         number of bytes, or a number and one of B, KiB, MiB, GiB",
+        "--level 10 --bandwidth 10Gbps",
+        "error: invalid value '10Gbps' for '--bandwidth <BYTES>': `10Gbps` is not a bandwidth: a number and one of kbit, \
+         Mbit, Gbit, or of kB/s, MB/s, GB/s, KiB, MiB, GiB, as in `10Gbit`",
     ),
     (
         "--level 10 --duration 0s",

@@ -21,7 +21,7 @@ const WRONG: [(&str, &str); 25] = [
     (
         "--size big",
         "error: invalid value 'big' for '--size <SIZE>': `big` is not a size: a number of bytes, \
-         or a number and one of B, KiB, MiB, GiB",
+         or a number and one of B, KiB, MiB, GiB (or K, M, G)",
     ),
     (
         "--iterations 0",
@@ -43,8 +43,8 @@ const WRONG: [(&str, &str); 25] = [
          <WARMUP_ITERATIONS>'",
     ),
     (
-        "--size 64K",
-        "error: invalid value '64K' for '--size <SIZE>': `64K` is not a size: write KiB for 1,024 bytes, as in \
+        "--size 64kB",
+        "error: invalid value '64kB' for '--size <SIZE>': `64kB` is not a size: write KiB or K for 1,024 bytes, as in \
          `64KiB`, or the number of bytes, as in `64000B`",
     ),
     (

@@ -8,7 +8,7 @@ mod mpi;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bandwidth, Bytes, Nanos};
 use jitterlab_base::yaml::{self, FileError};
 use jitterlab_cluster::{Host, Trust};
 use jitterlab_injector::control::Mode;
@@ -72,7 +72,7 @@ pub struct Load {
     #[serde(default = "defaults::message")]
     pub message: Bytes,
     /// One-way bandwidth in bytes a second, of which levels are shares [default: measured once].
-    pub bandwidth: Option<Bytes>,
+    pub bandwidth: Option<Bandwidth>,
 }
 
 /// The levels beside none, which is always there.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jitterlab_base::show;
-use jitterlab_base::units::{Bytes, Nanos, Percent, UnitError};
+use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent, UnitError};
 use jitterlab_load::sender::{Load, Produced};
 use jitterlab_load::sink;
 use jitterlab_load::transport::{MESSAGE, Transport};
@@ -59,9 +59,9 @@ pub struct Run {
     /// Size of a message [default: 1400B; over MPI 64KiB]
     #[arg(long)]
     message: Option<Bytes>,
-    /// One-way bandwidth in bytes per second [default: measured first]
-    #[arg(long, value_name = "BYTES")]
-    bandwidth: Option<Bytes>,
+    /// One-way bandwidth, as in 10Gbit or 118MB/s; a number alone is bytes per second [default: measured first]
+    #[arg(long)]
+    bandwidth: Option<Bandwidth>,
     /// Seed of the random gaps
     #[arg(long, default_value_t = 5489)]
     seed: u64,
@@ -127,7 +127,7 @@ impl Run {
                 transport
             )));
         }
-        if self.bandwidth == Some(Bytes(0)) {
+        if self.bandwidth == Some(Bandwidth(0)) {
             return Err(Failure::input("--bandwidth has to be above 0"));
         }
         let load = Load {
@@ -135,7 +135,7 @@ impl Run {
             message,
             level: self.level,
             duration: self.duration,
-            bandwidth: self.bandwidth.map(|bytes| bytes.0 as f64),
+            bandwidth: self.bandwidth.map(|rate| rate.0 as f64),
             seed: self.seed,
         };
         let mut serve = vec!["load".to_string(), "serve".into()];
