@@ -147,7 +147,7 @@ mod tests {
         });
         assert_eq!(
             samples(&total),
-            "1,003 samples  median 18.01 us  99 % 90 us  max 90 us"
+            "1,003 samples  median 18.02 us  99 % 90 us  max 90 us"
         );
     }
 }

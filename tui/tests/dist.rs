@@ -319,7 +319,7 @@ fn what_a_table_cannot_hold_is_said() {
     let said = text(&made.stderr);
     assert_eq!(made.status.code(), Some(0), "{said}");
     assert!(
-        said.starts_with("jitterlab: the delays of the table have a standard deviation of 2")
+        said.starts_with("jitterlab: 4096 whole nanoseconds cannot hold this distribution: the table has a standard deviation of 2")
             && said.contains(" us, not of 1 ms"),
         "{said}"
     );

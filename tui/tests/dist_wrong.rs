@@ -95,7 +95,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "check plain",
-            "plain does not name the distribution it was made from: its header has no origin",
+            "plain does not name the distribution it was made from; --samples FILE checks it against samples",
         ),
         (
             "import netem.dist --mean 1us -o x",

@@ -338,7 +338,7 @@ const WRONG: [(&str, &str); 14] = [
     ("--level 10 --bandwidth 0", "--bandwidth has to be above 0"),
     (
         "--level 10 --bandwidth 10Gbps",
-        "error: invalid value '10Gbps' for '--bandwidth <BYTES>': `10Gbps` is not a bandwidth: a number and one of kbit, \
+        "error: invalid value '10Gbps' for '--bandwidth <BANDWIDTH>': `10Gbps` is not a bandwidth: a number and one of kbit, \
          Mbit, Gbit, or of kB/s, MB/s, GB/s, KiB, MiB, GiB, as in `10Gbit`",
     ),
     (

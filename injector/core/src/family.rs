@@ -98,7 +98,7 @@ impl Family {
     /// Fits the samples (nanoseconds).
     ///
     /// # Errors
-    /// As [`imitation::candidates`].
+    /// As [`imitation::candidates`], and samples that are all equal.
     pub fn from_samples(samples: &[f64]) -> Result<Self, Error> {
         let candidates = imitation::candidates(samples)?;
         let of = |is: fn(&Distribution) -> bool| {
@@ -118,8 +118,9 @@ impl Family {
         let closest = candidates[0].distribution;
         let slices = imitation::slices(samples, TABLE_ENTRIES)?;
         Ok(Family {
-            // A lognormal can be fitted to whatever another can.
-            lognormal: three.or(with_zeros).unwrap_or(closest),
+            lognormal: three.or(with_zeros).ok_or(Error::NoVariation {
+                statistic: "a lognormal fit",
+            })?,
             closest,
             mean: slices.iter().sum::<f64>() / slices.len() as f64,
             slices,

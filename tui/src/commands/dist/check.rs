@@ -42,7 +42,7 @@ impl Check {
             let table = self.table.table.display();
             Failure::input(match origin {
                 "" => format!(
-                    "{table} does not say which distribution it came from; --samples FILE checks it against samples"
+                    "{table} does not name the distribution it was made from; --samples FILE checks it against samples"
                 ),
                 origin => format!(
                     "{table} came from `{}`, which is no distribution to check it against; --samples FILE checks it against samples",
