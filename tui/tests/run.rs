@@ -30,7 +30,12 @@ fn an_experiment_goes_from_its_file_to_a_report() {
 
     let folder = folder(&lab);
     let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    assert_eq!(file("experiment.yaml"), SMALL);
+    assert_eq!(
+        file("experiment.yaml"),
+        format!(
+            "{SMALL}\n# Left out of this file, and taken as:\n#   suites, packet, rtt: {{ timeout: 100ms }}\n"
+        )
+    );
     let environment: Value = serde_json::from_str(&file("environment.json")).unwrap();
     assert_eq!(environment["bandwidth"], 100.0 * 1024.0 * 1024.0);
     assert!(environment["hosts"]["client"]["cpus"].as_u64() > Some(0));
