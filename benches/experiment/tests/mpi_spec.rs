@@ -215,13 +215,13 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "npb: { kernel: lu, class: S, ranks: 4 }, ",
         "",
         (19, 7),
-        "`client` or `npb`",
+        "`client` or an `npb`",
     ),
     (
         "ranks: 4 }, expected",
         "ranks: 4 }, client: { on: here, command: [a] }, expected",
         (19, 24),
-        "beside `client`",
+        "`client` and `npb` exclude each other",
     ),
     (
         "expected: 5s",
