@@ -35,7 +35,6 @@ fn the_papers_findings_are_asked_of_what_ranks_did() {
         "abstract",
         "section 3.2",
         "figures 2 and 3",
-        "section 5.3",
         "figure 5",
         "figure 7",
         "figure 8",
@@ -50,6 +49,13 @@ fn the_papers_findings_are_asked_of_what_ranks_did() {
             "{place}: {found:?}"
         );
     }
+    // The noise of the machine is in it, too: no single family has both.
+    assert!(
+        of("section 5.3")
+            .values()
+            .all(|here| here == "does not hold")
+            && !of("section 5.3").is_empty()
+    );
     assert_eq!(
         of("figures 11 and 12")["lu runs longer under lognormal than under constant delays of the same mean"],
         "holds"

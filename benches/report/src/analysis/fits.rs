@@ -52,6 +52,8 @@ pub fn alternatives(link: &Link, percent: u8, excess: &[f64]) -> Vec<Alternative
     imitation::candidates(excess)
         .unwrap_or_default()
         .into_iter()
+        // An excess that is all one number has no family.
+        .filter(|candidate| !matches!(candidate.distribution, Distribution::Constant { .. }))
         .enumerate()
         .map(|(i, candidate)| Alternative {
             link: link.clone(),
