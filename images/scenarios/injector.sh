@@ -231,7 +231,7 @@ second=$!
 # shellcheck disable=SC2317 # called by until_it
 seen() {
     $jitterlab inject status >status
-    [ "$(grep -c 'mean asked 5000.000 us, achieved [45]' status)" = 2 ]
+    [ "$(grep -c 'mean asked 5 ms, achieved [45]' status)" = 2 ]
 }
 until_it seen
 sed 's/^/# /' status
