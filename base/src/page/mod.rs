@@ -48,7 +48,7 @@ unsafe impl<const WORDS: usize> Shared for Published<WORDS> {}
 // SAFETY: an array adds nothing to its elements.
 unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 
-/// What a page carries. Zeroed memory is one that nobody has filled.
+/// The content of a page. Zeroed memory is a content that nobody has filled.
 pub trait Content: Shared {
     /// Says that a file is such a page, and of which layout: a word of 7 letters and a version.
     const MAGIC: u64;

@@ -14,7 +14,7 @@
 
 use super::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Two bits that a block is published with. What they mean is the content's affair.
+/// Two bits that a block is published with. The content gives them their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(u64);
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Whether a slot is a thread's.
+/// A slot is free, or belongs to a thread.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Taken(pub(super) AtomicU32);

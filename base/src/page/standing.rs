@@ -1,4 +1,4 @@
-//! Whether the process that made a page is still there.
+//! Finds out if the process that made a page is still there.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
