@@ -371,7 +371,7 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
     let lab = lab(&SMALL
         .replace(
             "udp, shapes: [uniform, empirical]",
-            "tcp, shapes: [uniform]",
+            "tcp, shapes: [lognormal]",
         )
         .replace("transports: [udp, tcp]", "transports: [tcp]")
         .replace(
@@ -388,7 +388,9 @@ fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
         if injected {
             let reason = record["reason"].as_str().unwrap();
             assert!(
-                reason.starts_with("there is no table: nothing can be fitted to load 20 %: ")
+                reason.starts_with("there is no table: lognormal cannot be fitted to load 20 %: ")
+                    || reason
+                        .starts_with("there is no table: nothing can be fitted to load 20 %: ")
                     || reason.contains("there is no table: no run of rtt over tcp at level"),
                 "{reason}"
             );

@@ -6,14 +6,13 @@ use std::time::{Instant, SystemTime};
 
 use jitterlab_base::seed;
 use jitterlab_cluster::Unfit;
-use jitterlab_injector::family::Fitted;
 use jitterlab_live::Total;
 use jitterlab_stats::summary;
 use thiserror::Error;
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::fit::{self, Fit, FittedMember};
+use crate::fit::{self, Fit, FittedMember, Imitation, Refused};
 use crate::hosts::Hosts;
 use crate::level::Level;
 use crate::live::{self, Board, Now, Stage};
@@ -347,11 +346,11 @@ fn prepare_tables(bench: &mut Bench, recorder: &Recorder) -> Result<Vec<Fit>, Co
             None => make_tables(bench.experiment, injected, recorder, percent)?,
         };
         for &shape in &injected.shapes {
-            let members = |fit: &Fit| fit.members.iter().find(|m| m.shape == shape).cloned();
             let table = match &fit {
                 Err(reason) => Err(reason.clone()),
-                Ok(fit) => match members(fit) {
-                    Some(member) => Ok(recorder.folder().table(&member)?),
+                Ok(fit) => match fit.of(shape) {
+                    Some(Ok(member)) => Ok(recorder.folder().table(member)?),
+                    Some(Err(refused)) => Err(refused.reason.clone()),
                     None => continue,
                 },
             };
@@ -429,22 +428,27 @@ fn make_tables(
         Ok(fitted) => fitted,
         Err(error) => return Ok(Err(format!("nothing can be fitted to {under}: {error}"))),
     };
-    let members = fitted.iter().map(|imitation| {
-        let Fitted {
-            member,
-            distribution,
-            made,
-        } = &imitation.fitted;
-        let name = format!("{}-{percent}-{member}", injected.transport);
-        Ok(FittedMember {
-            shape: *member,
-            distribution: *distribution,
-            mean_ns: made.table.mean(),
-            std_ns: made.table.std(),
-            closeness: imitation.closeness,
-            table: recorder.store_table(&name, &made.table.to_text())?,
-        })
-    });
+    let (mut members, mut refused) = (Vec::new(), Vec::new());
+    for (shape, imitation) in fitted {
+        let Imitation { fitted, closeness } = match imitation {
+            Ok(imitation) => imitation,
+            Err(error) => {
+                let reason = format!("{shape} cannot be fitted to {under}: {error}");
+                refused.push(Refused { shape, reason });
+                continue;
+            }
+        };
+        let table = fitted.made.table;
+        let name = format!("{}-{percent}-{shape}", injected.transport);
+        members.push(FittedMember {
+            shape,
+            distribution: fitted.distribution,
+            mean_ns: table.mean(),
+            std_ns: table.std(),
+            closeness,
+            table: recorder.store_table(&name, &table.to_text())?,
+        });
+    }
     Ok(Ok(Fit {
         transport: injected.transport,
         percent,
@@ -452,7 +456,8 @@ fn make_tables(
         baseline_median_ns: median,
         excess_mean_ns: mean,
         excess_std_ns: std,
-        members: members.collect::<Result<_, StoreError>>()?,
+        members,
+        refused,
     }))
 }
 

@@ -29,6 +29,18 @@ pub struct Fit {
     pub excess_std_ns: f64,
     /// The distributions.
     pub members: Vec<FittedMember>,
+    /// The shapes that cannot be made from this excess.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+}
+
+/// A shape that cannot be made from an excess.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Which.
+    pub shape: Member,
+    /// Why, for people.
+    pub reason: String,
 }
 
 /// One of the distributions for a load.
@@ -47,6 +59,15 @@ pub struct FittedMember {
     pub closeness: Closeness,
     /// The table's file, relative to the result folder.
     pub table: String,
+}
+
+impl Fit {
+    /// What was made of a shape, or why nothing could be; `None` where it was not asked for.
+    pub fn of(&self, shape: Member) -> Option<Result<&FittedMember, &Refused>> {
+        let refused = self.refused.iter().find(|refused| refused.shape == shape);
+        let made = self.members.iter().find(|member| member.shape == shape);
+        made.map(Ok).or(refused.map(Err))
+    }
 }
 
 impl FittedMember {
@@ -98,18 +119,25 @@ pub fn injectable_moments(excess: &[f64]) -> Result<(f64, f64), Error> {
     Ok((summary::mean(&raised)?, summary::std(&raised)?))
 }
 
-/// Fits an excess (in nanoseconds) and makes the tables of some shapes. All tables have the mean of the excess.
+/// Fits an excess (in nanoseconds) and makes the table of each shape, or says why there is none. All tables have the mean of the excess.
 ///
 /// # Errors
-/// The samples cannot be fitted.
-pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Vec<Imitation>, Error> {
+/// There is no sample, or one is not finite.
+pub fn tables(
+    excess: &[f64],
+    shapes: &[Member],
+    seed: u64,
+) -> Result<Vec<(Member, Result<Imitation, Error>)>, Error> {
     let family = Family::from_samples(excess)?;
-    let imitation = |&shape: &Member| {
-        let fitted = family.fitted(shape, seed);
+    let imitation = |shape: Member| {
+        let fitted = family.fitted(shape, seed)?;
         let closeness = Closeness::between(excess, &fitted.made.table.sorted())?;
         Ok(Imitation { fitted, closeness })
     };
-    shapes.iter().map(imitation).collect()
+    Ok(shapes
+        .iter()
+        .map(|&shape| (shape, imitation(shape)))
+        .collect())
 }
 
 #[cfg(test)]
@@ -137,7 +165,8 @@ mod tests {
         let (mean, _) = injectable_moments(&excess).unwrap();
         assert!(mean > summary::mean(&excess).unwrap());
         let mut last = -1.0;
-        for imitation in tables(&excess, &Member::PAPER, 1).unwrap() {
+        for (_, imitation) in tables(&excess, &Member::PAPER, 1).unwrap() {
+            let imitation = imitation.unwrap();
             let table = &imitation.fitted.made.table;
             assert!((table.mean() - mean).abs() < 0.01);
             assert!(table.std() > last, "{:?}", imitation.fitted.member);
@@ -149,9 +178,8 @@ mod tests {
     #[test]
     fn shapes_that_claim_to_imitate_do() {
         let excess = light_load();
-        for imitation in tables(&excess, &Member::ALL, 1).unwrap() {
-            let fault = imitation.closeness.fault();
-            let shape = imitation.fitted.member;
+        for (shape, imitation) in tables(&excess, &Member::ALL, 1).unwrap() {
+            let fault = imitation.unwrap().closeness.fault();
             match shape {
                 Member::Empirical | Member::Closest => assert_eq!(fault, None, "{shape}"),
                 Member::Uniform => assert!(fault.is_some()),

@@ -75,12 +75,17 @@ impl Member {
 /// What can be made from one set of samples. All have the samples' mean, of which those below 0 count as 0: no delay imitates them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
-    /// The lognormal: with three parameters as in the paper, or, where that reaches below 0, with a share of zeros.
-    pub lognormal: Distribution,
-    /// The one that comes closest.
-    pub closest: Distribution,
+    fits: Result<Fits, Error>,
     mean: f64,
     slices: Vec<f64>,
+}
+
+/// The distributions that were fitted to the samples.
+#[derive(Debug, Clone, PartialEq)]
+struct Fits {
+    /// With three parameters as in the paper, or, where that reaches below 0, with a share of zeros.
+    lognormal: Result<Distribution, Error>,
+    closest: Distribution,
 }
 
 /// A member with its table.
@@ -95,12 +100,57 @@ pub struct Fitted {
 }
 
 impl Family {
-    /// Fits the samples (nanoseconds).
+    /// Fits the samples (nanoseconds). Samples that cannot be fitted still have the members that need no fit.
     ///
     /// # Errors
-    /// As [`imitation::candidates`], and samples that are all equal.
+    /// There is no sample, or one is not finite.
     pub fn from_samples(samples: &[f64]) -> Result<Self, Error> {
-        let candidates = imitation::candidates(samples)?;
+        let slices = imitation::slices(samples, TABLE_ENTRIES)?;
+        Ok(Family {
+            fits: imitation::candidates(samples).map(|candidates| Fits::of(&candidates)),
+            mean: slices.iter().sum::<f64>() / slices.len() as f64,
+            slices,
+        })
+    }
+
+    /// The distribution of a member, in nanoseconds; none for the samples themselves.
+    ///
+    /// # Errors
+    /// The member needs a fit, and the samples cannot be fitted: as [`imitation::candidates`], and samples that are all equal.
+    pub fn distribution(&self, member: Member) -> Result<Option<Distribution>, Error> {
+        let fits = || self.fits.clone();
+        let lognormal = || fits()?.lognormal;
+        Ok(Some(match member {
+            Member::Uniform => Distribution::Constant { value: self.mean },
+            Member::Empirical => return Ok(None),
+            Member::Closest => fits()?.closest,
+            Member::Lognormal => lognormal()?,
+            Member::Scale75 => rescaled(lognormal()?, 0.75),
+            Member::Scale50 => rescaled(lognormal()?, 0.5),
+            Member::Scale25 => rescaled(lognormal()?, 0.25),
+        }))
+    }
+
+    /// A member with its table, of which `seed` gives the order of the entries.
+    ///
+    /// # Errors
+    /// As [`Family::distribution`].
+    pub fn fitted(&self, member: Member, seed: u64) -> Result<Fitted, Error> {
+        let distribution = self.distribution(member)?;
+        let made = match &distribution {
+            Some(distribution) => shape::table(distribution, seed),
+            None => shape::table_of(&self.slices, "empirical", seed),
+        };
+        Ok(Fitted {
+            member,
+            distribution,
+            made,
+        })
+    }
+}
+
+impl Fits {
+    fn of(candidates: &[imitation::Candidate]) -> Self {
         let of = |is: fn(&Distribution) -> bool| {
             let mut distributions = candidates.iter().map(|candidate| candidate.distribution);
             distributions.find(is)
@@ -115,42 +165,11 @@ impl Family {
                 }
             )
         });
-        let closest = candidates[0].distribution;
-        let slices = imitation::slices(samples, TABLE_ENTRIES)?;
-        Ok(Family {
+        Fits {
             lognormal: three.or(with_zeros).ok_or(Error::NoVariation {
                 statistic: "a lognormal fit",
-            })?,
-            closest,
-            mean: slices.iter().sum::<f64>() / slices.len() as f64,
-            slices,
-        })
-    }
-
-    /// The distribution of a member, in nanoseconds; none for the samples themselves.
-    pub fn distribution(&self, member: Member) -> Option<Distribution> {
-        Some(match member {
-            Member::Uniform => Distribution::Constant { value: self.mean },
-            Member::Empirical => return None,
-            Member::Closest => self.closest,
-            Member::Lognormal => self.lognormal,
-            Member::Scale75 => rescaled(self.lognormal, 0.75),
-            Member::Scale50 => rescaled(self.lognormal, 0.5),
-            Member::Scale25 => rescaled(self.lognormal, 0.25),
-        })
-    }
-
-    /// A member with its table, of which `seed` gives the order of the entries.
-    pub fn fitted(&self, member: Member, seed: u64) -> Fitted {
-        let distribution = self.distribution(member);
-        let made = match &distribution {
-            Some(distribution) => shape::table(distribution, seed),
-            None => shape::table_of(&self.slices, "empirical", seed),
-        };
-        Fitted {
-            member,
-            distribution,
-            made,
+            }),
+            closest: candidates[0].distribution,
         }
     }
 }
@@ -197,10 +216,11 @@ mod tests {
             let with_zeros = Distribution::WithZeros { zeros, rest: Positive::LogNormal { shape, scale } };
             for lognormal in [three, with_zeros] {
                 let mean = lognormal.mean();
-                let family = Family { lognormal, closest: lognormal, mean, slices: Vec::new() };
+                let fits = Ok(Fits { lognormal: Ok(lognormal), closest: lognormal });
+                let family = Family { fits, mean, slices: Vec::new() };
                 let mut last = -1.0;
                 for member in Member::PAPER {
-                    let distribution = family.distribution(member).unwrap();
+                    let distribution = family.distribution(member).unwrap().unwrap();
                     prop_assert!((distribution.mean() / mean - 1.0).abs() < 1e-9);
                     prop_assert!(distribution.std() > last, "{member} is not more varied");
                     last = distribution.std();

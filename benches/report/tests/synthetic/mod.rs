@@ -321,9 +321,9 @@ fn fits(recorder: &Recorder, network: &mut Network) -> Vec<Fit> {
             let excess: Vec<f64> = (0..2_000).map(|_| network.excess(percent)).collect();
             let (excess_mean_ns, excess_std_ns) = fit::injectable_moments(&excess).unwrap();
             let members = fit::tables(&excess, &Member::PAPER, 1).unwrap().into_iter();
-            let members = members.map(|imitation| {
+            let members = members.map(|(shape, imitation)| {
+                let imitation = imitation.unwrap();
                 let table = &imitation.fitted.made.table;
-                let shape = imitation.fitted.member;
                 FittedMember {
                     shape,
                     distribution: imitation.fitted.distribution,
@@ -343,6 +343,7 @@ fn fits(recorder: &Recorder, network: &mut Network) -> Vec<Fit> {
                 excess_mean_ns,
                 excess_std_ns,
                 members: members.collect(),
+                refused: Vec::new(),
             }
         })
         .collect()

@@ -184,7 +184,7 @@ impl FamilyOptions {
         let mut members = Vec::new();
         let mut tables = Vec::new();
         for member in Member::ALL {
-            let fitted = family.fitted(member, self.seed);
+            let fitted = family.fitted(member, self.seed).map_err(Failure::input)?;
             let table = whole(fitted.made, member)?;
             members.push(FamilyMember {
                 name: member.name(),
