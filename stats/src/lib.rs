@@ -19,6 +19,7 @@ pub mod ks;
 pub mod mann_whitney;
 pub mod moments;
 pub mod positive;
+pub mod power;
 pub mod repeated;
 pub mod resolution;
 mod sort;
