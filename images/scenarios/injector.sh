@@ -120,10 +120,10 @@ compare() {
     # The nearest that every quantile of the expected can come within the tolerance.
     paste sorted expected | awk -v most="$tolerance" '
         { d = $1 - $2; printf "%.0f\n", $2 + (d > most ? most : d < -most ? -most : d) }' >nearest
-    $jitterlab stats compare --format json sorted expected >compared || failed=1
+    $jitterlab stats compare --independent --format json sorted expected >compared || failed=1
     plain=$(figure kolmogorov_smirnov p)
     distance=$(sed -n 's/^ *"wasserstein_ns": \([^,]*\),$/\1/p' compared)
-    $jitterlab stats compare --format json sorted nearest >compared || failed=1
+    $jitterlab stats compare --independent --format json sorted nearest >compared || failed=1
     p=$(figure kolmogorov_smirnov p)
     awk -v name="$name" -v table="$table" -v rise="$rise" -v over="$over_pause" -v wanted="$wanted" \
         -v tolerance="$tolerance" -v w="$distance" -v plain="$plain" -v p="$p" 'BEGIN {

@@ -23,19 +23,19 @@ fn compare_says_what_differs_and_by_how_much() {
     let lab = lab();
     assert_snapshot!(
         "compare",
-        rounded(&lab.done("stats compare slow.csv fast.csv"))
+        rounded(&lab.done("stats compare --independent slow.csv fast.csv"))
     );
     assert_snapshot!(
         "compare_equal",
-        rounded(&lab.done("stats compare fast.csv fast.csv"))
+        rounded(&lab.done("stats compare --independent fast.csv fast.csv"))
     );
 }
 
 #[test]
 fn compare_is_antisymmetric_and_repeatable() {
     let lab = lab();
-    let there = lab.json("stats compare slow.csv fast.csv --format json");
-    let back = lab.json("stats compare fast.csv slow.csv --format json");
+    let there = lab.json("stats compare --independent slow.csv fast.csv --format json");
+    let back = lab.json("stats compare --independent fast.csv slow.csv --format json");
     for pointer in [
         "/mann_whitney/rank_biserial",
         "/shift_ns/estimate",
@@ -67,9 +67,9 @@ fn compare_is_antisymmetric_and_repeatable() {
     );
     assert_eq!(
         there,
-        lab.json("stats compare slow.csv fast.csv --format json")
+        lab.json("stats compare --independent slow.csv fast.csv --format json")
     );
-    let reseeded = lab.json("stats compare slow.csv fast.csv --seed 2 --format json");
+    let reseeded = lab.json("stats compare --independent slow.csv fast.csv --seed 2 --format json");
     assert_ne!(there["mean_difference_ns"], reseeded["mean_difference_ns"]);
     assert_eq!(there["mann_whitney"], reseeded["mann_whitney"]);
 }
@@ -83,7 +83,7 @@ fn a_smaller_alpha_gives_wider_intervals_and_changes_the_conclusion() {
     }
     let [at_5, at_1] = ["0.05", "0.01"].map(|alpha| {
         lab.json(&format!(
-            "stats compare a.csv b.csv --alpha {alpha} --format json"
+            "stats compare --independent a.csv b.csv --alpha {alpha} --format json"
         ))
     });
     for interval in ["shift_ns", "mean_difference_ns"] {
@@ -110,7 +110,7 @@ fn small_samples_without_ties_are_tested_exactly() {
     let lab = Lab::new();
     lab.write("a.csv", "1\n2\n3\n4\n");
     lab.write("b.csv", "5\n6\n7\n8\n9\n");
-    let compared = lab.json("stats compare a.csv b.csv --format json");
+    let compared = lab.json("stats compare --independent a.csv b.csv --format json");
     assert_eq!(compared["mann_whitney"]["exact"], true);
     // Two of the 126 ways to choose four of nine are as extreme.
     assert!((number(&compared["mann_whitney"]["p"]) - 2.0 / 126.0).abs() < 1e-12);
@@ -125,10 +125,10 @@ fn an_interval_of_too_few_samples_says_what_it_is_worth() {
     let lab = Lab::new();
     lab.write("a.csv", "1000\n2000\n3000\n");
     lab.write("b.csv", "6000\n7000\n8000\n");
-    let said = lab.done("stats compare a.csv b.csv");
+    let said = lab.done("stats compare --independent a.csv b.csv");
     let line = "-5 us (-7 us to -3 us), with a confidence of 90.0 %: too few samples for more";
     assert!(said.contains(line), "{said}");
-    let compared = lab.json("stats compare a.csv b.csv --format json");
+    let compared = lab.json("stats compare --independent a.csv b.csv --format json");
     assert!((number(&compared["shift_ns"]["confidence"]) - 0.9).abs() < 1e-12);
 }
 
@@ -172,7 +172,7 @@ fn a_difference_below_the_resolution_is_said_to_be_that() {
     ] {
         coarse(&lab, "a.csv", 9_000.0, a);
         coarse(&lab, "b.csv", 9_002.0, b);
-        let said = lab.done("stats compare a.csv b.csv");
+        let said = lab.done("stats compare --independent a.csv b.csv");
         assert!(!said.contains("-0 ns"), "{a} {b}: {said}");
         let conclusion = said.lines().last().unwrap();
         if shown.is_empty() {
@@ -186,18 +186,18 @@ fn a_difference_below_the_resolution_is_said_to_be_that() {
     let of = |higher: usize| "10000\n".repeat(300 - higher) + &"10005\n".repeat(higher);
     lab.write("a.csv", of(100));
     lab.write("b.csv", of(200));
-    let said = lab.done("stats compare a.csv b.csv");
+    let said = lab.done("stats compare --independent a.csv b.csv");
     let words =
         "a and b differ by less than the resolution of the samples, 5 ns; the effect is medium";
     assert!(said.contains(words) && !said.contains("-0 ns"), "{said}");
-    let compared = lab.json("stats compare a.csv b.csv --format json");
+    let compared = lab.json("stats compare --independent a.csv b.csv --format json");
     assert_eq!(compared["resolution_ns"], 5.0);
     // The same in the middle, and a third far away: the clock shows that.
     lab.write(
         "b.csv",
         "10000\n".repeat(150) + &"10005\n".repeat(50) + &"90000\n".repeat(100),
     );
-    let said = lab.done("stats compare a.csv b.csv");
+    let said = lab.done("stats compare --independent a.csv b.csv");
     assert!(
         said.contains("in the middle; their means differ by -26."),
         "{said}"
@@ -207,7 +207,7 @@ fn a_difference_below_the_resolution_is_said_to_be_that() {
         "b.csv",
         of(100).replace("10005", "10010").replace("10000", "10005"),
     );
-    let said = lab.done("stats compare a.csv b.csv");
+    let said = lab.done("stats compare --independent a.csv b.csv");
     assert!(
         said.contains("a tends to be smaller than b, by 5 ns"),
         "{said}"
@@ -223,13 +223,98 @@ fn the_interval_of_many_samples_holds_its_estimate() {
         .collect();
     lab.write("outlier.csv", format!("{many}1000000000\n"));
     lab.write("many.csv", many);
-    let compared = lab.json("stats compare outlier.csv many.csv --format json");
+    let compared = lab.json("stats compare --independent outlier.csv many.csv --format json");
     let of = |end: &str| number(&compared["mean_difference_ns"][end]);
     assert!(of("estimate") > 9_000.0, "{compared}");
     assert!(
         (of("low")..of("high")).contains(&of("estimate")),
         "{compared}"
     );
+}
+
+/// One recording of each: how they differ, and no test of whether the systems do.
+#[test]
+fn two_recordings_are_described() {
+    let lab = lab();
+    let said = lab.done("stats compare slow.csv fast.csv");
+    assert_snapshot!("describe", rounded(&said));
+    assert!(!said.contains("p = ") && !said.contains("p < "), "{said}");
+    let described = lab.json("stats compare slow.csv fast.csv --format json");
+    let tested = lab.json("stats compare --independent slow.csv fast.csv --format json");
+    for (name, pointer) in [
+        ("rank_biserial", "/mann_whitney/rank_biserial"),
+        ("superiority", "/mann_whitney/superiority"),
+        ("largest_difference", "/kolmogorov_smirnov/d"),
+        ("shift_ns", "/shift_ns/estimate"),
+        ("wasserstein_ns", "/wasserstein_ns"),
+        ("resolution_ns", "/resolution_ns"),
+    ] {
+        assert_eq!(&described[name], tested.pointer(pointer).unwrap(), "{name}");
+    }
+    let same = lab.done("stats compare fast.csv fast.csv");
+    assert!(same.contains("these two recordings are the same"), "{same}");
+}
+
+/// Recordings whose medians are given, each of many samples that depend on each other.
+fn recordings(lab: &Lab, side: &str, medians: &[u32]) {
+    for (i, median) in medians.iter().enumerate() {
+        let samples = (0..999).map(|j| format!("{}\n", median + 10 * (j % 3) - 10));
+        lab.write(&format!("{side}{i}.csv"), samples.collect::<String>());
+    }
+}
+
+#[test]
+fn recordings_are_the_unit() {
+    let lab = Lab::new();
+    // Each pair of recordings differs beyond doubt in its samples; the systems do not.
+    recordings(&lab, "a", &[10_000, 10_400, 10_200, 10_100, 10_300]);
+    recordings(&lab, "b", &[10_050, 10_350, 10_250, 10_150, 10_150]);
+    let files = "--a a0.csv a1.csv a2.csv a3.csv a4.csv --b b0.csv b1.csv b2.csv b3.csv b4.csv";
+    let said = lab.done(&format!("stats compare {files}"));
+    assert!(said.contains("no significant difference of the median at alpha = 0.05 (Welch's t test of 5 and 5 recordings, p = 0."), "{said}");
+    recordings(&lab, "b", &[11_050, 11_350, 11_250, 11_150, 11_150]);
+    let said = lab.done(&format!("stats compare {files}"));
+    assert!(
+        said.contains("the median of a is smaller than that of b by 990 ns (interval "),
+        "{said}"
+    );
+    let compared = lab.json(&format!("stats compare {files} --figure p99 --format json"));
+    assert_eq!(compared["tested"], "99 %");
+    assert_eq!(compared["a"].as_array().unwrap().len(), 5);
+    let median = &compared["figures"][1];
+    assert_eq!(
+        (&median["figure"], number(&median["difference"]["estimate"])),
+        (&"median".into(), -990.0)
+    );
+    assert!(number(&median["p"]) < 0.001, "{compared}");
+    // Nothing varies from recording to recording.
+    recordings(&lab, "a", &[10_000; 2]);
+    recordings(&lab, "b", &[10_010; 2]);
+    let said = lab.done("stats compare --a a0.csv a1.csv --b b0.csv b1.csv");
+    assert!(said.contains("nothing can be tested"), "{said}");
+    for (arguments, message) in [
+        (
+            "--a a0.csv --b b0.csv b1.csv",
+            "--a names one recording; a test needs at least 2 of each (stats compare A B describes one of each)",
+        ),
+        (
+            "--a a0.csv a1.csv --b b0.csv",
+            "--b names one recording; a test needs at least 2 of each (stats compare A B describes one of each)",
+        ),
+    ] {
+        lab.refuses(&format!("stats compare {arguments}"), message);
+    }
+    for wrong in [
+        "a0.csv --a a1.csv --b b0.csv",
+        "--a a0.csv a1.csv",
+        "a0.csv b0.csv --figure p99",
+    ] {
+        assert_eq!(
+            lab.run(&format!("stats compare {wrong}")).status.code(),
+            Some(2),
+            "{wrong}"
+        );
+    }
 }
 
 #[test]

@@ -1,57 +1,22 @@
-//! `jitterlab stats`: compare samples with the right tests.
+//! Two sets of samples that are independent: each from a run of its own.
 
-use std::path::{Path, PathBuf};
-
-use jitterlab_base::seed;
 use jitterlab_base::show;
-use jitterlab_experiment::samples;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::hodges_lehmann::{self, Shift};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
 use jitterlab_stats::mann_whitney::size_of_effect;
 use jitterlab_stats::mann_whitney::{self, MannWhitney};
 use jitterlab_stats::summary::Summary;
-use jitterlab_stats::{resolution, sorted, wasserstein, welch};
+use jitterlab_stats::{Error, resolution, wasserstein, welch};
 use serde::Serialize;
 
-use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, time_of};
+use super::{interval, line};
+use crate::output::time_of;
 use crate::shown::p_value;
 
-/// The verbs of `jitterlab stats`.
-#[derive(clap::Subcommand)]
-pub enum Command {
-    /// Compare two sets of samples: tests, effect size, confidence intervals
-    Compare(Compare),
-}
-
-/// Does it.
-pub fn run(command: Command) -> Result<Exit, Failure> {
-    match command {
-        Command::Compare(options) => options.run(),
-    }
-}
-
-/// Options of `stats compare`.
-#[derive(clap::Args)]
-pub struct Compare {
-    /// The first samples, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
-    a: PathBuf,
-    /// The second samples
-    b: PathBuf,
-    /// Level of significance; the confidence of the intervals is 1 − alpha
-    #[arg(long, default_value_t = 0.05)]
-    alpha: f64,
-    /// Seed of the bootstrap intervals
-    #[arg(long, default_value_t = seed::DEFAULT)]
-    seed: u64,
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-}
-
-/// What `stats compare` prints; times in nanoseconds, differences a − b.
+/// What the samples show; times in nanoseconds, differences a − b.
 #[derive(Serialize)]
-struct Comparison {
+pub struct Comparison {
     alpha: f64,
     a: Summary,
     b: Summary,
@@ -70,31 +35,10 @@ struct Comparison {
 /// Of more samples than this a bootstrap takes too long, and their mean is as good as normal.
 const RESAMPLED: usize = 100_000;
 
-impl Compare {
-    fn run(self) -> Result<Exit, Failure> {
-        if !(self.alpha > 0.0 && self.alpha < 1.0) {
-            return Err(Failure::input("--alpha lies between 0 and 1"));
-        }
-        let read = |path: &Path| {
-            let samples = samples::read(path).map_err(Failure::input)?;
-            // One sample says nothing of how the next would differ.
-            if samples.len() < 2 {
-                return Err(Failure::input(format!(
-                    "{} holds {} sample; a comparison needs at least 2 of each",
-                    path.display(),
-                    samples.len()
-                )));
-            }
-            sorted(&samples).map_err(Failure::input)
-        };
-        let (a, b) = (read(&self.a)?, read(&self.b)?);
-        let comparison = self.compare(&a, &b).map_err(Failure::input)?;
-        output::print(self.format, &comparison, || comparison.text())?;
-        Ok(Exit::Done)
-    }
-
-    fn compare(&self, a: &[f64], b: &[f64]) -> Result<Comparison, jitterlab_stats::Error> {
-        let confidence = 1.0 - self.alpha;
+impl Comparison {
+    /// Compares samples in ascending order.
+    pub fn of(a: &[f64], b: &[f64], alpha: f64, seed: u64) -> Result<Self, Error> {
+        let confidence = 1.0 - alpha;
         let (of_a, of_b) = (Summary::of_sorted(a), Summary::of_sorted(b));
         let mean_difference_ns = if a.len().max(b.len()) > RESAMPLED {
             welch::mean_difference(&of_a, &of_b, confidence)?
@@ -102,13 +46,13 @@ impl Compare {
             let bootstrap = Bootstrap {
                 resamples: 1_000,
                 confidence,
-                seed: self.seed,
+                seed,
             };
             let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
             bootstrap.percentile_of_two(a, b, |a, b| mean(a) - mean(b))?
         };
         let mut comparison = Comparison {
-            alpha: self.alpha,
+            alpha,
             a: of_a,
             b: of_b,
             mann_whitney: mann_whitney::test_sorted(a, b),
@@ -122,9 +66,7 @@ impl Compare {
         comparison.conclusion = comparison.in_words();
         Ok(comparison)
     }
-}
 
-impl Comparison {
     fn in_words(&self) -> String {
         let test = &self.mann_whitney;
         if test.p >= self.alpha {
@@ -198,26 +140,7 @@ impl Comparison {
         )
     }
 
-    fn text(&self) -> String {
-        let line = |name: &str, s: &Summary| {
-            format!(
-                "{name}  n {}  mean {}  std {}  median {}  99 % {}  99.9 % {}\n",
-                s.n,
-                show::time(s.mean),
-                time_of(s.std),
-                show::time(s.median),
-                show::time(s.p99),
-                show::time(s.p999)
-            )
-        };
-        let interval = |i: &Interval| {
-            format!(
-                "{} ({} to {})",
-                show::time(i.estimate),
-                show::time(i.low),
-                show::time(i.high)
-            )
-        };
+    pub fn text(&self) -> String {
         format!(
             "{}{}\nMann-Whitney        U {}  {}  rank-biserial {:.4}\n\
              Kolmogorov-Smirnov  D {:.4}  {}\n\
