@@ -26,7 +26,13 @@ pub fn result(record: &RunRecord, samples: &[f64]) -> String {
 
 /// How a run ended that is not shown by its samples: it failed, or has a run time.
 pub fn without_samples(record: &RunRecord) -> Option<String> {
-    match (record.outcome, record.application()) {
+    match (
+        record.outcome,
+        record
+            .result
+            .as_ref()
+            .and_then(|result| result.application()),
+    ) {
         (Outcome::Failed, _) => {
             let reason = record.reason.as_deref().unwrap_or("failed");
             Some(format!("attempt {}: {reason}", record.attempt))

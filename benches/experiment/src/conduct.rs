@@ -10,17 +10,19 @@ use jitterlab_live::Total;
 use jitterlab_stats::summary;
 use thiserror::Error;
 
+use crate::command::Failed;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::fit::{self, Fit, FittedMember, Imitation, Refused};
 use crate::hosts::Hosts;
 use crate::level::Level;
 use crate::live::{self, Board, Now, Stage};
-use crate::perform::{Bench, Failed, Measured};
+use crate::perform::{Bench, Performed};
 use crate::record::{Outcome, Phase, RunRecord, SuiteKind};
 use crate::schedule::{Run, schedule};
 use crate::spec::{Experiment, InjectedLevels, characterised};
 use crate::store::{Recorder, StoreError};
+use crate::suites::Case;
 
 /// An experiment that cannot begin, or go on.
 #[derive(Debug, Error)]
@@ -95,9 +97,10 @@ pub struct Tally {
 /// # Errors
 /// A host cannot be reached at the beginning, or results cannot be kept. A run that fails is no
 /// error: it is recorded, tried again, and then left.
-pub fn conduct(
+pub fn conduct<'a>(
+    experiment: &'a Experiment,
     recorder: &mut Recorder,
-    hosts: Hosts,
+    hosts: Hosts<'a>,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Tally, ConductError> {
     /// However it ends.
@@ -114,17 +117,17 @@ pub fn conduct(
     std::thread::scope(|scope| {
         let _closing = Closing(&board);
         scope.spawn(|| live::write_to(&folder, &board));
-        run_all(recorder, hosts, &board, watch)
+        run_all(experiment, recorder, hosts, &board, watch)
     })
 }
 
-fn run_all(
+fn run_all<'a>(
+    experiment: &'a Experiment,
     recorder: &mut Recorder,
-    hosts: Hosts,
+    hosts: Hosts<'a>,
     board: &Board,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Tally, ConductError> {
-    let experiment = hosts.experiment();
     let runs = schedule(experiment);
     let attempts = experiment.retries + 1;
     let finished = |recorder: &Recorder, run: &Run| {
@@ -212,7 +215,7 @@ fn tally(recorder: &Recorder, runs: &[Run]) -> Tally {
 /// experiment was stopped stays as it was.
 fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, ConductError> {
     let experiment = bench.experiment;
-    let hosts = bench.hosts.survey()?;
+    let hosts = bench.hosts.survey(experiment.ranks())?;
     match recorder.folder().environment() {
         Ok(mut environment) => {
             bench.bandwidth = environment.bandwidth;
@@ -274,17 +277,16 @@ fn attempt<'a>(
     }
     let seconds = clock.elapsed().as_secs_f64();
     let is_hopeless = matches!(outcome, Err(Failed::Always(_)));
-    let (reason, measured) = match outcome {
-        Ok(measured) => (None, Some(measured)),
+    let (reason, performed) = match outcome {
+        Ok(performed) => (None, Some(performed)),
         Err(Failed::Once(reason) | Failed::Always(reason)) => (Some(reason), None),
     };
-    let (result, samples, load, injection) = match measured {
-        Some(Measured {
-            result,
-            samples,
+    let (result, samples, load, injection) = match performed {
+        Some(Performed {
+            measured,
             load,
             injection,
-        }) => (Some(result), samples, load, injection),
+        }) => (Some(measured.result), measured.samples, load, injection),
         None => (None, None, None, None),
     };
     let samples = samples

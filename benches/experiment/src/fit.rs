@@ -119,15 +119,14 @@ pub fn injectable_moments(excess: &[f64]) -> Result<(f64, f64), Error> {
     Ok((summary::mean(&raised)?, summary::std(&raised)?))
 }
 
+/// The table of each shape, or why there is none.
+pub type Imitations = Vec<(Member, Result<Imitation, Error>)>;
+
 /// Fits an excess (in nanoseconds) and makes the table of each shape, or says why there is none. All tables have the mean of the excess.
 ///
 /// # Errors
 /// There is no sample, or one is not finite.
-pub fn tables(
-    excess: &[f64],
-    shapes: &[Member],
-    seed: u64,
-) -> Result<Vec<(Member, Result<Imitation, Error>)>, Error> {
+pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Imitations, Error> {
     let family = Family::from_samples(excess)?;
     let imitation = |shape: Member| {
         let fitted = family.fitted(shape, seed)?;

@@ -1,4 +1,4 @@
-//! The level of a run: the condition that it is measured under.
+//! The level of a run, the condition that it is measured under, and the phase that it belongs to.
 
 use std::fmt;
 
@@ -69,6 +69,24 @@ pub enum LevelKind {
     /// [`Level::Injected`].
     Injected,
 }
+
+impl LevelKind {
+    /// All of them.
+    pub(crate) fn every() -> Vec<LevelKind> {
+        LevelKind::ALL.to_vec()
+    }
+}
+
+/// The part of an experiment that a run belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// What the network does, with and without load. Distributions are fitted from it.
+    Characterise,
+    /// What programs do when those distributions are injected.
+    Inject,
+}
+
+named!(Phase, serde, Characterise => "characterise", Inject => "inject");
 
 named!(LevelKind, serde, None => "none", Load => "load", Injected => "injected");
 

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod command;
 pub mod conduct;
 pub mod environment;
 mod estimate;
@@ -14,10 +15,11 @@ pub mod live;
 pub mod mpi;
 mod perform;
 pub mod record;
-mod runtime;
 pub mod samples;
+mod scene;
 pub mod schedule;
 pub mod spec;
 pub mod standing;
 pub mod store;
+pub mod suites;
 pub mod validate;

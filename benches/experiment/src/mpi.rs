@@ -1,6 +1,6 @@
 //! What starting ranks over MPI takes, and what to do where it is missing.
 
-use crate::spec::Launcher;
+use crate::scene::Launcher;
 
 /// The program of ranks.
 pub const PROGRAM: &str = "jitterlab-mpi";

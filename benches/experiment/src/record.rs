@@ -2,7 +2,6 @@
 //!
 //! A field that may have no value is stored as null: one that is not there at all is refused.
 
-use jitterlab_base::named;
 pub use jitterlab_load::sender::Produced;
 pub use jitterlab_mpi_results::{library, npb};
 pub use jitterlab_packet::cases::rtt;
@@ -10,6 +9,9 @@ pub use jitterlab_packet::transport::Transport;
 use serde::{Deserialize, Serialize};
 
 use crate::level::Level;
+pub use crate::level::Phase;
+pub use crate::suites::application::Application;
+pub use crate::suites::{SuiteKind, SuiteResult};
 
 /// An attempt at a run, as it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,67 +66,7 @@ pub struct RunRecord {
 impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
     pub const VERSION: u32 = 2;
-
-    /// What the packet suite measured, if that is what it is.
-    pub fn packet(&self) -> Option<&rtt::Report> {
-        match &self.result {
-            Some(SuiteResult::Packet(report)) => Some(report),
-            _ => None,
-        }
-    }
-
-    /// What the library suite measured, if that is what it is.
-    pub fn library(&self) -> Option<&library::Report> {
-        match &self.result {
-            Some(SuiteResult::Library(report)) => Some(report),
-            _ => None,
-        }
-    }
-
-    /// What an application showed, if it is one.
-    pub fn application(&self) -> Option<&Application> {
-        match &self.result {
-            Some(SuiteResult::Application(application)) => Some(application),
-            _ => None,
-        }
-    }
 }
-
-/// What a run has measured, by its suite.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SuiteResult {
-    /// What `jitterlab packet run` printed.
-    Packet(rtt::Report),
-    /// What `jitterlab-mpi library` printed, without its heat map: the samples are kept.
-    Library(library::Report),
-    /// The figure of an application.
-    Application(Application),
-}
-
-/// The part of an experiment that a run belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// What the network does, with and without load. Distributions are fitted from it.
-    Characterise,
-    /// What programs do when those distributions are injected.
-    Inject,
-}
-
-named!(Phase, serde, Characterise => "characterise", Inject => "inject");
-
-/// The suites.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SuiteKind {
-    /// Messages between two hosts.
-    Packet,
-    /// Operations of MPI between ranks.
-    Library,
-    /// A real, unmodified program.
-    Application,
-}
-
-named!(SuiteKind, serde, Packet => "packet", Library => "library", Application => "application");
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,17 +89,4 @@ pub struct Injection {
     pub achieved_mean_ns: f64,
     /// The most that a delay was late by, in nanoseconds.
     pub error_max_ns: u64,
-}
-
-/// The figure of an application.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Application {
-    /// Time in seconds for a unit of work; less is better.
-    pub runtime_s: f64,
-    /// How long the program ran in seconds, of a benchmark the part that it times: the time that its delays are a
-    /// part of. `runtime_s` is another where it is made from a rate.
-    pub program_s: f64,
-    /// What `jitterlab-mpi npb` printed, of a benchmark.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub npb: Option<npb::Report>,
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use jitterlab_base::yaml::FileError;
 use jitterlab_experiment::level::LevelKind;
-use jitterlab_experiment::schedule::{Program, Work, schedule};
+use jitterlab_experiment::schedule::schedule;
 use jitterlab_experiment::spec::{Experiment, Hook, Launcher};
+use jitterlab_experiment::suites::{Case, Measures, Work, library};
 
 const GOOD: &str = "\
 name: suites
@@ -62,9 +63,9 @@ fn a_good_file_is_read_and_its_runs_are_scheduled() {
     for run in runs {
         assert!(run.work.levels().contains(&LevelKind::None));
         let (on, hook, least) = match run.work {
-            Work::Application(_, Program::Client(_)) => ("here", Hook::Mpi, 1.0),
-            Work::Application(_, Program::Npb(..)) => ("n1", Hook::Socket, 5.0),
-            Work::Library(case, _) => {
+            Work::Application(work) if work.mpi().is_none() => ("here", Hook::Mpi, 1.0),
+            Work::Application(_) => ("n1", Hook::Socket, 5.0),
+            Work::Library(library::Work { case, .. }) => {
                 let least = match case.name() {
                     "barrier" => 0.2,
                     "large" => 0.1,

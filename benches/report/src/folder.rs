@@ -7,6 +7,7 @@ use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::characterised;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::ResultFolder;
+use jitterlab_experiment::suites::Case;
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 

@@ -10,7 +10,7 @@ use jitterlab_cluster::{Host, Place, Trust};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 
-use super::check::{check_time, link_problem};
+use crate::scene::rules::{check_time, link_problem};
 
 /// A cluster, as its hosts file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

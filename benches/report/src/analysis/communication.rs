@@ -46,7 +46,8 @@ pub struct Communication {
 pub fn communication(done: &[&RunRecord]) -> Vec<Communication> {
     let mut runs: BTreeMap<(&str, Level), Vec<&Report>> = BTreeMap::new();
     for run in done {
-        if let Some(report) = run.application().and_then(|figure| figure.npb.as_ref()) {
+        let figure = run.result.as_ref().and_then(|result| result.application());
+        if let Some(report) = figure.and_then(|figure| figure.npb.as_ref()) {
             let key = (run.case.as_str(), run.level);
             runs.entry(key).or_default().push(report);
         }

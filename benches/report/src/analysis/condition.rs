@@ -243,7 +243,7 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
 
 /// A count of the ping-pong, over all runs.
 fn sum(runs: &[&RunRecord], count: fn(&rtt::Point) -> u64) -> u64 {
-    let reports = runs.iter().filter_map(|run| run.packet());
+    let reports = runs.iter().filter_map(|run| run.result.as_ref()?.packet());
     reports.map(|report| count(&report.point)).sum()
 }
 

@@ -66,7 +66,11 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
         .iter()
         .filter(|record| record.suite == SuiteKind::Application);
     for record in runs {
-        let Some(figure) = record.application() else {
+        let Some(figure) = record
+            .result
+            .as_ref()
+            .and_then(|result| result.application())
+        else {
             continue;
         };
         let known = groups
@@ -83,7 +87,16 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
 }
 
 fn kernel(record: &RunRecord) -> Option<String> {
-    Some(record.application()?.npb.as_ref()?.kernel.clone())
+    Some(
+        record
+            .result
+            .as_ref()?
+            .application()?
+            .npb
+            .as_ref()?
+            .kernel
+            .clone(),
+    )
 }
 
 fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {

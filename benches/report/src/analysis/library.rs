@@ -108,7 +108,7 @@ pub fn operations(
 
 impl Operation {
     fn of(case: &str, level: Level, runs: &[&RunRecord], time: &Pooled) -> Self {
-        let reports = || runs.iter().filter_map(|run| run.library());
+        let reports = || runs.iter().filter_map(|run| run.result.as_ref()?.library());
         let points = || reports().flat_map(|report| &report.points);
         let mean = |part: fn(&library::Point) -> &Option<library::Figures>| {
             mean_of(points().filter_map(|point| Some(part(point).as_ref()?.mean_ns)))

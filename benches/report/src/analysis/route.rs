@@ -5,7 +5,9 @@ use std::fmt;
 
 use jitterlab_base::units::Bytes;
 use jitterlab_experiment::record::Transport;
-use jitterlab_experiment::spec::{Experiment, Launcher, LibraryCaseKind, Mpi};
+use jitterlab_experiment::spec::{Experiment, Launcher, Mpi};
+use jitterlab_experiment::suites::Case;
+use jitterlab_experiment::suites::library::LibraryCaseKind;
 
 use super::condition::Link;
 

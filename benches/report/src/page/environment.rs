@@ -2,7 +2,9 @@
 
 use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::record::Transport;
-use jitterlab_experiment::spec::{ApplicationCase, Client, Experiment};
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::suites::Case;
+use jitterlab_experiment::suites::application::{ApplicationCase, Client};
 use maud::{Markup, html};
 
 use crate::folder::Analysed;

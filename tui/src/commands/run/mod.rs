@@ -76,13 +76,15 @@ fn experiment(
         (Some(folder), given) => {
             recorder = resume(folder, given.map(|(experiment, _)| experiment))?;
             experiment = recorder.folder().experiment().clone();
-            hosts = Hosts::new(&experiment, own);
+            hosts = Hosts::new(experiment.scene(), own);
         }
         (None, Some((given, text))) => {
             experiment = given;
-            hosts = Hosts::new(&experiment, own);
+            hosts = Hosts::new(experiment.scene(), own);
             // Before there is a folder, so that what cannot begin leaves none.
-            hosts.survey().map_err(|unfit| failure(unfit.into()))?;
+            hosts
+                .survey(experiment.ranks())
+                .map_err(|unfit| failure(unfit.into()))?;
             let folder = command.results.join(folder_name(&experiment.name));
             recorder =
                 Recorder::create(&folder, &frozen(&text, &experiment)).map_err(input_or_run)?;
@@ -98,7 +100,7 @@ fn experiment(
         if let Some(status) = status {
             scope.spawn(move || board.follow(|now| status.show(&progress::status_line(now))));
         }
-        conduct(&mut recorder, hosts, &mut watch)
+        conduct(&experiment, &mut recorder, hosts, &mut watch)
     });
     let tally = match conducted {
         Err(error @ ConductError::PoorFit(_)) => {

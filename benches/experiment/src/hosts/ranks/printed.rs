@@ -6,9 +6,9 @@ use jitterlab_mpi_results::{library, npb};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::super::Failed;
+use crate::command::Failed;
 use crate::mpi::PROGRAM;
-use crate::spec::Launcher;
+use crate::scene::Launcher;
 
 /// What rank 0 prints.
 pub trait Printed: DeserializeOwned {

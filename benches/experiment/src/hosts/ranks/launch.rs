@@ -6,9 +6,9 @@ use jitterlab_base::units::Nanos;
 use jitterlab_cluster::ssh::{self, KNOWN_HOSTS};
 use jitterlab_cluster::{Ended, Host, Place, Trust, failure};
 
-use super::super::words;
+use crate::command::words;
 use crate::mpi::{ALLOCATION, ENVIRONMENT};
-use crate::spec::{Experiment, Launcher, Mpi};
+use crate::scene::{Launcher, Mpi, Scene};
 
 /// Names of files in a worker's directory.
 const HOSTFILE: &str = "hostfile";
@@ -56,7 +56,7 @@ pub struct Launch {
 
 /// The command that starts so many ranks of a program. Whose mpirun it is matters where there are hosts.
 pub fn launch(
-    experiment: &Experiment,
+    scene: Scene,
     mpi: &Mpi,
     mpirun: Mpirun,
     ranks: u32,
@@ -66,7 +66,7 @@ pub fn launch(
         // Of the ranks of a dead one the others would wait until the time of the run is over.
         Launcher::Srun => (Vec::new(), vec!["--kill-on-bad-exit=1".into()], Vec::new()),
         Launcher::Mpirun if mpi.hosts.is_empty() => (environment(&[], &[]), Vec::new(), Vec::new()),
-        Launcher::Mpirun => on_hosts(experiment, mpi, mpirun),
+        Launcher::Mpirun => on_hosts(scene, mpi, mpirun),
     };
     let command = before
         .into_iter()
@@ -83,15 +83,15 @@ pub fn launch(
 
 /// What stands before mpirun, what after it, and its files, where the experiment names hosts.
 fn on_hosts(
-    experiment: &Experiment,
+    scene: Scene,
     mpi: &Mpi,
     mpirun: Mpirun,
 ) -> (Vec<String>, Vec<String>, Vec<(&'static str, String)>) {
     let mut files = vec![
-        (HOSTFILE, hostfile(experiment, mpi, mpirun)),
-        (AGENT, agent(experiment, mpi)),
+        (HOSTFILE, hostfile(scene, mpi, mpirun)),
+        (AGENT, agent(scene, mpi)),
     ];
-    let hosts = experiment.hosts.iter();
+    let hosts = scene.hosts.iter();
     let known = ssh::known_hosts(hosts.map(|(name, host)| (name.as_str(), host)));
     if !known.is_empty() {
         files.push((KNOWN_HOSTS, known));
@@ -102,9 +102,10 @@ fn on_hosts(
     };
     let (before, after) = match mpirun {
         Mpirun::OpenMpi => {
-            let here = mpi.hosts.keys().filter(|&name| {
-                *name == mpi.on || !matches!(experiment.hosts[name].at, Place::Ssh(_))
-            });
+            let here = mpi
+                .hosts
+                .keys()
+                .filter(|&name| *name == mpi.on || !matches!(scene.hosts[name].at, Place::Ssh(_)));
             let variables: &[(&str, &str)] = match here.count() {
                 0..=1 => &[],
                 // Each would take the first core for its own, and keep it while it waits.
@@ -122,7 +123,7 @@ fn on_hosts(
             (before(variables), after.collect())
         }
         Mpirun::Mpich => {
-            let address = experiment.hosts[&mpi.on].address();
+            let address = scene.hosts[&mpi.on].address();
             let own = address.map(|address| ["-localhost".into(), address.to_string()]);
             let after = words(&["-f", HOSTFILE, "-launcher", "rsh"])
                 .chain(words(&["-launcher-exec", "/bin/sh"]))
@@ -142,14 +143,14 @@ fn environment(options: &[&str], variables: &[(&str, &str)]) -> Vec<String> {
 }
 
 /// The hosts as mpirun reads them: the one with rank 0 first.
-fn hostfile(experiment: &Experiment, mpi: &Mpi, mpirun: Mpirun) -> String {
+fn hostfile(scene: Scene, mpi: &Mpi, mpirun: Mpirun) -> String {
     let others = mpi.hosts.iter().filter(|(name, _)| **name != mpi.on);
     let first = mpi.hosts.get_key_value(&mpi.on);
     first
         .into_iter()
         .chain(others)
         .filter_map(|(name, slots)| {
-            let address = experiment.hosts[name].address()?;
+            let address = scene.hosts[name].address()?;
             Some(match mpirun {
                 Mpirun::OpenMpi => format!("{address} slots={slots}\n"),
                 Mpirun::Mpich => format!("{address}:{slots}\n"),
@@ -159,12 +160,11 @@ fn hostfile(experiment: &Experiment, mpi: &Mpi, mpirun: Mpirun) -> String {
 }
 
 /// A script that mpirun starts where it would start `ssh HOST COMMAND`: it enters the host.
-fn agent(experiment: &Experiment, mpi: &Mpi) -> String {
+fn agent(scene: Scene, mpi: &Mpi) -> String {
     let mut script = String::from("host=$1\nshift\ncase $host in\n");
     for name in mpi.hosts.keys().filter(|name| **name != mpi.on) {
-        let host = &experiment.hosts[name];
-        if let (Some(address), Some(enter)) = (host.address(), enter(name, host, experiment.trust))
-        {
+        let host = &scene.hosts[name];
+        if let (Some(address), Some(enter)) = (host.address(), enter(name, host, scene.trust)) {
             script.push_str(&format!("{address}) {enter} ;;\n"));
         }
     }
@@ -209,6 +209,7 @@ fn enter(name: &str, host: &Host, trust: Trust) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Experiment;
 
     fn launched(mpi: &str, mpirun: Mpirun) -> (String, Vec<(&'static str, String)>) {
         let text = format!(
@@ -220,7 +221,7 @@ mod tests {
         let experiment = Experiment::parse(&text, Path::new("e.yaml")).unwrap();
         let program = words(&["jitterlab-mpi"]);
         let mpi = experiment.mpi.as_ref().unwrap();
-        let launch = launch(&experiment, mpi, mpirun, 2, program);
+        let launch = launch(experiment.scene(), mpi, mpirun, 2, program);
         (launch.command.join(" "), launch.files)
     }
 
@@ -295,7 +296,7 @@ mod tests {
         );
         let experiment = Experiment::parse(&text, Path::new("e.yaml")).unwrap();
         let mpi = experiment.mpi.as_ref().unwrap();
-        let launch = launch(&experiment, mpi, Mpirun::OpenMpi, 2, words(&["p"]));
+        let launch = launch(experiment.scene(), mpi, Mpirun::OpenMpi, 2, words(&["p"]));
         let (name, known) = launch.files.last().unwrap();
         assert_eq!(
             (*name, known.as_str()),

@@ -1,5 +1,7 @@
 //! The workers of an experiment, started when they are first needed.
 
+mod ranks;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,12 +11,12 @@ use jitterlab_cluster::{Host, PROMPT, Program, Unfit, Worker};
 use crate::environment::Node;
 use crate::live::Board;
 use crate::mpi::{ALLOCATION, Missing, PROGRAM};
-use crate::spec::{Experiment, Launcher, Mpi};
+use crate::scene::{Launcher, Mpi, Scene};
 
 /// The workers of an experiment's hosts.
 #[derive(Debug)]
 pub struct Hosts<'a> {
-    experiment: &'a Experiment,
+    scene: Scene<'a>,
     own: PathBuf,
     workers: BTreeMap<&'a str, Worker>,
     board: Arc<Board>,
@@ -22,18 +24,13 @@ pub struct Hosts<'a> {
 
 impl<'a> Hosts<'a> {
     /// Of an experiment; none is started yet. `own` is the program that runs this.
-    pub fn new(experiment: &'a Experiment, own: PathBuf) -> Self {
+    pub fn new(scene: Scene<'a>, own: PathBuf) -> Self {
         Hosts {
-            experiment,
+            scene,
             own,
             workers: BTreeMap::new(),
             board: Arc::default(),
         }
-    }
-
-    /// The experiment.
-    pub fn experiment(&self) -> &'a Experiment {
-        self.experiment
     }
 
     /// Where it is told what the programs on these hosts publish while they run.
@@ -46,26 +43,23 @@ impl<'a> Hosts<'a> {
     ///
     /// # Errors
     /// A host is not there, or has not the CPU, or not what starts ranks over MPI where some are to be.
-    pub fn survey(&mut self) -> Result<BTreeMap<String, Node>, Unfit> {
-        for (name, host) in &self.experiment.hosts {
+    pub fn survey(&mut self, mpi: Option<&'a Mpi>) -> Result<BTreeMap<String, Node>, Unfit> {
+        for (name, host) in self.scene.hosts {
             if !self.workers.contains_key(name.as_str()) {
                 let mut worker = self.start(name, host).map_err(Unfit::Host)?;
                 worker.try_cpu(host.cpu)?;
                 self.workers.insert(name, worker);
             }
         }
-        self.survey_mpi()?;
+        self.survey_mpi(mpi)?;
         let workers = self.workers.iter();
         let nodes = workers.map(|(&name, worker)| Ok((name.to_string(), worker.node()?)));
         nodes.collect::<Result<_, _>>().map_err(Unfit::Host)
     }
 
-    /// MPI is needed only where ranks are started; what is missing is said, and how to come by it.
-    fn survey_mpi(&mut self) -> Result<(), Unfit> {
-        let suites = &self.experiment.suites;
-        let ranks =
-            !suites.library.is_empty() || suites.application.iter().any(|case| case.npb.is_some());
-        let Some(mpi) = self.experiment.mpi.as_ref().filter(|_| ranks) else {
+    /// What ranks need and is missing is said, and how to come by it.
+    fn survey_mpi(&mut self, mpi: Option<&'a Mpi>) -> Result<(), Unfit> {
+        let Some(mpi) = mpi else {
             return Ok(());
         };
         let missing = self.missing(mpi).map_err(Unfit::Host)?;
@@ -110,7 +104,7 @@ impl<'a> Hosts<'a> {
 
     /// A host as the experiment describes it.
     pub(crate) fn host(&self, name: &str) -> Result<&'a Host, String> {
-        let host = self.experiment.hosts.get(name);
+        let host = self.scene.hosts.get(name);
         host.ok_or_else(|| format!("there is no host {name}"))
     }
 
@@ -128,7 +122,7 @@ impl<'a> Hosts<'a> {
     fn start(&self, name: &str, host: &Host) -> Result<Worker, String> {
         let board = self.board();
         let follow = move |program, news| board.take(program, news);
-        Worker::start(name, host, self.experiment.trust, &self.own, follow)
+        Worker::start(name, host, self.scene.trust, &self.own, follow)
     }
 
     /// Ends every worker, and so whatever they have started.

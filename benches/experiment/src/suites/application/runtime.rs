@@ -2,7 +2,7 @@
 
 use jitterlab_cluster::{Ended, last_line, pattern};
 
-use crate::spec::Runtime;
+use super::Runtime;
 
 /// The run time of an application in seconds.
 ///
@@ -53,8 +53,8 @@ fn number(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RuntimeUnit;
     use super::*;
-    use crate::spec::RuntimeUnit;
 
     fn ended(stdout: &str, stderr: &str) -> Ended {
         Ended {

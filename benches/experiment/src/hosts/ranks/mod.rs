@@ -1,0 +1,118 @@
+//! Runs over MPI: the command that starts the ranks, the files that it needs where they run, and
+//! what `jitterlab-mpi` says of them.
+
+mod launch;
+mod printed;
+
+use std::path::Path;
+
+use jitterlab_base::units::Nanos;
+use jitterlab_cluster::{PROMPT, Place, Program};
+
+use super::Hosts;
+use crate::command::Failed;
+use crate::scene::{Mpi, Scene};
+use launch::{Mpirun, launch};
+use printed::{Printed, printed};
+
+impl<'a> Hosts<'a> {
+    /// Starts ranks of a command, waits for their end, and gives what rank 0 printed.
+    pub(crate) fn ranks<R: Printed>(
+        &mut self,
+        mpi: &'a Mpi,
+        ranks: u32,
+        rank: impl Iterator<Item = String>,
+        timeout: Nanos,
+    ) -> Result<R, Failed> {
+        let mpirun = self.mpirun(mpi)?;
+        self.name_directories(mpi)?;
+        let launch = launch(self.scene, mpi, mpirun, ranks, rank);
+        let worker = self.worker(&mpi.on)?;
+        for (name, content) in &launch.files {
+            worker.put(name, content.as_bytes())?;
+        }
+        let program = Program {
+            command: launch.command,
+            // Ranks are bound by what starts them.
+            cpu: None,
+        };
+        let ended = worker.run_to_end(program, timeout)?;
+        printed(mpi.launcher, ranks, &ended, timeout)
+    }
+
+    /// Whose mpirun it is; it is asked only where that matters.
+    fn mpirun(&mut self, mpi: &'a Mpi) -> Result<Mpirun, Failed> {
+        if mpi.hosts.is_empty() {
+            return Ok(Mpirun::OpenMpi);
+        }
+        let ask = command(&[mpi.launcher.name(), "--version"]);
+        let version = self.worker(&mpi.on)?.run_to_end(ask, PROMPT)?;
+        Mpirun::of(&version, PROMPT).map_err(Failed::Always)
+    }
+
+    /// Ranks on other machines work in the directory of their own worker, by the name that the launcher's has.
+    fn name_directories(&mut self, mpi: &'a Mpi) -> Result<(), String> {
+        let elsewhere = elsewhere(self.scene, mpi);
+        if elsewhere.is_empty() {
+            return Ok(());
+        }
+        let said = self.worker(&mpi.on)?.run(command(&["pwd"]), PROMPT)?;
+        let directory = Path::new(said.stdout.trim_end_matches('\n'));
+        for host in elsewhere {
+            let worker = self.worker(host)?;
+            worker.name_directory(directory).map_err(|reason| {
+                let on = &mpi.on;
+                format!(
+                    "host {host}: {reason}; the worker of {on} has it in its TMPDIR, which has to be a directory on \
+                     every host"
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Puts files where ranks on other machines find them.
+    pub(crate) fn spread(&mut self, mpi: &'a Mpi, files: &[(&str, &[u8])]) -> Result<(), String> {
+        for host in elsewhere(self.scene, mpi) {
+            let worker = self.worker(host)?;
+            for (name, content) in files {
+                worker.put(name, content)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the file of this name that ranks have written, on whichever machine.
+    pub(crate) fn gather(&mut self, mpi: &'a Mpi, report: &str) -> Result<Vec<u8>, String> {
+        let mut all = Vec::new();
+        for host in std::iter::once(mpi.on.as_str()).chain(elsewhere(self.scene, mpi)) {
+            let worker = self.worker(host)?;
+            match worker.take(report) {
+                Ok(report) => all.extend(report),
+                Err(reason) if worker.is_lost() => return Err(reason),
+                // No rank was there, or all see one file system, and the first has had it all.
+                Err(_) => {}
+            }
+        }
+        if all.is_empty() {
+            return Err("no rank has reported".into());
+        }
+        Ok(all)
+    }
+}
+
+fn command(words: &[&str]) -> Program {
+    Program {
+        command: words.iter().map(|word| (*word).to_string()).collect(),
+        cpu: None,
+    }
+}
+
+/// The hosts of ranks that are other machines than the launcher's.
+fn elsewhere<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Vec<&'a str> {
+    let names = mpi.hosts.keys().map(String::as_str);
+    names
+        .filter(|&name| name != mpi.on)
+        .filter(|&name| matches!(scene.hosts[name].at, Place::Ssh(_)))
+        .collect()
+}

@@ -1,0 +1,265 @@
+//! Doing one run: everything that is started for it is a command that a person could type.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_cluster::Ready;
+use jitterlab_injector::shape;
+use jitterlab_load::sender::Produced;
+use jitterlab_stats::distribution::Distribution;
+use serde::Deserialize;
+
+use crate::command::{Failed, SLACK, own, printed, words};
+use crate::hosts::Hosts;
+use crate::level::{Level, LevelKind, Member};
+use crate::record::Injection;
+use crate::schedule::Run;
+use crate::spec::{Experiment, Load};
+use crate::suites::Measured;
+
+/// What a run yields.
+#[derive(Debug)]
+pub struct Performed {
+    /// What its suite measured.
+    pub measured: Measured,
+    /// The load that was produced.
+    pub load: Option<Produced>,
+    /// What was injected.
+    pub injection: Option<Injection>,
+}
+
+/// What runs are done with.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    pub experiment: &'a Experiment,
+    pub hosts: Hosts<'a>,
+    /// One-way bandwidth in bytes a second; none without loads.
+    pub bandwidth: Option<f64>,
+    /// The text of each table that is to be injected, or why there is none.
+    pub tables: BTreeMap<(u8, Member), Result<String, String>>,
+}
+
+/// Names of files in a worker's directory.
+const TABLE: &str = "delays.dist";
+const SEED: &str = "delays.seed";
+const REPORT: &str = "delays.jsonl";
+
+/// A load goes on until it is stopped.
+const UNTIL_STOPPED: Nanos = Nanos(24 * 3600 * 1_000_000_000);
+
+impl<'a> Bench<'a> {
+    /// Does a run.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub fn perform(&mut self, run: &Run<'a>) -> Result<Performed, Failed> {
+        run.work.prepare(&mut self.hosts)?;
+        let performed = match run.level {
+            Level::None => {
+                let prefix = self.undelayed(run)?;
+                Performed {
+                    measured: run.work.perform(&mut self.hosts, prefix)?,
+                    load: None,
+                    injection: None,
+                }
+            }
+            Level::Load { percent } => self.under_load(run, percent)?,
+            Level::Injected { percent, shape } => self.injected(run, percent, shape)?,
+        };
+        run.work
+            .check(&performed.measured.result, performed.load.as_ref())?;
+        Ok(performed)
+    }
+
+    /// A run while background load is on the network.
+    fn under_load(&mut self, run: &Run<'a>, percent: u8) -> Result<Performed, Failed> {
+        let experiment = self.experiment;
+        let load = experiment.load.as_ref().ok_or("no load is described")?;
+        let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
+        let (sink, listening) = self.start_sink(load)?;
+        let send = load_run(load, listening, percent, UNTIL_STOPPED)
+            .chain(words(&[
+                "--bandwidth",
+                &Bytes(bandwidth as u64).to_string(),
+            ]))
+            .chain(words(&["--seed", &run.seed.to_string(), "--announce"]));
+        let program = own(send, self.hosts.host(&load.from)?.cpu);
+        let worker = self.hosts.worker(&load.from)?;
+        // What is measured before the load begins would count as measured under it.
+        let begins = Ready::Line("^sending$".into());
+        let (sender, _) = worker.start_program(program, begins)?;
+        let prefix = self.undelayed(run)?;
+        let measured = run.work.perform(&mut self.hosts, prefix)?;
+        // What it has produced is told when it is stopped.
+        let produced = self.hosts.worker(&load.from)?.stop(sender)?;
+        let produced = printed(&produced).map_err(|said| format!("the background load: {said}"))?;
+        self.hosts.worker(&load.to)?.stop(sink)?;
+        Ok(Performed {
+            measured,
+            load: Some(produced),
+            injection: None,
+        })
+    }
+
+    fn start_sink(&mut self, load: &'a Load) -> Result<(u32, SocketAddr), String> {
+        let to = self.hosts.host(&load.to)?;
+        let address = to.address().ok_or("the sink has no address")?;
+        let bind = SocketAddr::new(address, 0).to_string();
+        let serve = words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]);
+        self.hosts
+            .worker(&load.to)?
+            .start_server(own(serve, to.cpu))
+    }
+
+    /// The one-way bandwidth in bytes a second, of which loads are shares.
+    pub fn measure_bandwidth(&mut self, load: &'a Load) -> Result<f64, String> {
+        let (sink, listening) = self.start_sink(load)?;
+        let run = load_run(load, listening, 0, Nanos(1_000_000));
+        let program = own(run, self.hosts.host(&load.from)?.cpu);
+        let ended = self.hosts.worker(&load.from)?.run(program, SLACK)?;
+        self.hosts.worker(&load.to)?.stop(sink)?;
+        let produced: Produced = printed(&ended)?;
+        Ok(produced.bandwidth)
+    }
+
+    /// A run with delays injected into the program that measures.
+    fn injected(&mut self, run: &Run<'a>, percent: u8, shape: Member) -> Result<Performed, Failed> {
+        let table = match self.tables.get(&(percent, shape)) {
+            Some(Ok(table)) => table.clone(),
+            Some(Err(reason)) => {
+                return Err(Failed::Always(format!("there is no table: {reason}")));
+            }
+            None => return Err(Failed::Always("there is no table".into())),
+        };
+        let prefix = self.under_library(run, &table, REPORT)?;
+        let measured = run.work.perform(&mut self.hosts, prefix)?;
+        let report = match run.work.mpi() {
+            Some(mpi) => self.hosts.gather(mpi, REPORT),
+            None => self.hosts.worker(run.work.measures_on())?.take(REPORT),
+        };
+        let report = report.map_err(|_| {
+            "nothing was injected: no process of the program reported its sends; `jitterlab inject doctor` says why"
+        })?;
+        let injection = injection(&String::from_utf8_lossy(&report))?;
+        if injection.delayed == 0 && !run.work.is_silent(&measured.result) {
+            return Err(
+                "nothing was injected: the program sent nothing over a network, or its sends bypass the hooks; `jitterlab inject doctor` says which"
+                    .into(),
+            );
+        }
+        Ok(Performed {
+            measured,
+            load: None,
+            injection: Some(injection),
+        })
+    }
+
+    /// What stands before a command into which nothing is injected. The run time of a program holds
+    /// its start, and starting under the library takes milliseconds. So where a program is compared
+    /// with itself under delays, it has the library at every level, with delays of 0.
+    fn undelayed(&mut self, run: &Run<'a>) -> Result<Vec<String>, String> {
+        let is_compared =
+            run.work.is_compared() && run.work.levels().contains(&LevelKind::Injected);
+        if !is_compared || self.experiment.levels.injected.is_none() {
+            return Ok(Vec::new());
+        }
+        let none = shape::table(&Distribution::Constant { value: 0.0 }, run.seed).table;
+        self.under_library(run, &none.to_text(), "/dev/null")
+    }
+
+    /// What stands before a command that is to run with the library and a table of delays; the files
+    /// that this takes are put where the command will run.
+    fn under_library(
+        &mut self,
+        run: &Run<'a>,
+        table: &str,
+        report: &str,
+    ) -> Result<Vec<String>, String> {
+        let injected = self.experiment.levels.injected.as_ref();
+        let mode = injected.map(|injected| injected.mode).unwrap_or_default();
+        let seed = format!("{}\n", run.seed);
+        let files = [(TABLE, table.as_bytes()), (SEED, seed.as_bytes())];
+        let worker = self.hosts.worker(run.work.measures_on())?;
+        for (name, content) in files {
+            worker.put(name, content)?;
+        }
+        if let Some(mpi) = run.work.mpi() {
+            self.hosts.spread(mpi, &files)?;
+        }
+        let hook = run
+            .work
+            .hook()
+            .map(|hook| ["--hook".into(), hook.families().into()]);
+        let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
+            .chain(words(&["--seed", SEED, "--mode", mode.name()]))
+            .chain(hook.into_iter().flatten())
+            .chain(words(&["--report", report, "--"]));
+        Ok(prefix.collect())
+    }
+}
+
+fn load_run(
+    load: &Load,
+    to: SocketAddr,
+    percent: u8,
+    duration: Nanos,
+) -> impl Iterator<Item = String> {
+    words(&["load", "run", "--format", "json"])
+        .chain(words(&["--transport", load.transport.name()]))
+        .chain(words(&["--level", &percent.to_string()]))
+        .chain(words(&["--to", &to.to_string()]))
+        .chain(words(&["--duration", &duration.to_string()]))
+        .chain(words(&["--message", &load.message.to_string()]))
+}
+
+/// A line of what the library reports: one for each process of the program.
+#[derive(Deserialize)]
+struct ProcessReport {
+    delays: u64,
+    asked_ns: u64,
+    achieved_ns: u64,
+    late_max_ns: u64,
+}
+
+fn injection(report: &str) -> Result<Injection, String> {
+    let (mut delayed, mut asked, mut achieved, mut late_max) = (0, 0, 0, 0);
+    for line in report.lines() {
+        let process: ProcessReport = serde_json::from_str(line)
+            .map_err(|error| format!("the library's report is broken: {error}"))?;
+        delayed += process.delays;
+        asked += process.asked_ns;
+        achieved += process.achieved_ns;
+        late_max = late_max.max(process.late_max_ns);
+    }
+    let mean = |sum: u64| sum as f64 / delayed.max(1) as f64;
+    Ok(Injection {
+        delayed,
+        asked_mean_ns: mean(asked),
+        achieved_mean_ns: mean(achieved),
+        error_max_ns: late_max,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_of_processes_are_added() {
+        let report = "{\"delays\":1,\"asked_ns\":100,\"achieved_ns\":110,\"late_max_ns\":10}\n\
+                      {\"delays\":3,\"asked_ns\":500,\"achieved_ns\":530,\"late_max_ns\":5}\n";
+        let injection = injection(report).unwrap();
+        assert_eq!(
+            (
+                injection.delayed,
+                injection.asked_mean_ns,
+                injection.achieved_mean_ns
+            ),
+            (4, 150.0, 160.0)
+        );
+        assert_eq!(injection.error_max_ns, 10);
+        assert_eq!(super::injection("").unwrap().delayed, 0);
+        assert!(super::injection("{}").is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! Where an experiment plays: what its file says of hosts, ranks and levels, apart from its suites.
+
+pub(crate) mod ends;
+mod levels;
+mod mpi;
+pub(crate) mod rules;
+
+use std::collections::BTreeMap;
+
+use jitterlab_base::input::shortened;
+use jitterlab_base::yaml::Step::{self, Index, Key};
+use jitterlab_base::yaml::{Checked, Wrong, list, suggestion, wrong};
+use jitterlab_cluster::{Host, Place, Trust};
+
+use crate::level::LevelKind;
+use rules::repeated;
+
+pub use levels::{InjectedLevels, Levels};
+pub use mpi::{Hook, Launcher, Mpi};
+
+/// What cases are checked against, and measured in.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// The hosts by name.
+    pub hosts: &'a BTreeMap<String, Host>,
+    /// What is done about hosts at the end of ssh whose keys are not named.
+    pub trust: Trust,
+    /// How programs are started over MPI.
+    pub mpi: Option<&'a Mpi>,
+    /// The levels.
+    pub levels: &'a Levels,
+}
+
+impl<'a> Scene<'a> {
+    /// A host that is named.
+    ///
+    /// # Errors
+    /// There is none of the name; `at` is the place of the name.
+    pub fn named(&self, name: &str, at: &[Step<'a>]) -> Result<&'a Host, Wrong<'a>> {
+        self.hosts.get(name).ok_or_else(|| {
+            let known = self.hosts.keys().map(String::as_str);
+            Wrong {
+                path: at.into(),
+                problem: format!(
+                    "there is no host `{}`; the hosts are {}{}",
+                    shortened(name),
+                    list(known.clone()),
+                    suggestion(name, known)
+                ),
+            }
+        })
+    }
+
+    /// Refuses a host that another one cannot reach. The address that a local host has by itself is for hosts that are local
+    /// too.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn target(&self, from: &Host, name: &'a str, at: &[Step<'a>]) -> Checked<'a> {
+        let to = self.named(name, at)?;
+        if to.address().is_none() {
+            return wrong(
+                &[Key("hosts"), Key(name)],
+                format!("host `{name}` receives messages and needs an `address`"),
+            );
+        }
+        if to.address.is_none() && from.at != Place::Local {
+            return wrong(
+                &[Key("hosts"), Key(name)],
+                format!(
+                    "host `{name}` receives messages from another place ({}) and needs an `address`",
+                    from.at
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses ends that the file leaves out, and that do not follow from its hosts.
+    ///
+    /// # Errors
+    /// One is left out.
+    pub fn check_ends(&self, ends: [&str; 2], at: &[Step<'a>]) -> Checked<'a> {
+        match ends.contains(&"") {
+            true => wrong(
+                at,
+                format!(
+                    "`from` and `to` have to name hosts: there are {} to choose from",
+                    self.hosts.len()
+                ),
+            ),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks a number of ranks.
+    ///
+    /// # Errors
+    /// Nothing says how they are started, or there are not as many.
+    pub fn check_ranks(&self, ranks: u32, at: &[Step<'a>]) -> Checked<'a> {
+        let Some(mpi) = self.mpi else {
+            return wrong(
+                at,
+                "ranks need a section `mpi` that says where they are started: `mpi: { on: HOST }`",
+            );
+        };
+        let slots: u64 = mpi.hosts.values().map(|&slots| u64::from(slots)).sum();
+        match ranks {
+            0 => wrong(at, "there is at least one rank"),
+            _ if slots > 0 && u64::from(ranks) > slots => wrong(
+                at,
+                format!("the section `mpi` has slots for {slots} ranks, and these are {ranks}"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the kinds of level that a case is measured at; `at` is the place of the case.
+    ///
+    /// # Errors
+    /// There is none, one stands there twice, or there is no level of them.
+    pub fn check_kinds(&self, kinds: &[LevelKind], at: &[Step<'a>; 3]) -> Checked<'a> {
+        let at = [at[0], at[1], at[2], Key("levels")];
+        if kinds.is_empty() {
+            return wrong(
+                &at,
+                "there is no kind of level; the kinds are `none`, `load`, `injected`",
+            );
+        }
+        match repeated(kinds) {
+            Some(i) => wrong(
+                &[at[0], at[1], at[2], at[3], Index(i)],
+                "this kind stands there twice",
+            ),
+            None if self.levels.of(kinds).is_empty() => wrong(
+                &at,
+                "the section `levels` has no level of this kind, so this case would measure nothing",
+            ),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The application suite: real, unmodified programs.
+
+mod perform;
+mod result;
+mod runtime;
+mod spec;
+mod work;
+
+pub use result::Application;
+pub use spec::{ApplicationCase, Class, Client, Kernel, Npb, Runtime, RuntimeUnit, Server};
+pub use work::{Program, Work};

@@ -1,0 +1,82 @@
+//! A run of an application.
+
+use jitterlab_base::units::Nanos;
+
+use super::{ApplicationCase, Client, Npb};
+use crate::command::Failed;
+use crate::hosts::Hosts;
+use crate::level::LevelKind;
+use crate::scene::{Hook, Mpi};
+use crate::suites::{Measured, Measures, SuiteResult};
+
+/// A program, with how it is started.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work<'a> {
+    /// The application.
+    pub case: &'a ApplicationCase,
+    /// What it starts.
+    pub program: Program<'a>,
+}
+
+/// What an application starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Program<'a> {
+    /// A command.
+    Client(&'a Client),
+    /// One of the NAS Parallel Benchmarks.
+    Npb(&'a Npb, &'a Mpi),
+}
+
+impl<'a> Measures<'a> for Work<'a> {
+    fn case(&self) -> &'a str {
+        &self.case.name
+    }
+
+    fn measures_on(&self) -> &'a str {
+        match self.program {
+            Program::Client(client) => &client.on,
+            Program::Npb(_, mpi) => &mpi.on,
+        }
+    }
+
+    fn levels(&self) -> &'a [LevelKind] {
+        &self.case.levels
+    }
+
+    fn hook(&self) -> Option<Hook> {
+        match self.program {
+            Program::Client(_) => self.case.hook,
+            Program::Npb(_, mpi) => Some(mpi.hook),
+        }
+    }
+
+    fn mpi(&self) -> Option<&'a Mpi> {
+        match self.program {
+            Program::Client(_) => None,
+            Program::Npb(_, mpi) => Some(mpi),
+        }
+    }
+
+    fn least_seconds(&self) -> f64 {
+        self.case.expected.map_or(1.0, Nanos::as_secs_f64)
+    }
+
+    fn prepare(&self, hosts: &mut Hosts<'a>) -> Result<(), Failed> {
+        match self.program {
+            Program::Client(client) => self.look_for_programs(hosts, client),
+            Program::Npb(..) => Ok(()),
+        }
+    }
+
+    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
+        match self.program {
+            Program::Client(client) => self.client(hosts, client, prefix),
+            Program::Npb(npb, mpi) => self.npb(hosts, npb, mpi, prefix),
+        }
+    }
+
+    fn is_silent(&self, result: &SuiteResult) -> bool {
+        let figure = result.application();
+        figure.is_some_and(|figure| figure.is_silent(self.hook()))
+    }
+}

@@ -1,0 +1,145 @@
+//! What an experiment file says of the library suite.
+
+use jitterlab_base::named;
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::yaml::Step::{self, Key};
+use jitterlab_base::yaml::{Checked, wrong};
+use serde::Deserialize;
+
+use crate::level::LevelKind;
+use crate::scene::Scene;
+use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
+use crate::suites::{self, Case};
+
+/// A case of the library suite: an operation of MPI, timed on every rank.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibraryCase {
+    /// What is measured.
+    pub case: LibraryCaseKind,
+    /// What it is called in results [default: as the case]: two of a kind need two names.
+    pub name: Option<String>,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Size of a message, or of what a rank gives to a collective [default: 8B].
+    pub size: Option<Bytes>,
+    /// Ping-pong with the calls that do not block.
+    #[serde(default)]
+    pub non_blocking: bool,
+    /// Dimensions of a halo exchange: 2 or 3 [default: as `jitterlab-mpi library` has it].
+    pub dimensions: Option<u8>,
+    /// How long to measure; this or `iterations`.
+    pub duration: Option<Nanos>,
+    /// How many operations to measure.
+    pub iterations: Option<u64>,
+    /// How long to warm up; what is measured in it is discarded.
+    #[serde(default = "default_warmup")]
+    pub warmup: Nanos,
+    /// A run that takes longer has failed.
+    #[serde(default = "default_timeout")]
+    pub timeout: Nanos,
+    /// The kinds of level that it is measured at.
+    #[serde(default = "LevelKind::every")]
+    pub levels: Vec<LevelKind>,
+}
+
+fn default_warmup() -> Nanos {
+    Nanos(100_000_000)
+}
+
+/// The cases of the library suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LibraryCaseKind {
+    /// A message there and back between two ranks.
+    PingPong,
+    /// Every rank waits for every other.
+    Barrier,
+    /// Everybody has the sum of what everybody gives.
+    Allreduce,
+    /// Everybody has what one gives.
+    Bcast,
+    /// Everybody gives everybody something else.
+    Alltoall,
+    /// Everybody has what everybody gives.
+    Allgather,
+    /// Everybody has a part of the sum of what everybody gives.
+    ReduceScatter,
+    /// Neighbours in a grid exchange what lies at their borders.
+    HaloExchange,
+}
+
+named!(
+    LibraryCaseKind, serde,
+    PingPong => "ping-pong",
+    Barrier => "barrier",
+    Allreduce => "allreduce",
+    Bcast => "bcast",
+    Alltoall => "alltoall",
+    Allgather => "allgather",
+    ReduceScatter => "reduce-scatter",
+    HaloExchange => "halo-exchange",
+);
+
+impl Case for LibraryCase {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.case.name())
+    }
+
+    fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {
+        use LibraryCaseKind::{Barrier, HaloExchange, PingPong};
+        let inside = |key| [at[0], at[1], at[2], Key(key)];
+        if !is_name(self.name()) {
+            return wrong(&inside("name"), NAME);
+        }
+        scene.check_ranks(self.ranks, &inside("ranks"))?;
+        let pairs = self.case == PingPong;
+        if self.ranks < 2 || pairs && !self.ranks.is_multiple_of(2) {
+            return wrong(
+                &inside("ranks"),
+                if pairs {
+                    "ping-pong is between pairs of ranks: an even number"
+                } else {
+                    "there are at least two ranks"
+                },
+            );
+        }
+        if self.size.is_some() && self.case == Barrier {
+            return wrong(&inside("size"), "a barrier carries nothing");
+        }
+        if self.non_blocking && !pairs {
+            return wrong(&inside("non_blocking"), "only ping-pong has this choice");
+        }
+        match self.dimensions {
+            Some(_) if self.case != HaloExchange => {
+                return wrong(&inside("dimensions"), "only a halo exchange has dimensions");
+            }
+            Some(n) if !(2..=3).contains(&n) => {
+                return wrong(&inside("dimensions"), "there are 2 or 3 dimensions");
+            }
+            _ => {}
+        }
+        match (self.duration, self.iterations) {
+            (Some(_), Some(_)) => {
+                return wrong(
+                    &inside("iterations"),
+                    "`duration` and `iterations` exclude each other",
+                );
+            }
+            (None, None) => return wrong(at, "it needs a `duration` or a number of `iterations`"),
+            (_, Some(0)) => return wrong(&inside("iterations"), "there is at least one"),
+            (Some(time), _) if time.0 < 1_000_000 => {
+                return wrong(&inside("duration"), "a run takes at least 1ms");
+            }
+            (time, _) => check_time(time.unwrap_or(Nanos(0)), &inside("duration"))?,
+        }
+        check_time(self.warmup, &inside("warmup"))?;
+        check_timeout(self.timeout, &inside("timeout"))?;
+        scene.check_kinds(&self.levels, at)
+    }
+
+    fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let mpi = scene.mpi.into_iter();
+        let work = |mpi| super::Work { case: self, mpi };
+        mpi.map(work).map(suites::Work::Library).collect()
+    }
+}

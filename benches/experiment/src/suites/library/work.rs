@@ -1,0 +1,50 @@
+//! A run of the library suite.
+
+use jitterlab_base::units::Nanos;
+
+use super::LibraryCase;
+use crate::command::Failed;
+use crate::hosts::Hosts;
+use crate::level::LevelKind;
+use crate::scene::{Hook, Mpi};
+use crate::suites::{Case, Measured, Measures};
+
+/// A case, with how its ranks are started.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work<'a> {
+    /// The case.
+    pub case: &'a LibraryCase,
+    /// How its ranks are started.
+    pub mpi: &'a Mpi,
+}
+
+impl<'a> Measures<'a> for Work<'a> {
+    fn case(&self) -> &'a str {
+        self.case.name()
+    }
+
+    fn measures_on(&self) -> &'a str {
+        &self.mpi.on
+    }
+
+    fn levels(&self) -> &'a [LevelKind] {
+        &self.case.levels
+    }
+
+    fn hook(&self) -> Option<Hook> {
+        Some(self.mpi.hook)
+    }
+
+    fn mpi(&self) -> Option<&'a Mpi> {
+        Some(self.mpi)
+    }
+
+    fn least_seconds(&self) -> f64 {
+        let duration = self.case.duration.map_or(0.0, Nanos::as_secs_f64);
+        self.case.warmup.as_secs_f64() + duration
+    }
+
+    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
+        self.operate(hosts, prefix)
+    }
+}

@@ -1,0 +1,184 @@
+//! What an experiment file says of the packet suite.
+
+use std::collections::BTreeMap;
+
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::yaml::Step::{self, Index, Key};
+use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_cluster::Host;
+use jitterlab_packet::cases::{self, rtt};
+use jitterlab_packet::transport::{Transport, Verbs, Wait};
+use serde::Deserialize;
+
+use crate::level::LevelKind;
+use crate::link;
+use crate::scene::Scene;
+use crate::scene::ends::fill_ends;
+use crate::scene::rules::{NAME, check_time, check_timeout, is_name, link_problem, repeated};
+use crate::suites::{self, Case};
+
+/// A case of the packet suite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketCase {
+    /// What is measured.
+    pub case: PacketCaseKind,
+    /// What it is called in results [default: as the case]: two of a kind need two names.
+    pub name: Option<String>,
+    /// Over what [default: UDP and TCP].
+    #[serde(default = "transports")]
+    pub transports: Vec<Transport>,
+    /// How messages go over verbs, where that is one of the transports.
+    pub verbs: Option<Verbs>,
+    /// The host that asks and measures [default: the first of two hosts by name].
+    #[serde(default)]
+    pub from: String,
+    /// The host that answers [default: the other one].
+    #[serde(default)]
+    pub to: String,
+    /// Size of a message [default: as `jitterlab packet run` has it].
+    #[serde(default = "size")]
+    pub size: Bytes,
+    /// How long to warm up; what is measured in it is discarded [default: as `jitterlab packet run` has it].
+    #[serde(default = "warmup")]
+    pub warmup: Nanos,
+    /// How long to measure [default: 500ms].
+    #[serde(default = "duration")]
+    pub duration: Nanos,
+    /// How answers are waited for [default: as the transport usually does].
+    pub wait: Option<Wait>,
+    /// A message without an answer after this time is lost [default: as `jitterlab packet run` has it].
+    pub timeout: Option<Nanos>,
+    /// The kinds of level that it is measured at.
+    #[serde(default = "LevelKind::every")]
+    pub levels: Vec<LevelKind>,
+}
+
+/// The transports that need no device.
+fn transports() -> Vec<Transport> {
+    Transport::SOCKETS.to_vec()
+}
+
+/// The size of a message: as `jitterlab packet run --case rtt` has it.
+fn size() -> Bytes {
+    rtt::SIZE
+}
+
+/// The time to warm up: as `jitterlab packet run --case rtt` has it.
+fn warmup() -> Nanos {
+    rtt::WARMUP
+}
+
+/// The time to measure: as `jitterlab packet run` has it for cases that are measured for a time.
+fn duration() -> Nanos {
+    cases::DURATION
+}
+
+/// The cases of the packet suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PacketCaseKind {
+    /// Ping-pong: the round-trip time of one message at a time.
+    Rtt,
+}
+
+impl PacketCase {
+    /// How messages go over verbs.
+    pub fn verbs(&self) -> Verbs {
+        self.verbs.unwrap_or_default()
+    }
+
+    /// How answers are waited for over a transport.
+    pub fn wait(&self, transport: Transport) -> Wait {
+        self.wait.unwrap_or(transport.usual_wait())
+    }
+}
+
+impl Case for PacketCase {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(match self.case {
+            PacketCaseKind::Rtt => "rtt",
+        })
+    }
+
+    fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
+        fill_ends(&mut self.from, &mut self.to, hosts);
+    }
+
+    fn left_out(&self) -> Vec<(&'static str, String)> {
+        let each = |text: fn(&PacketCase, Transport) -> String| {
+            let texts: Vec<String> = self
+                .transports
+                .iter()
+                .map(|&over| text(self, over))
+                .collect();
+            texts.join(", ")
+        };
+        vec![
+            (
+                "transports",
+                format!("[{}]", each(|_, over| over.to_string())),
+            ),
+            ("from", self.from.clone()),
+            ("to", self.to.clone()),
+            ("size", self.size.to_string()),
+            ("warmup", self.warmup.to_string()),
+            ("duration", self.duration.to_string()),
+            (
+                "wait",
+                each(|case, over| format!("{} over {over}", case.wait(over))),
+            ),
+            ("timeout", rtt::TIMEOUT.to_string()),
+        ]
+    }
+
+    fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {
+        let inside = |key| [at[0], at[1], at[2], Key(key)];
+        if !is_name(self.name()) {
+            return wrong(&inside("name"), NAME);
+        }
+        scene.check_ends([&self.from, &self.to], at)?;
+        let from = scene.named(&self.from, &inside("from"))?;
+        scene.target(from, &self.to, &inside("to"))?;
+        if self.transports.is_empty() {
+            return wrong(&inside("transports"), "there is no transport");
+        }
+        if let Some(i) = repeated(&self.transports) {
+            return wrong(
+                &[at[0], at[1], at[2], Key("transports"), Index(i)],
+                "this transport stands there twice",
+            );
+        }
+        if self.verbs.is_some() && !self.transports.contains(&Transport::Verbs) {
+            return wrong(
+                &inside("verbs"),
+                "`verbs` says how messages go over the transport verbs, which is not among `transports`",
+            );
+        }
+        for &transport in &self.transports {
+            let link = link::of_host(from, transport, self.verbs());
+            if let Some((key, problem)) = link_problem(&link, self.size, self.wait(transport)) {
+                return wrong(&inside(key), problem);
+            }
+        }
+        if self.duration.0 < 1_000_000 {
+            return wrong(&inside("duration"), "a run takes at least 1ms");
+        }
+        for (key, time) in [("warmup", self.warmup), ("duration", self.duration)] {
+            check_time(time, &inside(key))?;
+        }
+        if let Some(timeout) = self.timeout {
+            check_timeout(timeout, &inside("timeout"))?;
+        }
+        scene.check_kinds(&self.levels, at)
+    }
+
+    fn works<'a>(&'a self, _: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let transports = self.transports.iter();
+        let work = |&transport| super::Work {
+            case: self,
+            transport,
+        };
+        transports.map(work).map(suites::Work::Packet).collect()
+    }
+}

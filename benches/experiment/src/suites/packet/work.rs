@@ -1,0 +1,61 @@
+//! A run of the packet suite.
+
+use jitterlab_load::sender::Produced;
+use jitterlab_packet::transport::Transport;
+
+use super::PacketCase;
+use crate::command::Failed;
+use crate::hosts::Hosts;
+use crate::level::{Level, LevelKind, Phase};
+use crate::suites::{Case, Measured, Measures, SuiteResult};
+
+/// A case over one transport.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work<'a> {
+    /// The case.
+    pub case: &'a PacketCase,
+    /// What carries the messages.
+    pub transport: Transport,
+}
+
+impl<'a> Measures<'a> for Work<'a> {
+    fn case(&self) -> &'a str {
+        self.case.name()
+    }
+
+    fn transport(&self) -> Option<Transport> {
+        Some(self.transport)
+    }
+
+    fn measures_on(&self) -> &'a str {
+        &self.case.from
+    }
+
+    fn levels(&self) -> &'a [LevelKind] {
+        &self.case.levels
+    }
+
+    fn least_seconds(&self) -> f64 {
+        self.case.warmup.as_secs_f64() + self.case.duration.as_secs_f64()
+    }
+
+    /// Packets without and under load come first: distributions are fitted to them.
+    fn phase(&self, level: Level, _injects: bool) -> Phase {
+        match level {
+            Level::None | Level::Load { .. } => Phase::Characterise,
+            Level::Injected { .. } => Phase::Inject,
+        }
+    }
+
+    fn is_compared(&self) -> bool {
+        false
+    }
+
+    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
+        self.ping(hosts, prefix)
+    }
+
+    fn check(&self, result: &SuiteResult, load: Option<&Produced>) -> Result<(), Failed> {
+        self.is_whole(result, load)
+    }
+}
