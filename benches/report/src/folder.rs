@@ -73,7 +73,10 @@ impl Analysed {
             &summary.normality,
             &summary.gaps,
         ];
-        let mut text = String::new();
+        let answer = &self.analysis.answer;
+        let mut text = format!("{}\n", answer.question);
+        text.push_str(&words::wrapped(&answer.sentence));
+        text.push('\n');
         for sentence in parts.into_iter().flatten() {
             text.push_str(&words::wrapped(sentence));
         }

@@ -16,6 +16,9 @@ pub struct Estimate {
     pub high: Option<f64>,
 }
 
+/// A figure that cannot be below 0 is known to within a factor of this, or its interval says nothing.
+const TOLD: f64 = 10.0;
+
 impl Estimate {
     /// An estimate of which nothing more is known.
     pub fn alone(value: f64) -> Self {
@@ -29,6 +32,18 @@ impl Estimate {
     /// The ends of the interval.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
+    }
+
+    /// The same, of what cannot be below 0: without its interval where that reaches below 0, or its ends are more than
+    /// a factor of 10 apart. So few runs do not estimate it.
+    pub fn positive(self) -> Self {
+        let told = |&(low, high): &(f64, f64)| low >= 0.0 && high <= TOLD * low;
+        let interval = self.interval().filter(told);
+        Estimate {
+            value: self.value,
+            low: interval.map(|(low, _)| low),
+            high: interval.map(|(_, high)| high),
+        }
     }
 
     /// One over it, of an estimate above 0.
@@ -73,6 +88,10 @@ pub enum Value {
     P(f64),
     /// An estimate; takes three columns in CSV.
     Estimate(Estimate),
+    /// An estimate of a time in seconds, which people read in a unit of its size; takes three columns in CSV.
+    Seconds(Estimate),
+    /// An estimate of a ratio, which people read as a change in percent; takes three columns in CSV.
+    Change(Estimate),
     /// There is none.
     Missing,
 }
@@ -101,17 +120,33 @@ impl Value {
             Value::Number(value) => words::short(*value),
             Value::P(p) if *p < 0.001 => "< 0.001".into(),
             Value::P(p) => format!("{p:.3}"),
-            Value::Estimate(estimate) => match estimate.interval() {
-                Some((low, high)) => format!(
-                    "{} ({} to {})",
-                    words::short(estimate.value),
-                    words::short(low),
-                    words::short(high)
-                ),
-                None => words::short(estimate.value),
-            },
+            Value::Estimate(_) | Value::Seconds(_) | Value::Change(_) => {
+                let Some((value, interval)) = self.estimated() else {
+                    return String::new();
+                };
+                interval.map_or(value.clone(), |interval| format!("{value} ({interval})"))
+            }
             Value::Missing => "–".into(),
         }
+    }
+
+    /// An estimate and its interval, as people read them: `12.5 µs`, `11 to 14`.
+    pub fn estimated(&self) -> Option<(String, Option<String>)> {
+        type Show = Box<dyn Fn(f64) -> String>;
+        let (estimate, unit, show): (_, _, Show) = match *self {
+            Value::Estimate(estimate) => (estimate, "", Box::new(words::short)),
+            Value::Change(estimate) => (estimate, "", Box::new(words::signed_percent)),
+            Value::Seconds(estimate) => {
+                let (factor, unit) = words::unit(estimate.value);
+                let show = move |seconds: f64| words::short(seconds * factor);
+                (estimate, unit, Box::new(show))
+            }
+            _ => return None,
+        };
+        let value = format!("{} {unit}", show(estimate.value));
+        let interval = estimate.interval();
+        let interval = interval.map(|(low, high)| format!("{} to {}", show(low), show(high)));
+        Some((value.trim_end().into(), interval))
     }
 }
 
@@ -278,9 +313,10 @@ impl Table {
         out
     }
 
-    /// The columns that people see.
+    /// The columns that people see: those in which there is something.
     pub fn shown(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.headings.len()).filter(|&i| self.headings[i].shown)
+        let is_empty = |i: usize| self.rows.iter().all(|row| row[i] == Value::Missing);
+        (0..self.headings.len()).filter(move |&i| self.headings[i].shown && !is_empty(i))
     }
 
     /// Whether a column holds numbers, which are set to the right.
@@ -296,7 +332,7 @@ fn csv_fields(heading: &Heading, value: &Value) -> Vec<String> {
         Value::Text(text) => vec![text.clone()],
         Value::Count(n) => vec![n.to_string()],
         Value::Number(x) | Value::P(x) => vec![plain(*x)],
-        Value::Estimate(estimate) => {
+        Value::Estimate(estimate) | Value::Seconds(estimate) | Value::Change(estimate) => {
             let end = |x: Option<f64>| x.map(plain).unwrap_or_default();
             vec![plain(estimate.value), end(estimate.low), end(estimate.high)]
         }
@@ -328,6 +364,38 @@ mod tests {
                 .of_estimates(),
                 column("rows", "Rows", "always 1", |_| Value::Count(1)).in_csv_only(),
             ]
+        }
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_is_left_out() {
+        let known = |low: f64, high: f64| {
+            let estimate = Estimate {
+                value: 2.0,
+                low: Some(low),
+                high: Some(high),
+            };
+            estimate.positive().interval().is_some()
+        };
+        assert!(known(1.0, 3.0) && known(1.0, 10.0) && known(0.0, 0.0));
+        assert!(!known(-0.1, 3.0) && !known(0.0, 3.0) && !known(1.0, 10.1));
+    }
+
+    #[test]
+    fn times_and_changes_are_read_in_units_of_their_size() {
+        let estimate = |value: f64| Estimate {
+            value,
+            low: Some(0.5 * value),
+            high: Some(2.0 * value),
+        };
+        for (value, text) in [
+            (Value::Seconds(estimate(90e-6)), "90 µs (45 to 180)"),
+            (Value::Seconds(estimate(2.0)), "2 s (1 to 4)"),
+            (Value::Seconds(Estimate::alone(0.0)), "0 s"),
+            (Value::Change(estimate(1.2)), "+20 % (−40 % to +140 %)"),
+            (Value::Estimate(Estimate::alone(1.2)), "1.2"),
+        ] {
+            assert_eq!(value.for_people(), text);
         }
     }
 

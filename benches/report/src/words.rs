@@ -25,6 +25,16 @@ pub fn short(value: f64) -> String {
     show::number(value)
 }
 
+/// The unit in which people read a time of so many seconds, after how many of it there are in a second.
+pub fn unit(seconds: f64) -> (f64, &'static str) {
+    match seconds.abs() {
+        s if s >= 1.0 || s == 0.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e3, "ms"),
+        s if s >= 1e-6 => (1e6, "µs"),
+        _ => (1e9, "ns"),
+    }
+}
+
 /// A p value as papers print it.
 pub fn p(p: f64) -> String {
     match p {

@@ -163,3 +163,110 @@ fn a_world_without_an_effect_of_variation_is_not_given_one() {
     let words = &analysed.analysis.summary.applications[0];
     assert!(words.contains("no effect of variation"), "{words}");
 }
+
+#[test]
+fn the_first_screen_asks_and_answers_in_one_sentence() {
+    let answer = |world: World| {
+        let (_directory, analysed) = analysed(&World {
+            samples: 50,
+            ..world
+        });
+        let page = std::fs::read_to_string(analysed.write_report().unwrap()).unwrap();
+        let answer = analysed.analysis.answer;
+        let head = page.split("<h1>").nth(1).unwrap();
+        assert!(head.starts_with(&answer.question) && answer.question.ends_with('?'));
+        assert!(head.contains(&answer.sentence), "{answer:?}");
+        answer.sentence
+    };
+    let by_variation = answer(World::default());
+    assert!(by_variation.starts_with("Yes: delays that vary change the runtime of redis by +"));
+    let by_mean = answer(World {
+        by_std: 0.0,
+        ..World::default()
+    });
+    assert!(
+        by_mean.starts_with("Not as far as these runs show: "),
+        "{by_mean}"
+    );
+    assert!(
+        by_mean.contains("; the constant ones alone change it by +"),
+        "{by_mean}"
+    );
+    let single = answer(World {
+        repetitions: 1,
+        ..World::default()
+    });
+    assert!(single.starts_with("That is not known: "), "{single}");
+    let several = answer(World {
+        ranks: true,
+        ..World::default()
+    });
+    for part in [
+        "Yes, lu and redis: ",
+        "make lu take ",
+        "shown on ep: ",
+        "same mean, ",
+    ] {
+        assert!(several.contains(part), "{several}");
+    }
+    let faster = answer(World {
+        by_std: -0.012,
+        ..World::default()
+    });
+    assert!(faster.starts_with("No, on the contrary: "), "{faster}");
+    let no_program = answer(World {
+        application: false,
+        ..World::default()
+    });
+    assert!(
+        no_program.starts_with("Under background load"),
+        "{no_program}"
+    );
+}
+
+#[test]
+fn what_two_repetitions_do_not_tell_is_not_drawn_and_is_said() {
+    let (_directory, analysed) = analysed(&World {
+        repetitions: 2,
+        samples: 50,
+        noise: 0.6,
+        ranks: true,
+        ..World::default()
+    });
+    let analysis = &analysed.analysis;
+    let ratios = analysis.runtimes.iter().filter_map(|row| row.slowdown);
+    let figures = (ratios.map(|slowdown| slowdown.ratio))
+        .chain(analysis.runtimes.iter().map(|row| row.runtime_s));
+    let (known, unknown): (Vec<_>, Vec<_>) = figures.partition(|of| of.interval().is_some());
+    assert!(!unknown.is_empty());
+    for (low, high) in known.iter().filter_map(|of| of.interval()) {
+        assert!(low >= 0.0 && high <= 10.0 * low, "{low} to {high}");
+    }
+    let gaps = analysis.summary.gaps.join(" ");
+    assert!(
+        gaps.contains("figures of repeated runs stand without an interval"),
+        "{gaps}"
+    );
+    let page = std::fs::read_to_string(analysed.write_report().unwrap()).unwrap();
+    assert!(page.contains("A point or bar without an interval has none"));
+    // Axes end where the figures do.
+    let ticks = page.split("text-anchor=\"end\" >").skip(1);
+    for tick in ticks.filter_map(|text| text.split('<').next()?.parse::<f64>().ok()) {
+        assert!(tick.abs() < 20_000.0, "{tick}");
+    }
+}
+
+#[test]
+fn a_time_is_called_what_it_is_and_read_in_a_unit_of_its_size() {
+    let (_directory, analysed) = analysed(&World {
+        units: 10_000.0,
+        rate: true,
+        samples: 50,
+        ..World::default()
+    });
+    let report = analysed.write_report().unwrap();
+    let drawn = std::fs::read_to_string(report.with_file_name("correlations.svg")).unwrap();
+    assert!(drawn.contains(">Time of a unit of work, µs<"));
+    let page = std::fs::read_to_string(report).unwrap();
+    assert!(page.contains("time of a unit of work of redis") && !page.contains("0.0001"));
+}

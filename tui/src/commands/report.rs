@@ -1,6 +1,7 @@
 //! `jitterlab report`: the HTML report of a result folder.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use jitterlab_report::Analysed;
 use serde::Serialize;
@@ -14,6 +15,9 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The result folder
     dir: PathBuf,
+    /// Show it in the browser of this desktop
+    #[arg(long)]
+    open: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -36,5 +40,39 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         },
         || report.display().to_string(),
     )?;
+    if command.open {
+        open(&report)?;
+    }
     Ok(Exit::Done)
+}
+
+/// Hands the page to the desktop's program for it.
+fn open(page: &Path) -> Result<(), Failure> {
+    const OPENER: &str = "xdg-open";
+    let not_shown = |reason: String| {
+        Failure::run(NotShown {
+            page: page.into(),
+            reason,
+        })
+    };
+    // A path from the root is never taken for an option.
+    let path = page
+        .canonicalize()
+        .map_err(|error| not_shown(error.to_string()))?;
+    match std::process::Command::new(OPENER).arg(path).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(not_shown(format!("{OPENER} ended with {status}"))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(not_shown(format!(
+            "{OPENER} is not installed (package xdg-utils)"
+        ))),
+        Err(error) => Err(not_shown(format!("{OPENER}: {error}"))),
+    }
+}
+
+/// The page is written and cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot show the report: {reason}; open {} in a browser", page.display())]
+struct NotShown {
+    page: PathBuf,
+    reason: String,
 }

@@ -6,7 +6,7 @@ use jitterlab_stats::summary;
 use serde::Serialize;
 
 use super::delays::Cost;
-use super::groups::{Group, names};
+use super::groups::{Group, Timed, names};
 use super::normality::Normality;
 use super::slowdown::{Slowdown, correct};
 use super::{AtLevel, level_columns};
@@ -20,6 +20,8 @@ pub struct Runtime {
     pub application: String,
     /// The level.
     pub level: Level,
+    /// What its time is of.
+    pub timed: Timed,
     /// Number of runs.
     pub runs: usize,
     /// Mean runtime in seconds, interval over runs.
@@ -46,8 +48,9 @@ pub fn runtimes(groups: &[Group]) -> Vec<Runtime> {
             Runtime {
                 application: group.application.clone(),
                 level: group.level,
+                timed: group.timed,
                 runs: group.runtimes.runs(),
-                runtime_s: group.runtimes.mean(),
+                runtime_s: group.runtimes.mean().positive(),
                 runtime_std_s: summary::std(group.runtimes.figures()).ok(),
                 injected_ns: group.injected,
                 slowdown: base.and_then(|base| group.against(base)),
@@ -94,10 +97,16 @@ impl Row for Runtime {
                 |row: &Runtime| Value::number(row.injected_ns.map(|(_, std)| std / 1e3)),
             ),
             column(
+                "timed",
+                "Time of",
+                "what is timed: the program, or a unit of its work, which is one over the rate that it printed",
+                |row: &Runtime| Value::Text(row.timed.name().into()),
+            ),
+            column(
                 "runtime_s",
-                "Runtime, s",
-                "mean runtime in seconds, 95 % interval over runs",
-                |row: &Runtime| Value::Estimate(row.runtime_s),
+                "Time",
+                "mean time in seconds, 95 % interval over runs",
+                |row: &Runtime| Value::Seconds(row.runtime_s),
             )
             .of_estimates(),
             column(
@@ -110,8 +119,11 @@ impl Row for Runtime {
         ]);
         columns.extend(slowdown_columns(
             ["ratio_to_none", "ratio_to_none_p", "ratio_to_none_holm_p"],
-            "Times no injection",
-            |row: &Runtime| Value::estimate(row.slowdown.map(|slowdown| slowdown.ratio)),
+            "Against no injection",
+            |row: &Runtime| {
+                row.slowdown
+                    .map_or(Value::Missing, |slowdown| Value::Change(slowdown.ratio))
+            },
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.p)),
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.holm_p)),
         ));
@@ -189,6 +201,8 @@ pub struct FixedMean {
     pub injected_ns: Option<(f64, f64)>,
     /// In proportion to the runtime with constant delays of the same mean.
     pub slowdown: Slowdown,
+    /// What its time is of.
+    pub timed: Timed,
 }
 
 /// Every shape but the constant one against it, at each mean.
@@ -218,6 +232,7 @@ pub fn fixed_mean(groups: &[Group]) -> Vec<FixedMean> {
             runs: (group.runtimes.runs(), base.runtimes.runs()),
             injected_ns: group.injected,
             slowdown,
+            timed: group.timed,
         });
     }
     let place = |shape: Member| Member::ALL.iter().position(|&member| member == shape);
@@ -286,8 +301,8 @@ impl Row for FixedMean {
                 "ratio_to_constant_p",
                 "ratio_to_constant_holm_p",
             ],
-            "Times constant delays",
-            |row: &FixedMean| Value::Estimate(row.slowdown.ratio),
+            "Against constant delays",
+            |row: &FixedMean| Value::Change(row.slowdown.ratio),
             |row: &FixedMean| Value::p(row.slowdown.p),
             |row: &FixedMean| Value::p(row.slowdown.holm_p),
         ));
@@ -348,6 +363,7 @@ pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean]) -> Vec<String> {
 fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
     let row = most_varied(rows, rows.iter().map(|row| row.percent).max()?)?;
     let slowdown = &row.slowdown;
+    let timed = row.timed.name();
     let (mean, std) = row.injected_ns?;
     let setting = format!(
         "the mean of load {} % ({} µs added to a message)",
@@ -363,7 +379,7 @@ fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
     let change = words::change(slowdown.ratio.value);
     Some(match (slowdown.ratio.interval(), slowdown.holm_p) {
         (Some((low, high)), Some(p)) if slowdown.is_significant() => format!(
-            "At the same mean latency, variation changed the runtime of {application}: at \
+            "At the same mean latency, variation changed the {timed} of {application}: at \
              {setting} it was {change} with {varied} than with constant ones (95 % interval {} to \
              {}, paired t test, Holm-corrected {}, {n}).",
             words::signed_percent(low),
@@ -371,7 +387,7 @@ fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
             words::p(p)
         ),
         (Some((low, high)), Some(p)) => format!(
-            "At the same mean latency, no effect of variation on the runtime of {application} \
+            "At the same mean latency, no effect of variation on the {timed} of {application} \
              could be shown: at {setting} the difference between {varied} and constant ones was {} \
              (95 % interval {} to {}, paired t test, Holm-corrected {}, {n}).",
             words::signed_percent(slowdown.ratio.value),
@@ -388,7 +404,8 @@ fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
     })
 }
 
-fn most_varied<'a>(rows: &[&'a FixedMean], percent: u8) -> Option<&'a FixedMean> {
+/// The most varied delays of one mean.
+pub fn most_varied<'a>(rows: &[&'a FixedMean], percent: u8) -> Option<&'a FixedMean> {
     rows.iter()
         .filter(|row| row.percent == percent)
         .max_by(|a, b| {
@@ -420,6 +437,7 @@ fn elsewhere(application: &str, rows: &[&FixedMean]) -> Option<String> {
 /// Constant delays against none.
 fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
     let slowdown = row.slowdown?;
+    let timed = row.timed.name();
     let (mean, _) = row.injected_ns?;
     let delays = format!("constant delays of {} µs", words::short(mean / 1e3));
     let ratio = slowdown.ratio.value;
@@ -434,12 +452,12 @@ fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
             if slowdown.is_significant() {
                 let change = words::change(ratio);
                 format!(
-                    "The mean alone: {delays} made the runtime of {application} {change} than no injection {tested}."
+                    "The mean alone: {delays} made the {timed} of {application} {change} than no injection {tested}."
                 )
             } else {
                 let change = words::signed_percent(ratio);
                 format!(
-                    "The mean alone: no effect of {delays} on the runtime of {application} could be shown; the \
+                    "The mean alone: no effect of {delays} on the {timed} of {application} could be shown; the \
                      difference from no injection was {change} {tested}."
                 )
             }

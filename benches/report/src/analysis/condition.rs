@@ -193,7 +193,7 @@ impl Pooled {
     pub fn median(&self) -> Estimate {
         let median = self.summary.median;
         match repeated::about(median, &self.medians, CONFIDENCE) {
-            Ok(interval) => Estimate::from(interval),
+            Ok(interval) => Estimate::from(interval).positive(),
             Err(_) => Estimate::alone(median),
         }
     }
@@ -206,7 +206,7 @@ impl Pooled {
 
     fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> Option<f64>) -> Estimate {
         match repeated::interval(&self.segments, &BOOTSTRAP, statistic) {
-            Ok(interval) => Estimate::from(interval),
+            Ok(interval) => Estimate::from(interval).positive(),
             // One run: nothing is known of what varies from run to run.
             Err(_) => Estimate::alone(value),
         }

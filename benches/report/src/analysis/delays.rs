@@ -109,6 +109,7 @@ mod tests {
     use jitterlab_experiment::level::Member;
 
     use super::*;
+    use crate::analysis::groups::Timed;
 
     fn group(level: Level, runtimes: &[f64], delay_s: &[f64]) -> Group {
         let repeated = |figures: &[f64]| {
@@ -121,6 +122,7 @@ mod tests {
         Group {
             application: "lu".into(),
             level,
+            timed: Timed::Program,
             runtimes: repeated(runtimes),
             program_s: repeated(runtimes),
             injected: (level != Level::None).then_some((10_000.0, 40_000.0)),

@@ -101,7 +101,7 @@ impl Emulation {
             std_ratio,
             background_median_ns: background.rtt.median(),
             injected_median_ns: injected.rtt.median(),
-            mean_ratio: ratio.map(|ratio| Estimate::from(ratio.ratio)),
+            mean_ratio: ratio.map(|ratio| Estimate::from(ratio.ratio).positive()),
             ks_d: kolmogorov.d,
             ks_p: kolmogorov.p,
             mann_whitney_p: ranks.p,

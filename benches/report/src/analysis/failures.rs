@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::condition::Link;
 use super::latency::Latency;
 use super::{Analysis, correlation, delays, subject};
-use crate::table::{Column, Row, Value, column};
+use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
 /// How far the schedule was done.
@@ -127,6 +127,7 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
             plural(single, "condition was", "conditions were")
         ));
     }
+    gaps.extend(unestimated(analysis));
     gaps.extend(loads(analysis));
     gaps.extend(missing(analysis));
     if done
@@ -243,6 +244,35 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
             format!("There is no run of {name} without injection: its slowdown is not known.")
         })
         .collect()
+}
+
+/// Figures of repeated runs without an interval.
+fn unestimated(analysis: &Analysis) -> Option<String> {
+    let latency = analysis.latency.iter();
+    let library = analysis.library.iter();
+    let slowdowns = (analysis.runtimes.iter().filter_map(|row| row.slowdown))
+        .chain(analysis.fixed_mean.iter().map(|row| row.slowdown));
+    let repeated = (latency.map(|row| (row.runs, vec![row.mean_ns, row.std_ns, row.median_ns])))
+        .chain(library.map(|row| (row.runs, vec![row.mean_ns, row.std_ns, row.median_ns])))
+        .chain(
+            analysis
+                .runtimes
+                .iter()
+                .map(|row| (row.runs, vec![row.runtime_s])),
+        )
+        .chain(slowdowns.map(|slowdown| (slowdown.blocks, vec![slowdown.ratio])))
+        .filter(|(runs, _)| *runs > 1)
+        .flat_map(|(_, figures)| figures);
+    let repeated: Vec<Estimate> = repeated.collect();
+    let without = repeated.iter().filter(|of| of.interval().is_none()).count();
+    (without > 0).then(|| {
+        format!(
+            "{} of {} figures of repeated runs stand without an interval: so few runs do not tell them to within a factor of \
+             10. It takes more repetitions.",
+            words::count(without as u64),
+            words::count(repeated.len() as u64)
+        )
+    })
 }
 
 /// Loads that were not what was asked for.

@@ -2,10 +2,42 @@
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{Application, RunRecord, SuiteKind};
+use jitterlab_experiment::spec::{Experiment, RuntimeUnit};
+use serde::Serialize;
 
 use super::fits::Injected;
 use super::repeated::Repeated;
 use super::slowdown::Slowdown;
+
+/// What the time of an application is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timed {
+    /// The program, or the part of it that it times.
+    Program,
+    /// A unit of its work: one over the rate that it printed.
+    Unit,
+}
+
+impl Timed {
+    /// That of an application of the experiment.
+    fn of(application: &str, experiment: &Experiment) -> Self {
+        let mut cases = experiment.suites.application.iter();
+        let case = cases.find(|case| case.name == application);
+        match case.and_then(|case| case.runtime.as_ref()) {
+            Some(runtime) if runtime.unit == RuntimeUnit::PerSecond => Timed::Unit,
+            _ => Timed::Program,
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Timed::Program => "runtime",
+            Timed::Unit => "time of a unit of work",
+        }
+    }
+}
 
 /// The runs of one application at one level.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +46,8 @@ pub struct Group {
     pub application: String,
     /// The level.
     pub level: Level,
+    /// What its times are of.
+    pub timed: Timed,
     /// The runtime of each run, in seconds.
     pub runtimes: Repeated,
     /// How long the program of each run ran, in seconds.
@@ -29,10 +63,11 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(record: &RunRecord, tables: &[Injected]) -> Self {
+    fn new(record: &RunRecord, tables: &[Injected], experiment: &Experiment) -> Self {
         Group {
             application: record.case.clone(),
             level: record.level,
+            timed: Timed::of(&record.case, experiment),
             runtimes: Repeated::default(),
             program_s: Repeated::default(),
             injected: injected(record.level, tables),
@@ -60,7 +95,7 @@ impl Group {
 }
 
 /// All applications' runs by level: applications by name, levels in their order.
-pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
+pub fn groups(records: &[&RunRecord], tables: &[Injected], experiment: &Experiment) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let runs = records
         .iter()
@@ -77,7 +112,7 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected]) -> Vec<Group> {
             .iter()
             .position(|group| group.application == record.case && group.level == record.level);
         let place = known.unwrap_or_else(|| {
-            groups.push(Group::new(record, tables));
+            groups.push(Group::new(record, tables, experiment));
             groups.len() - 1
         });
         groups[place].add(record, figure);

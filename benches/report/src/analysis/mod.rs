@@ -2,6 +2,7 @@
 //! module a table.
 
 pub mod accuracy;
+pub mod answer;
 pub mod applications;
 pub mod communication;
 pub mod condition;
@@ -29,6 +30,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::table::{Column, Estimate, Table, Value, column};
 use accuracy::Accuracy;
+use answer::{Answer, Effect};
 use applications::{FixedMean, Runtime};
 use communication::Communication;
 use condition::{Condition, Link, RankReader, Reader};
@@ -62,6 +64,10 @@ pub struct Input<'a> {
 /// Everything that was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Analysis {
+    /// The question of the experiment and its answer.
+    pub answer: Answer,
+    /// What the answer is made from: variation and mean, a row a program.
+    pub effects: Vec<Effect>,
     /// The findings in words, the most important first.
     pub summary: Summary,
     /// Round trips by condition.
@@ -150,8 +156,10 @@ impl Analysis {
                 failed: input.records.len(),
             });
         }
-        let groups = groups::groups(&done, &input.tables);
+        let groups = groups::groups(&done, &input.tables, input.experiment);
         let mut analysis = Analysis {
+            answer: Answer::default(),
+            effects: Vec::new(),
             summary: Summary::default(),
             latency: Vec::new(),
             normality: Vec::new(),
@@ -186,7 +194,9 @@ impl Analysis {
         analysis.normality.extend(applications::normality(&groups));
         analysis.groups = groups;
         analysis.paper = paper::findings(&analysis, input.experiment);
+        analysis.effects = answer::effects(&analysis);
         analysis.summary = analysis.in_words(&done);
+        analysis.answer = answer::answer(&analysis);
         Ok(analysis)
     }
 
@@ -299,6 +309,7 @@ impl Analysis {
     /// Every table that a report can have, of which those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
         vec![
+            Table::of(&self.effects),
             Table::of(&self.paper),
             Table::of(&self.latency),
             Table::of(&self.fits),

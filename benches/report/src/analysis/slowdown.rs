@@ -42,7 +42,9 @@ impl Slowdown {
         let logarithm = mean_of(ratios.figures().iter().map(|ratio| ratio.ln()))?;
         let tested = repeated::paired(ratios.figures(), CONFIDENCE).ok();
         Some(Slowdown {
-            ratio: tested.map_or(Estimate::alone(logarithm.exp()), |found| found.ratio.into()),
+            ratio: tested.map_or(Estimate::alone(logarithm.exp()), |found| {
+                Estimate::from(found.ratio).positive()
+            }),
             blocks: ratios.runs(),
             p: tested.map(|found| found.p),
             holm_p: None,

@@ -5,11 +5,12 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::correlation::Pearson;
 use jitterlab_stats::{correlation, summary};
 
-use super::{n_of, range, series};
+use super::{called, n_of, range, series};
 use crate::analysis::Analysis;
 use crate::analysis::applications::Runtime;
 use crate::analysis::groups::Group;
-use crate::svg::{Axis, Bar, Figure, Mark, Panel, Point, Series};
+use crate::svg::{Axis, Bar, Figure, Mark, Panel, Series};
+use crate::words;
 
 /// The order of the shapes in figures, and their look.
 fn shapes() -> impl Iterator<Item = (usize, Member)> {
@@ -69,13 +70,16 @@ fn r(of: Pearson) -> String {
 }
 
 fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) -> f64) -> Panel {
+    let longest = groups.iter().flat_map(|group| group.runtimes.figures());
+    let (factor, unit) = words::unit(longest.copied().fold(0.0, f64::max));
+    let timed = groups.first().map_or("time", |group| group.timed.name());
     let points = |group: &Group| -> Vec<(f64, f64)> {
         let Some(injected) = group.injected else {
             return Vec::new();
         };
         let x = delay(injected) / 1e3;
         let runtimes = group.runtimes.figures().iter();
-        runtimes.map(|&runtime| (x, runtime)).collect()
+        runtimes.map(|&seconds| (x, factor * seconds)).collect()
     };
     let all: Vec<(f64, f64)> = groups.iter().flat_map(|group| points(group)).collect();
     let (left, right) = range(all.iter().map(|point| point.0));
@@ -85,15 +89,8 @@ fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) ->
             let of_shape = groups.iter().filter(
                 |group| matches!(group.level, Level::Injected { shape: of, .. } if of == shape),
             );
-            let points = of_shape
-                .flat_map(|group| points(group))
-                .map(|(x, y)| Point {
-                    x,
-                    y,
-                    interval: None,
-                })
-                .collect();
-            series(shape.name(), i, vec![Mark::Points(points)])
+            let points = of_shape.flat_map(|group| points(group)).collect();
+            series(called(shape), i, vec![Mark::Dots(points)])
         })
         .collect();
     if let Some(line) = least_squares(&all, left, right) {
@@ -102,9 +99,15 @@ fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) ->
     Panel {
         title: title.into(),
         x: Axis::linear(label, left.min(0.0), right),
-        y: Axis::linear("Runtime, s", low, high),
+        y: Axis::linear(&format!("{}, {unit}", capitalised(timed)), low, high),
         series: series_of_panel,
     }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 /// The line of least squares from `left` to `right`: its slope is r s_y / s_x.
@@ -168,7 +171,7 @@ fn bars(title: &str, rows: &[&Runtime]) -> Panel {
                 .find(|row| percent(row) == of)
                 .and_then(|row| row.injected_ns);
             match mean {
-                Some((mean, _)) => format!("{of} % ({} µs)", crate::words::short(mean / 1e3)),
+                Some((mean, _)) => format!("{of} % ({} µs)", words::short(mean / 1e3)),
                 None => format!("{of} %"),
             }
         })
@@ -188,9 +191,10 @@ fn bars(title: &str, rows: &[&Runtime]) -> Panel {
                     base: 0.0,
                     y: change(ratio.value),
                     interval: ratio.interval().map(|(a, b)| (change(a), change(b))),
+                    is_estimate: true,
                 })
             });
-            series(shape.name(), i, vec![Mark::Bars(bars.collect())])
+            series(called(shape), i, vec![Mark::Bars(bars.collect())])
         })
         .collect();
     let (low, high) = range(

@@ -3,7 +3,7 @@
 
 use jitterlab_experiment::level::{Level, Member};
 
-use super::{n_of, range, reach, series};
+use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::emulation::Emulation;
@@ -68,8 +68,8 @@ fn functions(percent: u8, pictures: &[&RttPicture]) -> Panel {
         .iter()
         .map(|picture| {
             let (name, style) = match picture.level {
-                Level::Injected { shape, .. } => (shape.name(), style(shape)),
-                _ => ("load", BACKGROUND),
+                Level::Injected { shape, .. } => (called(shape), style(shape)),
+                _ => ("background load", BACKGROUND),
             };
             let quantiles = picture.quantiles.iter();
             let steps = quantiles.map(|&(share, ns)| (ns / 1e3, share)).collect();
@@ -108,12 +108,12 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
         }));
         Panel {
             title: String::new(),
-            x: Axis::linear_at("Load imitated, % of bandwidth", &places),
+            x: Axis::linear_at("Load imitated, % of bandwidth", &places, spread(&places)),
             y: Axis::linear(label, low.min(0.0), high),
             series: all,
         }
     };
-    let step = dodge(&places);
+    let width = spread(&places);
     Some(Figure {
         id: format!("shapes-{}", link.id()),
         title: format!("Mean and median of the {link} under load and with injected delays"),
@@ -128,23 +128,26 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
             )
         ),
         panels: vec![
-            panel("Mean RTT, µs", means(&rows, step)),
-            panel("Median RTT, µs", medians(&rows, step)),
+            panel("Mean RTT, µs", means(&rows, width)),
+            panel("Median RTT, µs", medians(&rows, width)),
         ],
         columns: 2,
         panel_height: 300.0,
     })
 }
 
-/// How far points of one load stand from each other.
-fn dodge(places: &[f64]) -> f64 {
+/// The part of the least gap between two loads over which the points of one load are spread.
+const SPREAD: f64 = 0.6;
+
+/// How far the points of one load are spread.
+fn spread(places: &[f64]) -> f64 {
     let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
     let least = gaps.fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least * 0.11 } else { 1.0 }
+    SPREAD * if least.is_finite() { least } else { 10.0 }
 }
 
-fn means(rows: &[&Emulation], step: f64) -> Vec<Series> {
-    by_shape(rows, step, |row, of_background| {
+fn means(rows: &[&Emulation], width: f64) -> Vec<Series> {
+    by_shape(rows, width, |row, of_background| {
         let estimate = if of_background {
             row.background_mean_ns
         } else {
@@ -155,8 +158,8 @@ fn means(rows: &[&Emulation], step: f64) -> Vec<Series> {
     })
 }
 
-fn medians(rows: &[&Emulation], step: f64) -> Vec<Series> {
-    by_shape(rows, step, |row, of_background| {
+fn medians(rows: &[&Emulation], width: f64) -> Vec<Series> {
+    by_shape(rows, width, |row, of_background| {
         let estimate = if of_background {
             row.background_median_ns
         } else {
@@ -170,37 +173,43 @@ fn medians(rows: &[&Emulation], step: f64) -> Vec<Series> {
 /// The background and each shape, side by side.
 fn by_shape(
     rows: &[&Emulation],
-    step: f64,
+    width: f64,
     figure: impl Fn(&Emulation, bool) -> (f64, Option<(f64, f64)>),
 ) -> Vec<Series> {
-    let point = |row: &Emulation, place: f64, of_background| {
+    let shapes: Vec<Member> = Member::ALL
+        .into_iter()
+        .filter(|&shape| rows.iter().any(|row| row.shape == shape))
+        .collect();
+    // The background stands first, and all of them about their load.
+    let step = width / shapes.len() as f64;
+    let point = |row: &Emulation, place: usize, of_background| {
         let (y, interval) = figure(row, of_background);
         Point {
-            x: f64::from(row.percent) + step * place,
+            x: f64::from(row.percent) - width / 2.0 + step * place as f64,
             y,
             interval,
         }
     };
     let mut background: Vec<Point> = Vec::new();
     for row in rows {
-        let next = point(row, -2.5, true);
+        let next = point(row, 0, true);
         if background.last().is_none_or(|last| last.x != next.x) {
             background.push(next);
         }
     }
-    let mut all = vec![series("load", BACKGROUND, vec![Mark::Points(background)])];
-    for (i, shape) in Member::ALL.into_iter().enumerate() {
+    let mut all = vec![series(
+        "background load",
+        BACKGROUND,
+        vec![Mark::Points(background)],
+    )];
+    for (i, &shape) in shapes.iter().enumerate() {
         let of_shape = rows.iter().filter(|row| row.shape == shape);
-        let points = of_shape
-            .map(|row| point(row, i as f64 - 1.5, false))
-            .collect::<Vec<_>>();
-        if !points.is_empty() {
-            all.push(series(
-                shape.name(),
-                style(shape),
-                vec![Mark::Points(points)],
-            ));
-        }
+        let points = of_shape.map(|row| point(row, i + 1, false)).collect();
+        all.push(series(
+            called(shape),
+            style(shape),
+            vec![Mark::Points(points)],
+        ));
     }
     all
 }

@@ -73,6 +73,7 @@ pub fn bars(histogram: &Histogram) -> Vec<Bar> {
             base: 0.0,
             y: share / (x.1 - x.0),
             interval: None,
+            is_estimate: false,
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 
 use jitterlab_experiment::level::{Level, Member};
 
-use super::{n_of, range, reach, series};
+use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::library::Operation;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
@@ -83,7 +83,7 @@ fn panel(label: &str, rows: &[&Operation], figure: fn(&Operation) -> Estimate) -
         if !points.is_empty() {
             let line = points.iter().map(|point| (point.x, point.y)).collect();
             all.push(series(
-                shape.name(),
+                called(shape),
                 i + 1,
                 vec![Mark::Line(line), Mark::Points(points)],
             ));
@@ -103,7 +103,7 @@ fn panel(label: &str, rows: &[&Operation], figure: fn(&Operation) -> Estimate) -
     places.dedup();
     Panel {
         title: String::new(),
-        x: Axis::linear_at("Load imitated, % of bandwidth", &places),
+        x: Axis::linear_at("Load imitated, % of bandwidth", &places, 0.0),
         y: Axis::linear(label, low.min(0.0), high),
         series: all,
     }

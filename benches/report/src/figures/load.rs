@@ -96,7 +96,7 @@ fn moment(
     places.dedup();
     Panel {
         title: String::new(),
-        x: Axis::linear_at("Background load, % of bandwidth", &places),
+        x: Axis::linear_at("Background load, % of bandwidth", &places, 0.0),
         y: Axis::linear(label, low.min(0.0), high),
         series: all,
     }

@@ -8,6 +8,7 @@ mod load;
 mod ranks;
 mod runtimes;
 
+use jitterlab_experiment::level::Member;
 use jitterlab_experiment::record::Transport;
 
 use crate::analysis::Analysis;
@@ -16,7 +17,8 @@ use crate::svg::{Figure, Mark, Point, Series, Style};
 use crate::table::Estimate;
 
 /// The figures of all links or applications.
-const OF_ALL: [&str; 7] = [
+const OF_ALL: [&str; 8] = [
+    "answer",
     "unloaded",
     "load",
     "quantiles",
@@ -42,6 +44,8 @@ pub fn is_name(file: &str) -> bool {
 
 /// Every figure that there is something to show in, by the part of the report that it belongs to.
 pub struct Figures {
+    /// The first screen.
+    pub answer: Vec<Figure>,
     /// Latency under load.
     pub latency: Vec<Figure>,
     /// Operations of MPI.
@@ -78,6 +82,7 @@ impl Figures {
             emulated.extend(emulation::centres(analysis, link));
         }
         Figures {
+            answer: runtimes::answer(analysis).into_iter().collect(),
             latency: latency.into_iter().flatten().collect(),
             library: cases
                 .into_iter()
@@ -94,6 +99,7 @@ impl Figures {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Figure> {
         [
+            &self.answer,
             &self.latency,
             &self.library,
             &self.fits,
@@ -115,6 +121,14 @@ fn links(analysis: &Analysis) -> Vec<&Link> {
         }
     }
     links
+}
+
+/// What delays of a shape are called in figures.
+fn called(shape: Member) -> &'static str {
+    match shape {
+        Member::Uniform => "constant (uniform)",
+        varied => varied.name(),
+    }
 }
 
 /// A series of marks.

@@ -4,11 +4,71 @@
 
 use jitterlab_experiment::level::{Level, Member};
 
-use super::{n_of, range, reach, series};
+use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::applications::Runtime;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::words;
+
+/// What each program is slowed by: over the mean of constant delays, and over the standard deviation of delays of one mean.
+pub fn answer(analysis: &Analysis) -> Option<Figure> {
+    let highest = analysis
+        .effects
+        .iter()
+        .map(|effect| effect.by_variation.percent)
+        .max()?;
+    let constant: Vec<(u8, Member, &Runtime)> = injected(analysis)
+        .filter(|(_, shape, _)| *shape == Member::Uniform)
+        .collect();
+    let of_one_mean: Vec<(u8, Member, &Runtime)> = injected(analysis)
+        .filter(|(percent, _, _)| *percent == highest)
+        .collect();
+    let mean = of_one_mean
+        .iter()
+        .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3))?;
+    let mut panels = [
+        (
+            "Mean alone: constant delays".to_string(),
+            "Mean of the delays, µs",
+            changes(analysis, &constant, |(mean, _)| mean),
+        ),
+        (
+            format!("Variation alone: delays of mean {} µs", words::short(mean)),
+            "Standard deviation of the delays, µs",
+            changes(analysis, &of_one_mean, |(_, std)| std),
+        ),
+    ]
+    .map(|(title, label, (x, series))| (title, Axis::linear(label, 0.0, x), series));
+    let (low, high) = range(
+        panels
+            .iter()
+            .flat_map(|(_, _, series)| reach(marked(series)).collect::<Vec<_>>()),
+    );
+    let counted = constant.iter().chain(&of_one_mean);
+    let caption = format!(
+        "How much longer each program takes than without injection, by the mean of delays that are all alike (left) and by the \
+         standard deviation of delays of one mean (right), with 95 % intervals over runs ({} runs a point). Lines that rise on \
+         the right are programs that variation slows. Points of one place stand side by side only to be seen.",
+        n_of(counted.map(|(_, _, row)| row.runs))
+    );
+    Some(Figure {
+        id: "answer".into(),
+        title: "Slowdown of each program over mean and over standard deviation of the delays"
+            .into(),
+        caption,
+        panels: panels
+            .iter_mut()
+            .map(|(title, x, series)| Panel {
+                title: std::mem::take(title),
+                x: x.clone(),
+                y: with_room("Change of time, %", low.min(0.0), high.max(0.0)),
+                series: std::mem::take(series),
+            })
+            .collect(),
+        columns: 2,
+        panel_height: 290.0,
+    })
+}
 
 /// Runtime in proportion to that without injection, a panel a shape.
 pub fn by_load(analysis: &Analysis) -> Option<Figure> {
@@ -64,8 +124,8 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         panels: points
             .into_iter()
             .map(|(shape, series)| Panel {
-                title: shape.name().into(),
-                x: Axis::linear_at("Load imitated, % of bandwidth", &places),
+                title: format!("{} delays", called(shape)),
+                x: Axis::linear_at("Load imitated, % of bandwidth", &places, 0.0),
                 y: Axis::linear("Runtime / without injection", low.min(1.0), high.max(1.0)),
                 series,
             })
@@ -103,12 +163,34 @@ pub fn by_std(analysis: &Analysis) -> Option<Figure> {
 }
 
 fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> Panel {
+    let (right, all) = changes(analysis, rows, |(_, std)| std);
+    let (low, high) = range(reach(marked(&all)));
+    let mean = rows
+        .iter()
+        .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3));
+    Panel {
+        title: format!(
+            "mean of load {percent} % ({} µs)",
+            words::short(mean.unwrap_or(f64::NAN))
+        ),
+        x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),
+        y: with_room("Change of time, %", low.min(0.0), high.max(0.0)),
+        series: all,
+    }
+}
+
+/// The change of each application's runtime by a moment of the delays in microseconds, and the greatest of these.
+fn changes(
+    analysis: &Analysis,
+    rows: &[(u8, Member, &Runtime)],
+    moment: fn((f64, f64)) -> f64,
+) -> (f64, Vec<Series>) {
     let change = |ratio: f64| 100.0 * (ratio - 1.0);
     let of_application = |name: &str| {
         let rows = rows.iter().filter(|(_, _, row)| row.application == name);
         let mut points: Vec<Point> = rows
             .filter_map(|(_, _, row)| {
-                let point = point(row, row.injected_ns?.1 / 1e3)?;
+                let point = point(row, moment(row.injected_ns?) / 1e3)?;
                 Some(Point {
                     x: point.x,
                     y: change(point.y),
@@ -121,22 +203,9 @@ fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> P
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
     };
-    let stds = rows.iter().filter_map(|(_, _, row)| row.injected_ns);
-    let (_, right) = range(stds.map(|(_, std)| std / 1e3));
-    let all = lines(analysis, SIDE_BY_SIDE * right, of_application);
-    let (low, high) = range(reach(marked(&all)));
-    let mean = rows
-        .iter()
-        .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3));
-    Panel {
-        title: format!(
-            "mean of load {percent} % ({} µs)",
-            words::short(mean.unwrap_or(f64::NAN))
-        ),
-        x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),
-        y: Axis::linear("Change of runtime, %", low.min(0.0), high.max(0.0)),
-        series: all,
-    }
+    let moments = rows.iter().filter_map(|(_, _, row)| row.injected_ns);
+    let (_, right) = range(moments.map(|of| moment(of) / 1e3));
+    (right, lines(analysis, SIDE_BY_SIDE * right, of_application))
 }
 
 /// The runtimes with injected delays, with the load that is imitated and the shape.
@@ -154,6 +223,12 @@ fn point(row: &Runtime, x: f64) -> Option<Point> {
         y: ratio.value,
         interval: ratio.interval(),
     })
+}
+
+/// An axis with a little room beyond the least and the greatest value.
+fn with_room(label: &str, low: f64, high: f64) -> Axis {
+    let room = 0.06 * (high - low);
+    Axis::linear_between(label, low - room, high + room)
 }
 
 /// How far points that belong to one place stand from each other, as a part of the axis.

@@ -6,10 +6,12 @@ mod tables;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::analysis::answer::Effect;
+use crate::analysis::paper::Finding;
 use crate::figures::Figures;
 use crate::folder::Analysed;
 use crate::svg::Figure;
-use crate::table::Table;
+use crate::table::{Row, Table};
 
 /// A part of the page: what it shows and the words, figures and tables that do.
 struct Section<'a> {
@@ -27,15 +29,6 @@ struct Section<'a> {
 pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String {
     let summary = &analysed.analysis.summary;
     let sections = [
-        Section {
-            id: "paper",
-            title: "The paper's findings here",
-            question: "What Underwood, Anderson and Apon found on eight nodes with InfiniBand (ICPE 2018): \
-                is it so here?",
-            findings: &summary.paper,
-            figures: &[],
-            tables: &["paper"],
-        },
         Section {
             id: "applications",
             title: "Applications",
@@ -55,6 +48,15 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
             findings: &summary.correlations,
             figures: &figures.correlations,
             tables: &["correlations"],
+        },
+        Section {
+            id: "paper",
+            title: "The paper's findings here",
+            question: "What Underwood, Anderson and Apon found on eight nodes with InfiniBand (ICPE 2018): \
+                is it so here?",
+            findings: &summary.paper,
+            figures: &[],
+            tables: &["paper"],
         },
         Section {
             id: "library",
@@ -135,16 +137,16 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
                 title { "Latency variation: " (name) }
                 style { (PreEscaped(include_str!("style.css"))) }
             }
             body {
+                (contents(&sections))
                 main {
-                    (heading(analysed))
-                    (findings(analysed))
-                    (contents(&sections))
-                    (environment::section(analysed))
+                    (first_screen(analysed, figures, tables))
                     @for (section, tables) in &sections { (part(section, tables)) }
+                    (environment::section(analysed))
                     (methods::section(analysed))
                     (environment::reproduction(analysed))
                 }
@@ -154,40 +156,34 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
     .into_string()
 }
 
-fn heading(analysed: &Analysed) -> Markup {
+/// The question, the answer in one sentence, what it is made from as one figure and one table, and what limits it.
+fn first_screen(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> Markup {
+    let answer = &analysed.analysis.answer;
+    let gaps = &analysed.analysis.summary.gaps;
     let hosts: Vec<String> = environment::machines(analysed);
     html! {
-        header {
-            h1 { "How latency variation slows programs" }
+        header id="answer" {
+            h1 { (answer.question) }
+            p.answer { (answer.sentence) }
             p.meta {
                 "Experiment " strong { (analysed.folder.experiment().name) }
                 ", started " (analysed.environment.started)
                 " on " (crate::words::list(&hosts))
                 " · jitterlab " (analysed.environment.jitterlab)
             }
-        }
-    }
-}
-
-/// The answer first: what an operator takes away, then what limits it.
-fn findings(analysed: &Analysed) -> Markup {
-    let summary = &analysed.analysis.summary;
-    // Of the emulation only whether it is good where it was fitted: the rest is in its section.
-    let emulation = &summary.emulation[..summary.emulation.len().min(1)];
-    let first = [
-        &summary.applications[..],
-        &summary.correlations,
-        &summary.latency,
-        emulation,
-    ];
-    html! {
-        section.findings aria-label="Summary" {
-            @for sentence in first.into_iter().flatten() { p { (sentence) } }
-        }
-        @if !summary.gaps.is_empty() {
-            section.limits {
-                h3 { "What limits these findings" }
-                ul { @for gap in &summary.gaps { li { (gap) } } }
+            div.beside {
+                @for drawing in &figures.answer { (figure(drawing)) }
+                div {
+                    @for table in tables.iter().filter(|table| table.id == Effect::ID) {
+                        (tables::table(table, false))
+                    }
+                    @if !gaps.is_empty() {
+                        div.limits {
+                            h3 { "What limits these findings" }
+                            ul { @for gap in gaps { li { (gap) } } }
+                        }
+                    }
+                }
             }
         }
     }
@@ -197,10 +193,11 @@ fn contents(sections: &[(&Section, Vec<&Table>)]) -> Markup {
     html! {
         nav aria-label="Contents" {
             ul {
-                li { a href="#measured" { "What was measured" } }
+                li { a href="#answer" { "The answer" } }
                 @for (section, _) in sections {
                     li { a href={ "#" (section.id) } { (section.title) } }
                 }
+                li { a href="#measured" { "What was measured" } }
                 li { a href="#methods" { "Methods" } }
                 li { a href="#reproduce" { "How to reproduce" } }
             }
@@ -213,9 +210,9 @@ fn part(section: &Section, tables: &[&Table]) -> Markup {
         section id=(section.id) {
             h2 { (section.title) }
             p { em { (section.question) } }
-            @for sentence in section.findings { p { (sentence) } }
-            @for drawing in section.figures { (figure(drawing)) }
-            @for table in tables { (tables::table(table)) }
+            div.words { @for sentence in section.findings { p { (sentence) } } }
+            div.figures { @for drawing in section.figures { (figure(drawing)) } }
+            @for table in tables { (tables::table(table, table.id != Finding::ID)) }
         }
     }
 }
@@ -226,6 +223,9 @@ fn figure(figure: &Figure) -> Markup {
             (PreEscaped(figure.to_svg()))
             figcaption {
                 (figure.caption) " "
+                @if figure.lacks_an_interval() {
+                    "A point or bar without an interval has none: too few runs tell it. "
+                }
                 a href={ (figure.id) ".svg" } { "SVG" }
             }
         }

@@ -7,16 +7,18 @@ use crate::words;
 
 /// A table with more rows is folded away at first.
 const FOLDED_FROM: usize = 16;
+/// A cell of more characters is given room for a sentence.
+const LONG: usize = 60;
 
-/// The table with its heading and the link to its CSV.
-pub fn table(table: &Table) -> Markup {
+/// The table with its heading and the link to its CSV; a long one is folded where that is asked for.
+pub fn table(table: &Table, fold: bool) -> Markup {
     html! {
         div.table {
             div.table-head {
                 h3 { (table.title) }
                 a href={ (table.id) ".csv" } { "CSV" }
             }
-            @if table.rows.len() >= FOLDED_FROM {
+            @if fold && table.rows.len() >= FOLDED_FROM {
                 details {
                     summary { "Show " (words::counted(table.rows.len(), "row")) }
                     (grid(table))
@@ -51,15 +53,14 @@ fn grid(table: &Table) -> Markup {
 }
 
 fn cell(value: &Value, numeric: bool) -> Markup {
-    match value {
-        Value::Estimate(estimate) => html! {
+    if let Some((estimate, interval)) = value.estimated() {
+        return html! {
             td.num {
-                (words::short(estimate.value))
-                @if let Some((low, high)) = estimate.interval() {
-                    span.between { (words::short(low)) " to " (words::short(high)) }
-                }
+                (estimate)
+                @if let Some(interval) = interval { span.between { (interval) } }
             }
-        },
-        value => html! { td.num[numeric] { (value.for_people()) } },
+        };
     }
+    let text = value.for_people();
+    html! { td.num[numeric].long[text.chars().count() > LONG] { (text) } }
 }

@@ -59,11 +59,11 @@ impl Axis {
         }
     }
 
-    /// A linear axis with a tick at each of the given values, and room beside them.
-    pub fn linear_at(label: &str, values: &[f64]) -> Self {
+    /// A linear axis with a tick at each of the given values, about which marks spread over a width, and room beside them.
+    pub fn linear_at(label: &str, values: &[f64], spread: f64) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (low, high) = widened(low, high);
+        let (low, high) = widened(low - spread / 2.0, high + spread / 2.0);
         let room = (high - low) * 0.06;
         Axis {
             label: label.into(),
@@ -232,7 +232,7 @@ mod tests {
             ["1", "10", "100", "1000", "10000"]
         );
         assert_eq!(
-            labels(&Axis::linear_at("", &[0.0, 20.0, 80.0])),
+            labels(&Axis::linear_at("", &[0.0, 20.0, 80.0], 5.0)),
             ["0", "20", "80"]
         );
     }
@@ -244,7 +244,7 @@ mod tests {
             Axis::linear("", 0.0, 0.0),
             Axis::linear("", f64::INFINITY, f64::NEG_INFINITY),
             Axis::log("", 0.0, 0.0),
-            Axis::linear_at("", &[20.0]),
+            Axis::linear_at("", &[20.0], 0.0),
         ] {
             assert!(axis.range.1 > axis.range.0, "{axis:?}");
         }

@@ -2,7 +2,7 @@
 
 use super::canvas::{Anchor, Canvas, escape, number};
 use super::panel::{Mark, Panel, Series};
-use super::style::{Shade, Style};
+use super::style::{self, Shade, Style};
 
 /// A figure of the report.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,14 +56,29 @@ impl Figure {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" \
              aria-labelledby=\"{2}-title\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" \
              font-size=\"13\" fill=\"#16202c\">\n<title id=\"{2}-title\">{3}</title>\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{4}{5}</svg>\n",
+             <style>{6}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{4}{5}</svg>\n",
             number(WIDTH),
             number(height),
             self.id,
             escape(&self.title),
             Style::patterns(&self.id),
-            canvas.into_body()
+            canvas.into_body(),
+            style::dark()
         )
+    }
+
+    /// Whether there is a point or bar whose interval is not known.
+    pub fn lacks_an_interval(&self) -> bool {
+        let series = self.panels.iter().flat_map(|panel| &panel.series);
+        series
+            .flat_map(|series| &series.marks)
+            .any(|mark| match mark {
+                Mark::Points(points) => points.iter().any(|point| point.interval.is_none()),
+                Mark::Bars(bars) => bars
+                    .iter()
+                    .any(|bar| bar.is_estimate && bar.interval.is_none()),
+                _ => false,
+            })
     }
 
     /// Every named series once, in the order of first appearance.
@@ -116,7 +131,7 @@ impl Figure {
         if any(|mark| matches!(mark, Mark::Line(_) | Mark::Steps(_) | Mark::Upright(_))) {
             canvas.line((x, y), (x + SAMPLE, y), &series.style.stroke(1.8));
         }
-        if any(|mark| matches!(mark, Mark::Points(_))) {
+        if any(|mark| matches!(mark, Mark::Points(_) | Mark::Dots(_))) {
             series.style.marker(canvas, (x + SAMPLE / 2.0, y));
         }
     }

@@ -26,6 +26,8 @@ pub struct Bar {
     pub y: f64,
     /// Lower and upper end of the interval of y.
     pub interval: Option<(f64, f64)>,
+    /// Whether y is an estimate, and not a count.
+    pub is_estimate: bool,
 }
 
 /// A cell of a heat map: one place wide on both axes, which are of categories.
@@ -48,6 +50,8 @@ pub enum Mark {
     Steps(Vec<(f64, f64)>),
     /// Markers with their intervals.
     Points(Vec<Point>),
+    /// Markers that have none: what was measured itself.
+    Dots(Vec<(f64, f64)>),
     /// Bars with their intervals.
     Bars(Vec<Bar>),
     /// A vertical line over the whole height.
@@ -240,6 +244,11 @@ impl Frame<'_> {
                     let (x, y) = (self.x(point.x), self.y(point.y));
                     self.interval(canvas, style, x, point.interval);
                     style.marker(canvas, (x, y));
+                }
+            }
+            Mark::Dots(places) => {
+                for &(x, y) in places {
+                    style.marker(canvas, (self.x(x), self.y(y)));
                 }
             }
             Mark::Bars(bars) => {

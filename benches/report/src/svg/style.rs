@@ -25,7 +25,12 @@ impl Shade {
 
     /// Attributes of what is written on it.
     pub fn text(self) -> String {
-        let colour = if self.grey() < 128 { "#fff" } else { "#16202c" };
+        // Not the colours of ground and ink, which change in the dark.
+        let colour = if self.grey() < 128 {
+            "#ffffff"
+        } else {
+            "#000000"
+        };
         format!("font-size=\"11\" fill=\"{colour}\"")
     }
 
@@ -34,9 +39,30 @@ impl Shade {
     }
 }
 
+/// Ground, frame and grid of a figure, and what stands for them on a dark page.
+const SURROUNDINGS: [[&str; 2]; 3] = [
+    ["#fff", "#14181d"],
+    ["#444", "#a4a9b1"],
+    ["#dcdfe3", "#333a42"],
+];
+
+/// Rules that give every colour another one where the reader prefers dark pages. Cells keep theirs: a shade is a number.
+pub fn dark() -> String {
+    let looks = LOOKS.iter().map(|look| [look.colour, look.in_the_dark]);
+    let rules: String = looks
+        .chain(SURROUNDINGS)
+        .map(|[light, dark]| {
+            format!("[fill='{light}']{{fill:{dark}}}[stroke='{light}']{{stroke:{dark}}}")
+        })
+        .collect();
+    format!("@media screen and (prefers-color-scheme:dark){{{rules}}}")
+}
+
 struct Look {
     /// Chosen to differ in lightness, and by eyes of every colour vision (after Okabe and Ito).
     colour: &'static str,
+    /// What stands for it on a dark page.
+    in_the_dark: &'static str,
     dash: &'static str,
     marker: Marker,
     hatch: Hatch,
@@ -69,48 +95,56 @@ enum Hatch {
 const LOOKS: [Look; 8] = [
     Look {
         colour: "#16202c",
+        in_the_dark: "#e6eaef",
         dash: "",
         marker: Marker::Disc,
         hatch: Hatch::Solid,
     },
     Look {
         colour: "#c04a00",
+        in_the_dark: "#ff8f4d",
         dash: "7 3",
         marker: Marker::Square,
         hatch: Hatch::Rising,
     },
     Look {
         colour: "#0068a8",
+        in_the_dark: "#5cb3f0",
         dash: "2 2.5",
         marker: Marker::Triangle,
         hatch: Hatch::Empty,
     },
     Look {
         colour: "#00795a",
+        in_the_dark: "#3cc49c",
         dash: "8 3 2 3",
         marker: Marker::Diamond,
         hatch: Hatch::Falling,
     },
     Look {
         colour: "#9a3b7e",
+        in_the_dark: "#dd86c4",
         dash: "12 3",
         marker: Marker::Cross,
         hatch: Hatch::Level,
     },
     Look {
         colour: "#8a6a00",
+        in_the_dark: "#d4b03f",
         dash: "4 2 1 2 1 2",
         marker: Marker::Ring,
         hatch: Hatch::Dots,
     },
     Look {
         colour: "#5b5bd6",
+        in_the_dark: "#a3a3ff",
         dash: "1 3",
         marker: Marker::Wedge,
         hatch: Hatch::Upright,
     },
     Look {
         colour: "#6b6f76",
+        in_the_dark: "#a4a9b1",
         dash: "10 2 2 2 2 2",
         marker: Marker::Frame,
         hatch: Hatch::Grid,

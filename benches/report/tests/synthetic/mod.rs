@@ -102,6 +102,8 @@ pub struct World {
     pub by_std: f64,
     /// Units of work that the application says its runtime of: 1, or as many as it does one after the other.
     pub units: f64,
+    /// Whether the application prints a rate.
+    pub rate: bool,
     /// Whether there is an application.
     pub application: bool,
     /// What samples are whole multiples of, in nanoseconds.
@@ -114,6 +116,8 @@ pub struct World {
     pub failing: Vec<(String, u32)>,
     /// The levels that are left out.
     pub without: Vec<Level>,
+    /// Standard deviation of runtimes over blocks, in proportion to them.
+    pub noise: f64,
     /// Whether a hundredth of the injected delays are much longer than any under load.
     pub tail: bool,
 }
@@ -126,12 +130,14 @@ impl Default for World {
             by_mean: 0.01,
             by_std: 0.02,
             units: 1.0,
+            rate: false,
             application: true,
             resolution: 1,
             second: false,
             ranks: false,
             failing: Vec::new(),
             without: Vec::new(),
+            noise: 0.004,
             tail: false,
         }
     }
@@ -183,6 +189,11 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
     if world.second {
         text = text.replace("  application:\n", &format!("{SECOND}  application:\n"));
     }
+    if world.rate {
+        let client = "client: { on: client, command: [redis-benchmark] }\n";
+        let rate = "      runtime: { pattern: '([0-9.]+) requests', unit: per_second }\n";
+        text = text.replace(client, &format!("{client}{rate}"));
+    }
     if world.ranks {
         text.push_str(RANKS);
     }
@@ -221,7 +232,7 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
         {
             let (mean, std) = member(level, &fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
             let runtime = 1.0 + world.by_mean * mean / 1e3 + world.by_std * std / 1e3;
-            let noise = 1.0 + 0.004 * network.normal();
+            let noise = (world.noise * network.normal()).exp();
             let record = application(block, level, runtime * noise, world.units, &fits);
             keep(&mut recorder, world, record, None);
         }
@@ -254,7 +265,7 @@ fn ranks(recorder: &mut Recorder, network: &mut Network, world: &World, block: u
         let (mean, std) = member(level, fits).map_or((0.0, 0.0), |m| (m.mean_ns, m.std_ns));
         let slowdown = world.by_mean * mean / 1e3 + world.by_std * std / 1e3;
         for (kernel, part) in [("lu", 1.0), ("ep", 0.01)] {
-            let runtime_s = (1.0 + part * slowdown) * (1.0 + 0.004 * network.normal());
+            let runtime_s = (1.0 + part * slowdown) * (world.noise * network.normal()).exp();
             let mut run = record(block, SuiteKind::Application, kernel, level, fits);
             run.result = Some(SuiteResult::Application(Application {
                 runtime_s,

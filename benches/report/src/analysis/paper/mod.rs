@@ -33,8 +33,6 @@ pub struct Finding {
     pub evidence: String,
     /// Why it is not so here, as far as the runs tell.
     pub reason: Option<String>,
-    /// Whether it is one of the comparisons that the experimental suites are made for.
-    pub is_planned: bool,
 }
 
 impl Finding {
@@ -50,7 +48,6 @@ impl Finding {
             standing,
             evidence,
             reason: None,
-            is_planned: false,
         }
     }
 }
@@ -139,92 +136,24 @@ impl Row for Finding {
     }
 }
 
-/// Paragraphs: how many findings hold, which do not, which cannot be decided, and which are not asked about; then
-/// each comparison that the suites are made for, in full.
+/// How many findings hold, and which are not asked about: the table has the rest.
 pub fn in_words(findings: &[Finding]) -> Vec<String> {
     if findings.is_empty() {
         return Vec::new();
     }
-    let mut paragraphs = vec![overview(findings)];
-    paragraphs.extend(findings.iter().filter(|f| f.is_planned).map(in_full));
-    paragraphs
-}
-
-fn overview(findings: &[Finding]) -> String {
-    let of = |standing: Standing| -> Vec<&Finding> {
-        findings
-            .iter()
-            .filter(|finding| finding.standing == standing)
-            .collect()
-    };
-    // What is told in full below is only named here.
-    let with_evidence = |findings: &[&Finding]| -> String {
-        let told: Vec<String> = findings
-            .iter()
-            .map(|f| {
-                let evidence = if f.is_planned {
-                    "told below"
-                } else {
-                    f.evidence.as_str()
-                };
-                format!("{} ({}: {evidence})", f.claim, f.place)
-            })
-            .collect();
-        told.join("; that ")
-    };
-    let (holds, does_not, undecided) = (
-        of(Standing::Holds),
-        of(Standing::DoesNotHold),
-        of(Standing::Undecided),
-    );
-    let mut sentences = vec![format!(
+    let of = |standing: Standing| findings.iter().filter(|f| f.standing == standing).count();
+    let counts = format!(
         "Of {} of the paper that this experiment asks about, {} hold here, {} not, and {} cannot be \
          decided with these runs.",
         words::counted(findings.len(), "finding"),
-        holds.len(),
-        match does_not.len() {
+        of(Standing::Holds),
+        match of(Standing::DoesNotHold) {
             1 => "1 does".into(),
             n => format!("{n} do"),
         },
-        undecided.len()
-    )];
-    if !holds.is_empty() {
-        let claims: Vec<String> = holds
-            .iter()
-            .map(|f| format!("{} ({})", f.claim, f.place))
-            .collect();
-        sentences.push(format!("It holds that {}.", claims.join("; that ")));
-    }
-    if !does_not.is_empty() {
-        sentences.push(format!(
-            "It does not hold that {}.",
-            with_evidence(&does_not)
-        ));
-    }
-    if !undecided.is_empty() {
-        sentences.push(format!(
-            "Whether the following hold cannot be decided: that {}.",
-            with_evidence(&undecided)
-        ));
-    }
-    sentences.extend(not_asked(findings));
-    sentences.join(" ")
-}
-
-/// A comparison that the suites are made for, and why it did not come out as in the paper.
-fn in_full(finding: &Finding) -> String {
-    let outcome = match finding.standing {
-        Standing::Holds => "shown",
-        Standing::DoesNotHold => "not so, but shown to be the other way round",
-        Standing::Undecided => "not shown",
-    };
-    let reason = finding.reason.as_ref().map_or(String::new(), |reason| {
-        format!(" Why, as far as these runs tell: {reason}.")
-    });
-    format!(
-        "That {} ({}) is {outcome}: {}.{reason}",
-        finding.claim, finding.place, finding.evidence
-    )
+        of(Standing::Undecided)
+    );
+    std::iter::once(counts).chain(not_asked(findings)).collect()
 }
 
 /// What the experiment says nothing of, and what it would have to measure.

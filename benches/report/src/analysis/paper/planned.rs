@@ -42,10 +42,7 @@ fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
     let other = Slowed::at(analysis, ep, one.injected.level)?;
     Some(Planned {
         place: "figure 12",
-        claim: format!(
-            "under the same {} delays {lu} slows down more than {ep}",
-            analysis.imitation()
-        ),
+        claim: format!("under the same varied delays {lu} slows down more than {ep}"),
         one,
         other,
         found: one.more_than(&other)?,
@@ -87,7 +84,6 @@ impl Planned<'_> {
             words::counted(self.found.blocks, "block")
         );
         Finding {
-            is_planned: true,
             reason: (standing != Standing::Holds)
                 .then(|| (self.why)(self))
                 .flatten(),

@@ -140,10 +140,7 @@ fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
     let limit = words::percent_of(LIMITED - 1.0);
     Some(Finding::new(
         "abstract",
-        format!(
-            "{} delays slow {ep}, which hardly communicates, by less than {limit}",
-            analysis.imitation()
-        ),
+        format!("varied delays slow {ep}, which hardly communicates, by less than {limit}"),
         at_most(slowed.slowdown()?.ratio, LIMITED),
         format!("at {}: {}", slowed.injected.level, slowed.told()),
     ))
@@ -220,10 +217,7 @@ fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
         .and_then(|(varied, constant)| shown(&varied, &constant));
     Some(Finding::new(
         "figures 11 and 12",
-        format!(
-            "{name} runs longer under {} than under constant delays of the same mean",
-            analysis.imitation()
-        ),
+        format!("{name} runs longer under varied than under constant delays of the same mean"),
         above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
         format!(
             "at the mean of load {percent} %{}; n = {} of runs{}",
