@@ -2,7 +2,8 @@
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{Application, RunRecord, SuiteKind};
-use jitterlab_experiment::spec::{Experiment, RuntimeUnit};
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::suites::application::RuntimeUnit;
 use serde::Serialize;
 
 use super::fits::Injected;
