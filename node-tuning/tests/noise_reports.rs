@@ -3,7 +3,7 @@
 use jitterlab_base::clock::{Clock, Source};
 use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::Cpu;
-use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
+use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Found, Row, Verdict};
 use jitterlab_node_tuning::noise::limits::{self, Limits, judge};
 use jitterlab_node_tuning::noise::probe::{Spun, ThreadCounts};
 use jitterlab_node_tuning::noise::record::Record;
@@ -65,9 +65,9 @@ fn quiet(cpu: Cpu) -> Core {
     core(cpu, 250_000_000, 2_000, 10_000)
 }
 
-fn test(comparison: &Comparison, cpu: Cpu, figure: Figure) -> &Test {
+fn row(comparison: &Comparison, cpu: Cpu, figure: Figure) -> &Row {
     let found = comparison
-        .tests
+        .rows
         .iter()
         .find(|t| t.cpu == cpu && t.figure == figure);
     found.unwrap()
@@ -90,50 +90,85 @@ fn a_report_is_read_as_it_was_written() {
 }
 
 #[test]
-fn less_noise_after_is_found_with_its_size() {
-    let before = report(vec![noisy(1), noisy(2)]);
-    let after = report(vec![quiet(1), noisy(2)]);
+fn one_recording_of_each_is_described() {
+    let before = [report(vec![noisy(1), noisy(2)])];
+    let after = [report(vec![quiet(1), noisy(2)])];
     let compared = Comparison::of(&before, &after, 0.05).unwrap();
-    assert_eq!(compared.tests.len(), 6);
+    assert_eq!(compared.rows.len(), 6);
+    let described = |cpu, figure| match row(&compared, cpu, figure).found {
+        Found::Described {
+            n_a,
+            n_b,
+            shift,
+            rank_biserial,
+        } => (n_a, n_b, shift, rank_biserial),
+        Found::Tested { .. } => panic!("there is one recording of each"),
+    };
     for figure in [Figure::Length, Figure::Rate, Figure::Lost] {
-        let (quieter, same) = (test(&compared, 1, figure), test(&compared, 2, figure));
-        assert_eq!(quieter.verdict, Verdict::Less, "{quieter:?}");
-        assert!(quieter.rank_biserial < -0.9 && quieter.b < quieter.a);
-        assert!(quieter.p_corrected >= quieter.p && quieter.p_corrected < 0.05);
-        assert_eq!((same.verdict, same.p_corrected), (Verdict::NotShown, 1.0));
-        assert_eq!((same.rank_biserial, same.a), (0.0, same.b));
+        let quieter = row(&compared, 1, figure);
+        assert!(described(1, figure).3 < -0.9 && quieter.b < quieter.a);
+        let same = row(&compared, 2, figure);
+        assert_eq!((described(2, figure).3, same.a), (0.0, same.b));
     }
-    let rate = test(&compared, 1, Figure::Rate);
-    assert_eq!((rate.n_a, rate.n_b), (40, 40));
     // 245 gaps a second on average, and 4.
-    let shift = rate.shift;
-    assert!(shift.low <= shift.estimate && shift.estimate <= shift.high);
-    assert!((shift.estimate + 241.0).abs() < 10.0, "{shift:?}");
-    let back = Comparison::of(&after, &before, 0.05).unwrap();
-    let more = test(&back, 1, Figure::Lost);
-    let less = test(&compared, 1, Figure::Lost);
-    assert_eq!((more.verdict, more.p), (Verdict::More, less.p));
-    assert_eq!(more.shift.estimate, -less.shift.estimate);
+    let (n_a, n_b, shift, _) = described(1, Figure::Rate);
+    assert_eq!((n_a, n_b), (40, 40));
+    assert!((shift + 241.0).abs() < 10.0, "{shift}");
+}
+
+/// Recordings whose gaps come every `period` ns, a little more or less.
+fn recordings(period: u64) -> Vec<NoiseReport> {
+    let of_one = |i: u64| {
+        report(vec![
+            core(1, period + i * period / 50, 3_000, 10_000),
+            noisy(2),
+        ])
+    };
+    (0..4).map(of_one).collect()
 }
 
 #[test]
-fn the_correction_knows_all_tests() {
-    let cores = |length| vec![core(1, 100_000_000, length, 100), noisy(2), noisy(3)];
-    let compared = Comparison::of(&report(cores(3_000)), &report(cores(3_400)), 0.05).unwrap();
-    let lengths = test(&compared, 1, Figure::Length);
-    assert_eq!(compared.tests.len(), 9);
+fn several_recordings_of_each_are_tested() {
+    let (before, after) = (recordings(4_000_000), recordings(5_000_000));
+    let tested = |compared: &Comparison, cpu, figure| match row(compared, cpu, figure).found {
+        Found::Tested {
+            n_a,
+            n_b,
+            welch,
+            p_corrected,
+            verdict,
+        } => {
+            assert_eq!((n_a, n_b), (4, 4));
+            (welch, p_corrected, verdict)
+        }
+        Found::Described { .. } => panic!("there are several recordings"),
+    };
+    let compared = Comparison::of(&before, &after, 0.05).unwrap();
+    let (welch, corrected, verdict) = tested(&compared, 1, Figure::Rate);
+    assert_eq!(verdict, Verdict::Less);
     assert!(
-        (lengths.p_corrected - 9.0 * lengths.p).abs() < 1e-12,
-        "{lengths:?}"
+        welch.difference.low < -40.0 && welch.difference.high > -60.0,
+        "{welch:?}"
     );
-    assert_eq!(lengths.verdict, Verdict::More);
-    assert!((lengths.shift.estimate - 400.0).abs() < 60.0, "{lengths:?}");
+    // What does not vary from recording to recording is in no test: the three figures of CPU 2.
+    let (same, none, verdict) = tested(&compared, 2, Figure::Rate);
+    assert_eq!((same.p, none, verdict), (None, None, Verdict::NotShown));
+    assert!(corrected.unwrap() >= welch.p.unwrap() && corrected.unwrap() < 0.05);
+    let back = Comparison::of(&after, &before, 0.05).unwrap();
+    let (more, _, verdict) = tested(&back, 1, Figure::Rate);
+    assert_eq!((verdict, more.p), (Verdict::More, welch.p));
+    let equal = Comparison::of(&before, &before, 0.05).unwrap();
+    assert_eq!(tested(&equal, 1, Figure::Rate).2, Verdict::NotShown);
+    assert!(Comparison::of(&before, &after[..1], 0.05).is_err());
+    assert!(Comparison::of(&[], &after, 0.05).is_err());
 }
 
 #[test]
 fn what_cannot_be_compared_is_said() {
     let a = report(vec![noisy(1), noisy(2)]);
-    let refused = |b: &NoiseReport| Comparison::of(&a, b, 0.05).unwrap_err().to_string();
+    let of =
+        |b: &NoiseReport| Comparison::of(std::slice::from_ref(&a), std::slice::from_ref(b), 0.05);
+    let refused = |b: &NoiseReport| of(b).unwrap_err().to_string();
     let other_threshold = NoiseReport {
         threshold_ns: 500,
         ..a.clone()
@@ -148,7 +183,7 @@ fn what_cannot_be_compared_is_said() {
     };
     assert!(refused(&other_intervals).ends_with("measure both for 1s to 500s"));
     assert!(refused(&report(vec![noisy(3)])).ends_with("measure both on the same CPUs"));
-    assert!(Comparison::of(&a, &a, 1.5).is_err());
+    assert!(Comparison::of(std::slice::from_ref(&a), std::slice::from_ref(&a), 1.5).is_err());
 
     // Part of it can.
     let none = core(2, 10 * SECOND, 1_000, 100);
@@ -156,12 +191,12 @@ fn what_cannot_be_compared_is_said() {
     let full = core(3, 4_000_000, 3_000, 100);
     let mut b = report(vec![none, full]);
     b.host = "node2".into();
-    let compared = Comparison::of(&a, &b, 0.05).unwrap();
+    let compared = of(&b).unwrap();
     assert_eq!(
         (compared.only_a.to_string(), compared.only_b.to_string()),
         ("1".into(), "3".into())
     );
-    let figures: Vec<Figure> = compared.tests.iter().map(|t| t.figure).collect();
+    let figures: Vec<Figure> = compared.rows.iter().map(|t| t.figure).collect();
     assert_eq!(figures, [Figure::Rate, Figure::Lost]);
     assert_eq!(compared.notes.len(), 3, "{:?}", compared.notes);
     assert!(compared.notes[0].contains("node2"));
@@ -210,20 +245,36 @@ proptest! {
         periods in (1_000_000u64..SECOND, 1_000_000u64..SECOND),
         lengths in (400u64..900_000, 400u64..900_000),
     ) {
-        let a = report(vec![core(1, periods.0, lengths.0, 500)]);
-        let b = report(vec![core(1, periods.1, lengths.1, 500)]);
-        let there = Comparison::of(&a, &b, 0.05).unwrap();
-        let back = Comparison::of(&b, &a, 0.05).unwrap();
-        prop_assert_eq!(there.tests.len(), back.tests.len());
-        for (x, y) in there.tests.iter().zip(&back.tests) {
-            prop_assert!((x.p - y.p).abs() < 1e-12);
-            prop_assert!((x.rank_biserial + y.rank_biserial).abs() < 1e-12);
-            let opposite = match x.verdict {
-                Verdict::Less => Verdict::More,
-                Verdict::More => Verdict::Less,
-                same @ (Verdict::NotShown | Verdict::BelowResolution) => same,
-            };
-            prop_assert_eq!(opposite, y.verdict);
+        let of = |period: u64, length: u64, n: u64| -> Vec<NoiseReport> {
+            (0..n).map(|i| report(vec![core(1, period + i * period / 40, length + i * length / 30, 500)])).collect()
+        };
+        for n in [1, 3] {
+            let (a, b) = (of(periods.0, lengths.0, n), of(periods.1, lengths.1, n));
+            let there = Comparison::of(&a, &b, 0.05).unwrap();
+            let back = Comparison::of(&b, &a, 0.05).unwrap();
+            prop_assert_eq!(there.rows.len(), back.rows.len());
+            for (x, y) in there.rows.iter().zip(&back.rows) {
+                prop_assert_eq!((x.a, x.b), (y.b, y.a));
+                match (x.found, y.found) {
+                    (Found::Described { rank_biserial: x, .. }, Found::Described { rank_biserial: y, .. }) => {
+                        prop_assert!((x + y).abs() < 1e-12);
+                    }
+                    (
+                        Found::Tested { welch: x, verdict: of_x, .. },
+                        Found::Tested { welch: y, verdict: of_y, .. },
+                    ) => {
+                        prop_assert_eq!(x.p.is_some(), y.p.is_some());
+                        prop_assert!((x.p.unwrap_or(0.0) - y.p.unwrap_or(0.0)).abs() < 1e-12);
+                        let opposite = match of_x {
+                            Verdict::Less => Verdict::More,
+                            Verdict::More => Verdict::Less,
+                            same @ (Verdict::NotShown | Verdict::BelowResolution) => same,
+                        };
+                        prop_assert_eq!(opposite, of_y);
+                    }
+                    _ => prop_assert!(false, "one is tested, the other described"),
+                }
+            }
         }
     }
 }

@@ -51,20 +51,19 @@ fn a_run_is_printed_kept_and_compared() {
         lab.done(&format!("{arguments} --format json")),
     );
     let compared = lab.json("noise compare before.json after.json --format json");
-    let tests = compared["tests"].as_array().unwrap();
-    assert!(tests.iter().all(|test| test["cpu"] == cpu));
+    let rows = compared["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["cpu"] == cpu));
     assert!(
-        tests
-            .iter()
-            .any(|test| test["figure"] == "rate" && test["n_a"] == 20)
+        rows.iter()
+            .any(|row| row["figure"] == "rate" && row["found"]["described"]["n_a"] == 20)
     );
 
     let same = lab.json("noise compare before.json before.json --format json");
-    for test in same["tests"].as_array().unwrap() {
-        assert_eq!(test["verdict"], "not-shown");
+    for row in same["rows"].as_array().unwrap() {
+        let described = &row["found"]["described"];
         assert_eq!(
-            (&test["rank_biserial"], &test["p_corrected"]),
-            (&0.0.into(), &1.0.into())
+            (&described["rank_biserial"], &described["shift"]),
+            (&0.0.into(), &0.0.into())
         );
     }
 }
@@ -74,17 +73,20 @@ fn a_run_is_printed_kept_and_compared() {
 fn a_comparison_says_in_words_what_has_changed() {
     let lab = Lab::new();
     let cpu = last_cpu(&lab);
-    let run = |scale: u64| {
-        let per_interval =
-            |base: u64| -> Vec<u64> { (0..20).map(|i| scale * (base + i % 3)).collect() };
+    let run = |scale: f64| {
+        let per_interval = |base: u64| -> Vec<u64> {
+            (0..20)
+                .map(|i| (scale * (base + i % 3) as f64) as u64)
+                .collect()
+        };
         let mut run = lab.json(&format!(
             "noise run --cpus {cpu} --duration 10ms --format json"
         ));
         run["interval_ns"] = 50_000_000.into();
         let core = &mut run["cores"][0];
         core["gaps"] = 1.into();
-        core["gaps_per_s"] = (200 * scale).into();
-        core["lost_share"] = (0.001 * scale as f64).into();
+        core["gaps_per_s"] = (200.0 * scale).into();
+        core["lost_share"] = (0.001 * scale).into();
         core["lengths_ns"] = serde_json::json!({"n": 1, "mean": 1.0, "std": 0.0, "skew": 0.0, "min": 1.0,
             "median": 4e3, "p90": 1.0, "p99": 1.0, "p999": 1.0, "max": 1.0});
         core["recorded"] =
@@ -93,25 +95,52 @@ fn a_comparison_says_in_words_what_has_changed() {
             serde_json::json!({"gaps": per_interval(10), "lost_ns": per_interval(50_000)});
         run.to_string()
     };
-    lab.write("a.json", run(2));
-    lab.write("b.json", run(1));
+    lab.write("a.json", run(2.0));
+    lab.write("b.json", run(1.0));
     // However the columns are laid out.
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let printed = words(lab.done("noise compare a.json b.json"));
     for part in [
         &format!(" CPU {cpu} "),
-        "A 4 us B 4 us no difference shown ",
-        "A 400/s B 200/s less, by 220/s (",
-        "A 0.2 % B 0.1 % less, by 0.1 % (",
-        "rank-biserial -1.000 (large), p = ",
-        ", n 20 and 20 ",
+        "A 4 us B 4 us the same ",
+        "A 400/s B 200/s less by 200/s ",
+        "A 0.2 % B 0.1 % less by 0.1 % ",
+        "rank-biserial -1.000 (large), n 20 and 20 ",
+        "takes several recordings of each: --a FILE... --b FILE...",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    assert!(!printed.contains("p ="), "{printed}");
+    // Two recordings of one node differ by a tenth.
+    for (name, scale) in [
+        ("a0", 2.0),
+        ("a1", 2.2),
+        ("a2", 2.1),
+        ("b0", 1.0),
+        ("b1", 1.1),
+        ("b2", 1.05),
+    ] {
+        lab.write(&format!("{name}.json"), run(scale));
+    }
+    let (a, b) = ("a0.json a1.json a2.json", "b0.json b1.json b2.json");
+    let printed = words(lab.done(&format!("noise compare --a {a} --b {b}")));
+    for part in [
+        "A 4 us B 4 us no difference shown no recording differs from another of its side, 3 and 3 recordings",
+        "A 420/s B 210/s less, by 210/s (",
+        "A 0.21 % B 0.105 % less, by 0.105 % (",
         "p corrected by Holm over 3 tests, alpha 0.05",
     ] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
-    let more = words(lab.done("noise compare b.json a.json --alpha 0.01"));
-    assert!(more.contains("/s more, by 220/s ("), "{more}");
+    let more = words(lab.done(&format!("noise compare --a {b} --b {a} --alpha 0.01")));
+    assert!(more.contains("/s more, by 210/s ("), "{more}");
     assert!(more.contains("alpha 0.01"), "{more}");
+    let same = words(lab.done("noise compare --a a0.json b1.json --b a1.json b0.json"));
+    assert!(!same.contains("less,") && !same.contains("more,"), "{same}");
+    lab.refuses(
+        "noise compare --a a0.json --b b0.json b1.json",
+        "one side has one recording and the other several; a test needs at least 2 of each",
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Two runs held against each other: before and after.
+//! Recordings of noise held against each other: before and after.
 
-use jitterlab_stats::bootstrap::Interval;
-use jitterlab_stats::mann_whitney::{self, MannWhitney};
+use jitterlab_stats::mann_whitney;
+use jitterlab_stats::summary::Summary;
+use jitterlab_stats::welch::{self, Welch};
 use jitterlab_stats::{hodges_lehmann, holm, resolution, sorted};
 use serde::Serialize;
 
@@ -9,13 +10,16 @@ use super::error::Error;
 use super::report::{Core, NoiseReport};
 use crate::cpus::{Cpu, CpuSet};
 
-/// Run B compared with run A. Differences are B − A.
+/// B compared with A. Differences are B − A.
+///
+/// What is measured within a recording depends on itself, and recordings of one node differ from each other. So one recording of each is
+/// described; several of each are tested, each recording being one value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The level of significance; intervals have the confidence 1 − alpha, each by itself.
     pub alpha: f64,
-    /// One test for each figure of each CPU that both have measured.
-    pub tests: Vec<Test>,
+    /// One row for each figure of each CPU that all recordings have measured.
+    pub rows: Vec<Row>,
     /// CPUs that only A has measured.
     pub only_a: CpuSet,
     /// CPUs that only B has measured.
@@ -40,9 +44,9 @@ pub enum Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// B tends to have less.
+    /// B has less.
     Less,
-    /// B tends to have more.
+    /// B has more.
     More,
     /// They differ by less than the resolution of the lengths.
     BelowResolution,
@@ -50,115 +54,155 @@ pub enum Verdict {
     NotShown,
 }
 
-/// A Mann-Whitney test of B against A.
+/// A figure of B beside that of A.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Test {
+pub struct Row {
     /// Where.
     pub cpu: Cpu,
     /// Of what.
     pub figure: Figure,
-    /// Gaps or intervals of A.
-    pub n_a: usize,
-    /// Gaps or intervals of B.
-    pub n_b: usize,
-    /// The figure of all of A: the median length, the rate, or the share lost.
+    /// The figure of A: the median length, the rate, or the share lost; its mean over recordings.
     pub a: f64,
     /// The same of B.
     pub b: f64,
-    /// By how much B is more than A: Hodges-Lehmann, with its interval.
-    pub shift: Interval,
-    /// The least difference of two lengths that the clock shows; rates and shares have none, since they are means of
-    /// an interval and of a run.
+    /// The least difference of two lengths that the clock shows; rates and shares have none, since they are means of a recording.
     pub resolution: Option<f64>,
-    /// The size of the effect, from −1 (all of B is less than all of A) to 1.
-    pub rank_biserial: f64,
-    /// Two-sided p of the test by itself.
-    pub p: f64,
-    /// The same, corrected by Holm over all tests of the comparison.
-    pub p_corrected: f64,
-    /// Which way, if `p_corrected` is below alpha.
-    pub verdict: Verdict,
+    /// How it was found.
+    pub found: Found,
 }
 
-/// Two lists of a figure, and the figure of each run as a whole.
-struct Sides {
-    a: Vec<f64>,
-    b: Vec<f64>,
-    of_a: f64,
-    of_b: f64,
+/// How two figures differ.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// One recording of each.
+    Described {
+        /// Gaps or intervals of A.
+        n_a: usize,
+        /// Gaps or intervals of B.
+        n_b: usize,
+        /// By how much a gap or an interval of B is more than one of A: Hodges-Lehmann.
+        shift: f64,
+        /// The size of the effect, from −1 (all of B is less than all of A) to 1.
+        rank_biserial: f64,
+    },
+    /// Several of each: Welch's t test of the recordings' figures.
+    Tested {
+        /// Recordings of A that have the figure.
+        n_a: usize,
+        /// Recordings of B that have it.
+        n_b: usize,
+        /// The difference with its interval, and p of the test by itself; none where no recording differs from another of its side.
+        welch: Welch,
+        /// p, corrected by Holm over all tests of the comparison.
+        p_corrected: Option<f64>,
+        /// Which way, if `p_corrected` is below alpha.
+        verdict: Verdict,
+    },
 }
 
 impl Comparison {
     /// Compares.
     ///
     /// # Errors
-    /// The runs have different thresholds or intervals, or no CPU in common; or alpha is not between 0
-    /// and 1.
-    pub fn of(a: &NoiseReport, b: &NoiseReport, alpha: f64) -> Result<Self, Error> {
-        check(a, b)?;
-        let cpus = |report: &NoiseReport| report.cores.iter().map(|core| core.cpu).collect();
-        let (cpus_a, cpus_b): (CpuSet, CpuSet) = (cpus(a), cpus(b));
-        let mut tests = Vec::new();
-        for (core_a, core_b) in common(a, b) {
+    /// The recordings have different thresholds or intervals, or no CPU in common; one side has one recording and the other several; or alpha
+    /// is not between 0 and 1.
+    pub fn of(a: &[NoiseReport], b: &[NoiseReport], alpha: f64) -> Result<Self, Error> {
+        let first = check(a, b)?;
+        let cpus = |side: &[NoiseReport]| {
+            let of_one = |report: &NoiseReport| report.cores.iter().map(|core| core.cpu).collect();
+            let common = |cpus: CpuSet, report| cpus.and(&of_one(report));
+            side[1..].iter().fold(of_one(&side[0]), common)
+        };
+        let (cpus_a, cpus_b) = (cpus(a), cpus(b));
+        let common: Vec<Cpu> = cpus_a.and(&cpus_b).iter().collect();
+        if common.is_empty() {
+            return Err(Error::Incomparable(
+                "A and B have no CPU in common: measure both on the same CPUs".into(),
+            ));
+        }
+        let mut rows = Vec::new();
+        for &cpu in &common {
             for figure in [Figure::Length, Figure::Rate, Figure::Lost] {
-                let sides = figure.sides((a, core_a), (b, core_b));
-                if !sides.a.is_empty() && !sides.b.is_empty() {
-                    tests.push(sides.test(core_a.cpu, figure, alpha)?);
-                }
+                rows.extend(figure.row(cpu, a, b, alpha)?);
             }
         }
-        correct(&mut tests, alpha);
+        correct(&mut rows, alpha);
         Ok(Comparison {
             alpha,
-            tests,
+            rows,
             only_a: cpus_a.without(&cpus_b),
             only_b: cpus_b.without(&cpus_a),
-            notes: notes(a, b),
+            notes: notes(first, a, b, &common),
         })
     }
 }
 
-fn common<'a>(
-    a: &'a NoiseReport,
-    b: &'a NoiseReport,
-) -> impl Iterator<Item = (&'a Core, &'a Core)> {
-    let partner = |core_a: &'a Core| {
-        let core_b = b.cores.iter().find(|core| core.cpu == core_a.cpu)?;
-        Some((core_a, core_b))
-    };
-    a.cores.iter().filter_map(partner)
+fn core(report: &NoiseReport, cpu: Cpu) -> Option<&Core> {
+    report.cores.iter().find(|core| core.cpu == cpu)
 }
 
-/// Whether a comparison would mean something.
-fn check(a: &NoiseReport, b: &NoiseReport) -> Result<(), Error> {
-    if a.threshold_ns != b.threshold_ns {
-        return Err(Error::Incomparable(format!(
-            "A counts gaps above {} ns, B above {} ns: measure both with the same threshold",
-            a.threshold_ns, b.threshold_ns
-        )));
-    }
-    // Interval lengths differ by up to a twentieth where a duration is no multiple of them.
-    let ratio = a.interval_ns as f64 / b.interval_ns as f64;
-    if !(0.9..1.1).contains(&ratio) {
-        return Err(Error::Incomparable(format!(
-            "A is divided into intervals of {} ns, B of {} ns: measure both for 1s to 500s",
-            a.interval_ns, b.interval_ns
-        )));
-    }
-    if common(a, b).next().is_none() {
+/// Whether a comparison would mean something; gives the first recording.
+fn check<'a>(a: &'a [NoiseReport], b: &[NoiseReport]) -> Result<&'a NoiseReport, Error> {
+    let (Some(first), false) = (a.first(), b.is_empty()) else {
+        return Err(Error::Incomparable("a side has no recording".into()));
+    };
+    if (a.len() == 1) != (b.len() == 1) {
         return Err(Error::Incomparable(
-            "A and B have no CPU in common: measure both on the same CPUs".into(),
+            "one side has one recording and the other several; a test needs at least 2 of each"
+                .into(),
         ));
     }
-    Ok(())
+    for (name, report) in named(a, b) {
+        if report.threshold_ns != first.threshold_ns {
+            return Err(Error::Incomparable(format!(
+                "A counts gaps above {} ns, {name} above {} ns: measure both with the same threshold",
+                first.threshold_ns, report.threshold_ns
+            )));
+        }
+        // Interval lengths differ by up to a twentieth where a duration is no multiple of them.
+        let ratio = first.interval_ns as f64 / report.interval_ns as f64;
+        if !(0.9..1.1).contains(&ratio) {
+            return Err(Error::Incomparable(format!(
+                "A is divided into intervals of {} ns, {name} of {} ns: measure both for 1s to 500s",
+                first.interval_ns, report.interval_ns
+            )));
+        }
+    }
+    Ok(first)
 }
 
-fn notes(a: &NoiseReport, b: &NoiseReport) -> Vec<String> {
+/// All recordings by the name of their side, and their number where it has several.
+fn named<'a>(
+    a: &'a [NoiseReport],
+    b: &'a [NoiseReport],
+) -> impl Iterator<Item = (String, &'a NoiseReport)> {
+    [("A", a), ("B", b)]
+        .into_iter()
+        .flat_map(|(side, reports)| {
+            let several = reports.len() > 1;
+            reports.iter().enumerate().map(move |(i, report)| {
+                let name = if several {
+                    format!("{side}{}", i + 1)
+                } else {
+                    side.to_string()
+                };
+                (name, report)
+            })
+        })
+}
+
+fn notes(first: &NoiseReport, a: &[NoiseReport], b: &[NoiseReport], common: &[Cpu]) -> Vec<String> {
     let mut notes = Vec::new();
-    if a.host != b.host {
-        notes.push(format!("different nodes: A is {}, B is {}", a.host, b.host));
+    for (name, report) in named(a, b) {
+        if report.host != first.host {
+            notes.push(format!(
+                "different nodes: A is {}, {name} is {}",
+                first.host, report.host
+            ));
+        }
     }
-    for (name, report) in [("A", a), ("B", b)] {
+    for (name, report) in named(a, b) {
         for core in &report.cores {
             if !core.recorded.complete {
                 notes.push(format!(
@@ -170,11 +214,15 @@ fn notes(a: &NoiseReport, b: &NoiseReport) -> Vec<String> {
             }
         }
     }
-    for (core_a, core_b) in common(a, b) {
-        if core_a.gaps.min(core_b.gaps) == 0 {
+    for &cpu in common {
+        let gaps = |side: &[NoiseReport]| {
+            let gaps = side.iter().filter_map(|report| core(report, cpu));
+            gaps.map(|core| core.gaps).sum::<u64>()
+        };
+        let (of_a, of_b) = (gaps(a), gaps(b));
+        if of_a.min(of_b) == 0 {
             notes.push(format!(
-                "CPU {}: lengths are not compared: {} gaps in A, {} in B",
-                core_a.cpu, core_a.gaps, core_b.gaps
+                "CPU {cpu}: lengths are not compared: {of_a} gaps in A, {of_b} in B"
             ));
         }
     }
@@ -182,17 +230,72 @@ fn notes(a: &NoiseReport, b: &NoiseReport) -> Vec<String> {
 }
 
 impl Figure {
-    fn sides(self, a: (&NoiseReport, &Core), b: (&NoiseReport, &Core)) -> Sides {
-        let whole = |core: &Core| match self {
-            Figure::Length => core.lengths_ns.map_or(0.0, |lengths| lengths.median),
-            Figure::Rate => core.gaps_per_s,
-            Figure::Lost => core.lost_share,
+    /// `None` where a side has too little of it.
+    fn row(
+        self,
+        cpu: Cpu,
+        a: &[NoiseReport],
+        b: &[NoiseReport],
+        alpha: f64,
+    ) -> Result<Option<Row>, Error> {
+        let figures = |side: &[NoiseReport]| -> Vec<f64> {
+            let cores = side.iter().filter_map(|report| core(report, cpu));
+            cores.filter_map(|core| self.whole(core)).collect()
         };
-        Sides {
-            a: self.values(a.0, a.1),
-            b: self.values(b.0, b.1),
-            of_a: whole(a.1),
-            of_b: whole(b.1),
+        let within = |side: &[NoiseReport]| {
+            let all = side.iter().flat_map(|report| {
+                core(report, cpu).map_or(Vec::new(), |core| self.values(report, core))
+            });
+            sorted(&all.collect::<Vec<f64>>())
+        };
+        let (of_a, of_b) = (figures(a), figures(b));
+        let several = a.len() > 1;
+        if of_a.len().min(of_b.len()) < if several { 2 } else { 1 } {
+            return Ok(None);
+        }
+        let (values_a, values_b) = (within(a)?, within(b)?);
+        let resolution = match self {
+            Figure::Length => resolution::of_two_sorted(&values_a, &values_b),
+            Figure::Rate | Figure::Lost => None,
+        };
+        let (whole_a, whole_b) = (Summary::of(&of_a)?, Summary::of(&of_b)?);
+        let found = if several {
+            Found::Tested {
+                n_a: of_a.len(),
+                n_b: of_b.len(),
+                welch: welch::test(&whole_b, &whole_a, 1.0 - alpha)?,
+                p_corrected: None,
+                verdict: Verdict::NotShown,
+            }
+        } else {
+            Found::Described {
+                n_a: values_a.len(),
+                n_b: values_b.len(),
+                shift: hodges_lehmann::shift(&values_b, &values_a, 1.0 - alpha)?
+                    .interval
+                    .estimate,
+                rank_biserial: mann_whitney::test_sorted(&values_b, &values_a).rank_biserial,
+            }
+        };
+        Ok(Some(Row {
+            cpu,
+            figure: self,
+            a: whole_a.mean,
+            b: whole_b.mean,
+            resolution,
+            found,
+        }))
+    }
+
+    /// The figure of a recording as a whole; a recording without gaps has no length.
+    fn whole(self, core: &Core) -> Option<f64> {
+        match self {
+            Figure::Length => core
+                .lengths_ns
+                .filter(|_| !core.recorded.lengths_ns.is_empty())
+                .map(|lengths| lengths.median),
+            Figure::Rate => Some(core.gaps_per_s),
+            Figure::Lost => Some(core.lost_share),
         }
     }
 
@@ -208,44 +311,30 @@ impl Figure {
     }
 }
 
-impl Sides {
-    fn test(&self, cpu: Cpu, figure: Figure, alpha: f64) -> Result<Test, Error> {
-        let (a, b) = (sorted(&self.a)?, sorted(&self.b)?);
-        let MannWhitney {
-            p, rank_biserial, ..
-        } = mann_whitney::test_sorted(&b, &a);
-        Ok(Test {
-            cpu,
-            figure,
-            n_a: a.len(),
-            n_b: b.len(),
-            a: self.of_a,
-            b: self.of_b,
-            shift: hodges_lehmann::shift(&b, &a, 1.0 - alpha)?.interval,
-            resolution: match figure {
-                Figure::Length => resolution::of_two_sorted(&a, &b),
-                Figure::Rate | Figure::Lost => None,
-            },
-            rank_biserial,
-            p,
-            p_corrected: p,
-            verdict: Verdict::NotShown,
-        })
-    }
-}
-
-fn correct(tests: &mut [Test], alpha: f64) {
-    let p: Vec<f64> = tests.iter().map(|test| test.p).collect();
-    for (test, corrected) in tests.iter_mut().zip(holm::adjust(&p)) {
-        test.p_corrected = corrected;
-        let shift = test.shift.estimate;
-        test.verdict = match corrected < alpha {
-            true if test.resolution.is_some_and(|step| shift.abs() < step) => {
-                Verdict::BelowResolution
-            }
-            true if test.rank_biserial < 0.0 => Verdict::Less,
-            true => Verdict::More,
-            false => Verdict::NotShown,
-        };
+fn correct(rows: &mut [Row], alpha: f64) {
+    let of = |row: &Row| match row.found {
+        Found::Tested { welch, .. } => welch.p,
+        Found::Described { .. } => None,
+    };
+    let p: Vec<f64> = rows.iter().filter_map(of).collect();
+    let tested = rows.iter_mut().filter(|row| of(row).is_some());
+    for (row, corrected) in tested.zip(holm::adjust(&p)) {
+        let step = row.resolution;
+        if let Found::Tested {
+            welch,
+            p_corrected,
+            verdict,
+            ..
+        } = &mut row.found
+        {
+            let by = welch.difference.estimate;
+            *p_corrected = Some(corrected);
+            *verdict = match corrected < alpha {
+                true if step.is_some_and(|step| by.abs() < step) => Verdict::BelowResolution,
+                true if by < 0.0 => Verdict::Less,
+                true => Verdict::More,
+                false => Verdict::NotShown,
+            };
+        }
     }
 }

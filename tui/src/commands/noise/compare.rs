@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_base::input::{Source, read_text};
 use jitterlab_base::show;
-use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Test, Verdict};
+use jitterlab_node_tuning::noise::compare::{Comparison, Figure, Found, Row, Verdict};
 use jitterlab_node_tuning::noise::report::NoiseReport;
 use jitterlab_stats::mann_whitney::size_of_effect;
 
@@ -15,11 +15,24 @@ use crate::shown::p_value;
 
 /// Options of `noise compare`.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Two recordings of one node differ. So one recording of each side is described, and several of each are tested, each \
+                  recording being one value:\n  jitterlab noise compare before.json after.json\n  \
+                  jitterlab noise compare --a before-*.json --b after-*.json"
+)]
 pub struct Compare {
     /// The first result: a file that `noise run --output` wrote
-    a: PathBuf,
+    #[arg(required_unless_present = "recordings_a", requires = "second")]
+    first: Option<PathBuf>,
     /// The second result
-    b: PathBuf,
+    #[arg(conflicts_with_all = ["recordings_a", "recordings_b"])]
+    second: Option<PathBuf>,
+    /// Recordings before, one file each
+    #[arg(long = "a", value_name = "FILE", num_args = 1.., requires = "recordings_b", conflicts_with = "first")]
+    recordings_a: Vec<PathBuf>,
+    /// Recordings after
+    #[arg(long = "b", value_name = "FILE", num_args = 1.., requires = "recordings_a")]
+    recordings_b: Vec<PathBuf>,
     /// Level of significance; the confidence of the intervals is 1 − alpha
     #[arg(long, default_value_t = 0.05)]
     alpha: f64,
@@ -32,7 +45,11 @@ impl Compare {
         if !(self.alpha > 0.0 && self.alpha < 1.0) {
             return Err(Failure::input("--alpha lies between 0 and 1"));
         }
-        let (a, b) = (read(&self.a)?, read(&self.b)?);
+        let side = |one: Option<PathBuf>, several: Vec<PathBuf>| -> Result<Vec<_>, Failure> {
+            one.iter().chain(&several).map(|file| read(file)).collect()
+        };
+        let a = side(self.first, self.recordings_a)?;
+        let b = side(self.second, self.recordings_b)?;
         let comparison = Comparison::of(&a, &b, self.alpha).map_err(Failure::input)?;
         output::print(self.format, &comparison, || text(&a, &b, &comparison))?;
         Ok(Exit::Done)
@@ -49,25 +66,27 @@ fn read(path: &Path) -> Result<NoiseReport, Failure> {
     serde_json::from_str(&text).map_err(|error| wrong(&error))
 }
 
-fn text(a: &NoiseReport, b: &NoiseReport, comparison: &Comparison) -> String {
+fn text(a: &[NoiseReport], b: &[NoiseReport], comparison: &Comparison) -> String {
     let mut out = String::new();
-    for (name, run) in [("A", a), ("B", b)] {
-        let _ = writeln!(
-            out,
-            "{name}: {}, Linux {}, {:.3} s, gaps above {} ns",
-            run.host,
-            run.kernel,
-            run.duration_ns as f64 / 1e9,
-            run.threshold_ns
-        );
+    for (name, runs) in [("A", a), ("B", b)] {
+        for run in runs {
+            let _ = writeln!(
+                out,
+                "{name}: {}, Linux {}, {:.3} s, gaps above {} ns",
+                run.host,
+                run.kernel,
+                run.duration_ns as f64 / 1e9,
+                run.threshold_ns
+            );
+        }
     }
     let mut cpu = None;
-    for test in &comparison.tests {
-        if cpu != Some(test.cpu) {
-            let _ = writeln!(out, "\nCPU {}", test.cpu);
-            cpu = Some(test.cpu);
+    for of_cpu in &comparison.rows {
+        if cpu != Some(of_cpu.cpu) {
+            let _ = writeln!(out, "\nCPU {}", of_cpu.cpu);
+            cpu = Some(of_cpu.cpu);
         }
-        out.push_str(&row(test));
+        out.push_str(&row(of_cpu));
     }
     out.push('\n');
     for note in &comparison.notes {
@@ -78,62 +97,97 @@ fn text(a: &NoiseReport, b: &NoiseReport, comparison: &Comparison) -> String {
             let _ = writeln!(out, "only {name} has measured CPU {only}");
         }
     }
-    let _ = writeln!(
-        out,
-        "differences are B − A; Mann-Whitney, p corrected by Holm over {} tests, alpha {}; \
-         intervals have the confidence {}, each by itself",
-        comparison.tests.len(),
-        comparison.alpha,
-        1.0 - comparison.alpha
-    );
+    let _ = if a.len() > 1 {
+        writeln!(
+            out,
+            "differences are B − A of recordings; Welch's t test, p corrected by Holm over {} tests, alpha {}; intervals have the \
+             confidence {}, each by itself",
+            comparison.rows.len(),
+            comparison.alpha,
+            1.0 - comparison.alpha
+        )
+    } else {
+        writeln!(
+            out,
+            "differences are B − A of these two recordings; whether what was changed made them takes several recordings of each: \
+             --a FILE... --b FILE..."
+        )
+    };
     out
 }
 
-fn row(test: &Test) -> String {
+fn row(row: &Row) -> String {
     let rate = |rate: f64| format!("{}/s", show::number(rate));
-    let (name, shown): (_, &dyn Fn(f64) -> String) = match test.figure {
+    let (name, shown): (_, &dyn Fn(f64) -> String) = match row.figure {
         Figure::Length => ("median length", &show::time),
         Figure::Rate => ("gaps", &rate),
         Figure::Lost => ("time lost", &show::percent),
     };
-    let shift = &test.shift;
-    // In the direction that the word names, so that its figures agree with it.
-    let verdict = match test.verdict {
-        Verdict::NotShown => "no difference shown".to_string(),
-        Verdict::BelowResolution => format!(
-            "differ by less than the resolution of the lengths, {}",
-            shown(test.resolution.unwrap_or(0.0))
-        ),
-        // Of figures that are mostly equal the typical difference is nothing, and the whole ones say more.
-        Verdict::More | Verdict::Less if shift.estimate == 0.0 => {
-            let more = test.verdict == Verdict::More;
-            format!(
-                "{} as a whole; a typical interval differs by nothing",
-                if more { "more" } else { "less" }
-            )
+    let below = || {
+        let step = shown(row.resolution.unwrap_or(0.0));
+        format!("differ by less than the resolution of the lengths, {step}")
+    };
+    let (verdict, how) = match row.found {
+        Found::Described {
+            n_a,
+            n_b,
+            shift,
+            rank_biserial,
+        } => {
+            let by = row.b - row.a;
+            let verdict = match row.resolution {
+                _ if by == 0.0 => "the same".to_string(),
+                Some(step) if by.abs() < step => below(),
+                _ if by > 0.0 => format!("more by {}", shown(by)),
+                _ => format!("less by {}", shown(-by)),
+            };
+            let part = match row.figure {
+                Figure::Length => "a gap",
+                Figure::Rate | Figure::Lost => "an interval",
+            };
+            let how = format!(
+                "shift of {part} {}, rank-biserial {rank_biserial:.3} ({}), n {n_a} and {n_b}",
+                shown(shift),
+                size_of_effect(rank_biserial)
+            );
+            (verdict, how)
         }
-        Verdict::More => format!(
-            "more, by {} ({} to {})",
-            shown(shift.estimate),
-            shown(shift.low),
-            shown(shift.high)
-        ),
-        Verdict::Less => format!(
-            "less, by {} ({} to {})",
-            shown(-shift.estimate),
-            shown(-shift.high),
-            shown(-shift.low)
-        ),
+        Found::Tested {
+            n_a,
+            n_b,
+            welch,
+            p_corrected,
+            verdict,
+        } => {
+            let of = &welch.difference;
+            // In the direction that the word names, so that its figures agree with it.
+            let verdict = match verdict {
+                Verdict::NotShown => "no difference shown".to_string(),
+                Verdict::BelowResolution => below(),
+                Verdict::More => format!(
+                    "more, by {} ({} to {})",
+                    shown(of.estimate),
+                    shown(of.low),
+                    shown(of.high)
+                ),
+                Verdict::Less => format!(
+                    "less, by {} ({} to {})",
+                    shown(-of.estimate),
+                    shown(-of.high),
+                    shown(-of.low)
+                ),
+            };
+            let p = p_corrected.map_or(
+                "no recording differs from another of its side".into(),
+                p_value,
+            );
+            (verdict, format!("{p}, {n_a} and {n_b} recordings"))
+        }
     };
     format!(
-        "  {name:13}  A {:>14}  B {:>14}  {verdict}\n{:17}rank-biserial {:.3} ({}), {}, n {} and {}\n",
-        shown(test.a),
-        shown(test.b),
-        "",
-        test.rank_biserial,
-        size_of_effect(test.rank_biserial),
-        p_value(test.p_corrected),
-        test.n_a,
-        test.n_b
+        "  {name:13}  A {:>14}  B {:>14}  {verdict}\n{:17}{how}\n",
+        shown(row.a),
+        shown(row.b),
+        ""
     )
 }
