@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod autocorrelation;
 pub mod bootstrap;
 pub mod correlation;
 pub mod distribution;

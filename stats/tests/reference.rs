@@ -6,8 +6,8 @@ use std::path::Path;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::{
-    correlation, fit, hodges_lehmann, holm, imitation, ks, mann_whitney, sorted, summary,
-    wasserstein, welch,
+    autocorrelation, correlation, fit, hodges_lehmann, holm, imitation, ks, mann_whitney, sorted,
+    summary, wasserstein, welch,
 };
 use serde_json::Value;
 
@@ -102,6 +102,20 @@ fn summaries() {
         let whole = summary::Summary::of(&samples).unwrap();
         close(whole.mean, &expected["mean"], 1e-9);
         close(whole.skew.unwrap(), &expected["skew"], 1e-9);
+    }
+}
+
+#[test]
+fn autocorrelations_of_ranks() {
+    // Latencies that change slowly, with ties.
+    let walk: Vec<f64> = latencies(9, 3_039)
+        .windows(40)
+        .map(|near| (near.iter().sum::<f64>() / 40.0 / 10.0).floor() * 10.0)
+        .collect();
+    let ours = autocorrelation::of_ranks(&walk, &autocorrelation::LAGS).unwrap();
+    let theirs = &scipy()["autocorrelation"];
+    for (ours, theirs) in ours.iter().zip(theirs.as_array().unwrap()) {
+        close(*ours, theirs, 1e-9);
     }
 }
 

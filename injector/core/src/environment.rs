@@ -1,9 +1,17 @@
 //! The environment by which `jitterlab inject run` configures the preloaded library.
 
-/// Path of the distribution table. This or [`DELAY`] is required.
+/// Path of the distribution table. This, [`DELAY`] or [`REPLAY`] is required.
 pub const TABLE: &str = "JITTERLAB_TABLE";
 /// One delay for every send, such as `50us`, in the place of a table.
 pub const DELAY: &str = "JITTERLAB_DELAY";
+/// Path of a recording whose delays come in their order, in the place of a table.
+pub const REPLAY: &str = "JITTERLAB_REPLAY";
+/// The order of its delays: `by-time` (the default) or `by-message`.
+pub const ORDER: &str = "JITTERLAB_ORDER";
+/// `all` (the default) if all ranks replay the same stretch of it, `each` if each has its own.
+pub const STRETCH: &str = "JITTERLAB_STRETCH";
+/// When the replay began, in nanoseconds since 1970: ranks that replay by time are then at the same place at the same time.
+pub const BEGAN: &str = "JITTERLAB_BEGAN";
 /// Path of the seed file; the seed is [`jitterlab_base::seed::DEFAULT`] if it is not set.
 pub const SEED: &str = "JITTERLAB_SEED";
 /// Families of hooks, separated by commas; `verbs,socket` if it is not set.
@@ -34,7 +42,7 @@ pub const SILENT: &str = "JITTERLAB_SILENT";
 
 /// Whether this process was started under injection.
 pub fn injects() -> bool {
-    [TABLE, DELAY]
+    [TABLE, DELAY, REPLAY]
         .iter()
         .any(|name| std::env::var_os(name).is_some())
 }

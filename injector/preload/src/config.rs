@@ -4,15 +4,18 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
 use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
 use jitterlab_injector::environment::{
-    CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, RANK, RECORDS, REPORT, RUN,
-    SEED, TABLE, UNIT,
+    BEGAN, CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, ORDER, RANK, RECORDS,
+    REPLAY, REPORT, RUN, SEED, STRETCH, TABLE, UNIT,
 };
 use jitterlab_injector::generator::GeneratorKind;
+use jitterlab_injector::recording::Recording;
+use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 
@@ -30,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) settings: Settings,
     /// The first table.
     pub(crate) table: TableSource,
+    /// The recording that is replayed, if one is, and how long ago the replay began, in nanoseconds.
+    pub(crate) replay: Option<(Box<Recording>, u64)>,
     /// The families of hooks that are on, as a sum of [`HookFamily::bit`].
     pub(crate) hooks: u32,
     /// The rank of the process, 0 where nobody says.
@@ -52,8 +57,12 @@ impl Config {
     /// # Errors
     /// Why there can be no injection, for people.
     pub(crate) fn from_environment() -> Result<Self, String> {
-        let unit = optional::<DelayUnit>(UNIT)?.unwrap_or_default();
-        let (table, unit) = table(unit)?;
+        let Delays {
+            table,
+            unit,
+            order,
+            replay,
+        } = Delays::from_environment()?;
         let seed = match named(SEED) {
             Some(path) => seed::load(&path).map_err(|error| chain(&error))?,
             None => seed::DEFAULT,
@@ -68,11 +77,14 @@ impl Config {
                 enabled: true,
                 mode,
                 generator: optional::<GeneratorKind>(GENERATOR)?.unwrap_or_default(),
+                order,
+                stretch: optional::<Stretch>(STRETCH)?.unwrap_or_default(),
                 unit,
                 seed,
                 seedings: 1,
             },
             table,
+            replay,
             hooks,
             rank: optional(RANK)?.unwrap_or_else(launchers_rank),
             lineage: hexadecimal(LINEAGE)?,
@@ -84,17 +96,59 @@ impl Config {
     }
 }
 
-/// The table that a file holds or that one delay makes, and its unit. `plain` is the unit of a file without a header.
-fn table(plain: DelayUnit) -> Result<(TableSource, DelayUnit), String> {
-    if let Some(path) = named(TABLE) {
-        let table = DistributionTable::load(&path, plain).map_err(|error| chain(&error))?;
-        return Ok((TableSource::of(&table, &path), table.unit()));
+/// What is injected.
+struct Delays {
+    table: TableSource,
+    unit: DelayUnit,
+    order: Order,
+    replay: Option<(Box<Recording>, u64)>,
+}
+
+impl Delays {
+    /// The table that a file holds or that one delay makes, or a recording.
+    fn from_environment() -> Result<Self, String> {
+        if let Some(path) = named(REPLAY) {
+            let recording = Recording::load(&path).map_err(|error| chain(&error))?;
+            return Ok(Delays {
+                table: recording.shown(&path),
+                unit: DelayUnit::Nanoseconds,
+                order: optional(ORDER)?.unwrap_or(Order::ByTime),
+                replay: Some((Box::new(recording), elapsed_ns(optional(BEGAN)?))),
+            });
+        }
+        let (table, source) = match named(TABLE) {
+            Some(path) => {
+                let plain = optional::<DelayUnit>(UNIT)?.unwrap_or_default();
+                let table = DistributionTable::load(&path, plain).map_err(|error| chain(&error))?;
+                let source = TableSource::of(&table, &path);
+                (table, source)
+            }
+            None => {
+                let delay = optional::<Nanos>(DELAY)?.ok_or_else(|| {
+                    format!(
+                        "none of {TABLE}, {DELAY} and {REPLAY} is set; start the program with `jitterlab inject run`"
+                    )
+                })?;
+                let table = DistributionTable::constant(delay)
+                    .map_err(|error| format!("{DELAY}: {error}"))?;
+                let source = TableSource::made(&table);
+                (table, source)
+            }
+        };
+        Ok(Delays {
+            table: source,
+            unit: table.unit(),
+            order: Order::Drawn,
+            replay: None,
+        })
     }
-    let delay = optional::<Nanos>(DELAY)?.ok_or_else(|| {
-        format!("neither {TABLE} nor {DELAY} is set; start the program with `jitterlab inject run`")
-    })?;
-    let table = DistributionTable::constant(delay).map_err(|error| format!("{DELAY}: {error}"))?;
-    Ok((TableSource::made(&table), table.unit()))
+}
+
+/// How long ago it was `began` nanoseconds after 1970; nothing where nobody says when that was.
+fn elapsed_ns(began: Option<u64>) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| now.as_nanos() as u64);
+    began.map_or(0, |began| now.saturating_sub(began))
 }
 
 /// The file that a variable names; none where it is empty.

@@ -95,7 +95,10 @@ fn start(config: Config) {
         say(&problem);
     }
     if let Some(page) = page {
-        let injection = Injection::new(page, Clock::global(), config.rank);
+        let mut injection = Injection::new(page, Clock::global(), config.rank);
+        if let Some((recording, elapsed_ns)) = config.replay {
+            injection = injection.replaying(Box::leak(recording), elapsed_ns);
+        }
         state::install(injection, config.hooks);
         state::stream().set_lineage(config.lineage);
         if let Some(folder) = config.records {

@@ -43,6 +43,17 @@ def latencies(seed, n):
     return numpy.floor(lognormal(seed, n) / 50.0) * 50.0
 
 
+def walk(seed, n):
+    """Latencies that change slowly: each is the mean of 40 neighbours, in steps of 10, so that there are ties."""
+    return numpy.floor(numpy.convolve(latencies(seed, n + 39), numpy.ones(40) / 40, "valid") / 10) * 10
+
+
+def autocorrelations(x, lags):
+    r = stats.rankdata(x)
+    r = r - r.mean()
+    return [float(numpy.sum(r[:-k] * r[k:]) / numpy.sum(r * r)) for k in lags]
+
+
 def mann_whitney(a, b):
     r = stats.mannwhitneyu(a, b, alternative="two-sided", method="auto")
     return {"u": r.statistic, "p": r.pvalue}
@@ -188,6 +199,7 @@ def main():
             "uniform": list(stats.uniform.fit(latencies(5, 300))),
             "constant": stats.norm.fit(latencies(5, 300))[0],
         },
+        "autocorrelation": autocorrelations(walk(9, 3000), (1, 10, 100)),
         "bootstrap": {
             "percentile": list(
                 bootstrap(

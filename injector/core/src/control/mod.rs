@@ -28,6 +28,7 @@ pub use report::Ended;
 pub use settings::{Mode, Settings, TableSource};
 pub use switch::{Asked, Switch};
 
+use crate::replay::Order;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::page::published::Published;
 use jitterlab_base::page::{Content, Head, Owner, set_text, text};
@@ -164,7 +165,7 @@ shared! {
 }
 
 impl Content for Page {
-    const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x07");
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x08");
     const NAME: &'static str = "control page";
 
     fn head(&self) -> &Head {
@@ -259,7 +260,8 @@ impl Page {
     fn change(&self, change: impl FnOnce(&mut Settings, &mut TableSource)) {
         let (mut settings, mut table) = self.settings();
         change(&mut settings, &mut table);
-        let zeros = || table.entries.iter().all(|&delay| delay == 0);
+        let zeros =
+            || settings.order == Order::Drawn && table.entries.iter().all(|&delay| delay == 0);
         let switch = match settings.enabled {
             false => Switch::OFF,
             // Who paces needs to know when the last send went.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::HookFamily;
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
+use crate::replay::{Order, Stretch};
 use crate::table::DelayUnit;
 use crate::table::DistributionTable;
 use jitterlab_base::named;
@@ -53,6 +54,10 @@ pub struct Settings {
     pub mode: Mode,
     /// How delays are drawn from the table.
     pub generator: GeneratorKind,
+    /// In which order they come: drawn, or as they were recorded.
+    pub order: Order,
+    /// Which stretches of a recording ranks replay.
+    pub stretch: Stretch,
     /// What the table counts.
     pub unit: DelayUnit,
     /// The seed of every stream.
@@ -68,6 +73,8 @@ impl Settings {
         enabled: false,
         mode: Mode::Spin,
         generator: GeneratorKind::Pcg,
+        order: Order::Drawn,
+        stretch: Stretch::All,
         unit: DelayUnit::Nanoseconds,
         seed: 0,
         seedings: 0,
@@ -119,6 +126,9 @@ const DEFER: u32 = 2;
 const LCG: u32 = 4;
 const SPINS: u32 = 8;
 const PACE: u32 = 16;
+const BY_MESSAGE: u32 = 32;
+const BY_TIME: u32 = 64;
+const EACH_RANK: u32 = 128;
 
 /// What a thread keeps of the settings, ready for its hot path.
 pub(crate) type Head = Settings;
@@ -135,6 +145,16 @@ pub(super) fn head(word: impl Fn(usize) -> Option<u32>) -> Option<Head> {
             _ => Mode::Pace,
         },
         generator: choose(LCG, GeneratorKind::Lcg, GeneratorKind::Pcg),
+        order: match flags & (BY_MESSAGE | BY_TIME) {
+            0 => Order::Drawn,
+            BY_MESSAGE => Order::ByMessage,
+            _ => Order::ByTime,
+        },
+        stretch: if flags & EACH_RANK == 0 {
+            Stretch::All
+        } else {
+            Stretch::Each
+        },
         unit: if flags & SPINS == 0 {
             DelayUnit::Nanoseconds
         } else {
@@ -177,6 +197,9 @@ pub(super) fn encode(settings: &Settings, table: &TableSource) -> Box<[u32; SETT
         | flag(settings.mode == Mode::Defer, DEFER)
         | flag(settings.mode == Mode::Pace, PACE)
         | flag(settings.generator == GeneratorKind::Lcg, LCG)
+        | flag(settings.order == Order::ByMessage, BY_MESSAGE)
+        | flag(settings.order == Order::ByTime, BY_TIME)
+        | flag(settings.stretch == Stretch::Each, EACH_RANK)
         | flag(settings.unit == DelayUnit::Spins, SPINS);
     words[SEEDINGS] = settings.seedings;
     words[SEED] = settings.seed as u32;
@@ -201,8 +224,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_decoded(
-            (enabled, lcg, spins) in any::<(bool, bool, bool)>(),
+            (enabled, lcg, spins, each_rank) in any::<(bool, bool, bool, bool)>(),
             mode in proptest::sample::select(&Mode::ALL[..]),
+            order in proptest::sample::select(&Order::ALL[..]),
             (seed, seedings) in any::<(u64, u32)>(),
             origin in "[a-z=() ./]{0,256}",
             first in any::<u32>(), last in any::<u32>(),
@@ -211,6 +235,8 @@ mod tests {
                 enabled,
                 mode,
                 generator: if lcg { GeneratorKind::Lcg } else { GeneratorKind::Pcg },
+                order,
+                stretch: if each_rank { Stretch::Each } else { Stretch::All },
                 unit: if spins { DelayUnit::Spins } else { DelayUnit::Nanoseconds },
                 seed,
                 seedings,

@@ -3,6 +3,7 @@
 mod check;
 mod fit;
 mod make;
+mod record;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub enum Command {
     Fit(fit::FitOptions),
     /// Make tables from samples: imitations, and the paper's five, of one mean and different variation
     Family(fit::FamilyOptions),
+    /// Make a recording of delays from samples, which `inject run --replay` injects in their order
+    Record(record::Record),
     /// Show a table
     Show(Show),
     /// Check a table against the distribution that it came from, or against samples
@@ -44,6 +47,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Make(options) => options.run(),
         Command::Fit(options) => options.run(),
         Command::Family(options) => options.run(),
+        Command::Record(options) => options.run(),
         Command::Show(options) => options.run(),
         Command::Check(options) => options.run(),
         Command::Import(options) => options.run(),

@@ -5,12 +5,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
 use jitterlab_injector::control::{HookFamily, Mode};
 use jitterlab_injector::environment;
 use jitterlab_injector::generator::GeneratorKind;
+use jitterlab_injector::recording::Recording;
+use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 use nix::unistd::AccessFlags;
@@ -23,7 +26,7 @@ use jitterlab_doctor::elf;
 
 /// Options of `inject run`.
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("delays").required(true).args(["delay", "table"])))]
+#[command(group(clap::ArgGroup::new("delays").required(true).args(["delay", "table", "replay"])))]
 pub struct Run {
     /// One delay for every send, such as 50us
     #[arg(long)]
@@ -31,6 +34,16 @@ pub struct Run {
     /// A distribution table; each send takes a delay drawn from it
     #[arg(long)]
     table: Option<PathBuf>,
+    /// A recording of delays (`jitterlab dist record`), which come in the order in which they were recorded
+    #[arg(long)]
+    replay: Option<PathBuf>,
+    /// Replay by message: each send takes the next delay, however much later it is. By time, without this, a send takes
+    /// the delay that there was then
+    #[arg(long, conflicts_with_all = ["delay", "table"])]
+    by_message: bool,
+    /// Each rank replays a stretch of the recording of its own, and not all the same one
+    #[arg(long, conflicts_with_all = ["delay", "table"])]
+    each_rank: bool,
     /// A file with one integer; the same seed gives the same delays [default: the seed 1]
     #[arg(long)]
     seed: Option<PathBuf>,
@@ -42,10 +55,10 @@ pub struct Run {
     #[arg(long, default_value = "spin")]
     mode: Mode,
     /// Random number generator: pcg, or lcg (that of the latency-variation paper)
-    #[arg(long, default_value = "pcg")]
+    #[arg(long, default_value = "pcg", conflicts_with = "replay")]
     generator: GeneratorKind,
     /// Unit of a table file that has no header line: ns or spins
-    #[arg(long, default_value = "ns", conflicts_with = "delay")]
+    #[arg(long, default_value = "ns", conflicts_with_all = ["delay", "replay"])]
     unit: DelayUnit,
     /// Append the counters to this file when the program ends, as a line of JSON
     #[arg(long)]
@@ -76,9 +89,11 @@ impl Run {
             ),
             None if self.seed.is_none() => {
                 let seed = seed::DEFAULT;
-                eprintln!(
-                    "jitterlab: delays are drawn with seed {seed}; --seed FILE gives another"
-                );
+                let what = match self.replay {
+                    Some(_) => "the recording is begun at a place drawn",
+                    None => "delays are drawn",
+                };
+                eprintln!("jitterlab: {what} with seed {seed}; --seed FILE gives another");
             }
             None => {}
         }
@@ -95,25 +110,32 @@ impl Run {
         }
     }
 
-    fn table(&self) -> Result<DistributionTable, Failure> {
-        match (&self.table, self.delay) {
-            (Some(path), _) => DistributionTable::load(path, self.unit).map_err(Failure::input),
-            (None, delay) => {
-                DistributionTable::constant(delay.unwrap_or_default()).map_err(Failure::input)
-            }
+    /// What the delays count; refuses what the library could not use.
+    fn unit(&self) -> Result<DelayUnit, Failure> {
+        if let Some(path) = &self.replay {
+            Recording::load(path).map_err(Failure::input)?;
+            return Ok(DelayUnit::Nanoseconds);
         }
+        let table = match (&self.table, self.delay) {
+            (Some(path), _) => DistributionTable::load(path, self.unit).map_err(Failure::input)?,
+            (None, delay) => {
+                DistributionTable::constant(delay.unwrap_or_default()).map_err(Failure::input)?
+            }
+        };
+        Ok(table.unit())
     }
 
     /// Becomes the program. `say` is called when nothing is found wrong.
     fn start(self, preloaded: OsString, say: impl FnOnce(&Self)) -> Result<Exit, Failure> {
         let table_file = self.table.as_deref().map(lasting).transpose()?;
+        let replay_file = self.replay.as_deref().map(lasting).transpose()?;
         let seed_file = self.seed.as_deref().map(lasting).transpose()?;
-        let table = self.table()?;
+        let unit = self.unit()?;
         if let Some(seed) = &self.seed {
             seed::load(seed).map_err(Failure::input)?;
         }
         let hooks = self.hook.iter().fold(0, |set, family| set | family.bit());
-        if let Some(obstacle) = self.mode.obstacle(table.unit(), hooks) {
+        if let Some(obstacle) = self.mode.obstacle(unit, hooks) {
             return Err(Failure::input(obstacle));
         }
         let report = self.report.as_deref().map(report_file).transpose()?;
@@ -123,9 +145,20 @@ impl Run {
             .ok_or_else(|| Failure::input("no program is given"))?;
         let mut command = process::Command::new(program);
         let delay = self.delay.map(|delay| delay.to_string().into());
+        let began = self.replay.as_ref().map(|_| now_ns().to_string().into());
+        let order = match self.by_message {
+            true => Order::ByMessage,
+            false => Order::ByTime,
+        };
+        let stretch = match self.each_rank {
+            true => Stretch::Each,
+            false => Stretch::All,
+        };
         for (name, value) in [
             (environment::TABLE, table_file.map(OsString::from)),
             (environment::DELAY, delay),
+            (environment::REPLAY, replay_file.map(OsString::from)),
+            (environment::BEGAN, began),
             (environment::SEED, seed_file.map(OsString::from)),
         ] {
             match value {
@@ -139,6 +172,8 @@ impl Run {
             .env(environment::MODE, self.mode.name())
             .env(environment::GENERATOR, self.generator.name())
             .env(environment::UNIT, self.unit.name())
+            .env(environment::ORDER, order.name())
+            .env(environment::STRETCH, stretch.name())
             .env(environment::LINEAGE, environment::NO_LINEAGE)
             .env_remove(environment::SILENT)
             .env("LD_PRELOAD", preloaded);
@@ -163,6 +198,12 @@ impl Run {
             Path::new(program).display()
         )))
     }
+}
+
+/// Nanoseconds since 1970.
+fn now_ns() -> u128 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos())
 }
 
 fn names(hooks: &[HookFamily]) -> Vec<&'static str> {

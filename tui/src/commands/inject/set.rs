@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use jitterlab_base::seed;
 use jitterlab_injector::control::{Mode, TableSource};
+use jitterlab_injector::replay::Order;
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 
@@ -66,6 +67,7 @@ impl Set {
             if let Some((table, unit)) = table {
                 *source = table;
                 settings.unit = unit;
+                settings.order = Order::Drawn;
             }
             if let Some(seed) = seed {
                 settings.seed = seed;

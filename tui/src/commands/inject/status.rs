@@ -5,6 +5,7 @@ use std::fmt;
 
 use jitterlab_base::show;
 use jitterlab_injector::control::{self, Hook, HookFamily, Settings};
+use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_stats::summary;
 use serde::Serialize;
@@ -124,6 +125,20 @@ impl Program {
         }
     }
 
+    /// Where delays come from.
+    fn source(&self) -> String {
+        let by = match self.settings.order {
+            Order::Drawn => return "table".into(),
+            Order::ByMessage => "message",
+            Order::ByTime => "time",
+        };
+        let stretch = match self.settings.stretch {
+            Stretch::All => "one stretch for all ranks",
+            Stretch::Each => "a stretch for each rank",
+        };
+        format!("replay by {by}, {stretch}, of")
+    }
+
     fn text(&self) -> String {
         let calls: Vec<String> = self
             .calls
@@ -136,7 +151,7 @@ impl Program {
             false => String::new(),
         };
         format!(
-            "{} {}{}: {}, {} on {}, seed {}, table {}\n  calls: {}\n  {} delays, mean asked {}\n",
+            "{} {}{}: {}, {} on {}, seed {}, {} {}\n  calls: {}\n  {} delays, mean asked {}\n",
             self.address,
             printable(&self.program),
             rank,
@@ -144,6 +159,7 @@ impl Program {
             self.settings.mode.name(),
             self.hooks.join(", "),
             self.settings.seed,
+            self.source(),
             printable(&self.table),
             if calls.is_empty() {
                 "none yet".into()

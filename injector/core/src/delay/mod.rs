@@ -1,11 +1,15 @@
 //! The hot path: what happens between a program's call of a send function and the send.
 
-use std::cell::Cell;
+mod stream;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use stream::{Stream, Undelayed};
+
 use crate::control::{Asked, Counters, Generation, Hook, Mode, Page, Seen, Settings, Slot, Switch};
-use crate::generator::Generator;
+use crate::recording::Recording;
+use crate::replay::{self, Order, Place, Stretch};
 use crate::table::DelayUnit;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::seed;
@@ -20,6 +24,15 @@ pub struct Injection {
     rehearsal: u64,
     /// Rounds of the counting loop in a microsecond where the clock may not be read any more; 0 where it may.
     blind: AtomicU64,
+    replay: Option<Replay>,
+}
+
+/// What is replayed.
+#[derive(Debug, Clone, Copy)]
+struct Replay {
+    recording: &'static Recording,
+    /// When the replay began, a reading of the clock.
+    began: u64,
 }
 
 /// What a spin costs over and above the wait itself, in ticks. Taken off that.
@@ -78,69 +91,6 @@ impl Delay {
     }
 }
 
-/// What a thread keeps of its own: where it is in its stream of delays.
-///
-/// All cells, taken by `&self`, because a signal handler may send in the middle of a send. Memory that is all zero is a new
-/// stream, as [`Stream::new`] makes it. It begins with what [`Undelayed`] asks for, laid out as C would.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Stream {
-    zeros: Cell<u64>,
-    own: Cell<Option<&'static Counters>>,
-    /// How many delays of zero have been counted that the generator has not gone past.
-    pending: Cell<u64>,
-    /// The counters that it shares with other threads, when there were no others.
-    shared: Cell<Option<&'static Counters>>,
-    generator: Generator,
-    /// The generation of the page that `settings` is of; 0 before the first send.
-    generation: Cell<u64>,
-    settings: Cell<Settings>,
-    lineage: Cell<u64>,
-    children: Cell<u64>,
-    /// When the last send went that was paced, a reading of the clock; 0 before the first.
-    last: Cell<u64>,
-    /// When the send that is under way entered its hook, by the processor's counter; 0 where nobody looked.
-    entered: Cell<u64>,
-}
-
-/// What a thread has to know of sends without a delay, and no more: the first two words of its stream, from the stream itself
-/// or from who knows where it lies.
-pub trait Undelayed: Copy {
-    /// The generation of the stream if its table has only zeros; else 0, which is no generation that is on.
-    fn zeros(self) -> u64;
-
-    /// The thread's own counters.
-    fn own(self) -> Option<&'static Counters>;
-
-    /// Where a send is to be counted ([`Stream::count_undelayed`]) that has no delay because the table has none ([`Switch::ZEROS`]):
-    /// then it can be performed. `None` if that takes a new look at the page, and [`Injection::before_send`] says what to do.
-    /// The hook has `seen` that it is on.
-    ///
-    /// Nothing is called here or there, and the first word is done with when the second is read, so a hook has nothing to save
-    /// on the stack. What a signal handler has changed since the hook looked is noticed; and from a new look in between the
-    /// counters come that are the thread's then.
-    #[inline(always)]
-    fn counters(self, seen: Seen) -> Option<&'static Counters> {
-        debug_assert!(!seen.is_off(), "a hook that is off asks nothing more");
-        match self.zeros() == seen.number() {
-            true => self.own(),
-            false => None,
-        }
-    }
-}
-
-impl Undelayed for &Stream {
-    #[inline(always)]
-    fn zeros(self) -> u64 {
-        self.zeros.get()
-    }
-
-    #[inline(always)]
-    fn own(self) -> Option<&'static Counters> {
-        self.own.get()
-    }
-}
-
 impl Injection {
     /// Injection as `page` says, for the process with `rank` in its parallel program (0 outside
     /// one). Measures its own cost first, in about a millisecond.
@@ -152,10 +102,23 @@ impl Injection {
             compensation: Compensation::default(),
             rehearsal: clock.ns_to_ticks(u64::from(REHEARSAL_NS)),
             blind: AtomicU64::new(0),
+            replay: None,
         };
         injection.compensation = injection.measure_overhead();
         page.set_compensation_ns(injection.compensation_ns());
         injection
+    }
+
+    /// The same injection with a recording, for when the page says that its delays come in their order. The replay began `elapsed_ns` nanoseconds
+    /// ago.
+    #[must_use]
+    pub fn replaying(mut self, recording: &'static Recording, elapsed_ns: u64) -> Self {
+        let elapsed = self.clock.ns_to_ticks(elapsed_ns);
+        self.replay = Some(Replay {
+            recording,
+            began: self.clock.now().wrapping_sub(elapsed),
+        });
+        self
     }
 
     /// The same injection for a forked child, which has a page of its own.
@@ -168,6 +131,7 @@ impl Injection {
             compensation: self.compensation,
             rehearsal: self.rehearsal,
             blind: AtomicU64::new(self.blind.load(Ordering::Relaxed)),
+            replay: self.replay,
         }
     }
 
@@ -236,8 +200,7 @@ impl Injection {
             Some(own) if self.page.generation() == generation && settings.enabled => Slot::own(own),
             _ => return self.before_send_anew(stream, hook),
         };
-        let index = stream.generator.next_index(settings.generator);
-        let Some(delay) = self.page.delay(generation, index) else {
+        let Some(delay) = self.next_delay(stream, settings, generation) else {
             return self.before_send_anew(stream, hook);
         };
         if delay == 0 && settings.mode != Mode::Pace {
@@ -261,12 +224,43 @@ impl Injection {
             if !settings.enabled {
                 return Passage::Now;
             }
-            let index = stream.generator.next_index(settings.generator);
-            if let Some(delay) = self.page.delay(stream.generation.get(), index) {
+            if let Some(delay) = self.next_delay(stream, settings, stream.generation.get()) {
                 slot.call(hook);
                 return self.pass(slot, stream, delay);
             }
         }
+    }
+
+    /// The delay of the next send; `None` where the page has a newer generation.
+    #[inline(always)]
+    fn next_delay(&self, stream: &Stream, settings: Settings, generation: u64) -> Option<u32> {
+        match settings.order {
+            Order::Drawn => {
+                let index = stream.generator.next_index(settings.generator);
+                self.page.delay(generation, index)
+            }
+            Order::ByMessage | Order::ByTime => Some(self.replayed(stream, settings.order)),
+        }
+    }
+
+    /// The delay that was recorded. Without a clock there is no time to go by, and it goes by message.
+    #[inline(never)]
+    fn replayed(&self, stream: &Stream, order: Order) -> u32 {
+        let Some(Replay { recording, began }) = self.replay else {
+            return 0;
+        };
+        let seed = stream.stretches.get();
+        if order == Order::ByTime && !self.is_blind() {
+            let now = match stream.entered.get() {
+                entered if entered > 0 && self.clock.reads_counter() => entered,
+                _ => self.clock.now(),
+            };
+            let elapsed = self.clock.ticks_to_ns(now.saturating_sub(began));
+            return replay::at_time(recording, elapsed, seed);
+        }
+        let (delay, place) = stream.place.get().next(recording, seed);
+        stream.place.set(place);
+        delay
     }
 
     #[inline(never)]
@@ -393,9 +387,15 @@ impl Injection {
             stream
                 .generator
                 .seed(seed::stream(settings.seed, self.rank, stream.lineage.get()));
+            stream.place.set(Place::START);
         } else {
             stream.generator.skip(pending);
         }
+        let rank = match settings.stretch {
+            Stretch::All => 0,
+            Stretch::Each => self.rank,
+        };
+        stream.stretches.set(seed::stream(settings.seed, rank, 0));
         stream.zeros.set(match Seen::of(generation).switch() {
             Switch::ZEROS => generation,
             _ => 0,
@@ -455,94 +455,6 @@ impl Injection {
         // The mean of the middle half: a median would be as coarse as the clock.
         let middle = &extra[ROUNDS / 4..ROUNDS * 3 / 4];
         middle.iter().sum::<i64>() / middle.len() as i64
-    }
-}
-
-impl Stream {
-    /// The stream of a thread that has not sent yet: the main thread's, until
-    /// [`Stream::set_lineage`].
-    pub const fn new() -> Self {
-        Stream {
-            zeros: Cell::new(0),
-            own: Cell::new(None),
-            pending: Cell::new(0),
-            shared: Cell::new(None),
-            generator: Generator::new(),
-            generation: Cell::new(0),
-            settings: Cell::new(Settings::NONE),
-            lineage: Cell::new(0),
-            children: Cell::new(0),
-            last: Cell::new(0),
-            entered: Cell::new(0),
-        }
-    }
-
-    /// Counts a send that came through `hook` and has no delay, in the `counters` that [`Undelayed::counters`] gave. What it draws is drawn later:
-    /// of a table of zeros only how much that is has to be known.
-    #[inline(always)]
-    pub fn count_undelayed(&self, counters: &'static Counters, hook: Hook) {
-        Slot::own(counters).undelayed(hook);
-        self.pending.set(self.pending.get().wrapping_add(1));
-    }
-
-    fn slot(&self) -> Option<Slot> {
-        let own = self.own.get().map(Slot::own);
-        own.or_else(|| self.shared.get().map(Slot::shared))
-    }
-
-    /// From now on counts there.
-    fn set_slot(&self, slot: Option<Slot>) {
-        let (own, shared) = match slot.map(Slot::counters) {
-            Some(Ok(own)) => (Some(own), None),
-            Some(Err(shared)) => (None, Some(shared)),
-            None => (None, None),
-        };
-        self.zeros.set(0);
-        self.own.set(own);
-        self.shared.set(shared);
-    }
-
-    /// A send enters its hook, `now` by the processor's counter ([`Clock::counter`]): its delay begins. A hook calls this before
-    /// [`Injection::before_send`], each time or never, because looking the delay up takes hundreds of nanoseconds where what is needed for it
-    /// has left the processor's caches, as it has after a long wait or where something else ran meanwhile.
-    #[inline(always)]
-    pub fn enter(&self, now: u64) {
-        self.entered.set(now);
-    }
-
-    /// The lineage of the next thread or child process that the calling thread starts.
-    pub fn next_child(&self) -> u64 {
-        let index = self.children.get();
-        self.children.set(index + 1);
-        seed::child(self.lineage.get(), index)
-    }
-
-    /// The lineage of the program that the process becomes by an `exec` in the calling thread.
-    pub fn successor(&self) -> u64 {
-        seed::successor(self.lineage.get())
-    }
-
-    /// Makes this the stream of a newly started thread or process.
-    pub fn set_lineage(&self, lineage: u64) {
-        self.lineage.set(lineage);
-        self.children.set(0);
-        self.generation.set(0);
-        self.set_slot(None);
-    }
-
-    /// Gives the counters back; the thread is about to end. If it sends once more, it takes others,
-    /// and its stream goes on.
-    pub fn release(&self) {
-        if let Some(slot) = self.slot() {
-            self.set_slot(None);
-            slot.release();
-        }
-    }
-}
-
-impl Default for Stream {
-    fn default() -> Self {
-        Stream::new()
     }
 }
 

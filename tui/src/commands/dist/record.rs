@@ -1,0 +1,111 @@
+//! `jitterlab dist record`: a recording of delays from samples.
+
+use std::path::PathBuf;
+
+use jitterlab_base::show;
+use jitterlab_base::units::Nanos;
+use jitterlab_experiment::samples;
+use jitterlab_injector::recording::Recording;
+use jitterlab_stats::{autocorrelation, sorted, summary};
+use serde::Serialize;
+
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `dist record`.
+#[derive(clap::Args)]
+pub struct Record {
+    /// Round trips in nanoseconds, in the order in which they were measured: CSV or Parquet; FILE:COLUMN where there are
+    /// several columns
+    samples: PathBuf,
+    /// When each was sent, in nanoseconds; FILE:COLUMN, often of the same file. Without it each was sent when the one
+    /// before it had come back, as in a ping-pong
+    #[arg(long)]
+    times: Option<PathBuf>,
+    /// Round trips without the load: a delay is how much longer than their median a round trip was
+    #[arg(long, value_name = "SAMPLES", conflicts_with = "less")]
+    baseline: Option<PathBuf>,
+    /// A delay is how much longer than this a round trip was
+    #[arg(long, default_value = "0ns")]
+    less: Nanos,
+    /// Where to write the recording
+    #[arg(short, long)]
+    output: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What `dist record` prints; times in nanoseconds.
+#[derive(Serialize)]
+struct Recorded {
+    n: usize,
+    span_ns: u64,
+    less_ns: f64,
+    mean_ns: f64,
+    std_ns: Option<f64>,
+    zeros: f64,
+    /// Of ranks, at [`autocorrelation::LAGS`]; none of delays that are too few or all equal.
+    autocorrelation: Option<Vec<f64>>,
+}
+
+impl Record {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let read = |path: &PathBuf| samples::read(path).map_err(Failure::input);
+        let round_trips = read(&self.samples)?;
+        let times = self.times.as_ref().map(read).transpose()?;
+        let less = match &self.baseline {
+            None => self.less.0 as f64,
+            Some(baseline) => {
+                let sorted = sorted(&read(baseline)?).map_err(Failure::input)?;
+                summary::quantile(&sorted, 0.5)
+            }
+        };
+        let origin = format!("{} less {less} ns", self.samples.display());
+        let recording = Recording::of_samples(&round_trips, times.as_deref(), less, &origin)
+            .map_err(|problem| Failure::input(format!("{}: {problem}", self.samples.display())))?;
+        files::write(&self.output, &recording.to_bytes())?;
+        let recorded = Recorded::of(&recording, less)?;
+        output::print(self.format, &recorded, || recorded.text())?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Recorded {
+    fn of(recording: &Recording, less_ns: f64) -> Result<Self, Failure> {
+        let delays: Vec<f64> = recording.delays().iter().map(|&ns| f64::from(ns)).collect();
+        let zeros = delays.iter().filter(|&&ns| ns == 0.0).count();
+        Ok(Recorded {
+            n: delays.len(),
+            span_ns: recording.span_ns(),
+            less_ns,
+            mean_ns: summary::mean(&delays).map_err(Failure::input)?,
+            std_ns: summary::std(&delays).ok(),
+            zeros: zeros as f64 / delays.len() as f64,
+            autocorrelation: autocorrelation::of_ranks(&delays, &autocorrelation::LAGS).ok(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let order = match &self.autocorrelation {
+            None => String::new(),
+            Some(r) => format!(
+                "autocorrelation of ranks at lags {}: {}\n",
+                autocorrelation::LAGS.map(|lag| lag.to_string()).join(", "),
+                r.iter()
+                    .map(|r| format!("{r:.2}"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        format!(
+            "{} delays over {}: what exceeds {}; mean {}, standard deviation {}, {:.1} % zeros\n{order}",
+            self.n,
+            show::time(self.span_ns as f64),
+            show::time(self.less_ns),
+            show::time(self.mean_ns),
+            self.std_ns.map_or("-".into(), show::time),
+            100.0 * self.zeros,
+        )
+    }
+}
