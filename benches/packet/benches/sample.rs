@@ -11,7 +11,7 @@ use std::io;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_packet::cases::rtt::{Length, Rtt};
+use jitterlab_packet::cases::rtt::{Length, Outcome, Rtt};
 use jitterlab_packet::transport::{Connection, Link, Wait};
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
@@ -40,7 +40,7 @@ fn main() {
     }
     if let Some(at) = arguments.iter().position(|argument| argument == "--once") {
         let samples = arguments[at + 1].parse().expect("a number of samples");
-        black_box(case(samples).run_on(Box::new(Memory(0))).unwrap());
+        black_box(run(&case(samples)));
         return;
     }
     compare(Clock::global(), &case(SAMPLES));
@@ -57,6 +57,11 @@ fn case(samples: u64) -> Rtt {
     }
 }
 
+fn run(case: &Rtt) -> Outcome {
+    let clock = Clock::global();
+    case.run_on(Box::new(Memory(0)), || clock.now()).unwrap()
+}
+
 fn compare(clock: &Clock, case: &Rtt) {
     let (mut readings, mut cases) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -69,7 +74,7 @@ fn compare(clock: &Clock, case: &Rtt) {
         // Making the memory for samples, touching it, and turning ticks into nanoseconds in the end
         // are part of the price.
         cases.push(per_sample(clock, || {
-            black_box(case.run_on(Box::new(Memory(0))).unwrap());
+            black_box(run(case));
         }));
     }
     let above: Vec<f64> = std::iter::zip(&cases, &readings)

@@ -1,9 +1,10 @@
-//! The case over a network that exists only here: what becomes of each message is written down
-//! beforehand, and a timeout is over when `receive` says so. It is too long to pass by itself, but where a
-//! test waits for it.
+//! The case over a network and in a time that exist only here: what becomes of each message is written down beforehand, a look
+//! whether something has come takes 1 us, and a wait that ends without a message a timeout.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
+use std::rc::Rc;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
@@ -23,7 +24,7 @@ enum Fate {
     Twice,
     /// The answer comes after two timeouts.
     Slow,
-    /// The answer comes after `SHORT`, and nothing says before that the time is over.
+    /// The answer comes after the timeout, and nothing says before that the time is over.
     Overdue,
     /// Instead of the answer others come, as long as it is waited for.
     Babble,
@@ -31,13 +32,31 @@ enum Fate {
     Broken,
 }
 
-const LONG: Nanos = Nanos(1_000_000_000_000);
-const SHORT: Nanos = Nanos(1_000_000);
-/// More answers than can be looked at in `SHORT`.
-const BABBLE: u64 = 10_000_000;
+const TIMEOUT: Nanos = Nanos(1_000_000);
+const LOOK: u64 = 1_000;
+/// A reading of the clock takes so long.
+const READING: u64 = 10;
+/// More answers than can be looked at in a timeout.
+const BABBLE: u64 = 2 * TIMEOUT.0 / LOOK;
+
+/// Simulated time, in nanoseconds.
+#[derive(Clone, Default)]
+struct Time(Rc<Cell<u64>>);
+
+impl Time {
+    fn pass(&self, ns: u64) {
+        self.0.set(self.0.get() + ns);
+    }
+
+    fn ticks(&self) -> u64 {
+        self.pass(READING);
+        Clock::global().ns_to_ticks(self.0.get())
+    }
+}
 
 /// Answers by fate; answers everything when it has no fates left.
 struct Network {
+    time: Time,
     fates: VecDeque<Fate>,
     /// Of a message, in bytes.
     size: u64,
@@ -77,13 +96,14 @@ impl Connection for Network {
         if self.broken {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        self.time.pass(LOOK);
         if self.timeouts > 0 {
             self.timeouts -= 1;
+            self.time.pass(TIMEOUT.0);
             return Ok(None);
         }
         if std::mem::take(&mut self.overdue) {
-            let clock = Clock::global();
-            clock.wait_until(clock.now() + clock.ns_to_ticks(SHORT.0));
+            self.time.pass(TIMEOUT.0);
         }
         if self.babble > 0 {
             self.babble -= 1;
@@ -91,7 +111,11 @@ impl Connection for Network {
             return Ok(Some(0));
         }
         let carried = u64::MAX >> (64 - 8 * self.size.min(8));
-        Ok(self.under_way.pop_front().map(|number| number & carried))
+        let number = self.under_way.pop_front();
+        if number.is_none() {
+            self.time.pass(TIMEOUT.0);
+        }
+        Ok(number.map(|number| number & carried))
     }
 }
 
@@ -102,29 +126,33 @@ fn case(transport: Transport, messages: usize) -> Rtt {
         wait: Wait::Block,
         warmup: Length::Messages(0),
         length: Length::Messages(messages as u64),
-        timeout: LONG,
+        timeout: TIMEOUT,
     }
 }
 
-fn network(fates: &[Fate]) -> Box<Network> {
-    network_of(64, fates)
-}
-
-fn network_of(size: u64, fates: &[Fate]) -> Box<Network> {
-    Box::new(Network {
+fn run_case(case: &Rtt, fates: &[Fate]) -> Result<Outcome, Error> {
+    let time = Time::default();
+    let network = Network {
+        time: time.clone(),
         fates: fates.iter().copied().collect(),
-        size,
+        size: case.size.0,
         under_way: VecDeque::new(),
         late: None,
         timeouts: 0,
         overdue: false,
         babble: 0,
         broken: false,
-    })
+    };
+    case.run_on(Box::new(network), || time.ticks())
 }
 
 fn run(transport: Transport, fates: &[Fate]) -> Result<Outcome, Error> {
-    case(transport, fates.len()).run_on(network(fates))
+    run_case(&case(transport, fates.len()), fates)
+}
+
+/// A sample is counted in ticks of the clock, which are not whole nanoseconds.
+fn is_about(ns: u64, expected: u64) -> bool {
+    ns.abs_diff(expected) <= 2
 }
 
 fn count(fates: &[Fate], fate: Fate) -> u64 {
@@ -167,7 +195,7 @@ proptest! {
         case.size = Bytes(size);
         let mut fates = vec![Fate::Answered; messages];
         fates[messages / 2] = Fate::Slow;
-        prop_assert_eq!(case.run_on(network_of(size, &fates)).unwrap().samples.len(), messages);
+        prop_assert_eq!(run_case(&case, &fates).unwrap().samples.len(), messages);
     }
 }
 
@@ -183,7 +211,7 @@ fn a_peer_that_falls_silent_ends_the_run() {
                 Error::Silence {
                     answered: 7,
                     late: 0,
-                    time: Nanos(20_000_000_000_000)
+                    time: Nanos(20_000_000)
                 }
             ),
             "{error:?}"
@@ -200,30 +228,29 @@ fn what_comes_after_the_timeout_is_no_sample() {
     let mut fates = [Fate::Answered; 60];
     fates[30] = Fate::Overdue;
     let mut case = case(Transport::Udp, fates.len());
-    case.timeout = SHORT;
-    let outcome = case.run_on(network(&fates)).unwrap();
-    // Where this machine stands still, others are late as well.
-    assert!(outcome.samples.iter().all(|&ns| ns <= SHORT.0));
-    assert!(outcome.reordered >= 1 && outcome.lost == 0, "{outcome:?}");
-    assert_eq!(outcome.samples.len() as u64 + outcome.reordered, 60);
+    let outcome = run_case(&case, &fates).unwrap();
+    assert_eq!((outcome.reordered, outcome.lost), (1, 0), "{outcome:?}");
+    assert_eq!(outcome.samples.len(), 59);
+    let is_usual = |&ns: &u64| is_about(ns, LOOK + READING);
+    assert!(outcome.samples.iter().all(is_usual), "{outcome:?}");
     // Over a reliable link it is one.
     case.link = Link::Tcp;
-    let outcome = case.run_on(network(&fates)).unwrap();
+    let outcome = run_case(&case, &fates).unwrap();
     assert_eq!((outcome.samples.len(), outcome.reordered), (60, 0));
+    assert!(is_about(outcome.samples[30], TIMEOUT.0 + LOOK + READING));
 }
 
 #[test]
 fn other_answers_do_not_make_the_wait_longer() {
     let mut fates = [Fate::Answered; 60];
     fates[30] = Fate::Babble;
-    let mut case = case(Transport::Udp, fates.len());
-    case.timeout = SHORT;
-    let outcome = case.run_on(network(&fates)).unwrap();
-    assert_eq!(outcome.lost, 1, "{outcome:?}");
-    assert_eq!(outcome.samples.len() as u64 + outcome.reordered, 59);
+    let case = case(Transport::Udp, fates.len());
+    let outcome = run_case(&case, &fates).unwrap();
+    assert_eq!((outcome.lost, outcome.reordered), (1, 0), "{outcome:?}");
+    assert_eq!(outcome.samples.len(), 59);
 
     fates[30..].fill(Fate::Babble);
-    let error = case.run_on(network(&fates)).unwrap_err();
+    let error = run_case(&case, &fates).unwrap_err();
     assert!(matches!(error, Error::Silence { .. }), "{error:?}");
 }
 
@@ -249,12 +276,29 @@ fn warm_up_is_discarded_with_what_went_wrong_in_it() {
     ];
     let mut case = case(Transport::Udp, 2);
     case.warmup = Length::Messages(3);
-    let outcome = case.run_on(network(&fates)).unwrap();
+    let outcome = run_case(&case, &fates).unwrap();
     assert_eq!((outcome.discarded, outcome.samples.len()), (3, 2));
     assert_eq!((outcome.lost, outcome.duplicates), (0, 0));
 
     case.warmup = Length::Time(Nanos(0));
-    assert_eq!(case.run_on(network(&[])).unwrap().discarded, 0);
+    assert_eq!(run_case(&case, &[]).unwrap().discarded, 0);
+}
+
+#[test]
+fn a_run_for_a_time_ends_when_it_is_over() {
+    let mut case = case(Transport::Udp, 0);
+    // A round trip takes a look and two readings of the clock; the last one begins before the time is over.
+    let round_trip = LOOK + 2 * READING;
+    case.warmup = Length::Time(Nanos(10 * round_trip - round_trip / 2));
+    case.length = Length::Time(Nanos(100 * round_trip - round_trip / 2));
+    let outcome = run_case(&case, &[]).unwrap();
+    assert_eq!((outcome.discarded, outcome.samples.len()), (10, 100));
+    // The time is over while nothing comes.
+    let mut fates = vec![Fate::Answered; 50];
+    fates.push(Fate::Lost);
+    case.warmup = Length::Messages(0);
+    let outcome = run_case(&case, &fates).unwrap();
+    assert_eq!((outcome.samples.len(), outcome.lost), (50, 1));
 }
 
 #[test]

@@ -6,7 +6,6 @@
 //! every slave, and waits for a message from each. A sample is the time of an iteration.
 
 use std::net::SocketAddr;
-use std::time::Instant;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_stats::summary::Summary;
@@ -75,28 +74,40 @@ impl report::Point for Point {
 /// # Errors
 /// As those of [`Rtt::run`].
 pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report<Point>, Error> {
+    let clock = Clock::global();
+    let now = || clock.now();
     let short = *options.link.sizes().start();
     let mut points = Vec::new();
     let mut path: Option<Path> = None;
     for count in 1..=slaves.len() {
         let slaves = &slaves[..count];
-        let mut send = Master::new(options, slaves, |rest| Plan {
-            role: Role::Answer {
-                every: count as u32,
-                rest,
+        let mut send = Master::new(
+            options,
+            slaves,
+            |rest| Plan {
+                role: Role::Answer {
+                    every: count as u32,
+                    rest,
+                },
+                answer: short,
+                buffers: ahead(&options.link, 2 * count as u32),
+                ..Plan::ping_pong(options.size.0, options.wait)
             },
-            answer: short,
-            buffers: ahead(&options.link, 2 * count as u32),
-            ..Plan::ping_pong(options.size.0, options.wait)
-        })?;
+            now,
+        )?;
         let sends = send.run(Master::send)?;
         path = path.or_else(|| send.path());
         let (mut lost, mut memory_full) = (send.lost, send.memory_full);
         drop(send);
-        let mut receive = Master::new(options, slaves, |_| Plan {
-            size: short,
-            ..Plan::ping_pong(options.size.0, options.wait)
-        })?;
+        let mut receive = Master::new(
+            options,
+            slaves,
+            |_| Plan {
+                size: short,
+                ..Plan::ping_pong(options.size.0, options.wait)
+            },
+            now,
+        )?;
         let receives = receive.run(Master::receive)?;
         lost += receive.lost;
         memory_full |= receive.memory_full;
@@ -119,8 +130,11 @@ pub fn by_slaves(options: &Rtt, slaves: &[SocketAddr]) -> Result<Report<Point>, 
     })
 }
 
-struct Master<'a> {
+struct Master<'a, N> {
     options: &'a Rtt,
+    /// What time it is, in ticks of the clock.
+    now: N,
+    clock: &'static Clock,
     slaves: Vec<Slave>,
     iteration: u64,
     lost: u64,
@@ -134,11 +148,12 @@ struct Slave {
     silence: Silence,
 }
 
-impl<'a> Master<'a> {
+impl<'a, N: Fn() -> u64> Master<'a, N> {
     fn new(
         options: &'a Rtt,
         slaves: &[SocketAddr],
         plan: impl Fn(u32) -> Plan,
+        now: N,
     ) -> Result<Self, Error> {
         let timeout = options.timeout.as_duration();
         let connect = |(rest, &address)| {
@@ -150,6 +165,8 @@ impl<'a> Master<'a> {
         };
         Ok(Master {
             options,
+            now,
+            clock: Clock::global(),
             slaves: (0..)
                 .zip(slaves)
                 .map(connect)
@@ -169,7 +186,6 @@ impl<'a> Master<'a> {
         &mut self,
         mut iterate: impl FnMut(&mut Self) -> Result<bool, Error>,
     ) -> Result<Vec<u64>, Error> {
-        let clock = Clock::global();
         let what = format_args!("{} slaves", self.slaves.len());
         let mut samples = Samples::room(self.options.length, what);
         for (length, kept) in [
@@ -180,15 +196,15 @@ impl<'a> Master<'a> {
             self.lost = 0;
             let (count, time) = match length {
                 Length::Messages(count) => (count, u64::MAX),
-                Length::Time(time) => (u64::MAX, clock.ns_to_ticks(time.0)),
+                Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
             };
-            let start = clock.now();
+            let start = (self.now)();
             let mut done = 0;
             let mut begin = start;
             let mut is_room = true;
             while done < count && begin - start < time && is_room {
                 let is_whole = iterate(self)?;
-                let end = clock.now();
+                let end = (self.now)();
                 if is_whole {
                     is_room = kept.push(end - begin);
                 }
@@ -245,8 +261,9 @@ impl<'a> Master<'a> {
                 // A late one, which does not make the wait longer.
                 Ok(Some(_)) => {
                     slave.silence.late();
-                    let waited = since.get_or_insert_with(Instant::now).elapsed();
-                    if waited <= self.options.timeout.as_duration() {
+                    let now = (self.now)();
+                    let waited = now - *since.get_or_insert(now);
+                    if waited <= self.clock.ns_to_ticks(self.options.timeout.0) {
                         continue;
                     }
                 }

@@ -6,6 +6,7 @@ pub mod buffer_reuse;
 pub mod completion;
 pub mod hot_spot;
 pub mod latency;
+mod length;
 pub mod overhead;
 mod report;
 pub mod rtt;

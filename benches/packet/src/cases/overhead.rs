@@ -12,6 +12,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use nix::time::{ClockId, clock_gettime};
@@ -173,13 +174,13 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
     let plan = Plan::ping_pong(options.size.0, options.wait);
     let timeout = options.timeout.as_duration();
     let connection = options.link.connect(address, &plan, timeout)?;
-    let mut pinger = Pinger::new(connection, options, false);
+    let clock = Clock::global();
+    let mut pinger = Pinger::new(connection, options, false, || clock.now());
     let mut round_trips = Samples::room(options.length, options.size);
     pinger.run(options.warmup, &mut Samples::discarded())?;
     let before = cpu_time();
     let sent = pinger.run(options.length, &mut round_trips)?;
     let busy = cpu_time().saturating_sub(before);
-    let clock = pinger.clock;
     let memory_full = round_trips.is_full(options.length);
     let rtt = summary(&round_trips.into_ns())?;
 

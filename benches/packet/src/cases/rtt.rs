@@ -15,21 +15,14 @@ use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Connection, Link, Path, Plan, Role, Wait};
 
+pub use super::length::Length;
+
 /// The size of a message, if nothing is said.
 pub const SIZE: Bytes = Bytes(64);
 /// The time to warm up, if nothing is said.
 pub const WARMUP: Nanos = Nanos(200_000_000);
 /// The time after which a message without an answer is lost, if nothing is said.
 pub const TIMEOUT: Nanos = Nanos(100_000_000);
-
-/// How long something goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
-    /// For so many messages.
-    Messages(u64),
-    /// For so long.
-    Time(Nanos),
-}
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -85,19 +78,29 @@ impl Rtt {
     pub(super) fn run_planned(&self, address: SocketAddr, plan: &Plan) -> Result<Outcome, Error> {
         let timeout = self.timeout.as_duration();
         let connection = self.link.connect(address, plan, timeout)?;
-        self.sample(connection, plan.role == Role::Exchange)
+        let clock = Clock::global();
+        self.sample(connection, plan.role == Role::Exchange, || clock.now())
     }
 
-    /// Measures over a connection that is there already.
+    /// Measures over a connection that is there already; `now` says what time it is, in ticks of [`Clock::global`].
     ///
     /// # Errors
     /// The peer goes away or falls silent.
-    pub fn run_on(&self, connection: Box<dyn Connection>) -> Result<Outcome, Error> {
-        self.sample(connection, false)
+    pub fn run_on(
+        &self,
+        connection: Box<dyn Connection>,
+        now: impl Fn() -> u64,
+    ) -> Result<Outcome, Error> {
+        self.sample(connection, false, now)
     }
 
-    fn sample(&self, connection: Box<dyn Connection>, in_step: bool) -> Result<Outcome, Error> {
-        let mut pinger = Pinger::new(connection, self, in_step);
+    fn sample(
+        &self,
+        connection: Box<dyn Connection>,
+        in_step: bool,
+        now: impl Fn() -> u64,
+    ) -> Result<Outcome, Error> {
+        let mut pinger = Pinger::new(connection, self, in_step, now);
         let mut samples = Samples::room(self.length, self.size);
         // No pause after the warm-up: caches and CPUs would cool down in it.
         let discarded = pinger.run(self.warmup, &mut Samples::discarded())?;
@@ -125,10 +128,12 @@ struct Counts {
     duplicates: u64,
 }
 
-pub(super) struct Pinger<'a> {
+pub(super) struct Pinger<'a, N> {
     connection: Box<dyn Connection>,
     options: &'a Rtt,
-    pub clock: &'static Clock,
+    /// What time it is, in ticks of the clock.
+    now: N,
+    clock: &'static Clock,
     /// What an answer may take, in ticks: over a reliable link as long as it likes.
     limit: u64,
     /// The part of a number that a message carries.
@@ -149,8 +154,8 @@ pub(super) struct Pinger<'a> {
     early: Option<u64>,
 }
 
-impl<'a> Pinger<'a> {
-    pub fn new(connection: Box<dyn Connection>, options: &'a Rtt, in_step: bool) -> Self {
+impl<'a, N: Fn() -> u64> Pinger<'a, N> {
+    pub fn new(connection: Box<dyn Connection>, options: &'a Rtt, in_step: bool, now: N) -> Self {
         let bytes = options.size.0.clamp(1, 8) as u32;
         let clock = Clock::global();
         let limit = match options.link.is_reliable() {
@@ -160,6 +165,7 @@ impl<'a> Pinger<'a> {
         Pinger {
             connection,
             options,
+            now,
             clock,
             limit,
             carried: u64::MAX >> (64 - 8 * bytes),
@@ -182,7 +188,7 @@ impl<'a> Pinger<'a> {
             Length::Time(Nanos(0)) => (0, 0),
             Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
         };
-        let start = self.clock.now();
+        let start = (self.now)();
         let mut sent = 0;
         while sent < count {
             let round_trip = self.ping()?;
@@ -191,7 +197,7 @@ impl<'a> Pinger<'a> {
                 if !samples.push(end - begin) || end - start >= time {
                     break;
                 }
-            } else if self.clock.now() - start >= time {
+            } else if (self.now)() - start >= time {
                 break;
             }
         }
@@ -201,7 +207,7 @@ impl<'a> Pinger<'a> {
     /// One message and its answer: when it was sent and when the answer was there.
     #[inline]
     fn ping(&mut self) -> Result<Option<(u64, u64)>, Error> {
-        let begin = self.clock.now();
+        let begin = (self.now)();
         self.send()?;
         let end = self.answer(begin)?;
         Ok(end.map(|end| (begin, end)))
@@ -210,12 +216,12 @@ impl<'a> Pinger<'a> {
     /// The same with a pause between, at the end of which the answer is there: the ticks that the two calls
     /// took.
     pub fn calls(&mut self, pause: Nanos) -> Result<Option<[u64; 2]>, Error> {
-        let begin = self.clock.now();
+        let begin = (self.now)();
         self.send()?;
-        let sent = self.clock.now();
+        let sent = (self.now)();
         let mut look = sent;
         while look - sent < self.clock.ns_to_ticks(pause.0) {
-            look = self.clock.now();
+            look = (self.now)();
         }
         let end = self.answer(look)?;
         Ok(end.map(|end| [sent - begin, end - look]))
@@ -244,7 +250,7 @@ impl<'a> Pinger<'a> {
             };
             match arrived {
                 Ok(Some(number)) if (number ^ self.sequence) & self.carried == 0 => {
-                    let end = self.clock.now();
+                    let end = (self.now)();
                     if end - since > self.limit {
                         self.lose();
                         self.stray(number);
@@ -262,7 +268,7 @@ impl<'a> Pinger<'a> {
                 }
                 Ok(Some(number)) => {
                     self.stray(number);
-                    if self.clock.now() - since <= self.limit {
+                    if (self.now)() - since <= self.limit {
                         continue;
                     }
                 }

@@ -3,7 +3,7 @@
 use jitterlab_base::clock::Clock;
 use jitterlab_live::Publisher;
 
-use super::rtt::Length;
+use super::length::Length;
 
 /// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
 const MOST_SAMPLES: u64 = 1 << 27;

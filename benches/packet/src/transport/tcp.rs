@@ -388,15 +388,17 @@ fn serve_client(mut stream: TcpStream) -> io::Result<()> {
     let sizes = [plan.answer, plan.size];
     let new = |stream| Tcp::new(stream, &plan, sizes, server::LOOK);
     match plan.role {
-        Role::Answer { every, rest } => server::answer(&mut new(stream)?, every, rest),
-        Role::Exchange => server::exchange(&mut new(stream)?),
+        Role::Answer { every, rest } => {
+            server::answer(&mut new(stream)?, every, rest, server::now_ns)
+        }
+        Role::Exchange => server::exchange(&mut new(stream)?, server::now_ns),
         Role::Sink { .. } | Role::Both { .. } => {
             let expects = match plan.window_back() {
                 None => Expects::Messages,
                 Some(_) => Expects::Both,
             };
             let mut end = TcpStreamEnd::new(stream, &plan, sizes, expects)?;
-            server::stream(&mut end, plan.window_back(), plan.wait)
+            server::stream(&mut end, plan.window_back(), plan.wait, server::now_ns)
         }
     }
 }

@@ -295,13 +295,19 @@ impl UdpServer {
         };
         let sizes = [plan.answer, plan.size];
         match plan.role {
-            Role::Answer { every, rest } => {
-                server::answer(&mut Udp::new(line, plan, sizes, server::LOOK)?, every, rest)
-            }
-            Role::Exchange => server::exchange(&mut Udp::new(line, plan, sizes, server::LOOK)?),
+            Role::Answer { every, rest } => server::answer(
+                &mut Udp::new(line, plan, sizes, server::LOOK)?,
+                every,
+                rest,
+                server::now_ns,
+            ),
+            Role::Exchange => server::exchange(
+                &mut Udp::new(line, plan, sizes, server::LOOK)?,
+                server::now_ns,
+            ),
             Role::Sink { .. } | Role::Both { .. } => {
                 let mut end = UdpStream::new(line, plan, sizes)?;
-                server::stream(&mut end, plan.window_back(), plan.wait)
+                server::stream(&mut end, plan.window_back(), plan.wait, server::now_ns)
             }
         }
     }

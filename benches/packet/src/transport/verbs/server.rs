@@ -57,11 +57,16 @@ impl Server {
         };
         notice_dead_peers(&line)?;
         let served = match plan.role {
-            Role::Answer { every, rest } => server::answer(&mut End::new(joined), every, rest),
-            Role::Exchange => server::exchange(&mut End::new(joined)),
-            Role::Sink { .. } | Role::Both { .. } => {
-                server::stream(&mut Flow::new(joined), plan.window_back(), plan.wait)
+            Role::Answer { every, rest } => {
+                server::answer(&mut End::new(joined), every, rest, server::now_ns)
             }
+            Role::Exchange => server::exchange(&mut End::new(joined), server::now_ns),
+            Role::Sink { .. } | Role::Both { .. } => server::stream(
+                &mut Flow::new(joined),
+                plan.window_back(),
+                plan.wait,
+                server::now_ns,
+            ),
         };
         // Of a wire that breaks often only one end hears; the client is the one that somebody reads.
         served.or_else(|error| match error.kind() {
