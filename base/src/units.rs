@@ -1,5 +1,5 @@
-//! Units that do not mix by accident: [`Nanos`], [`Bytes`], [`Bandwidth`] and [`Percent`], read from and written
-//! as what people type (`250us`, `64KiB`, `10Gbit`, `60%`).
+//! Units that do not mix by accident: [`Nanos`], [`Bytes`], [`Bandwidth`], [`Rate`] and [`Percent`], read from and
+//! written as what people type (`250us`, `64KiB`, `10Gbit`, `20k`, `60%`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -223,6 +223,42 @@ impl fmt::Display for Bandwidth {
     }
 }
 
+/// A rate of messages: so many a second. Reads `20000`, `20k`, `1.5M`.
+///
+/// ```
+/// use jitterlab_base::units::Rate;
+/// assert_eq!("20k".parse(), Ok(Rate(20_000)));
+/// assert_eq!(Rate(20_000).to_string(), "20k");
+/// assert!("20 k/min".parse::<Rate>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+const PER_SECOND: &str = "a rate: how many a second, a number with or without k or M, as in `20k`";
+const RATE_SCALES: [(&str, f64); 2] = [("M", 1e6), ("k", 1e3)];
+
+impl FromStr for Rate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let rate = parse_scaled(text, &RATE_SCALES, Some(1.0)).filter(|&rate| rate > 0);
+        rate.map(Rate).ok_or_else(|| UnitError {
+            text: text.into(),
+            expected: PER_SECOND,
+        })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, scale) = RATE_SCALES
+            .into_iter()
+            .find(|&(_, scale)| self.0.is_multiple_of(scale as u64))
+            .unwrap_or(("", 1.0));
+        f.pad(&format!("{}{unit}", self.0 / scale as u64))
+    }
+}
+
 /// A share from 0 to 100 %. Reads `60` and `60%`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Percent(f64);
@@ -315,6 +351,7 @@ serde_as_text!(
     Nanos => Nanos::from_str,
     Bytes => Bytes::with_unit,
     Bandwidth => Bandwidth::with_unit,
+    Rate => Rate::from_str,
     Percent => Percent::from_str
 );
 
@@ -390,13 +427,17 @@ mod tests {
         assert_eq!("60%".parse(), Ok(Percent(60.0)));
         assert!("101".parse::<Percent>().is_err());
         assert!("nan".parse::<Percent>().is_err());
+        for text in ["0", "0.1", "20K", "-1", "k", "20k/s"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(ns in 0u64..1 << 50, bytes in 0u64..1 << 50) {
+        fn what_is_written_is_read_back(ns in 0u64..1 << 50, bytes in 0u64..1 << 50, rate in 1u64..1 << 40) {
             prop_assert_eq!(Nanos(ns).to_string().parse(), Ok(Nanos(ns)));
             prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
+            prop_assert_eq!(Rate(rate).to_string().parse(), Ok(Rate(rate)));
         }
     }
 }

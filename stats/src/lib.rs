@@ -11,6 +11,7 @@ pub mod correlation;
 pub mod distribution;
 mod error;
 pub mod fit;
+pub mod gaps;
 pub mod grouped;
 pub mod histogram;
 pub mod hodges_lehmann;

@@ -45,6 +45,57 @@ impl Drop for Server {
 
 const RUN: &str = "packet run --case rtt --iterations 50 --warmup-iterations 5 --timeout 2s";
 
+/// A round trip of the open loop counts from another moment than one of the closed loop: files of both are not compared.
+#[test]
+fn open_and_closed_loops_are_not_compared() {
+    let lab = Lab::new();
+    for name in ["closed.csv", "closed.parquet"] {
+        let run = format!("{RUN} --transport udp --samples {name} --format json");
+        assert_eq!(lab.json(&run)["loop"], "closed");
+    }
+    for name in ["open.csv", "open.parquet"] {
+        let run = format!(
+            "{RUN} --transport tcp --rate 5k --gaps exponential --seed 3 --window 32 --samples {name}"
+        );
+        let report = lab.json(&format!("{run} --format json"));
+        let open = &report["loop"]["open"];
+        assert_eq!(
+            (figure(open, "rate_asked"), &open["gaps"]),
+            (5e3, &"exponential".into())
+        );
+        assert_eq!(
+            (&open["seed"], &open["window"], &open["unsent"]),
+            (&3.into(), &32.into(), &0.into())
+        );
+        assert_eq!(report["rtt_ns"]["n"], 50);
+    }
+    for (a, b) in [
+        ("closed.csv", "open.parquet"),
+        ("closed.parquet", "open.csv"),
+    ] {
+        let [one, other] = [a, b].map(|name| name.split('.').next().unwrap());
+        lab.refuses(
+            &format!("stats compare {a} {b}"),
+            &format!(
+                "{a} was measured in the {one} loop and {b} in the {other} loop: in the open loop a round trip counts \
+                 from when its message was due, in the closed loop from when it was sent; measure both in one of them"
+            ),
+        );
+    }
+    lab.done("stats compare open.csv open.parquet");
+    let run = format!("{RUN} --transport udp --rate 20000 --window 16");
+    let said = lab.done(&run);
+    assert!(
+        said.contains(", 64 B, block, open loop: 50 round trips"),
+        "{said}"
+    );
+    assert!(
+        said.contains("20000 messages a second asked for, "),
+        "{said}"
+    );
+    assert!(said.contains(" fixed gaps; 0 not sent; at most "), "{said}");
+}
+
 fn figure(value: &Value, name: &str) -> f64 {
     value[name]
         .as_f64()
@@ -156,7 +207,7 @@ fn people_are_shown_a_table() {
 fn people_are_told_in_microseconds_whether_it_is_a_round_trip() {
     let lab = Lab::new();
     let said = lab.done(&format!("{RUN} --transport udp"));
-    let start = "ping-pong over udp, 64 B, block: 50 round trips, 0 lost, 0 reordered, 0 duplicates\n\
+    let start = "ping-pong over udp, 64 B, block, closed loop: 50 round trips, 0 lost, 0 reordered, 0 duplicates\n\
                  RTT in us: least ";
     assert!(said.starts_with(start), "{said}");
     assert!(
@@ -189,7 +240,8 @@ fn samples_are_kept_all_and_in_order() {
             "# meaning: RTT, ns, in the order of measurement",
             "# case: rtt",
             "# transport: tcp",
-            "# size: 64"
+            "# size: 64",
+            "# loop: closed"
         ]
     );
 }

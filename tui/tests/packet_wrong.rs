@@ -161,6 +161,27 @@ fn wrong_options_are_refused() {
             "--window is for --case bandwidth, bidirectional, overhead, buffer-reuse, not for rtt",
         ),
         (
+            "latency --rate 5k",
+            "--rate is for --case rtt, not for latency",
+        ),
+        (
+            "rtt --rate 11M",
+            "error: invalid value '11M' for '--rate <RATE>': at most 10M messages a second",
+        ),
+        (
+            "rtt --rate 20k/s",
+            "error: invalid value '20k/s' for '--rate <RATE>': `20k/s` is not a rate: how many a second, a number with \
+             or without k or M, as in `20k`",
+        ),
+        (
+            "rtt --rate 5k --seed 1",
+            "--seed is for --gaps exponential: fixed gaps are not drawn",
+        ),
+        (
+            "rtt --gaps fixed",
+            "error: the following required arguments were not provided:",
+        ),
+        (
             "latency --reuse 5",
             "--reuse is for --case buffer-reuse, not for latency",
         ),

@@ -156,8 +156,7 @@ fn every_operation_is_measured_at_every_size() {
         }
     }
     let said = text(&mock.run(&format!("{RUN} --transport verbs")).stdout);
-    let start =
-        "ping-pong over verbs (write, rc, inline, mock0), 64 B, poll: 50 round trips, 0 lost";
+    let start = "ping-pong over verbs (write, rc, inline, mock0), 64 B, poll, closed loop: 50 round trips, 0 lost";
     assert!(said.starts_with(start), "{said}");
 }
 

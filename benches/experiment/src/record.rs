@@ -65,7 +65,31 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
+
+    /// What the packet suite measured, if that is what it is.
+    pub fn packet(&self) -> Option<&rtt::Report> {
+        match &self.result {
+            Some(SuiteResult::Packet(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What the library suite measured, if that is what it is.
+    pub fn library(&self) -> Option<&library::Report> {
+        match &self.result {
+            Some(SuiteResult::Library(report)) => Some(report),
+            _ => None,
+        }
+    }
+
+    /// What an application showed, if it is one.
+    pub fn application(&self) -> Option<&Application> {
+        match &self.result {
+            Some(SuiteResult::Application(application)) => Some(application),
+            _ => None,
+        }
+    }
 }
 
 /// How an attempt ended.

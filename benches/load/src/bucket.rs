@@ -1,30 +1,6 @@
 //! When the next message may go: the leaky bucket, with time passed in.
 
-use rand_mt::Mt64;
-
-/// Gaps drawn from an exponential distribution, by inversion of numbers from a Mersenne Twister
-/// 19937 (the paper, section 5.1; Matsumoto and Nishimura 1998; the 64-bit variant).
-pub struct Gaps {
-    random: Mt64,
-    mean_ns: f64,
-}
-
-impl Gaps {
-    /// Gaps with this mean, in nanoseconds.
-    pub fn new(seed: u64, mean_ns: f64) -> Self {
-        Gaps {
-            random: Mt64::new(seed),
-            mean_ns,
-        }
-    }
-
-    /// The next gap in nanoseconds.
-    pub fn draw(&mut self) -> f64 {
-        // 53 bits, shifted off 0, whose logarithm there is none of.
-        let uniform = ((self.random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-        -self.mean_ns * uniform.ln()
-    }
-}
+use jitterlab_stats::gaps::Gaps;
 
 /// Algorithm 3: time fills the bucket, a message empties it by its gap.
 ///
@@ -71,24 +47,7 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jitterlab_stats::{ks, sorted};
     use proptest::prelude::*;
-
-    /// The exponential is not among the fitted distributions, but its square root of minus
-    /// logarithm is uniform: 1 − e^(−x/mean).
-    #[test]
-    fn gaps_are_exponential() {
-        let mut gaps = Gaps::new(5489, 250.0);
-        let uniform: Vec<f64> = (0..20_000)
-            .map(|_| 1.0 - (-gaps.draw() / 250.0).exp())
-            .collect();
-        let flat = jitterlab_stats::distribution::Distribution::Uniform {
-            low: 0.0,
-            high: 1.0,
-        };
-        assert!(ks::one_sample(&uniform, &flat).unwrap().p > 0.01);
-        assert!(sorted(&uniform).unwrap()[0] > 0.0);
-    }
 
     proptest! {
         /// However unevenly time passes, as many messages have gone as gaps fit into it.

@@ -9,11 +9,12 @@ use crate::transport::Transport;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_live::Count;
+use jitterlab_stats::gaps::Gaps;
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::bucket::{Bucket, Gaps};
+use crate::bucket::Bucket;
 use crate::control::{Arrived, Ask, Line, Opened};
 
 /// The load that is wanted.

@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc;
 use std::thread;
 
-use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos, Rate};
 use jitterlab_packet::cases::bandwidth::{Bandwidth, Outcome};
+use jitterlab_packet::cases::open_loop::{Loop, OpenLoop, Spacing, Timetable};
 use jitterlab_packet::cases::rtt::{self, Length, Rtt};
 use jitterlab_packet::cases::{
     bandwidth, bidirectional, buffer_reuse, completion, hot_spot, latency, overhead,
@@ -22,6 +23,56 @@ use common::assert_kept;
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 /// Long enough that no answer is late because the machine is busy.
 const PATIENT: Nanos = Nanos(2_000_000_000);
+
+#[test]
+fn an_open_loop_sends_all_and_takes_all() {
+    for transport in Transport::SOCKETS {
+        for (wait, gaps) in [
+            (Wait::Block, Spacing::Fixed),
+            (Wait::Poll, Spacing::Exponential),
+        ] {
+            let options = OpenLoop {
+                rtt: Rtt {
+                    length: Length::Messages(300),
+                    ..pings(transport, wait)
+                },
+                timetable: Timetable {
+                    rate: Rate(20_000),
+                    gaps,
+                    seed: 7,
+                    // A window that a socket buffer holds whatever its size: nothing is lost.
+                    window: 64,
+                },
+            };
+            let outcome = options.run(serve(transport)).unwrap();
+            assert_eq!(
+                (outcome.samples.len(), outcome.discarded),
+                (300, 2),
+                "{transport}"
+            );
+            assert_eq!(
+                (outcome.lost, outcome.reordered, outcome.duplicates),
+                (0, 0, 0)
+            );
+            let report = rtt::Report::of(&options.rtt, &outcome).unwrap();
+            assert_kept(&report);
+            let Loop::Open(open) = report.pacing else {
+                panic!("{report:?}");
+            };
+            assert_eq!(
+                (open.rate_asked, open.gaps, open.unsent),
+                (20_000.0, gaps, 0)
+            );
+            assert!((1..=64).contains(&open.most_under_way), "{open:?}");
+            // Never before they are due.
+            let sum = match gaps {
+                Spacing::Fixed => 1.0,
+                Spacing::Exponential => 1.3,
+            };
+            assert!(open.rate_achieved > 0.0 && open.rate_achieved <= 20_000.0 * sum + 1.0);
+        }
+    }
+}
 
 /// A real server, which ends with the test.
 fn serve(transport: Transport) -> SocketAddr {

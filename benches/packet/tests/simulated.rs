@@ -9,6 +9,7 @@ use std::rc::Rc;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::Error;
+use jitterlab_packet::cases::open_loop::Loop;
 use jitterlab_packet::cases::rtt::{Length, Outcome, Report, Rtt};
 use jitterlab_packet::transport::{Connection, Link, Transport, Wait};
 use proptest::prelude::*;
@@ -318,6 +319,7 @@ fn a_report_says_what_was_measured() {
         discarded: 1,
         memory_full: true,
         path: None,
+        pacing: Loop::Closed,
     };
     let report = Report::of(&case, &outcome).unwrap();
     let point = &report.point;

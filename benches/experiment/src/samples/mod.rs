@@ -101,6 +101,20 @@ pub fn read(path: &Path) -> Result<Vec<f64>, SamplesError> {
     Ok(samples)
 }
 
+/// The note of a file of round trips that says how messages followed each other: `closed` or `open`.
+pub const LOOP: &str = "loop";
+
+/// What the file of samples notes under a key, as [`write`] does; none where it is no file, or has no such note.
+pub fn note(path: &Path, key: &str) -> Option<String> {
+    let (path, _) = Column::of(path);
+    let file = open(&path, Source::File).ok()?;
+    let mut file = BufReader::new(file);
+    match file.fill_buf().ok()?.starts_with(parquet::MAGIC) {
+        true => parquet::note(&path, key),
+        false => text::note(file, key),
+    }
+}
+
 /// Which column of a file has the samples.
 enum Column {
     /// The only one, or the one called `ns`.
@@ -199,6 +213,8 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join(if csv { "s.csv" } else { "s.parquet" });
             write(&path, &samples, &[("meaning", "RTT".into())]).unwrap();
+            prop_assert_eq!(note(&path, "meaning"), Some("RTT".to_string()));
+            prop_assert_eq!(note(&path, LOOP), None);
             let read: Vec<u64> = read(&path).unwrap().into_iter().map(|x| x as u64).collect();
             prop_assert_eq!(read, samples);
         }

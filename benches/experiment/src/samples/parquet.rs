@@ -34,6 +34,12 @@ pub(super) fn read(path: &Path, column: &Column) -> Result<Vec<f64>, SamplesErro
     })
 }
 
+/// A note about a file.
+pub(super) fn note(path: &Path, key: &str) -> Option<String> {
+    let note = || Ok(Table::open(path)?.note(key).map(String::from));
+    guarded(path, note).ok()?
+}
+
 /// Reads the samples of every rank, in nanoseconds, by rank: a file that [`ranks_to_parquet`] made.
 ///
 /// # Errors

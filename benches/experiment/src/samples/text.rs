@@ -156,6 +156,13 @@ fn is_name(field: &str) -> bool {
     field.starts_with(|c: char| c.is_alphabetic() || c == '_') && !is_value(field)
 }
 
+/// A note at the beginning of a file, as [`to_text`] writes it.
+pub(super) fn note(file: impl BufRead, key: &str) -> Option<String> {
+    let lines = file.lines().map_while(Result::ok);
+    let mut notes = lines.map_while(|line| line.strip_prefix("# ").map(String::from));
+    notes.find_map(|note| Some(note.strip_prefix(key)?.strip_prefix(": ")?.into()))
+}
+
 pub(super) fn to_text(samples: &[u64], notes: &[(&str, String)]) -> Vec<u8> {
     let mut text = String::new();
     for (key, value) in notes {

@@ -2,6 +2,7 @@
 
 use jitterlab_base::clock::Source;
 use jitterlab_experiment::record::{Produced, Transport, library, npb, rtt};
+use jitterlab_packet::cases::open_loop::Loop;
 use jitterlab_packet::cases::{Case, Setting};
 use jitterlab_stats::summary::Summary;
 
@@ -23,6 +24,7 @@ pub fn packet(transport: Transport) -> rtt::Report {
             clock_read_ns: 14.5,
             clock_resolution_ns: 0.5,
         },
+        pacing: Loop::Closed,
         discarded: 10,
         point: rtt::Point {
             size: 64,

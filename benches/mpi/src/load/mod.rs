@@ -11,7 +11,8 @@ mod victim;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Nanos, Percent};
-use jitterlab_load::bucket::{Bucket, Gaps};
+use jitterlab_load::bucket::Bucket;
+use jitterlab_stats::gaps::Gaps;
 use serde::{Deserialize, Serialize};
 
 use crate::comm::Comm;

@@ -9,6 +9,7 @@ use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::Case;
+use super::pacing::{Loop, Open};
 use super::report::{MEMORY_FULL, Part, Setting, Text, us};
 use super::samples::Samples;
 use super::silence::Silence;
@@ -59,6 +60,8 @@ pub struct Outcome {
     pub memory_full: bool,
     /// The path, where the transport knows it.
     pub path: Option<Path>,
+    /// How messages followed each other.
+    pub pacing: Loop,
 }
 
 impl Rtt {
@@ -117,6 +120,7 @@ impl Rtt {
             duplicates: pinger.counts.duplicates,
             discarded,
             path: pinger.connection.path().cloned(),
+            pacing: Loop::Closed,
         })
     }
 }
@@ -339,6 +343,9 @@ pub struct Report {
     /// What it was measured over, and with.
     #[serde(flatten)]
     pub setting: Setting,
+    /// How messages followed each other.
+    #[serde(rename = "loop")]
+    pub pacing: Loop,
     /// Messages that were discarded as warm-up.
     pub discarded: u64,
     /// What was measured.
@@ -393,6 +400,7 @@ impl Report {
         Ok(Report {
             case: Case::Rtt,
             setting: Setting::now(&options.link, options.wait, outcome.path.clone()),
+            pacing: outcome.pacing.clone(),
             discarded: outcome.discarded,
             point: Point::of(options.size, outcome)?,
         })
@@ -401,14 +409,20 @@ impl Report {
 
 impl Text for Report {
     fn parts(&self) -> Vec<Part> {
-        let Report { setting, point, .. } = self;
+        let Report {
+            setting,
+            point,
+            pacing,
+            ..
+        } = self;
         let rtt = &point.rtt_ns;
         let mut lines = vec![
             format!(
-                "ping-pong{}, {} B{}: {} round trips, {} lost, {} reordered, {} duplicates",
+                "ping-pong{}, {} B{}, {} loop: {} round trips, {} lost, {} reordered, {} duplicates",
                 setting.over(),
                 point.size,
                 setting.waiting(),
+                pacing.name(),
                 rtt.n,
                 point.lost,
                 point.reordered,
@@ -431,11 +445,29 @@ impl Text for Report {
             ),
             setting.clock(),
         ];
+        if let Loop::Open(open) = pacing {
+            lines.insert(1, rates(open));
+        }
         if point.memory_full {
             lines.push(MEMORY_FULL.into());
         }
         lines.into_iter().map(Part::Line).collect()
     }
+}
+
+/// How an open loop went, for people.
+fn rates(open: &Open) -> String {
+    format!(
+        "{:.0} messages a second asked for, {:.0} sent, {} gaps; {} not sent; at most {} of {} under way, and {} us late; \
+         a round trip counts from when its message was due",
+        open.rate_asked,
+        open.rate_achieved,
+        open.gaps,
+        open.unsent,
+        open.most_under_way,
+        open.window,
+        us(open.latest_ns as f64),
+    )
 }
 
 /// A summary of samples in nanoseconds.

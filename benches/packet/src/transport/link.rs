@@ -10,7 +10,7 @@ use jitterlab_verbs::{Adapter, Mtu, Service};
 use serde::{Deserialize, Serialize};
 
 use super::ledger::NOTE;
-use super::{Buffers, Connection, Plan, Role, Stream, Transport, Wait, stride, tcp, udp};
+use super::{Buffers, Connection, Plan, Role, Stream, Transport, Unwaited, Wait, stride, tcp, udp};
 use crate::Error;
 
 /// The most memory for the messages of one direction, in bytes.
@@ -202,6 +202,26 @@ impl Link {
             Link::Verbs(how, adapter) => {
                 Box::new(super::verbs::connect(address, how, plan, timeout, adapter)?)
             }
+        })
+    }
+
+    /// The same for a client that has many messages under way, each of which is answered.
+    ///
+    /// # Errors
+    /// As those of [`Link::connect`].
+    pub fn unwaited(&self, address: SocketAddr, plan: &Plan) -> Result<Box<dyn Unwaited>, Error> {
+        self.check_plan(plan)?;
+        let failed = |source| no_connection(self.transport(), address, source);
+        Ok(match self {
+            Link::Udp => Box::new(udp::unwaited(address, plan).map_err(failed)?),
+            Link::Tcp => Box::new(tcp::unwaited(address, plan).map_err(failed)?),
+            Link::Verbs(how, adapter) => Box::new(super::verbs::connect(
+                address,
+                how,
+                plan,
+                Duration::ZERO,
+                adapter,
+            )?),
         })
     }
 

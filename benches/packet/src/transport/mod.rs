@@ -15,7 +15,7 @@ use std::time::Duration;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::named;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, poll};
+use nix::poll::{PollFd, PollFlags, poll, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::Error;
@@ -107,6 +107,45 @@ pub trait Connection {
     /// # Errors
     /// As the system says; `UnexpectedEof` where the other end has gone.
     fn receive(&mut self) -> io::Result<Option<u64>>;
+
+    /// The path, where the transport knows it.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// One end of a connection on which many messages are under way at a time, and each is answered. No call waits but `idle`.
+///
+/// Messages are numbered from 1.
+pub trait Unwaited {
+    /// Sends the message with this number, if there is room for it; whether there was.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn send(&mut self, number: u64) -> io::Result<bool>;
+
+    /// Takes an answer that has come: the number of its message. Over a reliable link the number is how many have come.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` where the other end has gone.
+    fn receive(&mut self) -> io::Result<Option<u64>>;
+
+    /// Waits until there is something to take, or, where something could not be sent, room for it; not longer than this
+    /// time. Who polls does not wait.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn idle(&mut self, _at_most: Duration) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Looks whether the other end is still there, where what comes does not say so.
+    ///
+    /// # Errors
+    /// It has gone.
+    fn look(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// The path, where the transport knows it.
     fn path(&self) -> Option<&Path> {
@@ -305,6 +344,28 @@ fn wait_a_moment(
     events.set(PollFlags::POLLOUT, for_room);
     let milliseconds = at_most.as_millis().clamp(1, 100) as u8;
     match poll(&mut [PollFd::new(socket, events)], milliseconds) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The same for who has to be there again in time: to the microsecond, and no longer.
+fn wait_briefly(
+    wait: Wait,
+    socket: BorrowedFd,
+    for_room: bool,
+    at_most: Duration,
+) -> io::Result<()> {
+    if wait == Wait::Poll {
+        return Ok(());
+    }
+    let mut events = PollFlags::POLLIN;
+    events.set(PollFlags::POLLOUT, for_room);
+    match ppoll(
+        &mut [PollFd::new(socket, events)],
+        Some(at_most.into()),
+        None,
+    ) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

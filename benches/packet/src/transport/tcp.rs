@@ -11,8 +11,8 @@ use nix::sys::socket::{MsgFlags, recv, send};
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::WORDS;
 use super::{
-    Buffers, Connection, Link, Listener, NAP, Plan, Progress, Role, Slots, Stream, Wait,
-    is_nothing_yet, next_client, notice_dead_peers, wait_a_moment, wait_for,
+    Buffers, Connection, Link, Listener, NAP, Plan, Progress, Role, Slots, Stream, Unwaited, Wait,
+    is_nothing_yet, next_client, notice_dead_peers, wait_a_moment, wait_briefly, wait_for,
 };
 use crate::server;
 
@@ -33,6 +33,10 @@ pub(super) struct Tcp {
     /// Messages that have arrived, and how much of the next one.
     received: u64,
     filled: usize,
+    /// How much of the last message has not been sent yet, at an end that does not wait for that.
+    unsent: usize,
+    /// Whether that, or a message after it, finds no room.
+    is_full: bool,
 }
 
 pub(super) fn connect(address: SocketAddr, plan: &Plan, timeout: Duration) -> io::Result<Tcp> {
@@ -42,6 +46,13 @@ pub(super) fn connect(address: SocketAddr, plan: &Plan, timeout: Duration) -> io
         [plan.size, plan.answer],
         timeout,
     )
+}
+
+/// The same for a client that has many messages under way.
+pub(super) fn unwaited(address: SocketAddr, plan: &Plan) -> io::Result<Tcp> {
+    let tcp = connect(address, plan, Duration::ZERO)?;
+    tcp.stream.set_nonblocking(true)?;
+    Ok(tcp)
 }
 
 /// A connection to a server that does its part of the plan.
@@ -88,6 +99,8 @@ impl Tcp {
             incoming: Slots::new(incoming, plan.buffers),
             received: 0,
             filled: 0,
+            unsent: 0,
+            is_full: false,
         })
     }
 
@@ -154,6 +167,66 @@ impl Connection for Tcp {
         self.filled = 0;
         self.received = number;
         Ok(Some(number))
+    }
+}
+
+impl Tcp {
+    /// Sends what is left of the last message, as far as there is room; whether none is left.
+    #[inline]
+    fn flush(&mut self) -> io::Result<bool> {
+        if self.unsent == 0 {
+            return Ok(true);
+        }
+        let message = self.out.of(0);
+        let rest = &message[message.len() - self.unsent..];
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        self.unsent -= now(send(self.stream.as_raw_fd(), rest, flags))?;
+        Ok(self.unsent == 0)
+    }
+}
+
+impl Unwaited for Tcp {
+    #[inline]
+    fn send(&mut self, _number: u64) -> io::Result<bool> {
+        if !self.flush()? {
+            self.is_full = true;
+            return Ok(false);
+        }
+        self.unsent = self.out.size;
+        self.flush()?;
+        // Of one that has been begun the rest goes when there is room; of this one nothing may have gone.
+        let is_begun = self.unsent < self.out.size;
+        self.is_full = self.unsent > 0;
+        if !is_begun {
+            self.unsent = 0;
+        }
+        Ok(is_begun)
+    }
+
+    fn idle(&mut self, at_most: Duration) -> io::Result<()> {
+        wait_briefly(self.wait, self.stream.as_fd(), self.is_full, at_most)
+    }
+
+    #[inline]
+    fn receive(&mut self) -> io::Result<Option<u64>> {
+        self.flush()?;
+        let message = self.incoming.of(0);
+        match self.stream.read(&mut message[self.filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => self.filled += read,
+            Err(error) if is_nothing_yet(&error) && self.wait == Wait::Poll => {
+                (0..PAUSES).for_each(|_| std::hint::spin_loop());
+            }
+            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if self.filled < message.len() {
+            return Ok(None);
+        }
+        self.filled = 0;
+        self.received += 1;
+        Ok(Some(self.received))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod link;
 mod list;
+mod open;
 mod run;
 
 use std::net::SocketAddr;

@@ -10,6 +10,7 @@ use jitterlab_packet::Error;
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
+use jitterlab_packet::cases::open_loop::{self, Timetable};
 use jitterlab_packet::cases::rtt::{self, Length, Report, Rtt};
 use jitterlab_packet::cases::{
     self, Case, Part, Text, bidirectional, completion, latency, overhead,
@@ -18,6 +19,7 @@ use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, W
 use serde::Serialize;
 
 use super::link::VerbsOptions;
+use super::open::OpenLoop;
 use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span};
 use crate::files;
 use crate::outcome::{Exit, Failure};
@@ -61,7 +63,10 @@ pub struct Run {
     /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; for verbs poll]
     #[arg(long)]
     wait: Option<Wait>,
-    /// bandwidth, bidirectional, overhead, buffer-reuse: messages in flight at once [default: 100]
+    #[command(flatten)]
+    open: OpenLoop,
+    /// bandwidth, bidirectional, overhead, buffer-reuse: messages in flight at once [default: 100]; rtt with --rate:
+    /// the most that may be [default: 1024]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_WINDOW)))]
     window: Option<u32>,
     /// buffer-reuse: numbers of buffers that are used in turn [default: 1,10,100,1000]
@@ -103,6 +108,7 @@ impl Run {
             bandwidth: self.bandwidth(&link, sizes[0]),
             sizes,
             patterns: self.patterns(),
+            timetable: self.open.timetable(self.window)?,
         };
         self.check_job(&job)?;
         let peers = self.peers()?;
@@ -116,11 +122,15 @@ impl Run {
     /// Refuses options that the case has no use for.
     fn check(&self) -> Result<(), Failure> {
         use Case::{Bandwidth, Bidirectional, BufferReuse, HotSpot, Latency, Overhead};
-        let streams = [Bandwidth, Bidirectional, Overhead, BufferReuse];
+        let streams: &[Case] = match self.open.is_given() {
+            true => &[Case::Rtt, Bandwidth, Bidirectional, Overhead, BufferReuse],
+            false => &[Bandwidth, Bidirectional, Overhead, BufferReuse],
+        };
         let by_size = [Latency, Bandwidth, Bidirectional, Overhead];
-        let uses: [(&str, bool, &[Case]); 7] = [
+        let uses: [(&str, bool, &[Case]); 8] = [
+            ("--rate", self.open.is_given(), &[Case::Rtt]),
             ("--samples", self.samples.is_some(), &[Case::Rtt]),
-            ("--window", self.window.is_some(), &streams),
+            ("--window", self.window.is_some(), streams),
             ("--buffers", !self.buffers.is_empty(), &[BufferReuse]),
             ("--reuse", !self.reuse.is_empty(), &[BufferReuse]),
             ("--slaves", self.slaves.is_some(), &[HotSpot]),
@@ -167,6 +177,9 @@ impl Run {
                 };
                 link.check_plan(&options.plan()).map_err(failure)?;
             }
+        }
+        if let Some(open) = job.open_loop() {
+            link.check_plan(&open.plan()).map_err(failure)?;
         }
         for &buffers in &job.patterns {
             let plan = Plan {
@@ -313,11 +326,16 @@ impl Run {
             bandwidth,
             sizes,
             patterns,
+            ..
         } = job;
         let peer = slaves[0];
         match self.case {
             Case::Rtt => {
-                let outcome = latency.run(peer).map_err(failure)?;
+                let outcome = match job.open_loop() {
+                    Some(open) => open.run(peer),
+                    None => latency.run(peer),
+                };
+                let outcome = outcome.map_err(failure)?;
                 // First: what was measured is not lost where the file cannot be written.
                 let report = self.print(shown, Report::of(latency, &outcome))?;
                 self.keep(&report, &outcome.samples)?;
@@ -378,6 +396,7 @@ impl Run {
             ("case", report.case.to_string()),
             ("transport", report.setting.transport.to_string()),
             ("size", report.point.size.to_string()),
+            (samples::LOOP, report.pacing.name().into()),
         ];
         let way = report.setting.path.as_ref();
         notes.extend(way.map(|path| ("path", path.to_string())));
@@ -418,4 +437,15 @@ struct Job {
     bandwidth: Bandwidth,
     sizes: Vec<Bytes>,
     patterns: Vec<Buffers>,
+    timetable: Option<Timetable>,
+}
+
+impl Job {
+    /// The open loop that is measured, if it is one.
+    fn open_loop(&self) -> Option<open_loop::OpenLoop> {
+        Some(open_loop::OpenLoop {
+            rtt: self.latency.clone(),
+            timetable: self.timetable?,
+        })
+    }
 }

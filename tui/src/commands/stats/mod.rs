@@ -2,6 +2,7 @@
 
 mod description;
 mod independent;
+mod loops;
 mod recordings;
 
 use std::path::{Path, PathBuf};
@@ -72,6 +73,9 @@ impl Compare {
         if !(self.alpha > 0.0 && self.alpha < 1.0) {
             return Err(Failure::input("--alpha lies between 0 and 1"));
         }
+        let one_each = self.first.iter().chain(&self.second);
+        let several_each = self.recordings_a.iter().chain(&self.recordings_b);
+        loops::check(one_each.chain(several_each).map(PathBuf::as_path))?;
         if let (Some(first), Some(second)) = (&self.first, &self.second) {
             let (a, b) = (read(first)?, read(second)?);
             if self.independent {

@@ -103,8 +103,8 @@ mod tests {
         let result = |memory_full: bool| {
             let packet = json!({
                 "case": "rtt", "transport": "udp", "path": null, "wait": "poll", "cpus": [0], "clock": "tsc",
-                "clock_read_ns": 20.0, "clock_resolution_ns": 1.0, "discarded": 0, "size": 64, "lost": 0, "reordered": 0,
-                "duplicates": 0, "memory_full": memory_full, "one_way_median_ns": 1.0,
+                "clock_read_ns": 20.0, "clock_resolution_ns": 1.0, "loop": "closed", "discarded": 0, "size": 64, "lost": 0,
+                "reordered": 0, "duplicates": 0, "memory_full": memory_full, "one_way_median_ns": 1.0,
                 "rtt_ns": {
                     "n": 7, "mean": 2.0, "std": null, "skew": null, "min": 2.0, "median": 2.0, "p90": 2.0, "p99": 2.0,
                     "p999": 2.0, "max": 2.0

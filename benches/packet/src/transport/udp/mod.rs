@@ -16,11 +16,12 @@ use nix::sys::socket::{setsockopt, sockopt};
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::{HELLO, WORDS};
 use super::{
-    Connection, NAP, Plan, Progress, Slots, Stream, Wait, is_nothing_yet, wait_a_moment, wait_for,
+    Connection, NAP, Plan, Progress, Slots, Stream, Unwaited, Wait, is_nothing_yet, wait_a_moment,
+    wait_briefly, wait_for,
 };
 pub(super) use server::listen;
 
-/// What a stream may heap up in the system, as far as that allows it.
+/// How many bytes of messages may heap up in the system.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The last words, too.
@@ -162,6 +163,8 @@ pub(super) struct Udp {
     incoming: Slots,
     /// The number of the message that is expected next.
     next: u64,
+    /// Whether there was no room for the last message, at an end that does not wait for that.
+    is_full: bool,
 }
 
 pub(super) fn connect(address: SocketAddr, plan: &Plan, timeout: Duration) -> io::Result<Udp> {
@@ -188,8 +191,22 @@ impl Udp {
             out: Slots::new(out, plan.buffers),
             incoming: Slots::new(incoming, plan.buffers),
             next: 1,
+            is_full: false,
         })
     }
+}
+
+/// The same for a client that has many messages under way.
+pub(super) fn unwaited(address: SocketAddr, plan: &Plan) -> io::Result<Udp> {
+    let udp = connect(address, plan, Duration::ZERO)?;
+    udp.line.socket.set_nonblocking(true)?;
+    make_room(&udp.line.socket);
+    Ok(udp)
+}
+
+/// Lets messages heap up in the system, as far as that allows it: what does not fit is lost, and counted.
+fn make_room(socket: &UdpSocket) {
+    let _ = setsockopt(socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
 }
 
 impl Connection for Udp {
@@ -217,6 +234,36 @@ impl Connection for Udp {
             self.next = number.wrapping_add(1);
         }
         Ok(came)
+    }
+}
+
+impl Unwaited for Udp {
+    #[inline]
+    fn send(&mut self, number: u64) -> io::Result<bool> {
+        let message = self.out.of(number);
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        let is_sent = sent(self.line.send(message))?;
+        self.is_full = !is_sent;
+        Ok(is_sent)
+    }
+
+    fn idle(&mut self, at_most: Duration) -> io::Result<()> {
+        wait_briefly(self.wait, self.line.socket.as_fd(), self.is_full, at_most)
+    }
+
+    #[inline]
+    fn receive(&mut self) -> io::Result<Option<u64>> {
+        let size = self.incoming.size;
+        let buffer = self.incoming.of(0);
+        match self.line.receive(buffer) {
+            Ok(length) if length == size && !buffer.starts_with(HELLO) => {
+                Ok(Some(first_word(buffer)))
+            }
+            // A late answer to the first words, or nothing of ours.
+            Ok(_) => Ok(None),
+            Err(error) if is_no_room(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -248,8 +295,7 @@ pub(super) fn stream(address: SocketAddr, plan: &Plan) -> io::Result<UdpStream> 
 impl UdpStream {
     fn new(line: Line, plan: &Plan, [out, incoming]: [u64; 2]) -> io::Result<Self> {
         line.socket.set_nonblocking(true)?;
-        // As much as the system gives: what does not fit is lost, and counted.
-        let _ = setsockopt(&line.socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
+        make_room(&line.socket);
         Ok(UdpStream {
             line,
             wait: plan.wait,

@@ -17,7 +17,9 @@ use nix::sys::socket::{
 use rustix::net::connect_unspec;
 
 use super::super::{Buffers, Link, Listener, NAP, Plan, Role, Wait, is_nothing_yet, wait_for};
-use super::{HELLO, Known, LAST, Line, Udp, UdpStream, first, first_word, heard, word_for};
+use super::{
+    HELLO, Known, LAST, Line, Udp, UdpStream, first, first_word, heard, make_room, word_for,
+};
 use crate::server;
 
 /// After as long without anything a server takes it that nobody is there.
@@ -67,8 +69,10 @@ impl Own {
         let bound = bind(own.as_raw_fd(), &address);
         setsockopt(server, sockopt::ReusePort, &false)?;
         bound?;
+        let socket = UdpSocket::from(own);
+        make_room(&socket);
         let mut own = Own {
-            socket: UdpSocket::from(own),
+            socket,
             client,
             looks: 0,
             every: 1,
@@ -125,8 +129,10 @@ impl Own {
 }
 
 pub(in crate::transport) fn listen(address: SocketAddr) -> io::Result<UdpServer> {
+    let socket = UdpSocket::bind(address)?;
+    make_room(&socket);
     Ok(UdpServer {
-        socket: UdpSocket::bind(address)?,
+        socket,
         clients: HashMap::new(),
         own: None,
         secret: RandomState::new(),

@@ -13,7 +13,7 @@ use jitterlab_verbs::{Completion, Error, Service};
 
 use super::PATIENCE;
 use super::half::{Joined, SIGNALLED};
-use crate::transport::{Connection, Operation, Path, Wait};
+use crate::transport::{Connection, Operation, Path, Unwaited, Wait};
 
 pub struct End {
     joined: Joined,
@@ -99,24 +99,12 @@ impl End {
     /// The next message that was written into the memory, if it came in time.
     fn watch(&mut self) -> io::Result<Option<u64>> {
         let number = self.received + 1;
-        let Joined {
-            wanted,
-            layout,
-            pair,
-            ..
-        } = &self.joined;
-        let memory = pair.memory();
-        let last = layout.place(number) + wanted.incoming - 1;
-        let came = ask(wanted.timeout, || {
-            // A write arrives in order: where its last byte is, all of it is.
+        let memory = self.joined.pair.memory();
+        let last = self.last_byte(number);
+        let came = ask(self.joined.wanted.timeout, || {
             Ok((memory.byte(last) == mark(number)).then_some(()))
         })?;
-        Ok(came.map(|()| {
-            // The buffer may be used again by a message with the same mark.
-            memory.write(last, &[0]);
-            self.received = number;
-            number
-        }))
+        Ok(came.map(|()| self.take_written()))
     }
 
     /// Sleeps until something was received, or the other end has gone, or the time is over.
@@ -153,6 +141,71 @@ impl End {
         }
     }
 
+    /// The next message that came, if one is there already.
+    fn arrived(&mut self) -> io::Result<Option<u64>> {
+        if self.joined.wanted.how.operation == Operation::Write {
+            let number = self.received + 1;
+            let is_there = self.joined.pair.memory().byte(self.last_byte(number)) == mark(number);
+            return Ok(is_there.then(|| self.take_written()));
+        }
+        let done = self.joined.pair.receives().poll();
+        match done.map_err(io::Error::other)? {
+            Some(done) => self.number_of(&done),
+            None => Ok(None),
+        }
+    }
+
+    /// Where the last byte of a message that comes is. A write arrives in order: where that byte is, all of it is.
+    #[inline]
+    fn last_byte(&self, number: u64) -> usize {
+        self.joined.layout.place(number) + self.joined.wanted.incoming - 1
+    }
+
+    /// The number of the message that is in the memory. The buffer may be used again by one with the same mark.
+    #[inline]
+    fn take_written(&mut self) -> u64 {
+        self.received += 1;
+        let last = self.last_byte(self.received);
+        self.joined.pair.memory().write(last, &[0]);
+        self.received
+    }
+
+    /// Posts the send of a message.
+    #[inline]
+    fn post(&mut self, number: u64, is_signalled: bool) -> io::Result<()> {
+        self.sent += 1;
+        let joined = &self.joined;
+        let at = joined.layout.out(self.sent);
+        let length = joined.wanted.out;
+        match joined.wanted.how.operation {
+            Operation::Write => {
+                let memory = joined.pair.memory();
+                memory.write(at + length - 1, &[mark(self.sent)]);
+            }
+            _ => joined.write_number(at, length, number),
+        }
+        joined
+            .post_send(self.sent, at, length, is_signalled)
+            .map_err(io::Error::other)
+    }
+
+    /// Posts the receive of the message that was taken last again.
+    #[inline]
+    fn post_used(&mut self) -> io::Result<()> {
+        match self.used.take() {
+            Some(number) => self.joined.post_receive(number),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes what the device has completed of the sends.
+    fn take_sends(&mut self) -> io::Result<()> {
+        while let Some(done) = self.joined.pair.sends().poll().map_err(io::Error::other)? {
+            self.completed = done.id;
+        }
+        Ok(())
+    }
+
     /// Waits until all sends up to this one are completed.
     fn complete(&mut self, sent: u64) -> io::Result<()> {
         while self.completed < sent {
@@ -169,9 +222,7 @@ impl End {
     /// sends say comes first: that the other end has gone may follow from it.
     #[cold]
     fn look_after(&mut self) -> io::Result<()> {
-        while let Some(done) = self.joined.pair.sends().poll().map_err(io::Error::other)? {
-            self.completed = done.id;
-        }
+        self.take_sends()?;
         look(self.joined.line())
     }
 }
@@ -203,30 +254,16 @@ fn ask<T>(
 
 impl Connection for End {
     fn send(&mut self, number: u64) -> io::Result<()> {
-        self.sent += 1;
-        let is_signalled = self.sent.is_multiple_of(SIGNALLED);
+        let next = self.sent + 1;
+        let is_signalled = next.is_multiple_of(SIGNALLED);
         if is_signalled {
-            self.complete(self.sent - SIGNALLED)?;
+            self.complete(next - SIGNALLED)?;
         }
-        let joined = &self.joined;
-        let at = joined.layout.out(self.sent);
-        let length = joined.wanted.out;
-        match joined.wanted.how.operation {
-            Operation::Write => {
-                let memory = joined.pair.memory();
-                memory.write(at + length - 1, &[mark(self.sent)]);
-            }
-            _ => joined.write_number(at, length, number),
-        }
-        joined
-            .post_send(self.sent, at, length, is_signalled)
-            .map_err(io::Error::other)
+        self.post(number, is_signalled)
     }
 
     fn receive(&mut self) -> io::Result<Option<u64>> {
-        if let Some(number) = self.used.take() {
-            self.joined.post_receive(number)?;
-        }
+        self.post_used()?;
         let arrived = match self.joined.wanted.how.operation {
             Operation::Write => self.watch(),
             Operation::WriteImm | Operation::Send => self.next(),
@@ -235,6 +272,34 @@ impl Connection for End {
             self.look_after()?;
         }
         arrived
+    }
+
+    fn path(&self) -> Option<&Path> {
+        Some(&self.joined.path)
+    }
+}
+
+impl Unwaited for End {
+    fn send(&mut self, number: u64) -> io::Result<bool> {
+        let next = self.sent + 1;
+        let is_signalled = next.is_multiple_of(SIGNALLED);
+        if is_signalled && self.completed + SIGNALLED < next {
+            self.take_sends()?;
+            if self.completed + SIGNALLED < next {
+                return Ok(false);
+            }
+        }
+        self.post(number, is_signalled)?;
+        Ok(true)
+    }
+
+    fn receive(&mut self) -> io::Result<Option<u64>> {
+        self.post_used()?;
+        self.arrived()
+    }
+
+    fn look(&mut self) -> io::Result<()> {
+        self.look_after()
     }
 
     fn path(&self) -> Option<&Path> {

@@ -1,0 +1,57 @@
+//! How messages follow each other: in a closed loop or in an open one.
+
+use jitterlab_base::named;
+use serde::{Deserialize, Serialize};
+
+/// How far the messages of an open loop are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spacing {
+    /// All alike.
+    #[default]
+    Fixed,
+    /// As of events that are independent of each other.
+    Exponential,
+}
+
+named!(Spacing, serde, "a kind of gaps", Fixed => "fixed", Exponential => "exponential");
+
+/// How messages followed each other. What was measured in the one loop is not to be compared with what was measured in the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loop {
+    /// Each was sent when the answer to the one before it had come: a sample counts from when it was sent.
+    Closed,
+    /// Each was sent when it was due, and a sample counts from then.
+    Open(Open),
+}
+
+impl Loop {
+    /// In a word: `closed` or `open`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Loop::Closed => "closed",
+            Loop::Open(_) => "open",
+        }
+    }
+}
+
+/// How an open loop went. Rates in messages a second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    /// The rate that was asked for.
+    pub rate_asked: f64,
+    /// The rate at which messages were sent.
+    pub rate_achieved: f64,
+    /// The gaps between messages.
+    pub gaps: Spacing,
+    /// The seed of gaps that were drawn.
+    pub seed: u64,
+    /// Messages that might be under way.
+    pub window: u32,
+    /// The most that were.
+    pub most_under_way: u32,
+    /// Messages that could not be sent before the end.
+    pub unsent: u64,
+    /// By how much a message was sent too late, at most, in nanoseconds.
+    pub latest_ns: u64,
+}
