@@ -123,7 +123,7 @@ fn words_for_a_cause_follow_from_the_test() {
     assert!(programs.contains("made the runtime of redis"), "{programs}");
     assert!(operations.contains("barrier took"), "{operations}");
     assert!(
-        packets.contains("Under background load of 60 % the mean RTT over UDP changed"),
+        packets.contains("Under background load 60 % the mean RTT over UDP changed"),
         "{packets}"
     );
     let [programs, operations, packets] = said(World {
@@ -269,4 +269,82 @@ fn a_time_is_called_what_it_is_and_read_in_a_unit_of_its_size() {
     assert!(drawn.contains(">Time of a unit of work, µs<"));
     let page = std::fs::read_to_string(report).unwrap();
     assert!(page.contains("time of a unit of work of redis") && !page.contains("0.0001"));
+}
+
+#[test]
+fn a_load_is_named_by_what_was_produced_and_those_that_are_the_same_are_one() {
+    let said = |reached: f64| {
+        let (_directory, analysed) = analysed(&World {
+            reached,
+            samples: 100,
+            application: false,
+            ..World::default()
+        });
+        let page = analysed.write_report().unwrap();
+        let rows = synthetic::rows(page.parent().unwrap(), "latency");
+        let levels = rows
+            .iter()
+            .filter(|row| row["transport"] == "udp" && row["level_kind"] == "load");
+        let levels: Vec<(String, String, String)> = levels
+            .map(|row| {
+                (
+                    row["level"].clone(),
+                    row["runs"].clone(),
+                    row["produced_percent"].clone(),
+                )
+            })
+            .collect();
+        (
+            levels,
+            analysed.analysis.summary.clone(),
+            found(&analysed, "figures 2 and 3").evidence.clone(),
+        )
+    };
+    let row =
+        |level: &str, runs: &str, produced: &str| (level.into(), runs.into(), produced.into());
+    let (levels, summary, _) = said(100.0);
+    assert_eq!(
+        levels,
+        [row("load 20 %", "3", "20"), row("load 60 %", "3", "60")]
+    );
+    assert!(
+        !summary.gaps.join(" ").contains("asked"),
+        "{:?}",
+        summary.gaps
+    );
+    let (levels, summary, evidence) = said(47.0);
+    assert_eq!(
+        levels,
+        [
+            row("load 20 %", "3", "20"),
+            row("load 47 % (asked 60 %)", "3", "47")
+        ]
+    );
+    assert!(
+        summary.gaps.join(" ").contains("asked 60 %, produced 47 %"),
+        "{:?}",
+        summary.gaps
+    );
+    assert!(evidence.contains("at load 47 % (asked 60 %)"), "{evidence}");
+    let (levels, summary, _) = said(22.0);
+    assert_eq!(levels, [row("load 21 % (asked 20 and 60 %)", "6", "21")]);
+    assert!(
+        summary.gaps.join(" ").contains("This machine reaches 21 %"),
+        "{:?}",
+        summary.gaps
+    );
+    // What imitates either is compared with it.
+    assert!(
+        !summary
+            .gaps
+            .join(" ")
+            .contains("to compare the injected delays with"),
+        "{:?}",
+        summary.gaps
+    );
+    assert!(
+        summary.latency[0].contains("background load 21 % (asked 20 and 60 %)"),
+        "{:?}",
+        summary.latency
+    );
 }

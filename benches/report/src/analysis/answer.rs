@@ -5,6 +5,7 @@ use jitterlab_experiment::level::{Level, Member};
 use serde::Serialize;
 
 use super::applications::{FixedMean, Runtime, most_varied};
+use super::slowdown::correct;
 use super::{Analysis, groups};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -48,8 +49,19 @@ impl Effect {
     }
 }
 
-/// The effect on each program that ran under constant and under varied delays of one mean.
+/// The effect on each program that ran under constant and under varied delays of one mean; p is corrected after Holm over
+/// these programs, each of which is asked once.
 pub fn effects(analysis: &Analysis) -> Vec<Effect> {
+    let mut effects = uncorrected(analysis);
+    correct(
+        effects
+            .iter_mut()
+            .map(|effect| &mut effect.by_variation.slowdown),
+    );
+    effects
+}
+
+fn uncorrected(analysis: &Analysis) -> Vec<Effect> {
     groups::names(&analysis.groups)
         .into_iter()
         .filter_map(|name| {
@@ -119,7 +131,7 @@ impl Row for Effect {
             column(
                 "ratio_to_constant_holm_p",
                 "p (Holm)",
-                "two-sided p of equal runtimes with varied and constant delays, corrected after Holm over all such comparisons",
+                "two-sided p of equal runtimes with varied and constant delays, corrected after Holm over these programs",
                 |row: &Effect| Value::p(row.by_variation.slowdown.holm_p),
             ),
             column("blocks", "Pairs of runs", "varied and constant, one pair a block", |row: &Effect| {
@@ -216,7 +228,13 @@ fn sentence(effects: &[Effect]) -> String {
     }
     if !not_shown.is_empty() {
         let told = listed(&not_shown, |row| {
-            format!("{}: {}", row.application, change(row.slowdown.ratio))
+            let told = format!("{}: {}", row.application, change(row.slowdown.ratio));
+            match row.slowdown.ratio.interval() {
+                Some((low, high)) if low > 1.0 || high < 1.0 => {
+                    format!("{told}, which may be chance, as several programs are asked")
+                }
+                _ => told,
+            }
         });
         parts.push(format!("no effect of variation was shown on {told}"));
     }

@@ -5,6 +5,7 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::summary;
 use serde::Serialize;
 
+use super::answer::Effect;
 use super::delays::Cost;
 use super::groups::{Group, Timed, names};
 use super::normality::Normality;
@@ -327,7 +328,7 @@ pub fn normality(groups: &[Group]) -> Vec<Normality> {
 }
 
 /// What variation alone did to each application, and what the mean alone did.
-pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean]) -> Vec<String> {
+pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean], effects: &[Effect]) -> Vec<String> {
     let mut applications: Vec<&str> = runtimes
         .iter()
         .map(|row| row.application.as_str())
@@ -339,7 +340,13 @@ pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean]) -> Vec<String> {
             .iter()
             .filter(|row| row.application == application)
             .collect();
-        sentences.extend(variation_alone(application, &fixed));
+        let effect = effects.iter().map(|effect| &effect.by_variation);
+        let mut effect = effect.filter(|row| row.application == application);
+        sentences.extend(
+            effect
+                .next()
+                .and_then(|row| variation_alone(application, row)),
+        );
         sentences.extend(elsewhere(application, &fixed));
         let highest = runtimes
             .iter()
@@ -360,8 +367,7 @@ pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean]) -> Vec<String> {
 }
 
 /// The most varied delays at the highest mean against constant ones.
-fn variation_alone(application: &str, rows: &[&FixedMean]) -> Option<String> {
-    let row = most_varied(rows, rows.iter().map(|row| row.percent).max()?)?;
+fn variation_alone(application: &str, row: &FixedMean) -> Option<String> {
     let slowdown = &row.slowdown;
     let timed = row.timed.name();
     let (mean, std) = row.injected_ns?;

@@ -10,7 +10,8 @@ use jitterlab_stats::repeated;
 use jitterlab_stats::summary::{Summary, quantile};
 use serde::Serialize;
 
-use super::repeated::{CONFIDENCE, Repeated, mean_of};
+use super::load::Load;
+use super::repeated::{CONFIDENCE, Repeated};
 use crate::Error;
 use crate::table::Estimate;
 
@@ -91,8 +92,8 @@ pub struct Condition {
     pub lost: u64,
     /// Messages whose answer came too late to be a sample: after the timeout.
     pub reordered: u64,
-    /// The load that was really produced, in percent, as the mean over the runs.
-    pub produced: Option<f64>,
+    /// The background load.
+    pub load: Option<Load>,
 }
 
 impl Condition {
@@ -114,7 +115,7 @@ impl Condition {
             rtt,
             lost: sum(runs, |point| point.lost),
             reordered: sum(runs, |point| point.reordered),
-            produced: mean_of(runs.iter().filter_map(|run| produced(run))),
+            load: Load::of(runs),
         }))
     }
 }
@@ -245,10 +246,6 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
 fn sum(runs: &[&RunRecord], count: fn(&rtt::Point) -> u64) -> u64 {
     let reports = runs.iter().filter_map(|run| run.result.as_ref()?.packet());
     reports.map(|report| count(&report.point)).sum()
-}
-
-fn produced(run: &RunRecord) -> Option<f64> {
-    Some(run.load.as_ref()?.produced_level)
 }
 
 #[cfg(test)]

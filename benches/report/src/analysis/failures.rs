@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::condition::Link;
 use super::latency::Latency;
+use super::load::Load;
 use super::{Analysis, correlation, delays, subject};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -198,12 +199,13 @@ fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
              load."
         ));
     }
+    let rows = analysis.latency.iter().filter(|row| row.link == *link);
+    let loads = rows.filter_map(|row| row.load.as_ref());
+    let asked: Vec<u8> = loads.flat_map(|load| load.asked.clone()).collect();
     let mut alone: Vec<u8> = levels
         .iter()
         .filter_map(|level| match *level {
-            Level::Injected { percent, .. } if !levels.contains(&Level::Load { percent }) => {
-                Some(percent)
-            }
+            Level::Injected { percent, .. } if !asked.contains(&percent) => Some(percent),
             _ => None,
         })
         .collect();
@@ -275,26 +277,44 @@ fn unestimated(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// Loads that were not what was asked for.
+/// Loads that were not what was asked for, and what the machine reaches.
 fn loads(analysis: &Analysis) -> Option<String> {
-    let off: Vec<String> = analysis
-        .latency
-        .iter()
-        .filter_map(|row| {
-            let (Level::Load { percent }, Some(produced)) = (row.level, row.produced_percent)
-            else {
-                return None;
-            };
-            ((produced - f64::from(percent)).abs() > LOAD_TOLERANCE)
-                .then(|| format!("{produced:.0} % for {percent} % ({})", row.link))
+    let rows = analysis.latency.iter();
+    let loads: Vec<(&Latency, &Load)> = rows
+        .filter_map(|row| Some((row, row.load.as_ref()?)))
+        .collect();
+    let told = |load: &Load| match load.produced.interval() {
+        Some((low, high)) => format!("{:.0} % [{low:.0} to {high:.0}]", load.produced.value),
+        None => format!("{:.0} %", load.produced.value),
+    };
+    let off = loads.iter().filter(|(_, load)| {
+        let asked = load.asked.iter();
+        asked
+            .map(|&of| f64::from(of))
+            .any(|of| (load.produced.value - of).abs() > LOAD_TOLERANCE)
+    });
+    let off: Vec<String> = off
+        .map(|(row, load)| {
+            format!(
+                "asked {}, produced {} ({})",
+                load.asked(),
+                told(load),
+                row.link
+            )
         })
         .collect();
-    (!off.is_empty()).then(|| {
-        format!(
-            "The load produced was not the load asked for: {}. Levels are named by what was asked.",
-            words::list(&off)
-        )
-    })
+    if off.is_empty() {
+        return None;
+    }
+    let highest = loads
+        .iter()
+        .max_by(|(_, a), (_, b)| a.produced.value.total_cmp(&b.produced.value))?;
+    Some(format!(
+        "The load produced was not the load asked for: {}. This machine reaches {}. Loads under which round trips were measured \
+         are named by what was produced, and those that came to the same are one; delays keep the name of the load asked for.",
+        words::list(&off),
+        told(highest.1)
+    ))
 }
 
 /// Round trips that took too long to be there.

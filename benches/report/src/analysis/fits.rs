@@ -2,7 +2,7 @@
 //! (latency-variation, section 5.3).
 
 use jitterlab_experiment::fit as experiment;
-use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::level::Member;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::fit::Fit;
 use jitterlab_stats::imitation::{self, Closeness, Fault};
@@ -359,15 +359,16 @@ impl Alternative {
 
 /// The conditions under load of which the excess could not be fitted, for people: nearly all of it is one number, or 0.
 pub fn unfitted(rows: &[Alternative], latency: &[Latency]) -> Vec<String> {
-    let place = |row: &Latency| match row.level {
-        Level::Load { percent } => Some((row.link.clone(), percent)),
-        _ => None,
+    let place = |row: &Latency| -> Vec<(Link, u8)> {
+        let asked = row.load.as_ref().map_or(&[][..], |load| &load.asked);
+        let place = |&percent| (row.link.clone(), percent);
+        asked.iter().map(place).collect()
     };
     let is_fitted =
         |(link, percent): &(Link, u8)| rows.iter().any(|row| row.at() == (link, *percent));
     let places = latency
         .iter()
-        .filter_map(place)
+        .flat_map(place)
         .filter(|place| !is_fitted(place));
     places
         .map(|(link, percent)| format!("{link} at {percent} %"))

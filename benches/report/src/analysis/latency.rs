@@ -5,6 +5,7 @@ use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
 use super::condition::{Condition, Link};
+use super::load::Load;
 use super::{AtLevel, OverLink, level_columns, link_columns, micros};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -37,8 +38,8 @@ pub struct Latency {
     pub skew: Option<f64>,
     /// Skewness of a run, mean over runs with its interval; none without repeated runs.
     pub skew_of_run: Option<Estimate>,
-    /// The load really produced, in percent.
-    pub produced_percent: Option<f64>,
+    /// The background load, at a level of load.
+    pub load: Option<Load>,
     /// Messages without an answer.
     pub lost: u64,
     /// Messages whose answer came too late to be a sample.
@@ -62,7 +63,7 @@ impl Latency {
             max_ns: summary.max,
             skew: summary.skew,
             skew_of_run: condition.rtt.skew_of_run(),
-            produced_percent: condition.produced,
+            load: condition.load.clone(),
             lost: condition.lost,
             reordered: condition.reordered,
         }
@@ -84,6 +85,11 @@ impl OverLink for Latency {
 impl AtLevel for Latency {
     fn level(&self) -> Level {
         self.level
+    }
+
+    fn name(&self) -> String {
+        let load = self.load.as_ref();
+        load.map_or_else(|| self.level.to_string(), Load::to_string)
     }
 }
 
@@ -150,9 +156,10 @@ impl Row for Latency {
             column(
                 "produced_percent",
                 "Load produced, %",
-                "load really produced in percent of the bandwidth, mean over runs",
-                |row: &Latency| Value::number(row.produced_percent),
-            ),
+                "load produced in percent of the bandwidth, mean over runs with its 95 % interval",
+                |row: &Latency| Value::estimate(row.load.as_ref().map(|load| load.produced)),
+            )
+            .of_estimates(),
             column(
                 "lost",
                 "Lost",
@@ -183,13 +190,9 @@ pub fn in_words(rows: &[Latency]) -> Vec<String> {
 fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
     let of_link = || rows.iter().filter(move |row| row.link == *link);
     let none = of_link().find(|row| row.level == Level::None)?;
-    let (percent, highest) = of_link()
-        .filter_map(|row| match row.level {
-            Level::Load { percent } => Some((percent, row)),
-            _ => None,
-        })
-        .max_by_key(|(percent, _)| *percent)?;
-    let load = format!("background load of {percent} %");
+    let loaded = of_link().filter(|row| matches!(row.level, Level::Load { .. }));
+    let highest = loaded.max_by_key(|row| row.level)?;
+    let load = format!("background {}", highest.name());
     let (before, after) = (us(none.mean_ns), us(highest.mean_ns));
     let intervals = none.mean_ns.interval().zip(highest.mean_ns.interval());
     let mean = match intervals {

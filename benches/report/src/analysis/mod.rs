@@ -14,6 +14,7 @@ pub mod fits;
 pub mod groups;
 pub mod latency;
 pub mod library;
+pub mod load;
 pub mod normality;
 pub mod paper;
 pub mod pictures;
@@ -218,10 +219,24 @@ impl Analysis {
         let none = condition(Level::None)?;
         self.describe(none.as_ref());
         let percents = percents(&runs);
+        let loads = load::merged(&runs);
         let mut injected_rows = Vec::new();
         for &percent in &percents {
             let background = condition(Level::Load { percent })?;
-            self.describe(background.as_ref());
+            match loads.iter().find(|asked| asked.contains(&percent)) {
+                Some(asked) if asked.len() == 1 => self.describe(background.as_ref()),
+                // Loads that came to the same are one condition, described with the last of them.
+                Some(asked) if asked.last() == Some(&percent) => {
+                    let of_any = |run: &&RunRecord| {
+                        let mut asked = asked.iter();
+                        asked.any(|&percent| run.level == Level::Load { percent })
+                    };
+                    let of_any: Vec<&RunRecord> = runs.iter().copied().filter(of_any).collect();
+                    let one = Condition::of(link, Level::Load { percent }, &of_any, read)?;
+                    self.describe(one.as_ref());
+                }
+                _ => {}
+            }
             if let (Some(none), Some(background)) = (&none, &background) {
                 self.fit(percent, none, background);
             }
@@ -284,10 +299,25 @@ impl Analysis {
         Some(table.link.clone())
     }
 
+    /// The load that an injected level imitates, in percent of the bandwidth: what was produced, or, where that is not
+    /// known, what was asked for.
+    pub fn imitated(&self, percent: u8) -> f64 {
+        let link = self.fitted_over(percent);
+        let mut rows = self
+            .latency
+            .iter()
+            .filter(|row| Some(&row.link) == link.as_ref());
+        let produced = rows.find_map(|row| {
+            let load = row.load.as_ref()?;
+            load.asked.contains(&percent).then_some(load.produced.value)
+        });
+        produced.unwrap_or(percent.into())
+    }
+
     fn in_words(&self, done: &[&RunRecord]) -> Summary {
         Summary {
             paper: paper::in_words(&self.paper),
-            applications: applications::in_words(&self.runtimes, &self.fixed_mean),
+            applications: applications::in_words(&self.runtimes, &self.fixed_mean, &self.effects),
             library: library::in_words(&self.library, self.imitation()),
             correlations: correlation::in_words(&self.correlations),
             latency: latency::in_words(&self.latency),
@@ -371,13 +401,18 @@ pub fn subject(run: &RunRecord) -> String {
 pub trait AtLevel {
     /// The level.
     fn level(&self) -> Level;
+
+    /// What it is called.
+    fn name(&self) -> String {
+        self.level().to_string()
+    }
 }
 
 /// The columns that say the level: one for people, and its parts for programs.
 pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
     [
         column("level", "Level", "condition of the runs", |row: &R| {
-            Value::Text(row.level().to_string())
+            Value::Text(row.name())
         }),
         column("level_kind", "Kind", "none, load or injected", |row: &R| {
             Value::Text(row.level().kind().name().into())

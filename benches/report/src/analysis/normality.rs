@@ -5,6 +5,7 @@ use jitterlab_stats::{grouped, ks};
 use serde::Serialize;
 
 use super::condition::{BOOTSTRAP, Condition};
+use super::load::Load;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -28,7 +29,11 @@ pub struct Normality {
 impl Normality {
     /// Of the round trips of a condition; `None` if they are too few or all equal.
     pub fn of_condition(condition: &Condition) -> Option<Self> {
-        let subject = format!("{}, {}", condition.link, condition.level);
+        let level = condition
+            .load
+            .as_ref()
+            .map_or(condition.level.to_string(), Load::to_string);
+        let subject = format!("{}, {level}", condition.link);
         Normality::of(subject, true, &condition.rtt.sorted)
     }
 

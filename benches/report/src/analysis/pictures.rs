@@ -6,6 +6,7 @@ use jitterlab_stats::histogram::Bins;
 use jitterlab_stats::summary::quantile;
 
 use super::condition::{Condition, Link, RankReader};
+use super::load::Load;
 use crate::Error;
 
 /// The round trips of a condition.
@@ -15,6 +16,8 @@ pub struct RttPicture {
     pub link: Link,
     /// At which level.
     pub level: Level,
+    /// The background load, at a level of load.
+    pub load: Option<Load>,
     /// Number of round trips.
     pub n: usize,
     /// Number of runs.
@@ -31,11 +34,18 @@ pub struct RttPicture {
 const POINTS: usize = 400;
 
 impl RttPicture {
+    /// What its level is called.
+    pub fn name(&self) -> String {
+        let load = self.load.as_ref();
+        load.map_or_else(|| self.level.to_string(), Load::to_string)
+    }
+
     /// Of a condition.
     pub fn of(condition: &Condition) -> Self {
         RttPicture {
             link: condition.link.clone(),
             level: condition.level,
+            load: condition.load.clone(),
             n: condition.rtt.sorted.len(),
             runs: condition.rtt.runs(),
             quantiles: condition.rtt.quantiles(POINTS),

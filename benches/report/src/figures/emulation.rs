@@ -39,9 +39,11 @@ pub fn distributions(analysis: &Analysis, link: &Link) -> Option<Figure> {
     percents.first()?;
     let pictures = |percent: u8| {
         let of_link = analysis.rtt_pictures.iter().filter(|p| p.link == *link);
-        of_link.filter(move |picture| match picture.level {
-            Level::None => false,
-            Level::Load { percent: of } | Level::Injected { percent: of, .. } => of == percent,
+        of_link.filter(move |picture| match (picture.level, &picture.load) {
+            (Level::Injected { percent: of, .. }, _) => of == percent,
+            (_, load) => load
+                .as_ref()
+                .is_some_and(|load| load.asked.contains(&percent)),
         })
     };
     let shown = percents.iter().flat_map(|&percent| pictures(percent));
@@ -76,13 +78,18 @@ fn functions(percent: u8, pictures: &[&RttPicture]) -> Panel {
             series(name, style, vec![Mark::Steps(steps)])
         })
         .collect();
+    let load = pictures.iter().find_map(|picture| picture.load.as_ref());
+    let title = load.map_or(format!("load {percent} %"), |load| match load.asked.len() {
+        1 => load.to_string(),
+        _ => format!("{load}, imitated as {percent} %"),
+    });
     let (low, high) = range(
         pictures
             .iter()
             .flat_map(|picture| picture.quantiles.iter().map(|&(_, ns)| ns / 1e3)),
     );
     Panel {
-        title: format!("load {percent} %"),
+        title,
         x: Axis::log("RTT, µs", low, high),
         y: Axis::linear("Share of round trips", 0.0, 1.0),
         series: all,
@@ -99,6 +106,10 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
     rows.first()?;
     let percents = percents(analysis, link);
     let places: Vec<f64> = percents.iter().map(|&percent| percent.into()).collect();
+    let ticks: Vec<(f64, String)> = percents
+        .iter()
+        .map(|&percent| (percent.into(), imitated(analysis, percent)))
+        .collect();
     let panel = |label: &str, all: Vec<Series>| {
         let (low, high) = range(all.iter().flat_map(|series| {
             series.marks.iter().flat_map(|mark| match mark {
@@ -108,7 +119,11 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
         }));
         Panel {
             title: String::new(),
-            x: Axis::linear_at("Load imitated, % of bandwidth", &places, spread(&places)),
+            x: Axis::linear_at(
+                "Load imitated, % of bandwidth (asked)",
+                &ticks,
+                spread(&places),
+            ),
             y: Axis::linear(label, low.min(0.0), high),
             series: all,
         }
@@ -134,6 +149,16 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
         columns: 2,
         panel_height: 300.0,
     })
+}
+
+/// The load that delays imitate, in percent: what was produced, and what was asked for where that is something else.
+fn imitated(analysis: &Analysis, percent: u8) -> String {
+    let produced = analysis.imitated(percent).round();
+    if produced == f64::from(percent) {
+        percent.to_string()
+    } else {
+        format!("{produced} ({percent})")
+    }
 }
 
 /// The part of the least gap between two loads over which the points of one load are spread.

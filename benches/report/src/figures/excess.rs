@@ -3,7 +3,7 @@
 use jitterlab_experiment::level::Member;
 use jitterlab_stats::distribution::Distribution;
 
-use super::{n_of, series};
+use super::{called, n_of, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::fits::Injected;
@@ -97,5 +97,5 @@ fn curve(table: &Injected, end_ns: f64) -> Option<Series> {
                 .collect(),
         ),
     };
-    Some(series(table.shape.name(), style, vec![mark]))
+    Some(series(called(table.shape), style, vec![mark]))
 }

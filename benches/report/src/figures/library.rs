@@ -49,15 +49,20 @@ pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
             n_of(rows.iter().map(|row| row.runs)),
         ),
         panels: vec![
-            panel("Mean, µs", &rows, |row| row.mean_ns),
-            panel("Median, µs", &rows, |row| row.median_ns),
+            panel(analysis, "Mean, µs", &rows, |row| row.mean_ns),
+            panel(analysis, "Median, µs", &rows, |row| row.median_ns),
         ],
         columns: 2,
         panel_height: 300.0,
     })
 }
 
-fn panel(label: &str, rows: &[&Operation], figure: fn(&Operation) -> Estimate) -> Panel {
+fn panel(
+    analysis: &Analysis,
+    label: &str,
+    rows: &[&Operation],
+    figure: fn(&Operation) -> Estimate,
+) -> Panel {
     let point = |row: &Operation, x: f64| {
         let estimate = figure(row).scaled(1e-3);
         Point {
@@ -77,7 +82,7 @@ fn panel(label: &str, rows: &[&Operation], figure: fn(&Operation) -> Estimate) -
             .iter()
             .filter_map(|row| {
                 let (percent, of) = row.injected()?;
-                (of == shape).then(|| point(row, percent.into()))
+                (of == shape).then(|| point(row, analysis.imitated(percent)))
             })
             .collect();
         if !points.is_empty() {
@@ -103,7 +108,7 @@ fn panel(label: &str, rows: &[&Operation], figure: fn(&Operation) -> Estimate) -
     places.dedup();
     Panel {
         title: String::new(),
-        x: Axis::linear_at("Load imitated, % of bandwidth", &places, 0.0),
+        x: Axis::linear_around("Load imitated, % of bandwidth", &places),
         y: Axis::linear(label, low.min(0.0), high),
         series: all,
     }

@@ -7,15 +7,16 @@ use super::{excess, links, n_of, range, reach, series, with_interval};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::latency::Latency;
+use crate::analysis::load::Load;
 use crate::analysis::pictures::RttPicture;
 use crate::svg::{Axis, Figure, Mark, Panel, Point};
 use crate::table::Estimate;
 
-/// The load of a level without injection in percent: none is 0.
-fn load(level: Level) -> Option<f64> {
+/// The load of a level without injection in percent: what was produced, and none is 0.
+fn percent(level: Level, load: Option<&Load>) -> Option<f64> {
     match level {
         Level::None => Some(0.0),
-        Level::Load { percent } => Some(percent.into()),
+        Level::Load { percent } => Some(load.map_or(percent.into(), |load| load.produced.value)),
         Level::Injected { .. } => None,
     }
 }
@@ -25,7 +26,7 @@ pub fn moments(analysis: &Analysis) -> Option<Figure> {
     let rows: Vec<&Latency> = analysis
         .latency
         .iter()
-        .filter(|row| load(row.level).is_some())
+        .filter(|row| percent(row.level, row.load.as_ref()).is_some())
         .collect();
     rows.iter().find(|row| row.level != Level::None)?;
     Some(Figure {
@@ -33,7 +34,7 @@ pub fn moments(analysis: &Analysis) -> Option<Figure> {
         title: "Mean and standard deviation of the RTT by background load".into(),
         caption: format!(
             "After the paper's figures 2 and 3: mean (left) and standard deviation (right) of the RTT by \
-             background load, with 95 % intervals over runs ({} runs and {} round trips a point). No load stands at 0 %. Load \
+             background load that was produced, with 95 % intervals over runs ({} runs and {} round trips a point). No load stands at 0 %. Load \
              is a continuous quantity, so points are joined.",
             n_of(rows.iter().map(|row| row.runs)),
             n_of(rows.iter().map(|row| row.n)),
@@ -72,7 +73,7 @@ fn moment(
             .filter_map(|row| {
                 let estimate = figure(row).scaled(1e-3);
                 Some(Point {
-                    x: load(row.level)?,
+                    x: percent(row.level, row.load.as_ref())?,
                     y: estimate.value,
                     interval: estimate.interval(),
                 })
@@ -92,11 +93,9 @@ fn moment(
             _ => Vec::new(),
         },
     ));
-    places.sort_unstable_by(f64::total_cmp);
-    places.dedup();
     Panel {
         title: String::new(),
-        x: Axis::linear_at("Background load, % of bandwidth", &places, 0.0),
+        x: Axis::linear_around("Background load produced, % of bandwidth", &places),
         y: Axis::linear(label, low.min(0.0), high),
         series: all,
     }
@@ -185,7 +184,7 @@ fn histogram(picture: &RttPicture) -> Panel {
 fn of_link<'a>(analysis: &'a Analysis, link: &Link) -> Vec<&'a RttPicture> {
     let pictures = analysis.rtt_pictures.iter();
     pictures
-        .filter(|picture| picture.link == *link && load(picture.level).is_some())
+        .filter(|picture| picture.link == *link && !matches!(picture.level, Level::Injected { .. }))
         .collect()
 }
 
@@ -196,7 +195,7 @@ fn boxes(title: &str, pictures: &[&RttPicture]) -> Panel {
     let names: Vec<String> = pictures
         .iter()
         .rev()
-        .map(|picture| picture.level.to_string())
+        .map(|picture| picture.name())
         .collect();
     let marks = pictures
         .iter()

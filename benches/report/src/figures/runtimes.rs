@@ -83,7 +83,7 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
     let mut places: Vec<f64> = drawn
         .iter()
         .flat_map(|&shape| rows(shape))
-        .map(|(percent, _, _)| percent.into())
+        .map(|(percent, _, _)| analysis.imitated(percent))
         .collect();
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
@@ -97,7 +97,7 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .map(|&shape| {
             let of_application = |name: &str| {
                 let rows = rows(shape).filter(|(_, _, row)| row.application == name);
-                rows.filter_map(|(percent, _, row)| point(row, percent.into()))
+                rows.filter_map(|(percent, _, row)| point(row, analysis.imitated(percent)))
                     .collect()
             };
             (shape, lines(analysis, step, of_application))
@@ -125,7 +125,7 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
             .into_iter()
             .map(|(shape, series)| Panel {
                 title: format!("{} delays", called(shape)),
-                x: Axis::linear_at("Load imitated, % of bandwidth", &places, 0.0),
+                x: Axis::linear_around("Load imitated, % of bandwidth", &places),
                 y: Axis::linear("Runtime / without injection", low.min(1.0), high.max(1.0)),
                 series,
             })

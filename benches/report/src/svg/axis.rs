@@ -59,10 +59,20 @@ impl Axis {
         }
     }
 
-    /// A linear axis with a tick at each of the given values, about which marks spread over a width, and room beside them.
-    pub fn linear_at(label: &str, values: &[f64], spread: f64) -> Self {
+    /// A linear axis with round ticks that holds the values, and room beside them.
+    pub fn linear_around(label: &str, values: &[f64]) -> Self {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = widened(low, high);
+        let room = (high - low) * 0.06;
+        Axis::linear_between(label, low - room, high + room)
+    }
+
+    /// A linear axis with a labelled tick at each of the given values, about which marks spread over a width, and room beside them.
+    pub fn linear_at(label: &str, values: &[(f64, String)], spread: f64) -> Self {
+        let places = || values.iter().map(|(place, _)| *place);
+        let low = places().fold(f64::INFINITY, f64::min);
+        let high = places().fold(f64::NEG_INFINITY, f64::max);
         let (low, high) = widened(low - spread / 2.0, high + spread / 2.0);
         let room = (high - low) * 0.06;
         Axis {
@@ -71,9 +81,9 @@ impl Axis {
             range: (low - room, high + room),
             ticks: values
                 .iter()
-                .map(|&value| Tick {
-                    value,
-                    label: Some(plain(value)),
+                .map(|(value, label)| Tick {
+                    value: *value,
+                    label: Some(label.clone()),
                 })
                 .collect(),
         }
@@ -232,8 +242,12 @@ mod tests {
             ["1", "10", "100", "1000", "10000"]
         );
         assert_eq!(
-            labels(&Axis::linear_at("", &[0.0, 20.0, 80.0], 5.0)),
-            ["0", "20", "80"]
+            labels(&Axis::linear_at(
+                "",
+                &[(0.0, "0".into()), (60.0, "47 (60)".into())],
+                5.0
+            )),
+            ["0", "47 (60)"]
         );
     }
 
@@ -244,7 +258,8 @@ mod tests {
             Axis::linear("", 0.0, 0.0),
             Axis::linear("", f64::INFINITY, f64::NEG_INFINITY),
             Axis::log("", 0.0, 0.0),
-            Axis::linear_at("", &[20.0], 0.0),
+            Axis::linear_at("", &[(20.0, "20".into())], 0.0),
+            Axis::linear_around("", &[20.0]),
         ] {
             assert!(axis.range.1 > axis.range.0, "{axis:?}");
         }

@@ -11,7 +11,7 @@ use jitterlab_experiment::environment::{Environment, Node};
 use jitterlab_experiment::fit::{self, Fit, FittedMember};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
-    Application, Injection, Outcome, Phase, RunRecord, SuiteKind, SuiteResult, Transport,
+    Application, Injection, Outcome, Phase, Produced, RunRecord, SuiteKind, SuiteResult, Transport,
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
@@ -118,6 +118,8 @@ pub struct World {
     pub without: Vec<Level>,
     /// Standard deviation of runtimes over blocks, in proportion to them.
     pub noise: f64,
+    /// The load that is produced at most, in percent.
+    pub reached: f64,
     /// Whether a hundredth of the injected delays are much longer than any under load.
     pub tail: bool,
 }
@@ -138,6 +140,7 @@ impl Default for World {
             failing: Vec::new(),
             without: Vec::new(),
             noise: 0.004,
+            reached: 100.0,
             tail: false,
         }
     }
@@ -208,7 +211,7 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
         for transport in Transport::SOCKETS {
             for level in levels() {
                 let samples = round_trips(&mut network, world, transport, level, 1.0, &fits);
-                let record = packet("rtt", block, transport, level, &fits);
+                let record = packet(world, "rtt", block, transport, level, &fits);
                 keep(
                     &mut recorder,
                     world,
@@ -219,7 +222,7 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
         }
         for level in levels().filter(|_| world.second) {
             let samples = round_trips(&mut network, world, Transport::Udp, level, 5.0, &fits);
-            let record = packet("big", block, Transport::Udp, level, &fits);
+            let record = packet(world, "big", block, Transport::Udp, level, &fits);
             keep(
                 &mut recorder,
                 world,
@@ -447,10 +450,23 @@ fn record(block: u32, suite: SuiteKind, subject: &str, level: Level, fits: &[Fit
     }
 }
 
-fn packet(case: &str, block: u32, transport: Transport, level: Level, fits: &[Fit]) -> RunRecord {
+fn packet(
+    world: &World,
+    case: &str,
+    block: u32,
+    transport: Transport,
+    level: Level,
+    fits: &[Fit],
+) -> RunRecord {
     let subject = format!("{case}-{}", transport.name());
     let load = match level {
-        Level::Load { percent } => Some(results::load(percent)),
+        Level::Load { percent } => {
+            let produced_level = world.reached.min(percent.into());
+            Some(Produced {
+                produced_level,
+                ..results::load(percent)
+            })
+        }
         _ => None,
     };
     RunRecord {

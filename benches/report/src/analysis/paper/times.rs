@@ -8,10 +8,10 @@ use jitterlab_experiment::spec::Experiment;
 
 use super::Finding;
 use super::standing::{Standing, above, above_one, alike, all, compared, ordered, us};
-use crate::analysis::Analysis;
 use crate::analysis::latency::Latency;
 use crate::analysis::library::at_highest;
 use crate::analysis::route::Route;
+use crate::analysis::{Analysis, AtLevel};
 use crate::table::Estimate;
 use crate::words;
 
@@ -55,7 +55,7 @@ fn load(analysis: &Analysis) -> Option<Finding> {
             none.link,
             us(none.mean_ns),
             us(highest.mean_ns),
-            highest.level,
+            highest.name(),
             us(none.std_ns),
             us(highest.std_ns),
             none.runs,
