@@ -9,7 +9,6 @@ use jitterlab_base::page::{self, Owner};
 
 use crate::page::{Live, Publisher};
 use crate::place;
-use crate::reader::Reader;
 
 /// The environment variable by which whoever starts a program asks it to publish: the name of a [`Place`](crate::Place).
 pub const PLACE: &str = "JITTERLAB_LIVE";
@@ -31,11 +30,6 @@ pub fn publisher() -> Publisher {
 /// From now on [`publisher`] makes pages whether the environment asks for them or not: this process reads them itself.
 pub fn follow_own() {
     FOLLOWED.store(true, Ordering::Relaxed);
-}
-
-/// Reads the pages of this process.
-pub fn own_reader() -> Reader {
-    Reader::of_process()
 }
 
 pub(crate) fn pages() -> Vec<&'static Live> {

@@ -17,6 +17,14 @@ pub struct Reader {
     told: Option<Sum>,
 }
 
+/// Reads the pages of this process.
+pub fn own_reader() -> Reader {
+    Reader {
+        source: Source::Process,
+        told: None,
+    }
+}
+
 enum Source {
     Process,
     Place {
@@ -47,13 +55,6 @@ impl Reader {
                 path: place,
                 pages: BTreeMap::new(),
             },
-            told: None,
-        }
-    }
-
-    pub(crate) fn of_process() -> Self {
-        Reader {
-            source: Source::Process,
             told: None,
         }
     }

@@ -4,8 +4,8 @@
 
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 
-use crate::confined;
 use crate::real::{Real, set_errno, system_call};
+use crate::{confined, defer, state};
 
 /// `prctl` takes up to four arguments more, of any type: registers are passed on as they are.
 #[unsafe(no_mangle)]
@@ -20,9 +20,9 @@ pub(super) unsafe extern "C" fn prctl(
     // SAFETY: the prototype is that of the C library, whose function reads no more than these.
     static REAL: Real<Function> = unsafe { Real::new(c"prctl") };
     match (option, second) {
-        (libc::PR_SET_SECCOMP, STRICT) => confined::begin_blind(),
-        (libc::PR_SET_SECCOMP, _) => confined::begin_filtered(),
-        (libc::PR_SET_TSC, NO_COUNTER) => confined::begin_blind(),
+        (libc::PR_SET_SECCOMP, STRICT) => begin_blind(),
+        (libc::PR_SET_SECCOMP, _) => begin_filtered(),
+        (libc::PR_SET_TSC, NO_COUNTER) => begin_blind(),
         _ => {}
     }
     match REAL.get() {
@@ -45,8 +45,8 @@ pub(super) unsafe extern "C" fn seccomp(
     what: *mut c_void,
 ) -> c_int {
     match operation {
-        libc::SECCOMP_SET_MODE_STRICT => confined::begin_blind(),
-        libc::SECCOMP_SET_MODE_FILTER => confined::begin_filtered(),
+        libc::SECCOMP_SET_MODE_STRICT => begin_blind(),
+        libc::SECCOMP_SET_MODE_FILTER => begin_filtered(),
         _ => {}
     }
     // SAFETY: what the program asks for.
@@ -55,7 +55,35 @@ pub(super) unsafe extern "C" fn seccomp(
 
 /// Likewise.
 pub(super) unsafe extern "C" fn landlock_restrict_self(rules: c_int, flags: c_uint) -> c_int {
-    confined::begin();
+    begin();
     // SAFETY: what the program asks for.
     unsafe { system_call()(libc::SYS_landlock_restrict_self, rules, flags) as c_int }
+}
+
+/// The process is about to give rights up. If it then does not, it is treated as if it had.
+#[cold]
+fn begin() {
+    if state::injection().is_some() && confined::set() {
+        defer::settle_all();
+        defer::dismiss_helper();
+    }
+}
+
+/// The same, with the right to read the processor's counter, or a clock that is the kernel's.
+#[cold]
+fn begin_blind() {
+    begin();
+    if let Some(injection) = state::injection().filter(|injection| !injection.is_blind()) {
+        injection.go_blind();
+    }
+}
+
+/// The process is about to let a filter decide about its system calls. A clock that is not the processor's own may
+/// need one.
+#[cold]
+fn begin_filtered() {
+    match state::injection() {
+        Some(injection) if !injection.clock().reads_counter() => begin_blind(),
+        _ => begin(),
+    }
 }

@@ -1,8 +1,9 @@
 //! The model: what is on the screen, and what follows from what happens.
 
-use crate::commands::ui::experiments::{Experiments, Job, Seen, Wanted};
+use crate::commands::ui::action::{Action, Key};
+use crate::commands::ui::experiments::{Experiments, Seen, Wanted};
 use crate::commands::ui::node::{Facts, NodeScreen};
-use crate::commands::ui::noise::{Listened, NoiseScreen, Where};
+use crate::commands::ui::noise::{Listened, NoiseScreen};
 use jitterlab_base::named;
 
 /// What happens.
@@ -22,41 +23,6 @@ pub enum Input {
     Said(String),
     /// The terminal gives no more keys.
     Gone,
-}
-
-/// Keys that mean something somewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// A character.
-    Char(char),
-    Up,
-    Down,
-    Left,
-    Right,
-    PageUp,
-    PageDown,
-    Home,
-    End,
-    Enter,
-    Tab,
-    Escape,
-    /// Ctrl-C.
-    Break,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    /// The end.
-    Leave,
-    /// The node is to be read.
-    ReadNode,
-    /// Noise is to be measured for a second; where, if it is known already.
-    Listen(Option<Where>),
-    /// An experiment is to be started.
-    Start(Job),
-    /// Whoever fills this result folder is to be stopped.
-    Stop(std::path::PathBuf),
 }
 
 /// The screens.

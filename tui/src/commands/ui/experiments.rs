@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jitterlab_experiment::standing::Standing;
 
-use crate::commands::ui::app::{Action, Key};
+use crate::commands::ui::action::{Action, Job, Key};
 use crate::shown::Brief;
 
 /// What there is, as it was seen last.
@@ -112,24 +112,6 @@ pub struct Wanted {
     pub folder: Option<PathBuf>,
     /// The attempt whose samples are shown, by its place; the last one where it is not said.
     pub run: Option<usize>,
-}
-
-/// An experiment that is to be run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Job {
-    /// A new one.
-    Run(PathBuf),
-    /// One that was stopped.
-    Resume(PathBuf),
-}
-
-impl Job {
-    /// What it is made from.
-    pub fn path(&self) -> &Path {
-        match self {
-            Job::Run(path) | Job::Resume(path) => path,
-        }
-    }
 }
 
 /// Where the arrow keys lead.

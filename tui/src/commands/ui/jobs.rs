@@ -9,7 +9,8 @@ use jitterlab_experiment::store::who_fills;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::commands::ui::experiments::{Job, name};
+use crate::commands::ui::action::Job;
+use crate::commands::ui::experiments::name;
 use crate::output::printable;
 
 /// An experiment that was started here.

@@ -3,6 +3,7 @@
 //! [`app`] is a model that takes what happens and says what is to be done; [`view`] draws it. Both know of no
 //! terminal, thread or process. [`session`] has these, and brings them together.
 
+mod action;
 mod app;
 mod experiments;
 mod jobs;

@@ -10,7 +10,7 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 
 use crate::commands::tune::looked::{Looked, look};
-use crate::commands::ui::app::{Action, Key};
+use crate::commands::ui::action::{Action, Key};
 use crate::outcome::Failure;
 use crate::shown::processors;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_base::units::Nanos;
-use jitterlab_node_tuning::cpus::{Cpu, CpuSet};
+use jitterlab_node_tuning::cpus::Cpu;
 use jitterlab_node_tuning::noise::Noise;
 use jitterlab_node_tuning::noise::limits::{self, Figure, Limits};
 use jitterlab_node_tuning::noise::report::{Core, NoiseReport};
@@ -13,21 +13,12 @@ use jitterlab_node_tuning::topology::Topology;
 use jitterlab_stats::histogram::Histogram;
 
 use crate::commands::tune::looked::look;
-use crate::commands::ui::app::{Action, Key};
+use crate::commands::ui::action::{Action, Key, Where};
 use crate::cpus::visit;
 use crate::outcome::Failure;
 
 /// For how long is measured at a time.
 const TURN: Nanos = Nanos(1_000_000_000);
-
-/// Where noise is measured.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Where {
-    /// The CPUs; all that can be used, where no tuning says which measure.
-    pub cpus: Option<CpuSet>,
-    /// Whether the processors are an emulator's, whose noise is not judged.
-    pub emulated: bool,
-}
 
 impl Where {
     /// The CPUs that `jitterlab check` would take, or else those of `jitterlab noise run`.

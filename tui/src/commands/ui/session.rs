@@ -12,9 +12,10 @@ use ratatui::crossterm::{cursor, execute};
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
-use crate::commands::ui::app::{Action, App, Input, Key};
+use crate::commands::ui::action::{Action, Key, Where};
+use crate::commands::ui::app::{App, Input};
 use crate::commands::ui::experiments::Wanted;
-use crate::commands::ui::noise::{Listened, Where};
+use crate::commands::ui::noise::Listened;
 use crate::commands::ui::view::{self, Theme};
 use crate::commands::ui::{jobs, node, watch};
 use crate::outcome::Failure;

@@ -17,12 +17,13 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 
-use super::app::{Action, App, Input, Key, Screen};
+use super::action::{Action, Job, Key, Where};
+use super::app::{App, Input, Screen};
 use super::experiments::{
-    ExperimentFile, Folder, Followed, Job, RunLine, Samples, Seen, Shown, State, Wanted,
+    ExperimentFile, Folder, Followed, RunLine, Samples, Seen, Shown, State, Wanted,
 };
 use super::node::Facts;
-use super::noise::{Listened, Where};
+use super::noise::Listened;
 use super::view::{Theme, draw};
 use crate::shown::Brief;
 

@@ -11,9 +11,10 @@ use super::collective::{
     Whole,
 };
 use super::content::{
-    Element, Kept, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange, Sends,
+    Element, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange, Sends,
 };
 use super::library::Language;
+use super::sent::Kept;
 use super::{Door, pass, requests};
 use crate::interpose::{SLOTS, interposed};
 use crate::real::c_name;

@@ -6,7 +6,8 @@
 
 #![allow(unsafe_code)]
 
-use super::content::{Kept, Reader, Sends, peers};
+use super::content::{Reader, Sends};
+use super::sent::{Kept, peers};
 use super::{Call, Door};
 use crate::recorder;
 

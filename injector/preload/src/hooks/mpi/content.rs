@@ -6,8 +6,9 @@
 
 use super::library::{Language, Library};
 use super::requests;
+use super::sent::{Kept, Sent, record_messages};
 use super::{Call, Door};
-use crate::recorder::{self, Peers};
+use crate::recorder;
 
 /// Arguments of a call that is being made: all that is read of them is the caller's own.
 pub(super) trait Sends {
@@ -20,25 +21,6 @@ pub(super) trait Sends {
 
     /// Puts it into the record.
     fn record(&self, door: &Door, call: Call);
-}
-
-/// A message, as far as it counts.
-#[derive(Clone, Copy)]
-pub(super) struct Sent {
-    /// The rank among all ranks, if it is one of them.
-    pub(super) peer: Option<usize>,
-    pub(super) bytes: u64,
-}
-
-/// What a persistent request is for.
-#[derive(Clone, Copy)]
-pub(super) enum Kept {
-    /// Each start sends a message.
-    Message(Sent),
-    /// After a start each partition is sent when it is said to be ready.
-    Partitions(Sent),
-    /// Each start is a collective, which that call has made, and to which so many bytes are given.
-    Collective(Call, u64),
 }
 
 /// Reads arguments of a call that is being made.
@@ -98,23 +80,6 @@ impl Reader {
         // SAFETY: by the contract of this function.
         unsafe { self.language.integer(word) }
     }
-}
-
-/// Who takes part, for the first call that is recorded.
-pub(super) fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
-    || {
-        let world = library.world()?;
-        Some(Peers {
-            ranks: library.ranks_of(world),
-            own: library.rank_in(world)?,
-            are_spawned: library.is_spawned(),
-        })
-    }
-}
-
-pub(super) fn record_messages(call: Call, library: &Library, sent: impl Iterator<Item = Sent>) {
-    let messages = sent.map(|sent| (sent.peer, sent.bytes));
-    recorder::messages(call, peers(library), messages);
 }
 
 /// From one rank to another.

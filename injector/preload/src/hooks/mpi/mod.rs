@@ -231,3 +231,4 @@ mod collective;
 mod content;
 mod library;
 mod requests;
+mod sent;

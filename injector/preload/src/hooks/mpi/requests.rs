@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
 
-use super::content::{Kept, Sent, peers, record_messages};
 use super::library::Library;
+use super::sent::{Kept, Sent, peers, record_messages};
 use super::{Call, Door};
 use crate::{recorder, state};
 

@@ -1,0 +1,41 @@
+//! What is sent, as far as it counts, and how it gets into the record.
+
+use super::Call;
+use super::library::Library;
+use crate::recorder::{self, Peers};
+
+/// A message, as far as it counts.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    /// The rank among all ranks, if it is one of them.
+    pub(super) peer: Option<usize>,
+    pub(super) bytes: u64,
+}
+
+/// What a persistent request is for.
+#[derive(Clone, Copy)]
+pub(super) enum Kept {
+    /// Each start sends a message.
+    Message(Sent),
+    /// After a start each partition is sent when it is said to be ready.
+    Partitions(Sent),
+    /// Each start is a collective, which that call has made, and to which so many bytes are given.
+    Collective(Call, u64),
+}
+
+/// Who takes part, for the first call that is recorded.
+pub(super) fn peers(library: &Library) -> impl FnOnce() -> Option<Peers> {
+    || {
+        let world = library.world()?;
+        Some(Peers {
+            ranks: library.ranks_of(world),
+            own: library.rank_in(world)?,
+            are_spawned: library.is_spawned(),
+        })
+    }
+}
+
+pub(super) fn record_messages(call: Call, library: &Library, sent: impl Iterator<Item = Sent>) {
+    let messages = sent.map(|sent| (sent.peer, sent.bytes));
+    recorder::messages(call, peers(library), messages);
+}
