@@ -1,10 +1,66 @@
 //! The CPUs that this process runs on: where measuring is to stay, and the partition of the node that `tune apply` made.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+
 use jitterlab_node_tuning::cpus::CpuSet;
+use jitterlab_node_tuning::journal::Journal;
 use jitterlab_node_tuning::settings;
 use jitterlab_node_tuning::system::System;
 
 use crate::outcome::Failure;
+
+/// The CPUs that this node keeps for measuring, where `tune apply` has been here.
+pub fn kept_for_measuring() -> Option<CpuSet> {
+    let journal = Journal::read(&System::at("/", "")).ok()?;
+    let measuring = journal.applied?.plan.measuring;
+    (!measuring.is_empty()).then_some(measuring)
+}
+
+/// The CPU that what measures has to be put on: the one that is asked for, or the first that the node keeps for measuring and that
+/// nobody else was given. None where there is no such CPU, and where whoever started this process has put it on one already.
+/// No other process of this user is given the CPU while this one runs.
+pub fn choose(asked: Option<usize>) -> Option<usize> {
+    match asked.or_else(own) {
+        Some(cpu) => {
+            // Be it free or not.
+            take(cpu);
+            asked
+        }
+        None => first_free(&kept_for_measuring()?, take),
+    }
+}
+
+fn first_free(kept: &CpuSet, take: impl Fn(usize) -> bool) -> Option<usize> {
+    kept.iter().map(|cpu| cpu as usize).find(|&cpu| take(cpu))
+}
+
+/// The CPU that this process is on, where it may be on no other.
+fn own() -> Option<usize> {
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok()?;
+    let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
+    let mut cpus = (0..nix::sched::CpuSet::count()).filter(is_in);
+    let first = cpus.next()?;
+    cpus.next().is_none().then_some(first)
+}
+
+/// Takes a CPU until this process ends; whether it was free. It is taken by a lock on a file in memory, which is there for
+/// every process of this user, whatever its namespaces of network.
+fn take(cpu: usize) -> bool {
+    let file = format!("/dev/shm/jitterlab-{}-cpu-{cpu}", nix::unistd::getuid());
+    let file: Option<File> = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(nix::libc::O_NOFOLLOW)
+        .open(file)
+        .ok()
+        .filter(|file| file.try_lock().is_ok());
+    let is_free = file.is_some();
+    // The lock goes with the process.
+    std::mem::forget(file);
+    is_free
+}
 
 /// Keeps the calling thread on a CPU.
 pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
@@ -54,4 +110,34 @@ pub fn visit<T>(cpus: &CpuSet, there: impl FnOnce() -> T) -> Result<T, Failure> 
         _ => {}
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn who_comes_next_is_given_the_next_free_cpu() {
+        let taken = RefCell::new(vec![2]);
+        let take = |cpu: usize| {
+            let is_free = !taken.borrow().contains(&cpu);
+            taken.borrow_mut().push(cpu);
+            is_free
+        };
+        let kept = CpuSet::from_iter([2, 5, 7]);
+        let given = [(); 3].map(|()| first_free(&kept, take));
+        assert_eq!(given, [Some(5), Some(7), None]);
+    }
+
+    #[test]
+    fn a_cpu_is_taken_once() {
+        // One that no machine has: nobody measures there.
+        let cpu = 1_000_000 + std::process::id() as usize;
+        assert!(take(cpu));
+        assert!(!take(cpu));
+        let file = format!("/dev/shm/jitterlab-{}-cpu-{cpu}", nix::unistd::getuid());
+        std::fs::remove_file(file).unwrap();
+    }
 }

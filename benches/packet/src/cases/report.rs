@@ -155,9 +155,13 @@ impl Setting {
         self.wait.map_or(String::new(), |wait| format!(", {wait}"))
     }
 
-    /// What times were measured with, for people.
+    /// Where, and with what, times were measured, for people.
     pub(super) fn clock(&self) -> String {
-        format!("clock: a reading takes {:.1} ns", self.clock_read_ns)
+        let on = match self.cpus[..] {
+            [cpu] => format!("on CPU {cpu}; "),
+            _ => String::new(),
+        };
+        format!("{on}clock: a reading takes {:.1} ns", self.clock_read_ns)
     }
 }
 

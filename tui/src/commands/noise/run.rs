@@ -13,7 +13,7 @@ use jitterlab_node_tuning::noise::tracers::{self, Answer, Hwlat, Osnoise, Timerl
 use jitterlab_node_tuning::noise::{Error, Noise};
 use jitterlab_stats::histogram::Bins;
 
-use crate::cpus::enter;
+use crate::cpus::{enter, kept_for_measuring};
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -22,7 +22,7 @@ use crate::status::Shown;
 /// Options of `noise run`.
 #[derive(clap::Args)]
 pub struct Run {
-    /// CPUs to measure, as in 1-3,8 [default: all]
+    /// CPUs to measure, as in 1-3,8 [default: those that a tuned node keeps for measuring; else all]
     #[arg(long)]
     cpus: Option<CpuSet>,
     /// How long to measure
@@ -45,11 +45,12 @@ impl Run {
             files::check_place("", path)?;
         }
         let root = Path::new("/");
-        if let Some(cpus) = &self.cpus {
+        let cpus = self.cpus.or_else(kept_for_measuring);
+        if let Some(cpus) = &cpus {
             enter(cpus)?;
         }
         let noise = Noise {
-            cpus: self.cpus,
+            cpus,
             duration: self.duration,
             threshold: self.threshold,
             root: root.into(),

@@ -11,7 +11,7 @@ use jitterlab_base::units::Nanos;
 use jitterlab_packet::transport::Transport;
 use jitterlab_packet::{Error, server};
 
-use crate::cpus::pin;
+use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
 use crate::peer::{self, Peer};
 
@@ -58,7 +58,7 @@ pub struct Serve {
     /// Address to listen on; port 0 chooses a free one
     #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
-    /// Run on this CPU
+    /// Run on this CPU [default: the first free one that a tuned node keeps for measuring, if it does]
     #[arg(long)]
     cpu: Option<usize>,
     /// Exit when stdin is closed
@@ -69,7 +69,7 @@ pub struct Serve {
 impl Serve {
     fn run(self) -> Result<Exit, Failure> {
         let adapter = self.adapter.of(self.transport)?;
-        pin(self.cpu)?;
+        pin(choose(self.cpu))?;
         if self.until_stdin_closes {
             peer::end_with_stdin();
         }

@@ -21,6 +21,7 @@ use serde::Serialize;
 use super::link::VerbsOptions;
 use super::open::OpenLoop;
 use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span};
+use crate::cpus::choose;
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, aligned};
@@ -82,7 +83,7 @@ pub struct Run {
     /// this machine]
     #[arg(long, value_delimiter = ',')]
     to: Vec<String>,
-    /// Run on this CPU
+    /// Run on this CPU [default: the first free one that a tuned node keeps for measuring, if it does]
     #[arg(long)]
     cpu: Option<usize>,
     /// The CPU of the `packet serve` that this command starts
@@ -111,11 +112,13 @@ impl Run {
             timetable: self.open.timetable(self.window)?,
         };
         self.check_job(&job)?;
+        // Before servers are started, which look for one of their own.
+        let cpu = choose(self.cpu);
         let peers = self.peers()?;
         let slaves: Vec<SocketAddr> = peers.iter().map(Peer::address).collect();
-        let cpus: Vec<usize> = self.cpu.into_iter().collect();
+        let cpus: Vec<usize> = cpu.into_iter().collect();
         let shown = Shown::begin(&cpus);
-        pin(self.cpu)?;
+        pin(cpu)?;
         self.measure(&job, &slaves, shown)
     }
 
