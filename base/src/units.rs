@@ -1,4 +1,4 @@
-//! Units that do not mix by accident: [`Nanos`], [`Bytes`], [`Bandwidth`], [`Rate`] and [`Percent`], read from and
+//! Units that do not mix by accident: [`Nanos`], [`Bytes`], [`Bandwidth`], [`Count`], [`Rate`] and [`Percent`], read from and
 //! written as what people type (`250us`, `64KiB`, `10Gbit`, `20k`, `60%`).
 
 use std::fmt;
@@ -223,6 +223,64 @@ impl fmt::Display for Bandwidth {
     }
 }
 
+/// How many. Reads `10000`, `10k`, `1.5M`: whole numbers.
+///
+/// ```
+/// use jitterlab_base::units::Count;
+/// assert_eq!("10k".parse(), Ok(Count(10_000)));
+/// assert_eq!(Count(10_000).to_string(), "10k");
+/// assert!("0.5".parse::<Count>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Count(pub u64);
+
+const HOW_MANY: &str =
+    "a count: a whole number, with or without k (1,000) or M (1,000,000), as in `10k`";
+const COUNT_SCALES: [(&str, u64); 2] = [("M", 1_000_000), ("k", 1_000)];
+
+impl FromStr for Count {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        whole(text.trim()).map(Count).ok_or_else(|| UnitError {
+            text: text.into(),
+            expected: HOW_MANY,
+        })
+    }
+}
+
+/// A number that is whole when its k or M is multiplied out.
+fn whole(text: &str) -> Option<u64> {
+    let scaled = COUNT_SCALES
+        .into_iter()
+        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?.trim_end(), scale)));
+    let (number, scale) = scaled.unwrap_or((text, 1));
+    let (digits, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = [digits, decimals]
+        .iter()
+        .all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+    if !is_number || digits.is_empty() || number.ends_with('.') {
+        return None;
+    }
+    let decimals = decimals.trim_end_matches('0');
+    let tenths = 10u64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+    let number = format!("{digits}{decimals}").parse::<u64>().ok()?;
+    match scale.checked_rem(tenths)? {
+        0 => number.checked_mul(scale / tenths),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, scale) = COUNT_SCALES
+            .into_iter()
+            .find(|&(_, scale)| self.0 > 0 && self.0.is_multiple_of(scale))
+            .unwrap_or(("", 1));
+        f.pad(&format!("{}{unit}", self.0 / scale))
+    }
+}
+
 /// A rate of messages: so many a second. Reads `20000`, `20k`, `1.5M`.
 ///
 /// ```
@@ -351,6 +409,7 @@ serde_as_text!(
     Nanos => Nanos::from_str,
     Bytes => Bytes::with_unit,
     Bandwidth => Bandwidth::with_unit,
+    Count => Count::from_str,
     Rate => Rate::from_str,
     Percent => Percent::from_str
 );
@@ -432,12 +491,49 @@ mod tests {
         }
     }
 
+    #[test]
+    fn counts_are_whole() {
+        for (text, count) in [
+            ("0", 0),
+            ("100000", 100_000),
+            ("10k", 10_000),
+            ("1 M", 1_000_000),
+            ("1.5k", 1_500),
+            ("0.25M", 250_000),
+            ("2.0", 2),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(Count(count)), "{text}");
+        }
+        for text in [
+            "",
+            "k",
+            "1.",
+            ".5k",
+            "0.5",
+            "1.2345k",
+            "10K",
+            "10m",
+            "1e3",
+            "-1",
+            "+1",
+            "1_000",
+            "1,000",
+            "18446744073709551616",
+            "18446744073710M",
+        ] {
+            let error = text.parse::<Count>().unwrap_err().to_string();
+            assert!(error.contains("whole number"), "{error}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_back(ns in 0u64..1 << 50, bytes in 0u64..1 << 50, rate in 1u64..1 << 40) {
             prop_assert_eq!(Nanos(ns).to_string().parse(), Ok(Nanos(ns)));
             prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
             prop_assert_eq!(Rate(rate).to_string().parse(), Ok(Rate(rate)));
+            prop_assert_eq!(Count(ns).to_string().parse(), Ok(Count(ns)));
         }
     }
 }

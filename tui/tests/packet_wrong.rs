@@ -5,7 +5,7 @@ mod common;
 use common::Lab;
 
 /// Options after `packet run --case rtt --transport udp --samples s.csv`, and what is said.
-const WRONG: [(&str, &str); 25] = [
+const WRONG: [(&str, &str); 27] = [
     (
         "--size 0",
         "udp carries messages of 8 to 65507 bytes in this case, not 0",
@@ -25,12 +25,23 @@ const WRONG: [(&str, &str); 25] = [
     ),
     (
         "--iterations 0",
-        "error: invalid value '0' for '--iterations <ITERATIONS>': 0 is not in 1..=134217728",
+        "error: invalid value '0' for '--iterations <ITERATIONS>': the number has to be 1 to \
+         134217728",
     ),
     (
         "--iterations 1000000000",
-        "error: invalid value '1000000000' for '--iterations <ITERATIONS>': 1000000000 is not in \
-         1..=134217728",
+        "error: invalid value '1000000000' for '--iterations <ITERATIONS>': the number has to be 1 to \
+         134217728",
+    ),
+    (
+        "--iterations 10K",
+        "error: invalid value '10K' for '--iterations <ITERATIONS>': `10K` is not a count: a whole number, with or without k \
+         (1,000) or M (1,000,000), as in `10k`",
+    ),
+    (
+        "--iterations 0.5",
+        "error: invalid value '0.5' for '--iterations <ITERATIONS>': `0.5` is not a count: a whole number, with or without k \
+         (1,000) or M (1,000,000), as in `10k`",
     ),
     (
         "--iterations 1 --duration 1s",

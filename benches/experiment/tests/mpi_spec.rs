@@ -24,7 +24,7 @@ mpi:
 suites:
   library:
     - { case: barrier, ranks: 4, duration: 100ms }
-    - { case: ping-pong, name: large, ranks: 2, size: 64KiB, iterations: 100, non_blocking: true }
+    - { case: ping-pong, name: large, ranks: 2, size: 64KiB, iterations: 0.1k, non_blocking: true }
     - { case: halo-exchange, ranks: 4, dimensions: 2, duration: 1s, warmup: 0s }
   application:
     - { name: lu, npb: { kernel: lu, class: S, ranks: 4 }, expected: 5s }
@@ -179,7 +179,12 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (15, 44),
         "at least 1ms",
     ),
-    ("iterations: 100", "iterations: 0", (16, 74), "at least one"),
+    (
+        "iterations: 0.1k",
+        "iterations: 0",
+        (16, 74),
+        "at least one",
+    ),
     (
         "large, ranks: 2",
         "large, ranks: 3",

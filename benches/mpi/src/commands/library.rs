@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jitterlab_base::durable;
 use jitterlab_base::show;
-use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Count, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
     self, Case, Choice, Length, Plan, RankClock, Timeline, most_operations, point,
@@ -23,9 +23,9 @@ pub struct Arguments {
     /// Size, or a list such as 8,1KiB,64KiB [default: 8]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     size: Vec<Bytes>,
-    /// Number of operations per size
+    /// Number of operations per size, as in 10k or 1M
     #[arg(long, value_name = "N", conflicts_with = "duration")]
-    iterations: Option<usize>,
+    iterations: Option<Count>,
     /// Approximate time to measure per size
     #[arg(long, default_value = "1s")]
     duration: Nanos,
@@ -107,7 +107,7 @@ impl Arguments {
         let most = most_operations(comm.size());
         if self
             .iterations
-            .is_some_and(|count| !(1..=most).contains(&count))
+            .is_some_and(|Count(count)| !(1..=most as u64).contains(&count))
         {
             let ranks = comm.size();
             return Err(Wrong(format!(
@@ -128,7 +128,10 @@ impl Arguments {
             size,
             non_blocking: self.non_blocking,
             dimensions: self.dimensions.unwrap_or(2),
-            length: (self.iterations).map_or(Length::Time(self.duration), Length::Operations),
+            length: match self.iterations {
+                Some(Count(operations)) => Length::Operations(operations as usize),
+                None => Length::Time(self.duration),
+            },
             warmup: self.warmup,
         }
     }

@@ -6,8 +6,9 @@ mod open;
 mod run;
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
-use jitterlab_base::units::Nanos;
+use jitterlab_base::units::{Count, Nanos};
 use jitterlab_packet::transport::Transport;
 use jitterlab_packet::{Error, server};
 
@@ -79,6 +80,18 @@ impl Serve {
         })
         .map_err(failure)?;
         Ok(Exit::Done)
+    }
+}
+
+/// Reads a number of something that is within a range.
+fn count<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let Count(count) = text.parse().map_err(|error| format!("{error}"))?;
+        let is_within = range.contains(&count);
+        let count = T::try_from(count).ok().filter(|_| is_within);
+        count.ok_or_else(|| format!("the number has to be {} to {}", range.start(), range.end()))
     }
 }
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::link::VerbsOptions;
 use super::open::OpenLoop;
-use super::{PORT, at_most_a_day, check_server_cpu, failure, pin, span};
+use super::{PORT, at_most_a_day, check_server_cpu, count, failure, pin, span};
 use crate::cpus::choose;
 use crate::files;
 use crate::outcome::{Exit, Failure};
@@ -45,8 +45,8 @@ pub struct Run {
     /// Message size, or a list such as 1,64,4KiB [default: 64B, or a list; it depends on the case]
     #[arg(long, value_delimiter = ',')]
     size: Vec<Bytes>,
-    /// Number of messages per size [default: 100000 for rtt; the other cases take a duration]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 27))]
+    /// Number of messages per size, as in 10k or 1M [default: 100k for rtt; the other cases take a duration]
+    #[arg(long, value_parser = count::<u64>(1..=1 << 27))]
     iterations: Option<u64>,
     /// Time to measure per size [default: 500ms; rtt takes a number of messages]
     #[arg(long, value_parser = span)]
@@ -55,7 +55,7 @@ pub struct Run {
     #[arg(long, value_parser = at_most_a_day)]
     warmup: Option<Nanos>,
     /// Warm up with this number of messages instead
-    #[arg(long)]
+    #[arg(long, value_parser = count::<u64>(0..=u64::MAX))]
     warmup_iterations: Option<u64>,
     /// A message counts as lost if no answer comes in this time. TCP and the verbs service rc go on
     /// waiting. The run ends after 20 such times without any answer
@@ -68,10 +68,10 @@ pub struct Run {
     open: OpenLoop,
     /// bandwidth, bidirectional, overhead, buffer-reuse: messages in flight at once [default: 100]; rtt with --rate:
     /// the most that may be [default: 1024]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_WINDOW)))]
+    #[arg(long, value_parser = count::<u32>(1..=MOST_WINDOW.into()))]
     window: Option<u32>,
     /// buffer-reuse: numbers of buffers that are used in turn [default: 1,10,100,1000]
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, value_delimiter = ',', value_parser = count::<u32>(1..=1 << 20))]
     buffers: Vec<u32>,
     /// buffer-reuse: shares of messages that use one single buffer, in percent [default: 0,25,50,75,100]
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=100))]

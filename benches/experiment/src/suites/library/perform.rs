@@ -36,7 +36,7 @@ impl<'a> Work<'a> {
             ))
             .chain(optional(
                 "--iterations",
-                case.iterations.map(|n| n.to_string()),
+                case.iterations.map(|n| n.0.to_string()),
             ))
             .chain(optional(
                 "--dimensions",

@@ -1,7 +1,7 @@
 //! What an experiment file says of the library suite.
 
 use jitterlab_base::named;
-use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Count, Nanos};
 use jitterlab_base::yaml::Step::{self, Key};
 use jitterlab_base::yaml::{Checked, wrong};
 use serde::Deserialize;
@@ -31,7 +31,7 @@ pub struct LibraryCase {
     /// How long to measure; this or `iterations`.
     pub duration: Option<Nanos>,
     /// How many operations to measure.
-    pub iterations: Option<u64>,
+    pub iterations: Option<Count>,
     /// How long to warm up; what is measured in it is discarded.
     #[serde(default = "default_warmup")]
     pub warmup: Nanos,
@@ -126,7 +126,7 @@ impl Case for LibraryCase {
                 );
             }
             (None, None) => return wrong(at, "it needs a `duration` or a number of `iterations`"),
-            (_, Some(0)) => return wrong(&inside("iterations"), "there is at least one"),
+            (_, Some(Count(0))) => return wrong(&inside("iterations"), "there is at least one"),
             (Some(time), _) if time.0 < 1_000_000 => {
                 return wrong(&inside("duration"), "a run takes at least 1ms");
             }
