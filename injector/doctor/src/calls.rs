@@ -1,6 +1,7 @@
 //! The system calls by which data can leave a program for the network, and the sockets it leaves
 //! through.
 
+use jitterlab_base::named;
 use jitterlab_injector::control::Hook;
 use rustix::io::Errno;
 
@@ -19,33 +20,33 @@ pub enum Call {
     IoUringEnter,
 }
 
-impl Call {
-    /// Every one of them, in the order in which they are shown.
-    pub const ALL: [Call; 9] = [
-        Call::SendTo,
-        Call::SendMsg,
-        Call::SendMMsg,
-        Call::Write,
-        Call::WriteV,
-        Call::PWriteV2,
-        Call::SendFile,
-        Call::Splice,
-        Call::IoUringEnter,
-    ];
+named!(
+    Call,
+    SendTo => "sendto",
+    SendMsg => "sendmsg",
+    SendMMsg => "sendmmsg",
+    Write => "write",
+    WriteV => "writev",
+    PWriteV2 => "pwritev2",
+    SendFile => "sendfile",
+    Splice => "splice",
+    IoUringEnter => "io_uring_enter",
+);
 
-    /// Its number, its name, the argument that is the descriptor it sends on, and the hooks through
+impl Call {
+    /// Its number, the argument that is the descriptor it sends on, and the hooks through
     /// which it is reached.
-    fn facts(self) -> (libc::c_long, &'static str, usize, &'static [Hook]) {
+    fn facts(self) -> (libc::c_long, usize, &'static [Hook]) {
         match self {
-            Call::SendTo => (libc::SYS_sendto, "sendto", 0, &[Hook::Send, Hook::SendTo]),
-            Call::SendMsg => (libc::SYS_sendmsg, "sendmsg", 0, &[Hook::SendMsg]),
-            Call::SendMMsg => (libc::SYS_sendmmsg, "sendmmsg", 0, &[Hook::SendMMsg]),
-            Call::Write => (libc::SYS_write, "write", 0, &[Hook::Write]),
-            Call::WriteV => (libc::SYS_writev, "writev", 0, &[Hook::WriteV]),
-            Call::PWriteV2 => (libc::SYS_pwritev2, "pwritev2", 0, &[]),
-            Call::SendFile => (libc::SYS_sendfile, "sendfile", 0, &[]),
-            Call::Splice => (libc::SYS_splice, "splice", 2, &[]),
-            Call::IoUringEnter => (libc::SYS_io_uring_enter, "io_uring_enter", 0, &[]),
+            Call::SendTo => (libc::SYS_sendto, 0, &[Hook::Send, Hook::SendTo]),
+            Call::SendMsg => (libc::SYS_sendmsg, 0, &[Hook::SendMsg]),
+            Call::SendMMsg => (libc::SYS_sendmmsg, 0, &[Hook::SendMMsg]),
+            Call::Write => (libc::SYS_write, 0, &[Hook::Write]),
+            Call::WriteV => (libc::SYS_writev, 0, &[Hook::WriteV]),
+            Call::PWriteV2 => (libc::SYS_pwritev2, 0, &[]),
+            Call::SendFile => (libc::SYS_sendfile, 0, &[]),
+            Call::Splice => (libc::SYS_splice, 2, &[]),
+            Call::IoUringEnter => (libc::SYS_io_uring_enter, 0, &[]),
         }
     }
 
@@ -54,19 +55,14 @@ impl Call {
         Call::ALL.into_iter().find(|call| call.facts().0 == number)
     }
 
-    /// The name.
-    pub fn name(self) -> &'static str {
-        self.facts().1
-    }
-
     /// Which argument is the descriptor that it sends on.
     pub fn descriptor(self) -> usize {
-        self.facts().2
+        self.facts().1
     }
 
     /// The hooks through which it is reached.
     pub fn hooks(self) -> &'static [Hook] {
-        self.facts().3
+        self.facts().2
     }
 }
 
