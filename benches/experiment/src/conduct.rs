@@ -4,25 +4,22 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::time::{Instant, SystemTime};
 
-use jitterlab_base::seed;
 use jitterlab_cluster::Unfit;
 use jitterlab_live::Total;
-use jitterlab_stats::summary;
 use thiserror::Error;
 
 use crate::command::Failed;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::fit::{self, Fit, FittedMember, Imitation, Refused};
+use crate::fit::Fit;
 use crate::hosts::Hosts;
-use crate::level::Level;
 use crate::live::{self, Board, Now, Stage};
 use crate::perform::{Bench, Performed};
-use crate::record::{Outcome, Phase, RunRecord, SuiteKind};
+use crate::record::{Outcome, Phase, RunRecord};
 use crate::schedule::{Run, schedule};
-use crate::spec::{Experiment, InjectedLevels, characterised};
+use crate::spec::Experiment;
 use crate::store::{Recorder, StoreError};
-use crate::suites::Case;
+use crate::tables::{self, GivenError};
 
 /// An experiment that cannot begin, or go on.
 #[derive(Debug, Error)]
@@ -39,6 +36,9 @@ pub enum ConductError {
         .0.join("; ")
     )]
     PoorFit(Vec<String>),
+    /// Delays that the file asks for cannot be made.
+    #[error(transparent)]
+    Given(#[from] GivenError),
     /// Results cannot be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -143,8 +143,9 @@ fn run_all<'a>(
         experiment,
         hosts,
         bandwidth: None,
-        tables: BTreeMap::new(),
+        delays: BTreeMap::new(),
     };
+    tables::given(experiment, recorder, &mut bench.delays)?;
     let environment = prepare(&mut bench, recorder)?;
     let mut estimate = Estimate::new();
     for attempt in recorder.folder().attempts() {
@@ -161,9 +162,12 @@ fn run_all<'a>(
     while let Some(run) = left.pop() {
         if run.phase == Phase::Inject && !fitted {
             fitted = true;
-            let fits = prepare_tables(&mut bench, recorder)?;
+            let fits = tables::of_loads(experiment, recorder, &mut bench.delays)?;
             watch(Event::Fitted { fits: &fits });
-            judge(experiment, &fits)?;
+            let poor = tables::poor(experiment, &fits);
+            if !poor.is_empty() {
+                return Err(ConductError::PoorFit(poor));
+            }
         }
         let mut is_over = false;
         while !is_over {
@@ -332,135 +336,6 @@ fn attempt<'a>(
         samples,
         is_hopeless,
     })
-}
-
-/// Takes the tables that were made before the experiment was stopped, and makes those that are missing.
-fn prepare_tables(bench: &mut Bench, recorder: &Recorder) -> Result<Vec<Fit>, ConductError> {
-    let Some(injected) = bench.experiment.levels.injected.as_ref() else {
-        return Ok(Vec::new());
-    };
-    let before = recorder.folder().fits()?;
-    let mut fits = Vec::new();
-    for &percent in &injected.percent {
-        let made = before.iter().find(|fit| fit.percent == percent).cloned();
-        let fit = match made {
-            Some(fit) => Ok(fit),
-            None => make_tables(bench.experiment, injected, recorder, percent)?,
-        };
-        for &shape in &injected.shapes {
-            let table = match &fit {
-                Err(reason) => Err(reason.clone()),
-                Ok(fit) => match fit.of(shape) {
-                    Some(Ok(member)) => Ok(recorder.folder().table(member)?),
-                    Some(Err(refused)) => Err(refused.reason.clone()),
-                    None => continue,
-                },
-            };
-            bench.tables.insert((percent, shape), table);
-        }
-        fits.extend(fit);
-    }
-    if fits.len() != before.len() {
-        recorder.store_fits(&fits)?;
-    }
-    Ok(fits)
-}
-
-/// Refuses tables that claim to imitate a load and do not, unless the experiment takes them.
-fn judge(experiment: &Experiment, fits: &[Fit]) -> Result<(), ConductError> {
-    let injected = experiment.levels.injected.as_ref();
-    if injected.is_none_or(|injected| injected.accept_poor_fit) {
-        return Ok(());
-    }
-    let poor: Vec<String> = fits
-        .iter()
-        .flat_map(|fit| {
-            fit.members
-                .iter()
-                .filter_map(|member| member.poor(fit.percent))
-        })
-        .collect();
-    if poor.is_empty() {
-        Ok(())
-    } else {
-        Err(ConductError::PoorFit(poor))
-    }
-}
-
-/// Makes the tables for a load, and stores them; or says why there can be none.
-fn make_tables(
-    experiment: &Experiment,
-    injected: &InjectedLevels,
-    recorder: &Recorder,
-    percent: u8,
-) -> Result<Result<Fit, String>, StoreError> {
-    let Some((_, case)) = characterised(experiment) else {
-        return Ok(Err("no packet case measures what is imitated".into()));
-    };
-    let samples_at = |level: Level| -> Result<Vec<f64>, StoreError> {
-        let mut all = Vec::new();
-        for record in recorder.folder().records() {
-            if record.suite == SuiteKind::Packet
-                && record.case == case.name()
-                && record.transport == Some(injected.transport)
-                && record.level == level
-            {
-                all.extend(recorder.folder().samples(record)?);
-            }
-        }
-        all.sort_unstable_by(f64::total_cmp);
-        Ok(all)
-    };
-    let under = Level::Load { percent };
-    let (baseline, under_load) = (samples_at(Level::None)?, samples_at(under)?);
-    for (level, samples) in [(Level::None, &baseline), (under, &under_load)] {
-        if samples.is_empty() {
-            let (case, over, level) = (case.name(), injected.transport, level.id());
-            return Ok(Err(format!(
-                "no run of {case} over {over} at level {level} was measured"
-            )));
-        }
-    }
-    let median = summary::quantile(&baseline, 0.5);
-    let excess = fit::excess(&under_load, median);
-    let table_seed = seed::stream(experiment.seed, 0, u64::from(percent));
-    let moments = fit::injectable_moments(&excess);
-    let fitted = fit::tables(&excess, &injected.shapes, table_seed);
-    let ((mean, std), fitted) = match moments.and_then(|moments| Ok((moments, fitted?))) {
-        Ok(fitted) => fitted,
-        Err(error) => return Ok(Err(format!("nothing can be fitted to {under}: {error}"))),
-    };
-    let (mut members, mut refused) = (Vec::new(), Vec::new());
-    for (shape, imitation) in fitted {
-        let Imitation { fitted, closeness } = match imitation {
-            Ok(imitation) => imitation,
-            Err(error) => {
-                let reason = format!("{shape} cannot be fitted to {under}: {error}");
-                refused.push(Refused { shape, reason });
-                continue;
-            }
-        };
-        let table = fitted.made.table;
-        let name = format!("{}-{percent}-{shape}", injected.transport);
-        members.push(FittedMember {
-            shape,
-            distribution: fitted.distribution,
-            mean_ns: table.mean(),
-            std_ns: table.std(),
-            closeness,
-            table: recorder.store_table(&name, &table.to_text())?,
-        });
-    }
-    Ok(Ok(Fit {
-        transport: injected.transport,
-        percent,
-        n: excess.len() as u64,
-        baseline_median_ns: median,
-        excess_mean_ns: mean,
-        excess_std_ns: std,
-        members,
-        refused,
-    }))
 }
 
 /// How long a schedule takes, in seconds, as far as its file tells.

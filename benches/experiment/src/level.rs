@@ -3,7 +3,9 @@
 use std::fmt;
 
 use jitterlab_base::named;
+use jitterlab_base::units::Nanos;
 pub use jitterlab_injector::family::Member;
+pub use jitterlab_injector::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 /// The condition of a run.
@@ -21,9 +23,70 @@ pub enum Level {
     Injected {
         /// The load whose excess round-trip time is imitated, in percent.
         percent: u8,
-        /// Which of the paper's five distributions is injected.
+        /// Which of the distributions that are made from it is injected.
         shape: Member,
     },
+    /// Delays are injected that have the mean of a load's excess, and another variation.
+    Scaled {
+        /// The load, in percent.
+        percent: u8,
+        /// The standard deviation in multiples of the excess's.
+        multiple: Multiple,
+    },
+    /// One delay is injected.
+    Delay {
+        /// How long it is, in nanoseconds.
+        ns: u64,
+    },
+    /// Delays of a shape are injected.
+    Shape {
+        /// Which shape.
+        shape: Shape,
+        /// Their mean, in nanoseconds.
+        mean_ns: u64,
+        /// Their standard deviation, in nanoseconds.
+        std_ns: u64,
+    },
+    /// The delays of a table are injected that the experiment brings.
+    Table,
+}
+
+/// A multiple, exact to a thousandth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Multiple(u32);
+
+impl Multiple {
+    /// The number.
+    pub fn value(self) -> f64 {
+        f64::from(self.0) / 1e3
+    }
+}
+
+impl TryFrom<f64> for Multiple {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        let thousandths = (value * 1e3).round();
+        if !(0.0..=1e9).contains(&thousandths) || (value * 1e3 - thousandths).abs() > 1e-6 {
+            return Err(format!(
+                "{value} is not a multiple: 0 or more, with at most three decimals"
+            ));
+        }
+        Ok(Multiple(thousandths as u32))
+    }
+}
+
+impl From<Multiple> for f64 {
+    fn from(multiple: Multiple) -> f64 {
+        multiple.value()
+    }
+}
+
+impl fmt::Display for Multiple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value())
+    }
 }
 
 impl Level {
@@ -32,7 +95,21 @@ impl Level {
         match self {
             Level::None => LevelKind::None,
             Level::Load { .. } => LevelKind::Load,
-            Level::Injected { .. } => LevelKind::Injected,
+            Level::Injected { .. }
+            | Level::Scaled { .. }
+            | Level::Delay { .. }
+            | Level::Shape { .. }
+            | Level::Table => LevelKind::Injected,
+        }
+    }
+
+    /// The load that it is, or whose excess is injected, in percent.
+    pub fn percent(self) -> Option<u8> {
+        match self {
+            Level::Load { percent }
+            | Level::Injected { percent, .. }
+            | Level::Scaled { percent, .. } => Some(percent),
+            Level::None | Level::Delay { .. } | Level::Shape { .. } | Level::Table => None,
         }
     }
 
@@ -42,6 +119,14 @@ impl Level {
             Level::None => "none".into(),
             Level::Load { percent } => format!("load-{percent}"),
             Level::Injected { percent, shape } => format!("injected-{percent}-{}", shape.name()),
+            Level::Scaled { percent, multiple } => format!("scaled-{percent}-{multiple}"),
+            Level::Delay { ns } => format!("delay-{}", Nanos(ns)),
+            Level::Shape {
+                shape,
+                mean_ns,
+                std_ns,
+            } => format!("{shape}-{}-{}", Nanos(mean_ns), Nanos(std_ns)),
+            Level::Table => "table".into(),
         }
     }
 }
@@ -55,6 +140,24 @@ impl fmt::Display for Level {
             Level::Injected { percent, shape } => {
                 write!(f, "injected {} of load {percent} %", shape.name())
             }
+            Level::Scaled { percent, multiple } => {
+                write!(
+                    f,
+                    "injected load {percent} % of {multiple} times its variation"
+                )
+            }
+            Level::Delay { ns } => write!(f, "injected delay {}", Nanos(*ns)),
+            Level::Shape {
+                shape,
+                mean_ns,
+                std_ns,
+            } => write!(
+                f,
+                "injected {shape} of mean {} and standard deviation {}",
+                Nanos(*mean_ns),
+                Nanos(*std_ns)
+            ),
+            Level::Table => f.write_str("injected table"),
         }
     }
 }
@@ -66,7 +169,7 @@ pub enum LevelKind {
     None,
     /// [`Level::Load`].
     Load,
-    /// [`Level::Injected`].
+    /// All at which delays are injected.
     Injected,
 }
 
@@ -109,9 +212,62 @@ mod tests {
                 },
                 r#"{"kind":"injected","percent":60,"shape":"scale25"}"#,
             ),
+            (
+                Level::Scaled {
+                    percent: 60,
+                    multiple: Multiple::try_from(0.5).unwrap(),
+                },
+                r#"{"kind":"scaled","percent":60,"multiple":0.5}"#,
+            ),
+            (Level::Delay { ns: 1_000 }, r#"{"kind":"delay","ns":1000}"#),
+            (
+                Level::Shape {
+                    shape: Shape::LogNormal,
+                    mean_ns: 10_000,
+                    std_ns: 20_000,
+                },
+                r#"{"kind":"shape","shape":"lognormal","mean_ns":10000,"std_ns":20000}"#,
+            ),
+            (Level::Table, r#"{"kind":"table"}"#),
         ] {
             assert_eq!(serde_json::to_string(&level).unwrap(), json);
             assert_eq!(serde_json::from_str::<Level>(json).unwrap(), level);
+        }
+    }
+
+    #[test]
+    fn a_level_has_a_name_for_files_and_one_for_people() {
+        let shape = Level::Shape {
+            shape: Shape::LogNormal,
+            mean_ns: 10_000,
+            std_ns: 2_500,
+        };
+        let scaled = Level::Scaled {
+            percent: 60,
+            multiple: Multiple::try_from(0.5).unwrap(),
+        };
+        for (level, id, people) in [
+            (
+                shape,
+                "lognormal-10us-2.5us",
+                "injected lognormal of mean 10us and standard deviation 2.5us",
+            ),
+            (
+                scaled,
+                "scaled-60-0.5",
+                "injected load 60 % of 0.5 times its variation",
+            ),
+            (
+                Level::Delay { ns: 1_000 },
+                "delay-1us",
+                "injected delay 1us",
+            ),
+        ] {
+            assert_eq!(level.id(), id);
+            assert_eq!(level.to_string(), people);
+        }
+        for wrong in [-1.0, 0.0001, f64::NAN, 1e9] {
+            assert!(Multiple::try_from(wrong).is_err(), "{wrong}");
         }
     }
 }

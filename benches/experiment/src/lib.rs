@@ -22,4 +22,5 @@ pub mod spec;
 pub mod standing;
 pub mod store;
 pub mod suites;
+pub mod tables;
 pub mod validate;

@@ -1,10 +1,10 @@
 //! Doing one run: everything that is started for it is a command that a person could type.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_cluster::Ready;
+use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::shape;
 use jitterlab_load::sender::Produced;
 use jitterlab_stats::distribution::Distribution;
@@ -12,11 +12,13 @@ use serde::Deserialize;
 
 use crate::command::{Failed, SLACK, own, printed, words};
 use crate::hosts::Hosts;
-use crate::level::{Level, LevelKind, Member};
+use crate::level::{Level, LevelKind};
 use crate::record::Injection;
+use crate::scene::Replay;
 use crate::schedule::Run;
 use crate::spec::{Experiment, Load};
 use crate::suites::Measured;
+use crate::tables::{ByLevel, Delays};
 
 /// What a run yields.
 #[derive(Debug)]
@@ -36,12 +38,13 @@ pub struct Bench<'a> {
     pub hosts: Hosts<'a>,
     /// One-way bandwidth in bytes a second; none without loads.
     pub bandwidth: Option<f64>,
-    /// The text of each table that is to be injected, or why there is none.
-    pub tables: BTreeMap<(u8, Member), Result<String, String>>,
+    /// What is to be injected at each level, or why there is nothing.
+    pub delays: ByLevel,
 }
 
 /// Names of files in a worker's directory.
 const TABLE: &str = "delays.dist";
+const RECORDING: &str = "delays.recording";
 const SEED: &str = "delays.seed";
 const REPORT: &str = "delays.jsonl";
 
@@ -65,7 +68,11 @@ impl<'a> Bench<'a> {
                 }
             }
             Level::Load { percent } => self.under_load(run, percent)?,
-            Level::Injected { percent, shape } => self.injected(run, percent, shape)?,
+            Level::Injected { .. }
+            | Level::Scaled { .. }
+            | Level::Delay { .. }
+            | Level::Shape { .. }
+            | Level::Table => self.injected(run)?,
         };
         run.work
             .check(&performed.measured.result, performed.load.as_ref())?;
@@ -124,15 +131,15 @@ impl<'a> Bench<'a> {
     }
 
     /// A run with delays injected into the program that measures.
-    fn injected(&mut self, run: &Run<'a>, percent: u8, shape: Member) -> Result<Performed, Failed> {
-        let table = match self.tables.get(&(percent, shape)) {
-            Some(Ok(table)) => table.clone(),
+    fn injected(&mut self, run: &Run<'a>) -> Result<Performed, Failed> {
+        let delays = match self.delays.get(&run.level) {
+            Some(Ok(delays)) => delays.clone(),
             Some(Err(reason)) => {
                 return Err(Failed::Always(format!("there is no table: {reason}")));
             }
             None => return Err(Failed::Always("there is no table".into())),
         };
-        let prefix = self.under_library(run, &table, REPORT)?;
+        let prefix = self.under_library(run, &delays, REPORT)?;
         let measured = run.work.perform(&mut self.hosts, prefix)?;
         let report = match run.work.mpi() {
             Some(mpi) => self.hosts.gather(mpi, REPORT),
@@ -165,21 +172,27 @@ impl<'a> Bench<'a> {
             return Ok(Vec::new());
         }
         let none = shape::table(&Distribution::Constant { value: 0.0 }, run.seed).table;
-        self.under_library(run, &none.to_text(), "/dev/null")
+        let none = Delays::Table(none.to_text().into());
+        self.under_library(run, &none, "/dev/null")
     }
 
-    /// What stands before a command that is to run with the library and a table of delays; the files
+    /// What stands before a command that is to run with the library and with delays; the files
     /// that this takes are put where the command will run.
     fn under_library(
         &mut self,
         run: &Run<'a>,
-        table: &str,
+        delays: &Delays,
         report: &str,
     ) -> Result<Vec<String>, String> {
         let injected = self.experiment.levels.injected.as_ref();
         let mode = injected.map(|injected| injected.mode).unwrap_or_default();
+        let replay = injected.map(|injected| injected.replay).unwrap_or_default();
+        let (name, bytes, source) = match delays {
+            Delays::Table(bytes) => (TABLE, bytes, words(&["--table", TABLE]).collect()),
+            Delays::Recording(bytes) => (RECORDING, bytes, replayed(replay)),
+        };
         let seed = format!("{}\n", run.seed);
-        let files = [(TABLE, table.as_bytes()), (SEED, seed.as_bytes())];
+        let files = [(name, bytes.as_slice()), (SEED, seed.as_bytes())];
         let worker = self.hosts.worker(run.work.measures_on())?;
         for (name, content) in files {
             worker.put(name, content)?;
@@ -191,12 +204,22 @@ impl<'a> Bench<'a> {
             .work
             .hook()
             .map(|hook| ["--hook".into(), hook.families().into()]);
-        let prefix = words(&["jitterlab", "inject", "run", "--table", TABLE])
+        let prefix = words(&["jitterlab", "inject", "run"])
+            .chain(source)
             .chain(words(&["--seed", SEED, "--mode", mode.name()]))
             .chain(hook.into_iter().flatten())
             .chain(words(&["--report", report, "--"]));
         Ok(prefix.collect())
     }
+}
+
+/// The options of `inject run` by which a recording is replayed.
+fn replayed(replay: Replay) -> Vec<String> {
+    let by_message = (replay.order == Order::ByMessage).then_some("--by-message");
+    let each_rank = (replay.stretch == Stretch::Each).then_some("--each-rank");
+    let options = ["--replay", RECORDING].into_iter();
+    let options = options.chain(by_message).chain(each_rank);
+    options.map(String::from).collect()
 }
 
 fn load_run(

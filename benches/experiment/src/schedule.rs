@@ -54,14 +54,13 @@ pub fn schedule(experiment: &Experiment) -> Vec<Run<'_>> {
             levels.into_iter().map(move |level| (work, level))
         })
         .collect();
-    let injects = experiment.levels.injected.is_some();
     let mut runs = Vec::with_capacity(conditions.len() * experiment.repetitions as usize);
     for phase in Phase::ALL {
         for block in 1..=experiment.repetitions {
             let stream = seed::stream(experiment.seed, phase as u64, u64::from(block));
             let in_block = runs.len();
             runs.extend(conditions.iter().filter_map(|&(work, level)| {
-                (work.phase(level, injects) == phase).then_some(Run {
+                (work.phase(level, &experiment.levels) == phase).then_some(Run {
                     phase,
                     block,
                     work,

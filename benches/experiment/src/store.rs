@@ -6,7 +6,7 @@
 //!   environment.json    what was measured on
 //!   runs.jsonl          a line for each attempt at a run, appended and synced
 //!   samples/*.parquet   raw samples, nanoseconds
-//!   tables/*.dist       what was injected, and fits.json: what it was made from
+//!   tables/             what was injected: *.dist, *.recording, and what they were made from: fits.json, made.json
 //!   report/             made from the rest
 //! ```
 
@@ -26,10 +26,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::environment::Environment;
-use crate::fit::{Fit, FittedMember};
+use crate::fit::Fit;
 use crate::record::{Outcome, RunRecord};
 use crate::samples::{self, SamplesError};
 use crate::spec::Experiment;
+use crate::tables::{Delays, Made};
 
 const EXPERIMENT: &str = "experiment.yaml";
 const ENVIRONMENT: &str = "environment.json";
@@ -37,6 +38,7 @@ const RUNS: &str = "runs.jsonl";
 const SAMPLES: &str = "samples";
 const TABLES: &str = "tables";
 const FITS: &str = "tables/fits.json";
+const MADE: &str = "tables/made.json";
 
 /// A result folder that cannot be used.
 #[derive(Debug, Error)]
@@ -200,13 +202,29 @@ impl ResultFolder {
         }
     }
 
-    /// The text of a distribution table that was injected.
+    /// What was made for a mean and a standard deviation; nothing if nothing was.
+    ///
+    /// # Errors
+    /// The file is broken.
+    pub fn made(&self) -> Result<Vec<Made>, StoreError> {
+        let path = self.path.join(MADE);
+        match path.exists() {
+            true => read_json(&path),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The table or the recording that was injected, by its file.
     ///
     /// # Errors
     /// The file is missing.
-    pub fn table(&self, member: &FittedMember) -> Result<String, StoreError> {
-        let path = self.path.join(&member.table);
-        fs::read_to_string(&path).map_err(system("read", &path))
+    pub fn delays(&self, file: &str) -> Result<Delays, StoreError> {
+        let path = self.path.join(file);
+        let bytes = fs::read(&path).map_err(system("read", &path))?;
+        Ok(match path.extension() == Some("recording".as_ref()) {
+            true => Delays::Recording(bytes),
+            false => Delays::Table(bytes),
+        })
     }
 
     /// The samples of a run in nanoseconds, in the order in which they were taken; none if it has
@@ -386,10 +404,29 @@ impl Recorder {
     /// # Errors
     /// The system refuses.
     pub fn store_table(&self, name: &str, text: &str) -> Result<String, StoreError> {
-        let name = format!("{TABLES}/{name}.dist");
+        self.store_delays(format!("{TABLES}/{name}.dist"), text.as_bytes())
+    }
+
+    /// Stores a recording; gives its path in the folder.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_recording(&self, name: &str, bytes: &[u8]) -> Result<String, StoreError> {
+        self.store_delays(format!("{TABLES}/{name}.recording"), bytes)
+    }
+
+    fn store_delays(&self, name: String, bytes: &[u8]) -> Result<String, StoreError> {
         let path = self.folder.path.join(&name);
-        write_atomically(&path, text.as_bytes()).map_err(system("write", &path))?;
+        write_atomically(&path, bytes).map_err(system("write", &path))?;
         Ok(name)
+    }
+
+    /// Stores what was made for a mean and a standard deviation. Tables are stored before it.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_made(&self, made: &[Made]) -> Result<(), StoreError> {
+        self.store_json(MADE, &made)
     }
 
     /// Stores what the tables were made from. Tables are stored before it.

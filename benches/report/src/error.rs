@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jitterlab_experiment::store::StoreError;
+use jitterlab_injector::recording::RecordingError;
 use jitterlab_injector::table::TableError;
 use thiserror::Error as ThisError;
 
@@ -15,6 +16,9 @@ pub enum Error {
     /// A table that was injected cannot be read.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// A recording that was injected cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// No run was measured.
     #[error(
         "no run was measured{}",

@@ -3,17 +3,20 @@
 use std::path::Path;
 
 use jitterlab_experiment::environment::Environment;
+use jitterlab_experiment::level::Member;
 use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::characterised;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::ResultFolder;
 use jitterlab_experiment::suites::Case;
+use jitterlab_injector::recording::Recording;
 use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 
 use crate::Error;
 use crate::analysis::condition::Link;
 use crate::analysis::fits::Injected;
+use crate::analysis::made::MadeTable;
 use crate::analysis::normality::Normality;
 use crate::analysis::{Analysis, Input};
 use crate::table::Row;
@@ -46,6 +49,7 @@ impl Analysed {
             experiment: folder.experiment(),
             standing: Standing::of(folder.experiment(), folder.attempts()),
             tables: tables(&folder)?,
+            made: folder.made()?.into_iter().map(MadeTable::from).collect(),
             samples: &|record| Ok(folder.samples(record)?),
             rank_samples: &|record| Ok(folder.rank_samples(record)?),
         })?;
@@ -101,7 +105,16 @@ fn tables(folder: &ResultFolder) -> Result<Vec<Injected>, Error> {
     for fit in folder.fits()? {
         for member in fit.members {
             let path = folder.path().join(&member.table);
-            let table = DistributionTable::load(&path, DelayUnit::Nanoseconds)?;
+            let delays = match member.shape {
+                Member::Replay => {
+                    let recording = Recording::load(&path)?;
+                    let delays = recording.delays().iter();
+                    let mut delays: Vec<f64> = delays.map(|&ns| f64::from(ns)).collect();
+                    delays.sort_unstable_by(f64::total_cmp);
+                    delays
+                }
+                _ => DistributionTable::load(&path, DelayUnit::Nanoseconds)?.sorted(),
+            };
             tables.push(Injected {
                 link: Link {
                     case: case.name().into(),
@@ -114,7 +127,7 @@ fn tables(folder: &ResultFolder) -> Result<Vec<Injected>, Error> {
                 distribution: member.distribution,
                 mean_ns: member.mean_ns,
                 std_ns: member.std_ns,
-                delays: table.sorted(),
+                delays,
             });
         }
     }

@@ -1,4 +1,4 @@
-//! A table against the distribution that it came from.
+//! A table against what it was made for: a distribution, or a mean and a standard deviation.
 
 use jitterlab_stats::distribution::Distribution;
 
@@ -50,6 +50,48 @@ pub fn check(table: &DistributionTable, distribution: &Distribution, tolerance: 
         row(name, distribution.quantile(share), at(&sorted, share))
     });
     moments.chain(quantiles).collect()
+}
+
+/// How far the mean of a table may be from the one that it was made for, in proportion.
+const NEAR_MEAN: f64 = 0.01;
+/// How far the standard deviation may be.
+const NEAR_STD: f64 = 0.05;
+/// Whole nanoseconds have no less.
+const ROUNDING_NS: f64 = 1.0;
+
+/// Delays that were made for a mean and a standard deviation, and claim to imitate nothing. All are nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moments {
+    /// The mean that was asked for.
+    pub asked_mean_ns: f64,
+    /// The standard deviation that was asked for.
+    pub asked_std_ns: f64,
+    /// The mean of the table.
+    pub mean_ns: f64,
+    /// Its standard deviation.
+    pub std_ns: f64,
+}
+
+impl Moments {
+    /// Those of a table that was made for the first two.
+    pub fn of(table: &DistributionTable, asked_mean_ns: f64, asked_std_ns: f64) -> Self {
+        Moments {
+            asked_mean_ns,
+            asked_std_ns,
+            mean_ns: table.mean(),
+            std_ns: table.std(),
+        }
+    }
+
+    /// Whether the table has the mean within 1 %, and the standard deviation within 5 %; a nanosecond is near enough.
+    pub fn are_met(&self) -> bool {
+        let near = |found: f64, asked: f64, share: f64| {
+            (found - asked).abs() <= (share * asked).max(ROUNDING_NS)
+        };
+        near(self.mean_ns, self.asked_mean_ns, NEAR_MEAN)
+            && near(self.std_ns, self.asked_std_ns, NEAR_STD)
+    }
 }
 
 /// The quantile at `share` of a table's entries in ascending order. An entry stands for its 4,096th

@@ -17,6 +17,8 @@ pub enum Member {
     Uniform,
     /// The samples themselves.
     Empirical,
+    /// The samples themselves, in the order in which they were measured: a recording, and no table.
+    Replay,
     /// The family that comes closest to the samples.
     Closest,
     /// The lognormal as fitted.
@@ -33,6 +35,7 @@ named!(
     Member, serde,
     Uniform => "uniform",
     Empirical => "empirical",
+    Replay => "replay",
     Closest => "closest",
     Lognormal => "lognormal",
     Scale75 => "scale75",
@@ -50,11 +53,19 @@ impl Member {
         Member::Scale25,
     ];
 
+    /// Those that have a table.
+    pub fn tables() -> impl Iterator<Item = Member> {
+        Member::ALL
+            .into_iter()
+            .filter(|&member| member != Member::Replay)
+    }
+
     /// What it is, for people.
     pub fn description(self) -> &'static str {
         match self {
             Member::Uniform => "every delay the mean (the paper's uniform)",
             Member::Empirical => "the samples' own distribution",
+            Member::Replay => "the samples in their order",
             Member::Closest => "the family that comes closest to the samples",
             Member::Lognormal => "lognormal as fitted",
             Member::Scale75 => "75 % of the fitted scale, same mean",
@@ -67,7 +78,7 @@ impl Member {
     pub fn imitates(self) -> bool {
         matches!(
             self,
-            Member::Empirical | Member::Closest | Member::Lognormal
+            Member::Empirical | Member::Replay | Member::Closest | Member::Lognormal
         )
     }
 }
@@ -113,6 +124,11 @@ impl Family {
         })
     }
 
+    /// The samples, of which those below 0 count as 0, as 4,096 delays of the same mean and standard deviation, ascending.
+    pub fn slices(&self) -> &[f64] {
+        &self.slices
+    }
+
     /// The distribution of a member, in nanoseconds; none for the samples themselves.
     ///
     /// # Errors
@@ -122,7 +138,7 @@ impl Family {
         let lognormal = || fits()?.lognormal;
         Ok(Some(match member {
             Member::Uniform => Distribution::Constant { value: self.mean },
-            Member::Empirical => return Ok(None),
+            Member::Empirical | Member::Replay => return Ok(None),
             Member::Closest => fits()?.closest,
             Member::Lognormal => lognormal()?,
             Member::Scale75 => rescaled(lognormal()?, 0.75),

@@ -1,17 +1,19 @@
 //! From a distribution to a table.
 
+use jitterlab_base::show;
 use jitterlab_stats::distribution::Distribution;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::check::Moments;
 use crate::generator::TABLE_ENTRIES;
 use crate::table::DelayUnit;
 use crate::table::{DistributionTable, MAX_DELAY_NS};
 use jitterlab_base::named;
 
 /// The kinds of distribution that tables are made from and samples are fitted with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shape {
     /// Every delay is the same.
     Constant,
@@ -21,7 +23,7 @@ pub enum Shape {
     LogNormal,
 }
 
-named!(Shape, "a shape", Constant => "constant", Uniform => "uniform", LogNormal => "lognormal");
+named!(Shape, serde, "a shape", Constant => "constant", Uniform => "uniform", LogNormal => "lognormal");
 
 impl Shape {
     /// The distribution of this shape with a mean, a standard deviation and, for the lognormal, a
@@ -59,6 +61,48 @@ impl Shape {
                 }),
         }
     }
+}
+
+/// The table of a shape that has this mean and this standard deviation (nanoseconds).
+///
+/// # Errors
+/// There is none: why, for people, with the standard deviations that can be had at that mean.
+pub fn with_moments(shape: Shape, mean: f64, std: f64, seed: u64) -> Result<Made, String> {
+    let made = |std: f64| {
+        let distribution = shape.with_moments(mean, std, 0.0)?;
+        Ok::<Made, String>(table(&distribution, seed))
+    };
+    let is_met = |std: f64| {
+        made(std).is_ok_and(|made| {
+            made.raised + made.lowered == 0 && Moments::of(&made.table, mean, std).are_met()
+        })
+    };
+    if is_met(std) {
+        return made(std);
+    }
+    let of = format!("{} delays of mean {}", shape.name(), show::time(mean));
+    if mean > f64::from(MAX_DELAY_NS) {
+        return Err(format!(
+            "{of} are beyond 1 s, the longest that a table holds"
+        ));
+    }
+    if shape == Shape::Constant {
+        return Err(format!("{of} have a standard deviation of 0"));
+    }
+    // The greatest that is met: between nothing and a thousand times the mean.
+    let (mut low, mut high) = (0.0, 1e3 * mean);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        match is_met(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Err(format!(
+        "no table has {of} and standard deviation {}: above 0 and up to {} can be had",
+        show::time(std),
+        show::time(low)
+    ))
 }
 
 /// A table made from a distribution.

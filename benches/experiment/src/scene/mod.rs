@@ -15,7 +15,7 @@ use jitterlab_cluster::{Host, Place, Trust};
 use crate::level::LevelKind;
 use rules::repeated;
 
-pub use levels::{InjectedLevels, Levels};
+pub use levels::{InjectedLevels, Levels, Replay};
 pub use mpi::{Hook, Launcher, Mpi};
 
 /// What cases are checked against, and measured in.

@@ -2,14 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jitterlab_base::units::Nanos;
 use jitterlab_base::yaml::Step::{Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
 use jitterlab_cluster::Place;
 use jitterlab_injector::control::Mode;
+use jitterlab_injector::replay::Order;
+use jitterlab_injector::shape;
+use jitterlab_injector::table::MAX_DELAY_NS;
 use jitterlab_packet::transport::Transport;
 
 use super::{Experiment, Load};
-use crate::level::LevelKind;
+use crate::level::{Level, LevelKind};
 use crate::scene::rules::{NAME, is_name, repeated, size_problem};
 use crate::scene::{Hook, InjectedLevels, Launcher, Mpi, Scene};
 use crate::suites::packet::PacketCase;
@@ -182,8 +186,25 @@ fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) 
     if let Some(i) = repeated(&injected.shapes) {
         return wrong(&inside("shapes", i), "this shape stands there twice");
     }
-    if injected.percent.is_empty() || injected.shapes.is_empty() {
+    let of_loads = injected.shapes.len() + injected.scaled.len();
+    if injected.percent.is_empty() != (of_loads == 0) {
         return wrong(&at, "`injected` needs at least one load and one shape");
+    }
+    check_given(injected)?;
+    if !injected.imitates() {
+        return match injected.given().is_empty() {
+            true => wrong(
+                &at,
+                "`injected` needs at least one load and one shape, or `delays`, `shape` or `table`",
+            ),
+            false => Ok(()),
+        };
+    }
+    if injected.replay.order == Order::Drawn {
+        return wrong(
+            &[at[0], at[1], Key("replay"), Key("order")],
+            "a replay is `by-time` or `by-message`",
+        );
     }
     if characterised(experiment).is_none() {
         return wrong(
@@ -194,6 +215,51 @@ fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) 
                 injected.transport
             ),
         );
+    }
+    Ok(())
+}
+
+/// Checks the delays for which no load is measured.
+fn check_given(injected: &InjectedLevels) -> Checked<'_> {
+    let at = [Key("levels"), Key("injected")];
+    let inside = |key, i| [at[0], at[1], Key(key), Index(i)];
+    if let Some(i) = repeated(&injected.scaled) {
+        return wrong(&inside("scaled", i), "this multiple stands there twice");
+    }
+    if let Some(i) = repeated(&injected.delays) {
+        return wrong(&inside("delays", i), "this delay stands there twice");
+    }
+    let longest = Nanos(u64::from(MAX_DELAY_NS));
+    if let Some(i) = injected.delays.iter().position(|&delay| delay > longest) {
+        return wrong(&inside("delays", i), "a delay is at most 1s");
+    }
+    for (key, list) in [("mean", &injected.mean), ("std", &injected.std)] {
+        if let Some(i) = repeated(list) {
+            return wrong(&inside(key, i), "this time stands there twice");
+        }
+        if injected.shape.is_none() && !list.is_empty() {
+            return wrong(
+                &[at[0], at[1], Key(key)],
+                format!("`{key}` is of a `shape`, and there is none"),
+            );
+        }
+    }
+    if injected.shape.is_some() && injected.mean.is_empty() {
+        return wrong(
+            &[at[0], at[1], Key("shape")],
+            "a `shape` needs `mean`, a list of times",
+        );
+    }
+    for level in injected.given() {
+        if let Level::Shape {
+            shape,
+            mean_ns,
+            std_ns,
+        } = level
+            && let Err(problem) = shape::with_moments(shape, mean_ns as f64, std_ns as f64, 0)
+        {
+            return wrong(&[at[0], at[1], Key("shape")], problem);
+        }
     }
     Ok(())
 }

@@ -7,7 +7,9 @@ use jitterlab_packet::transport::Transport;
 use serde_yaml::Value;
 
 use super::{Experiment, Load};
+use crate::level::Member;
 use crate::scene::ends::{fill_ends, pair};
+use crate::scene::{InjectedLevels, Replay};
 
 /// The transport of background load.
 pub(super) fn load_transport() -> Transport {
@@ -56,6 +58,12 @@ fn left_out(text: &str, experiment: &Experiment) -> Vec<String> {
     if let Some(load) = &experiment.load {
         said.extend(line("load", written.get("load"), &of_load(load)));
     }
+    if let Some(injected) = &experiment.levels.injected {
+        let written = written
+            .get("levels")
+            .and_then(|levels| levels.get("injected"));
+        said.extend(line("levels, injected", written, &of_injected(injected)));
+    }
     for (suite, i, case) in experiment.suites.cases() {
         let written = written
             .get("suites")
@@ -74,6 +82,22 @@ fn line(place: &str, written: Option<&Value>, values: &[(&str, String)]) -> Opti
         .map(|(key, value)| format!("{key}: {value}"))
         .collect();
     (!missing.is_empty()).then(|| format!("{place}: {{ {} }}", missing.join(", ")))
+}
+
+fn of_injected(injected: &InjectedLevels) -> Vec<(&'static str, String)> {
+    let transport = ("transport", injected.transport.to_string());
+    let mode = ("mode", injected.mode.to_string());
+    let Replay { order, stretch } = injected.replay;
+    let replay = (
+        "replay",
+        format!("{{ order: {order}, stretch: {stretch} }}"),
+    );
+    let mut said = Vec::new();
+    said.extend(injected.imitates().then_some(transport));
+    said.push(mode);
+    said.extend(injected.shapes.contains(&Member::Replay).then_some(replay));
+    said.extend(injected.shape.map(|_| ("std", "[0ns]".into())));
+    said
 }
 
 fn of_load(load: &Load) -> [(&'static str, String); 4] {

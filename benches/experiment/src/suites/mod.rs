@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind, Phase};
-use crate::scene::{Hook, Mpi, Scene};
+use crate::scene::{Hook, Levels, Mpi, Scene};
 
 /// A case of a suite, as an experiment file describes it.
 pub trait Case {
@@ -79,12 +79,12 @@ pub trait Measures<'a>: fmt::Debug {
     /// How long a run of it takes at least, in seconds, as far as the file tells.
     fn least_seconds(&self) -> f64;
 
-    /// The part of the experiment that it belongs to at a level; `injects` says whether there is one with delays. What is
+    /// The part of the experiment that it belongs to at a level; `levels` are those of the experiment. What is
     /// compared with itself at the level none has all its runs in the blocks of one phase.
-    fn phase(&self, _level: Level, injects: bool) -> Phase {
-        match injects {
-            true => Phase::Inject,
-            false => Phase::Characterise,
+    fn phase(&self, _level: Level, levels: &Levels) -> Phase {
+        match levels.injected {
+            Some(_) => Phase::Inject,
+            None => Phase::Characterise,
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{RunRecord, SuiteKind, Transport, rtt};
+use jitterlab_stats::autocorrelation::{self, LAGS};
 use jitterlab_stats::bootstrap::Bootstrap;
 use jitterlab_stats::moments::Moments;
 use jitterlab_stats::repeated;
@@ -132,6 +133,8 @@ pub struct Pooled {
     medians: Vec<f64>,
     /// The skewness of each run of three samples or more.
     skews: Vec<f64>,
+    /// The autocorrelation of the ranks of each run at each of [`LAGS`], of runs that have one.
+    orders: Vec<Vec<f64>>,
     segments: Vec<Vec<Moments>>,
 }
 
@@ -147,6 +150,7 @@ impl Pooled {
         };
         let (mut pooled, mut segments) = (Vec::new(), Vec::new());
         let (mut means, mut medians, mut skews) = (Repeated::default(), Vec::new(), Vec::new());
+        let mut orders = Vec::new();
         for run in runs {
             let samples = read(run)?;
             if samples.is_empty() {
@@ -157,6 +161,7 @@ impl Pooled {
             means.add(run.block, summary.mean);
             medians.push(summary.median);
             skews.extend(summary.skew);
+            orders.extend(autocorrelation::of_ranks(&samples, &LAGS));
             segments.push(repeated::segments(&samples, SEGMENTS));
             pooled.extend(samples);
         }
@@ -171,6 +176,7 @@ impl Pooled {
             means,
             medians,
             skews,
+            orders,
             segments,
         }))
     }
@@ -203,6 +209,16 @@ impl Pooled {
     pub fn skew_of_run(&self) -> Option<Estimate> {
         let mean = repeated::mean(&self.skews, CONFIDENCE);
         mean.ok().map(Estimate::from)
+    }
+
+    /// The autocorrelation of ranks at each of [`LAGS`], mean over runs; `None` where no run is long enough, or varies.
+    pub fn order(&self) -> Option<[f64; LAGS.len()]> {
+        let runs = self.orders.len();
+        let mean = |lag: usize| {
+            let of_runs: f64 = self.orders.iter().map(|order| order[lag]).sum();
+            of_runs / runs as f64
+        };
+        (runs > 0).then(|| std::array::from_fn(mean))
     }
 
     fn estimate(&self, value: f64, statistic: impl Fn(&Moments) -> Option<f64>) -> Estimate {

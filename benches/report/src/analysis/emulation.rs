@@ -1,6 +1,7 @@
 //! Injected against background: is the emulation good? (latency-variation, sections 3.2 and 6.)
 
 use jitterlab_experiment::level::Member;
+use jitterlab_stats::autocorrelation::LAGS;
 use jitterlab_stats::mann_whitney::size_of_effect;
 use jitterlab_stats::{hodges_lehmann, holm, ks, mann_whitney, repeated, wasserstein};
 use serde::Serialize;
@@ -63,6 +64,10 @@ pub struct Emulation {
     pub wasserstein_share: f64,
     /// The same distance from the round trips without load: what it would be without injection.
     pub without_injection_share: Option<f64>,
+    /// Autocorrelation of the ranks of round trips under load, at each of [`LAGS`], mean over runs.
+    pub background_order: Option<[f64; LAGS.len()]>,
+    /// The same with injected delays.
+    pub injected_order: Option<[f64; LAGS.len()]>,
     /// `close`, `fair` or `poor`, see [`words::LIMITS`].
     pub verdict: &'static str,
 }
@@ -112,6 +117,8 @@ impl Emulation {
                 .into(),
             wasserstein_ns: distance,
             wasserstein_share: share_of(distance, mean),
+            background_order: background.rtt.order(),
+            injected_order: injected.rtt.order(),
             without_injection_share: without.map(|without| share_of(without, mean)),
             verdict: words::emulation(ranks.rank_biserial, share_of(distance, mean), std_ratio),
         }
@@ -312,12 +319,56 @@ fn comparison() -> Vec<Column<Emulation>> {
             |row: &Emulation| Value::number(row.without_injection_share.map(|x| 100.0 * x)),
         ),
         column(
+            "background_order",
+            "Order, load",
+            "autocorrelation of the ranks of round trips under load at lags 1, 10 and 100, mean over runs: 0 where they come in any order",
+            |row: &Emulation| order(row.background_order),
+        ),
+        column(
+            "injected_order",
+            "Order, injected",
+            "the same with injected delays",
+            |row: &Emulation| order(row.injected_order),
+        ),
+        column(
             "verdict",
             "Emulation",
             "close, fair or poor",
             |row: &Emulation| Value::Text(row.verdict.into()),
         ),
     ]
+}
+
+fn order(at_lags: Option<[f64; LAGS.len()]>) -> Value {
+    at_lags.map_or(Value::Missing, |at_lags| Value::Text(in_order(at_lags)))
+}
+
+fn in_order(at_lags: [f64; LAGS.len()]) -> String {
+    at_lags.map(|r| format!("{r:.2}")).join(", ")
+}
+
+/// Do round trips come in bursts as they do under the load? Of the highest load, with each shape.
+fn orders(rows: &[&Emulation]) -> Option<String> {
+    let highest = rows.iter().map(|row| row.percent).max()?;
+    let at: Vec<&&Emulation> = rows.iter().filter(|row| row.percent == highest).collect();
+    let background = at.first()?.background_order?;
+    let shapes: Vec<String> = at
+        .iter()
+        .filter_map(|row| {
+            Some(format!(
+                "{} with {}",
+                in_order(row.injected_order?),
+                row.shape
+            ))
+        })
+        .collect();
+    Some(format!(
+        "The autocorrelation of ranks at lags {} is {} under load {highest} %, and {}: delays that are drawn have no bursts, those of a \
+         replay have the load's.",
+        words::list(&LAGS.map(|lag| lag.to_string())),
+        in_order(background),
+        words::list(&shapes)
+    ))
 }
 
 /// Whether the emulation is good, a sentence or two a link, that of the link that was fitted first.
@@ -360,6 +411,8 @@ pub fn in_words(rows: &[Emulation], imitation: Member) -> Vec<String> {
             variation(&fitted)
         ));
         sentences.extend(means(rows, link));
+        let of_link: Vec<&Emulation> = rows.iter().filter(|row| row.link == *link).collect();
+        sentences.extend(orders(&of_link));
     }
     if !rows.is_empty() {
         let significant = rows

@@ -7,6 +7,7 @@ use jitterlab_experiment::suites::application::RuntimeUnit;
 use serde::Serialize;
 
 use super::fits::Injected;
+use super::made::MadeTable;
 use super::repeated::Repeated;
 use super::slowdown::Slowdown;
 
@@ -64,14 +65,14 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(record: &RunRecord, tables: &[Injected], experiment: &Experiment) -> Self {
+    fn new(record: &RunRecord, injected: Option<(f64, f64)>, experiment: &Experiment) -> Self {
         Group {
             application: record.case.clone(),
             level: record.level,
             timed: Timed::of(&record.case, experiment),
             runtimes: Repeated::default(),
             program_s: Repeated::default(),
-            injected: injected(record.level, tables),
+            injected,
             delayed: Repeated::default(),
             delay_s: Repeated::default(),
             kernel: kernel(record),
@@ -96,7 +97,12 @@ impl Group {
 }
 
 /// All applications' runs by level: applications by name, levels in their order.
-pub fn groups(records: &[&RunRecord], tables: &[Injected], experiment: &Experiment) -> Vec<Group> {
+pub fn groups(
+    records: &[&RunRecord],
+    tables: &[Injected],
+    made: &[MadeTable],
+    experiment: &Experiment,
+) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let runs = records
         .iter()
@@ -113,7 +119,8 @@ pub fn groups(records: &[&RunRecord], tables: &[Injected], experiment: &Experime
             .iter()
             .position(|group| group.application == record.case && group.level == record.level);
         let place = known.unwrap_or_else(|| {
-            groups.push(Group::new(record, tables, experiment));
+            let injected = injected(record.level, tables, made);
+            groups.push(Group::new(record, injected, experiment));
             groups.len() - 1
         });
         groups[place].add(record, figure);
@@ -135,9 +142,11 @@ fn kernel(record: &RunRecord) -> Option<String> {
     )
 }
 
-fn injected(level: Level, tables: &[Injected]) -> Option<(f64, f64)> {
+/// Mean and standard deviation of what is injected at a level.
+fn injected(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
     let Level::Injected { percent, shape } = level else {
-        return None;
+        let made = made.iter().find(|made| made.level == level)?;
+        return Some((made.moments.mean_ns, made.moments.std_ns));
     };
     let table = tables
         .iter()

@@ -15,6 +15,7 @@ pub mod groups;
 pub mod latency;
 pub mod library;
 pub mod load;
+pub mod made;
 pub mod normality;
 pub mod paper;
 pub mod pictures;
@@ -42,6 +43,7 @@ use fits::{Alternative, Injected};
 use groups::Group;
 use latency::Latency;
 use library::Operation;
+use made::MadeTable;
 use normality::Normality;
 use paper::Finding;
 use pictures::{ExcessPicture, RankPicture, RttPicture};
@@ -56,6 +58,8 @@ pub struct Input<'a> {
     pub standing: Standing,
     /// The distribution tables that were injected.
     pub tables: Vec<Injected>,
+    /// Those that were made for a mean and a standard deviation.
+    pub made: Vec<MadeTable>,
     /// Gives a run's samples.
     pub samples: &'a Reader<'a>,
     /// Gives those of a run over MPI by rank.
@@ -79,6 +83,8 @@ pub struct Analysis {
     pub fits: Vec<Alternative>,
     /// The tables injected.
     pub tables: Vec<Injected>,
+    /// Those that were made for a mean and a standard deviation.
+    pub made: Vec<MadeTable>,
     /// Injected against background.
     pub emulation: Vec<Emulation>,
     /// Asked against achieved.
@@ -157,7 +163,7 @@ impl Analysis {
                 failed: input.records.len(),
             });
         }
-        let groups = groups::groups(&done, &input.tables, input.experiment);
+        let groups = groups::groups(&done, &input.tables, &input.made, input.experiment);
         let mut analysis = Analysis {
             answer: Answer::default(),
             effects: Vec::new(),
@@ -166,6 +172,7 @@ impl Analysis {
             normality: Vec::new(),
             fits: Vec::new(),
             tables: input.tables,
+            made: input.made,
             emulation: Vec::new(),
             injector: injector(&done),
             library: Vec::new(),
@@ -344,6 +351,7 @@ impl Analysis {
             Table::of(&self.latency),
             Table::of(&self.fits),
             Table::of(&self.tables),
+            Table::of(&self.made),
             Table::of(&self.emulation),
             Table::of(&self.injector),
             Table::of(&self.library),
@@ -359,13 +367,7 @@ impl Analysis {
 
 /// The loads that runs were measured under or imitate, in ascending order.
 fn percents(runs: &[&RunRecord]) -> Vec<u8> {
-    let mut percents: Vec<u8> = runs
-        .iter()
-        .filter_map(|run| match run.level {
-            Level::None => None,
-            Level::Load { percent } | Level::Injected { percent, .. } => Some(percent),
-        })
-        .collect();
+    let mut percents: Vec<u8> = runs.iter().filter_map(|run| run.level.percent()).collect();
     percents.sort_unstable();
     percents.dedup();
     percents
@@ -422,11 +424,9 @@ pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
             "load_percent",
             "Load, %",
             "background load asked for, or imitated by injection",
-            |row: &R| match row.level() {
-                Level::None => Value::Missing,
-                Level::Load { percent } | Level::Injected { percent, .. } => {
-                    Value::Count(percent.into())
-                }
+            |row: &R| {
+                let percent = row.level().percent();
+                percent.map_or(Value::Missing, |percent| Value::Count(percent.into()))
             },
         )
         .in_csv_only(),

@@ -22,6 +22,7 @@ fn style(shape: Member) -> usize {
         Member::Scale25 => 5,
         Member::Lognormal => 6,
         Member::Closest => 7,
+        Member::Replay => 8,
     }
 }
 

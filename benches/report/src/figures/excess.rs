@@ -85,7 +85,7 @@ fn curve(table: &Injected, end_ns: f64) -> Option<Series> {
         Member::Closest => 3,
         Member::Uniform => 2,
         Member::Scale25 => 1,
-        Member::Scale50 | Member::Scale75 | Member::Empirical => return None,
+        Member::Scale50 | Member::Scale75 | Member::Empirical | Member::Replay => return None,
     };
     let mark = match table.distribution? {
         Distribution::Constant { value } => Mark::Upright(value / 1e3),

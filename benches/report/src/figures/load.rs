@@ -17,7 +17,7 @@ fn percent(level: Level, load: Option<&Load>) -> Option<f64> {
     match level {
         Level::None => Some(0.0),
         Level::Load { percent } => Some(load.map_or(percent.into(), |load| load.produced.value)),
-        Level::Injected { .. } => None,
+        _ => None,
     }
 }
 

@@ -83,7 +83,7 @@ fn factors(analysed: &Analysed) -> Markup {
                             load.transport.name().to_uppercase(), load.message, load.from, load.to
                         )))
                     }
-                    @if let Some(injected) = injected {
+                    @if let Some(injected) = injected.filter(|injected| injected.imitates()) {
                         (line("Levels injected", &format!(
                             "what load of {} adds to the RTT over {}, as {}",
                             percent(&injected.percent),
@@ -91,6 +91,12 @@ fn factors(analysed: &Analysed) -> Markup {
                             words::list(&injected.shapes.iter().map(|shape| {
                                 format!("{} ({})", shape.name(), shape.description())
                             }).collect::<Vec<_>>())
+                        )))
+                    }
+                    @let given = injected.map(|injected| injected.given()).unwrap_or_default();
+                    @if !given.is_empty() {
+                        (line("Delays injected", &words::list(
+                            &given.iter().map(|level| level.to_string()).collect::<Vec<_>>()
                         )))
                     }
                     (line("Runs", &format!(

@@ -82,7 +82,7 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
                 are injected are drawn from it.",
             findings: &summary.fits,
             figures: &figures.fits,
-            tables: &["fits", "tables"],
+            tables: &["fits", "tables", "made"],
         },
         Section {
             id: "emulation",

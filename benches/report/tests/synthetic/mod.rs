@@ -311,7 +311,7 @@ fn round_trips(
             let added = match level {
                 Level::None => 0.0,
                 Level::Load { percent } => weight * network.excess(percent),
-                Level::Injected { .. } => {
+                _ => {
                     let share = network.random.random::<f64>();
                     let distribution = member(level, fits).unwrap().distribution.unwrap();
                     let longer = if world.tail && i % 100 == 0 {

@@ -183,7 +183,7 @@ impl FamilyOptions {
         let family = Family::from_samples(&samples).map_err(Failure::input)?;
         let mut members = Vec::new();
         let mut tables = Vec::new();
-        for member in Member::ALL {
+        for member in Member::tables() {
             let fitted = family.fitted(member, self.seed).map_err(Failure::input)?;
             let table = whole(fitted.made, member)?;
             members.push(FamilyMember {

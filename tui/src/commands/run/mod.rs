@@ -12,6 +12,7 @@ use jitterlab_experiment::hosts::Hosts;
 use jitterlab_experiment::samples::SamplesError;
 use jitterlab_experiment::spec::{Experiment, frozen};
 use jitterlab_experiment::store::{Recorder, StoreError};
+use jitterlab_experiment::tables::{self, GivenError};
 
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
@@ -85,6 +86,10 @@ fn experiment(
             hosts
                 .survey(experiment.ranks())
                 .map_err(|unfit| failure(unfit.into()))?;
+            let injected = experiment.levels.injected.as_ref();
+            if let Some(table) = injected.and_then(|injected| injected.table.as_ref()) {
+                tables::brought(table).map_err(Failure::input)?;
+            }
             let folder = command.results.join(folder_name(&experiment.name));
             recorder =
                 Recorder::create(&folder, &frozen(&text, &experiment)).map_err(input_or_run)?;
@@ -119,7 +124,8 @@ fn experiment(
 fn failure(error: ConductError) -> Failure {
     match error {
         ConductError::Store(error) => input_or_run(error),
-        ConductError::Host(Unfit::Cpu(_) | Unfit::Mpi(_)) => Failure::input(error),
+        ConductError::Host(Unfit::Cpu(_) | Unfit::Mpi(_))
+        | ConductError::Given(GivenError::File(_) | GivenError::Shape(_)) => Failure::input(error),
         other => Failure::run(other),
     }
 }

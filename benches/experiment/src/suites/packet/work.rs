@@ -7,6 +7,7 @@ use super::PacketCase;
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind, Phase};
+use crate::scene::Levels;
 use crate::suites::{Case, Measured, Measures, SuiteResult};
 
 /// A case over one transport.
@@ -39,11 +40,12 @@ impl<'a> Measures<'a> for Work<'a> {
         self.case.warmup.as_secs_f64() + self.case.duration.as_secs_f64()
     }
 
-    /// Packets without and under load come first: distributions are fitted to them.
-    fn phase(&self, level: Level, _injects: bool) -> Phase {
-        match level {
-            Level::None | Level::Load { .. } => Phase::Characterise,
-            Level::Injected { .. } => Phase::Inject,
+    /// Packets without and under load come first where a load is imitated: distributions are fitted to them.
+    fn phase(&self, level: Level, levels: &Levels) -> Phase {
+        match level.kind() {
+            LevelKind::None | LevelKind::Load if levels.imitate() => Phase::Characterise,
+            _ if levels.injected.is_some() => Phase::Inject,
+            _ => Phase::Characterise,
         }
     }
 
