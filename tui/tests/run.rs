@@ -95,6 +95,37 @@ fn an_experiment_goes_from_its_file_to_a_report() {
 }
 
 #[test]
+fn load_goes_both_ways_between_hosts() {
+    let both = SMALL
+        .replace(
+            "from: client, to: server, message",
+            "between: [client, server], message",
+        )
+        .replace("repetitions: 2", "repetitions: 1");
+    let injected = both.find("  injected:").unwrap();
+    let (levels, rest) = both.split_at(injected);
+    let suites = &rest[rest.find("suites:").unwrap()..rest.find("  application:").unwrap()];
+    let lab = lab(&format!("{levels}{suites}"));
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    let loads: Vec<&Value> = records
+        .iter()
+        .map(|r| &r["load"])
+        .filter(|load| load.is_object())
+        .collect();
+    assert_eq!(loads.len(), 2);
+    for load in loads {
+        assert_eq!(load["level"], 20.0, "{load}");
+        // Each of the two sends at least a message, and what a host sent on the mean is half of all.
+        let level = |name: &str| load[name].as_f64().unwrap();
+        let of_all = 100.0 * level("received_bytes") / level("seconds") / level("bandwidth");
+        assert!(level("sent_messages") >= 2.0, "{load}");
+        assert!((level("produced_level") / of_all) < 0.75, "{load}");
+    }
+}
+
+#[test]
 fn a_program_is_started_alike_at_every_level_that_it_is_compared_at() {
     let lab = lab(SMALL);
     let file = lab.path("tables").display().to_string();

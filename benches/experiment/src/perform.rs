@@ -1,5 +1,6 @@
 //! Doing one run: everything that is started for it is a command that a person could type.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use jitterlab_base::units::{Bytes, Nanos};
@@ -84,48 +85,65 @@ impl<'a> Bench<'a> {
         let experiment = self.experiment;
         let load = experiment.load.as_ref().ok_or("no load is described")?;
         let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
-        let (sink, listening) = self.start_sink(load)?;
-        let send = load_run(load, listening, percent, UNTIL_STOPPED)
-            .chain(words(&[
-                "--bandwidth",
-                &Bytes(bandwidth as u64).to_string(),
-            ]))
-            .chain(words(&["--seed", &run.seed.to_string(), "--announce"]));
-        let program = own(send, self.hosts.host(&load.from)?.cpu);
-        let worker = self.hosts.worker(&load.from)?;
-        // What is measured before the load begins would count as measured under it.
-        let begins = Ready::Line("^sending$".into());
-        let (sender, _) = worker.start_program(program, begins)?;
+        let flows = load.flows();
+        let mut sinks: BTreeMap<&str, (u32, SocketAddr)> = BTreeMap::new();
+        let mut senders = Vec::new();
+        for (seed, &(from, to)) in (run.seed..).zip(&flows) {
+            let (_, listening) = match sinks.get(to) {
+                Some(sink) => *sink,
+                None => {
+                    let sink = self.start_sink(to)?;
+                    *sinks.entry(to).or_insert(sink)
+                }
+            };
+            let level = f64::from(percent) * load.share();
+            let send = load_run(load, listening, level, UNTIL_STOPPED)
+                .chain(words(&[
+                    "--bandwidth",
+                    &Bytes(bandwidth as u64).to_string(),
+                ]))
+                .chain(words(&["--seed", &seed.to_string(), "--announce"]));
+            let program = own(send, self.hosts.host(from)?.cpu);
+            // What is measured before the load begins would count as measured under it.
+            let begins = Ready::Line("^sending$".into());
+            let (sender, _) = self.hosts.worker(from)?.start_program(program, begins)?;
+            senders.push((from, sender));
+        }
         let prefix = self.undelayed(run)?;
         let measured = run.work.perform(&mut self.hosts, prefix)?;
         // What it has produced is told when it is stopped.
-        let produced = self.hosts.worker(&load.from)?.stop(sender)?;
-        let produced = printed(&produced).map_err(|said| format!("the background load: {said}"))?;
-        self.hosts.worker(&load.to)?.stop(sink)?;
+        let mut produced = Vec::new();
+        for (from, sender) in senders {
+            let told = self.hosts.worker(from)?.stop(sender)?;
+            let told = printed(&told).map_err(|said| format!("the background load: {said}"))?;
+            produced.push(told);
+        }
+        for (to, (sink, _)) in sinks {
+            self.hosts.worker(to)?.stop(sink)?;
+        }
         Ok(Performed {
             measured,
-            load: Some(produced),
+            load: Produced::together(&produced, f64::from(percent), load.share()),
             injection: None,
         })
     }
 
-    fn start_sink(&mut self, load: &'a Load) -> Result<(u32, SocketAddr), String> {
-        let to = self.hosts.host(&load.to)?;
+    fn start_sink(&mut self, name: &'a str) -> Result<(u32, SocketAddr), String> {
+        let to = self.hosts.host(name)?;
         let address = to.address().ok_or("the sink has no address")?;
         let bind = SocketAddr::new(address, 0).to_string();
         let serve = words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]);
-        self.hosts
-            .worker(&load.to)?
-            .start_server(own(serve, to.cpu))
+        self.hosts.worker(name)?.start_server(own(serve, to.cpu))
     }
 
-    /// The one-way bandwidth in bytes a second, of which loads are shares.
+    /// The one-way bandwidth in bytes a second, of which loads are shares: from the first host that sends.
     pub fn measure_bandwidth(&mut self, load: &'a Load) -> Result<f64, String> {
-        let (sink, listening) = self.start_sink(load)?;
-        let run = load_run(load, listening, 0, Nanos(1_000_000));
-        let program = own(run, self.hosts.host(&load.from)?.cpu);
-        let ended = self.hosts.worker(&load.from)?.run(program, SLACK)?;
-        self.hosts.worker(&load.to)?.stop(sink)?;
+        let (from, to) = load.flows()[0];
+        let (sink, listening) = self.start_sink(to)?;
+        let run = load_run(load, listening, 0.0, Nanos(1_000_000));
+        let program = own(run, self.hosts.host(from)?.cpu);
+        let ended = self.hosts.worker(from)?.run(program, SLACK)?;
+        self.hosts.worker(to)?.stop(sink)?;
         let produced: Produced = printed(&ended)?;
         Ok(produced.bandwidth)
     }
@@ -225,7 +243,7 @@ fn replayed(replay: Replay) -> Vec<String> {
 fn load_run(
     load: &Load,
     to: SocketAddr,
-    percent: u8,
+    percent: f64,
     duration: Nanos,
 ) -> impl Iterator<Item = String> {
     words(&["load", "run", "--format", "json"])

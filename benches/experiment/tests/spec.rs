@@ -147,6 +147,30 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "goes over udp or tcp",
     ),
     (
+        "from: client, to: server, message",
+        "from: client, between: [client, server], message",
+        (7, 48),
+        "give one of these",
+    ),
+    (
+        "from: client, to: server, message",
+        "between: [client], message",
+        (7, 34),
+        "between two hosts at least",
+    ),
+    (
+        "from: client, to: server, message",
+        "between: [client, server, client], message",
+        (7, 51),
+        "stands there twice",
+    ),
+    (
+        "from: client, to: server, message",
+        "between: [client, sever], message",
+        (7, 43),
+        "did you mean `server`?",
+    ),
+    (
         "message: 1400B",
         "message: 1400kB",
         (7, 60),
@@ -384,4 +408,26 @@ proptest! {
             prop_assert!(line >= 1);
         }
     }
+}
+
+#[test]
+fn load_between_hosts_goes_both_ways_and_a_host_sends_the_level_in_all() {
+    let one_way = parse(GOOD).unwrap().load.unwrap();
+    assert_eq!(one_way.flows(), [("client", "server")]);
+    assert_eq!(one_way.share(), 1.0);
+    let address = GOOD.replace("at: local, cpu: 0", "at: local, address: 10.0.0.1, cpu: 0");
+    let text = address.replace(
+        "from: client, to: server, message",
+        "between: [client, server], message",
+    );
+    let both = parse(&text).unwrap().load.unwrap();
+    assert_eq!(both.flows(), [("client", "server"), ("server", "client")]);
+    assert_eq!(both.share(), 1.0);
+    let mut three = both;
+    three.between.push("third".into());
+    assert_eq!((three.flows().len(), three.share()), (6, 0.5));
+    assert_eq!(
+        three.to_string(),
+        "between client, server and third, both ways"
+    );
 }

@@ -60,9 +60,13 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
 }
 
 fn check_load<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
-    scene.check_ends([&load.from, &load.to], &[Key("load")])?;
-    let from = scene.named(&load.from, &[Key("load"), Key("from")])?;
-    scene.target(from, &load.to, &[Key("load"), Key("to")])?;
+    if load.between.is_empty() {
+        scene.check_ends([&load.from, &load.to], &[Key("load")])?;
+        let from = scene.named(&load.from, &[Key("load"), Key("from")])?;
+        scene.target(from, &load.to, &[Key("load"), Key("to")])?;
+    } else {
+        check_between(scene, load)?;
+    }
     if !Transport::SOCKETS.contains(&load.transport) {
         return wrong(
             &[Key("load"), Key("transport")],
@@ -76,6 +80,35 @@ fn check_load<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
     }
     if load.bandwidth.is_some_and(|bandwidth| bandwidth.0 == 0) {
         return wrong(&[Key("load"), Key("bandwidth")], "a bandwidth is above 0");
+    }
+    Ok(())
+}
+
+/// Checks the hosts of a load that goes both ways.
+fn check_between<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
+    let at = [Key("load"), Key("between")];
+    if !(load.from.is_empty() && load.to.is_empty()) {
+        return wrong(
+            &at,
+            "background load goes `from` one host `to` another, or `between` hosts; give one of these",
+        );
+    }
+    if load.between.len() < 2 {
+        return wrong(&at, "background load is between two hosts at least");
+    }
+    if let Some(i) = repeated(&load.between) {
+        return wrong(&[at[0], at[1], Index(i)], "this host stands there twice");
+    }
+    for from in &load.between {
+        let others = load
+            .between
+            .iter()
+            .enumerate()
+            .filter(|(_, to)| *to != from);
+        for (i, to) in others {
+            let place = [at[0], at[1], Index(i)];
+            scene.target(scene.named(from, &at)?, to, &place)?;
+        }
     }
     Ok(())
 }

@@ -30,11 +30,14 @@ pub(super) fn fill(experiment: &mut Experiment) {
             transport: load_transport(),
             from: String::new(),
             to: String::new(),
+            between: Vec::new(),
             message: message(),
             bandwidth: None,
         });
     }
-    if let Some(load) = &mut experiment.load {
+    if let Some(load) = &mut experiment.load
+        && load.between.is_empty()
+    {
         fill_ends(&mut load.from, &mut load.to, hosts);
     }
     for case in experiment.suites.cases_mut() {
@@ -100,11 +103,11 @@ fn of_injected(injected: &InjectedLevels) -> Vec<(&'static str, String)> {
     said
 }
 
-fn of_load(load: &Load) -> [(&'static str, String); 4] {
-    [
-        ("transport", load.transport.to_string()),
-        ("from", load.from.clone()),
-        ("to", load.to.clone()),
-        ("message", load.message.to_string()),
-    ]
+fn of_load(load: &Load) -> Vec<(&'static str, String)> {
+    let mut values = vec![("transport", load.transport.to_string())];
+    if load.between.is_empty() {
+        values.extend([("from", load.from.clone()), ("to", load.to.clone())]);
+    }
+    values.push(("message", load.message.to_string()));
+    values
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod defaults;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use jitterlab_base::units::{Bandwidth, Bytes};
@@ -66,11 +67,45 @@ pub struct Load {
     /// The host that takes [default: the other one].
     #[serde(default)]
     pub to: String,
+    /// Hosts of which each sends to every other, in the place of `from` and `to`.
+    #[serde(default)]
+    pub between: Vec<String>,
     /// Size of a message [default: as `jitterlab load run` has it].
     #[serde(default = "defaults::message")]
     pub message: Bytes,
     /// One-way bandwidth in bytes a second, of which levels are shares [default: measured once].
     pub bandwidth: Option<Bandwidth>,
+}
+
+impl Load {
+    /// Who sends to whom: each pair of hosts both ways, or one way from one to the other.
+    pub fn flows(&self) -> Vec<(&str, &str)> {
+        if self.between.is_empty() {
+            return vec![(&self.from, &self.to)];
+        }
+        let others = |from| self.between.iter().filter(move |&to| to != from);
+        let flows = self.between.iter();
+        flows
+            .flat_map(|from| others(from).map(move |to| (from.as_str(), to.as_str())))
+            .collect()
+    }
+
+    /// The part of a level that one flow has: a level is what a host sends in all.
+    pub fn share(&self) -> f64 {
+        1.0 / self.between.len().saturating_sub(1).max(1) as f64
+    }
+}
+
+/// `from a to b`, or `between a, b and c, both ways`.
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.between[..] {
+            [] => write!(f, "from {} to {}", self.from, self.to),
+            [first @ .., last] => {
+                write!(f, "between {} and {last}, both ways", first.join(", "))
+            }
+        }
+    }
 }
 
 impl Experiment {

@@ -74,13 +74,13 @@ fn factors(analysed: &Analysed) -> Markup {
                     (line("Level none", "nothing added"))
                     @if let (false, Some(load)) = (experiment.levels.load.is_empty(), &experiment.load) {
                         (line("Levels of load", &format!(
-                            "{} of the one-way bandwidth{}, {} messages of {} from {} to {}",
+                            "{} of the one-way bandwidth{}, {} messages of {} {}",
                             percent(&experiment.levels.load),
                             match analysed.environment.bandwidth {
                                 Some(bandwidth) => format!(" ({} MB/s)", words::short(bandwidth / 1e6)),
                                 None => String::new(),
                             },
-                            load.transport.name().to_uppercase(), load.message, load.from, load.to
+                            load.transport.name().to_uppercase(), load.message, load
                         )))
                     }
                     @if let Some(injected) = injected.filter(|injected| injected.imitates()) {
