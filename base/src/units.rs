@@ -33,13 +33,15 @@ pub struct UnitError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
-const DURATION: &str = "a duration: a number and one of ns, us, ms, s, as in `250us`";
-const TIME_UNITS: [(&str, f64); 5] = [
+const DURATION: &str = "a duration: a number and one of ns, us, ms, s, min, h, as in `250us`";
+const TIME_UNITS: [(&str, f64); 7] = [
     ("ns", 1.0),
     ("us", 1e3),
     ("µs", 1e3),
     ("ms", 1e6),
     ("s", 1e9),
+    ("min", 60e9),
+    ("h", 3600e9),
 ];
 
 impl Nanos {

@@ -12,7 +12,7 @@ fn wrong_arguments_are_refused() {
         (
             "make --shape constant --mean 50 -o x",
             "error: invalid value '50' for '--mean <MEAN>': `50` is not a duration: a number and \
-             one of ns, us, ms, s, as in `250us`",
+             one of ns, us, ms, s, min, h, as in `250us`",
         ),
         (
             "make --shape constant --mean=-5us -o x",

@@ -70,7 +70,7 @@ const WRONG: [(&str, &str); 27] = [
     (
         "--duration 10",
         "error: invalid value '10' for '--duration <DURATION>': `10` is not a duration: a number \
-         and one of ns, us, ms, s, as in `250us`",
+         and one of ns, us, ms, s, min, h, as in `250us`",
     ),
     (
         "--duration 0s",

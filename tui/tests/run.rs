@@ -396,6 +396,46 @@ fn a_dry_run_prints_the_schedule_and_leaves_nothing() {
     assert!(!lab.path("results").exists());
 }
 
+/// What is resolved decides how often a program is run; packets stay at the pilot.
+#[test]
+fn as_many_repetitions_are_done_as_it_takes() {
+    let lab = lab(
+        "name: auto\nseed: 1\nrepetitions: auto\nresolve: 100 %\nat_most: 60s\nretries: 0\nhosts: { here: { at: local } }\n\
+         load: { transport: udp, from: here, to: here, message: 1400B, bandwidth: 100MiB }\nlevels: { load: [10] }\n\
+         suites:\n  packet:\n    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 1ms, duration: 5ms, wait: block }\n\
+         \x20 application:\n    - { name: nap, client: { on: here, command: [sleep, '0.02'] }, levels: [none, load] }\n",
+    );
+    let said = lab.done("run e.yaml --headless");
+    let events: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let planned: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["event"] == "planned")
+        .collect();
+    let enough = &planned.last().unwrap()["enough"];
+    assert_eq!(enough["resolve_percent"], 100.0);
+    let decided_by = enough["decided_by"].as_str().unwrap();
+    assert!(decided_by.starts_with("application nap, "), "{decided_by}");
+    let records = lines(&folder(&lab).join("runs.jsonl"));
+    let of = |suite: &str| {
+        records
+            .iter()
+            .filter(|record| record["suite"] == suite)
+            .count() as u64
+    };
+    assert_eq!(of("packet"), 2 * 8);
+    assert!(of("application") >= 2 * enough["repetitions"].as_u64().unwrap());
+    assert!(enough["repetitions"].as_u64().unwrap() >= 8);
+    // Nothing is left to do.
+    let again = lab.done(&format!(
+        "run --resume {} --headless",
+        folder(&lab).display()
+    ));
+    assert!(!again.contains("run_begins"), "{again}");
+}
+
 #[test]
 fn what_cannot_be_fitted_is_said_by_the_runs_that_need_it() {
     // A message so large that a run has few round trips, or one.
@@ -478,7 +518,7 @@ fn bad_input_ends_with_one_message_and_leaves_nothing() {
     for (arguments, message) in [
         (
             "run e.yaml",
-            "e.yaml:2:1: unknown key `sede`, expected one of `name`, `seed`, `repetitions`, \
+            "e.yaml:2:1: unknown key `sede`, expected one of `name`, `seed`, `repetitions`, `resolve`, `at_most`, \
              `retries`, `hosts`, `trust`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
         ),
         (

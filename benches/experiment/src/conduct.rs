@@ -9,6 +9,7 @@ use jitterlab_live::Total;
 use thiserror::Error;
 
 use crate::command::Failed;
+use crate::enough::{Enough, begun, enough};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::fit::Fit;
@@ -17,7 +18,7 @@ use crate::live::{self, Board, Now, Stage};
 use crate::perform::{Bench, Performed};
 use crate::record::{Outcome, Phase, RunRecord};
 use crate::schedule::{Run, schedule};
-use crate::spec::Experiment;
+use crate::spec::{Experiment, Repetitions};
 use crate::store::{Recorder, StoreError};
 use crate::tables::{self, GivenError};
 
@@ -76,6 +77,15 @@ pub enum Event<'a> {
         /// How long the rest will take, in seconds.
         seconds_left: f64,
     },
+    /// A pilot, or a block after it, tells how many repetitions are enough.
+    Planned {
+        /// How many, and what they resolve.
+        enough: &'a Enough,
+        /// Runs of the schedule.
+        runs: usize,
+        /// How long the rest will take, in seconds.
+        seconds_left: f64,
+    },
     /// Distributions were fitted.
     Fitted {
         /// To what, and which.
@@ -128,13 +138,18 @@ fn run_all<'a>(
     board: &Board,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Tally, ConductError> {
-    let runs = schedule(experiment);
     let attempts = experiment.retries + 1;
     let finished = |recorder: &Recorder, run: &Run| {
         let (tried, done) = recorder.tried(&run.id());
         done || tried >= attempts
     };
-    let mut left: Vec<&Run> = runs.iter().filter(|run| !finished(recorder, run)).collect();
+    let mut planned = enough(experiment, recorder.folder().attempts());
+    let mut runs = schedule(experiment, blocks(experiment, recorder, planned.as_ref()));
+    let mut left: Vec<Run> = runs
+        .iter()
+        .filter(|run| !finished(recorder, run))
+        .copied()
+        .collect();
     if left.is_empty() {
         // Nobody has to be there for nothing.
         return Ok(tally(recorder, &runs));
@@ -160,6 +175,7 @@ fn run_all<'a>(
     left.reverse();
     let mut fitted = false;
     while let Some(run) = left.pop() {
+        let run = &run;
         if run.phase == Phase::Inject && !fitted {
             fitted = true;
             let fits = tables::of_loads(experiment, recorder, &mut bench.delays)?;
@@ -180,7 +196,7 @@ fn run_all<'a>(
                 seconds: 0.0,
                 finished: runs.len() - left.len() - 1,
                 runs: runs.len(),
-                seconds_left: estimate.seconds(&left) + estimate.seconds(&[run]),
+                seconds_left: estimate.seconds(&left) + estimate.seconds([run]),
                 samples: 0,
                 measured: Total::default(),
                 load: None,
@@ -202,8 +218,43 @@ fn run_all<'a>(
                 seconds_left: estimate.seconds(&left),
             });
         }
+        if experiment.repetitions == Repetitions::Auto && is_end_of_block(run, left.last()) {
+            let now = enough(experiment, recorder.folder().attempts());
+            if now == planned {
+                continue;
+            }
+            planned = now;
+            runs = schedule(experiment, blocks(experiment, recorder, planned.as_ref()));
+            let is_left = |it: &&Run| it.block > run.block || it.phase != run.phase;
+            left = runs
+                .iter()
+                .filter(is_left)
+                .filter(|it| !finished(recorder, it))
+                .copied()
+                .collect();
+            left.reverse();
+            if let Some(enough) = &planned {
+                watch(Event::Planned {
+                    enough,
+                    runs: runs.len(),
+                    seconds_left: estimate.seconds(&left),
+                });
+            }
+        }
     }
     Ok(tally(recorder, &runs))
+}
+
+/// As many repetitions as are planned, and at least those that were begun.
+fn blocks(experiment: &Experiment, recorder: &Recorder, planned: Option<&Enough>) -> u32 {
+    let begun = begun(experiment, recorder.folder().attempts());
+    planned.map_or(begun, |enough| enough.repetitions.max(begun))
+}
+
+/// Whether the run is the last of a block, from the pilot's last on.
+fn is_end_of_block(run: &Run, next: Option<&Run>) -> bool {
+    let changes = next.is_none_or(|next| (next.phase, next.block) != (run.phase, run.block));
+    changes && run.block >= Repetitions::PILOT && run.work.is_compared()
 }
 
 fn tally(recorder: &Recorder, runs: &[Run]) -> Tally {
@@ -340,5 +391,5 @@ fn attempt<'a>(
 
 /// How long a schedule takes, in seconds, as far as its file tells.
 pub fn duration(runs: &[Run]) -> f64 {
-    Estimate::new().seconds(&runs.iter().collect::<Vec<_>>())
+    Estimate::new().seconds(runs)
 }

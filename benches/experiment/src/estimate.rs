@@ -33,9 +33,9 @@ impl Estimate {
     /// How long runs will take, in seconds: each as long as those of its suite, case and kind of
     /// level did so far; where there was none, as long as the file makes it, and a little for
     /// starting and ending.
-    pub fn seconds(&self, runs: &[&Run]) -> f64 {
+    pub fn seconds<'a>(&self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> f64 {
         const STARTING: f64 = 0.3;
-        let of_run = |run: &&Run| {
+        let of_run = |run: &Run| {
             let kind = (
                 run.work.suite(),
                 run.work.case().to_string(),
@@ -47,6 +47,6 @@ impl Estimate {
             }
         };
         // The sum of nothing is -0.
-        0.0 + runs.iter().map(of_run).sum::<f64>()
+        0.0 + runs.into_iter().map(of_run).sum::<f64>()
     }
 }

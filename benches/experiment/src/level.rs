@@ -51,8 +51,8 @@ pub enum Level {
     Table,
 }
 
-/// A multiple, exact to a thousandth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A multiple, exact to a thousandth [default: 0].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Multiple(u32);
 

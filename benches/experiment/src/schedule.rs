@@ -46,7 +46,9 @@ impl Run<'_> {
 ///
 /// Phase by phase and block by block; within a block in an order drawn from the experiment's seed,
 /// so that no level has the same neighbours, or the same share of a drift, in every block.
-pub fn schedule(experiment: &Experiment) -> Vec<Run<'_>> {
+///
+/// `blocks` is the number of repetitions. Where it grows while the experiment runs, what is compared is repeated, and the rest stays at what was done first.
+pub fn schedule(experiment: &Experiment, blocks: u32) -> Vec<Run<'_>> {
     let conditions: Vec<(Work, Level)> = experiment
         .works()
         .flat_map(|work| {
@@ -54,13 +56,14 @@ pub fn schedule(experiment: &Experiment) -> Vec<Run<'_>> {
             levels.into_iter().map(move |level| (work, level))
         })
         .collect();
-    let mut runs = Vec::with_capacity(conditions.len() * experiment.repetitions as usize);
+    let mut runs = Vec::with_capacity(conditions.len() * blocks as usize);
     for phase in Phase::ALL {
-        for block in 1..=experiment.repetitions {
+        for block in 1..=blocks {
             let stream = seed::stream(experiment.seed, phase as u64, u64::from(block));
             let in_block = runs.len();
             runs.extend(conditions.iter().filter_map(|&(work, level)| {
-                (work.phase(level, &experiment.levels) == phase).then_some(Run {
+                let is_done = block <= experiment.repetitions.first() || work.is_compared();
+                (is_done && work.phase(level, &experiment.levels) == phase).then_some(Run {
                     phase,
                     block,
                     work,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::enough::{begun, enough};
 use crate::estimate::Estimate;
 use crate::record::{Outcome, RunRecord};
 use crate::schedule::{Run, schedule};
@@ -35,7 +36,8 @@ impl Standing {
             *done |= attempt.outcome == Outcome::Done;
         }
         let tried = |run: &Run| tried.get(run.id().as_str()).copied().unwrap_or_default();
-        let runs = schedule(experiment);
+        let blocks = enough(experiment, attempts).map_or(0, |enough| enough.repetitions);
+        let runs = schedule(experiment, blocks.max(begun(experiment, attempts)));
         let is_left = |run: &&Run| {
             let (times, done) = tried(run);
             !done && times <= experiment.retries
@@ -50,7 +52,7 @@ impl Standing {
             runs: runs.len(),
             left: left.len(),
             failed: runs.iter().filter(|run| failed(run)).count(),
-            seconds_left: estimate.seconds(&left),
+            seconds_left: estimate.seconds(left.iter().copied()),
             next,
         }
     }

@@ -42,7 +42,7 @@ fn a_good_file_is_read_and_its_runs_are_scheduled() {
     assert_eq!((mpi.launcher, mpi.hook), (Launcher::Mpirun, Hook::Socket));
     let least = parse(&GOOD.replace("  hook: socket\n", "")).unwrap();
     assert_eq!(least.mpi.unwrap().hook, Hook::Mpi);
-    let runs = schedule(&experiment);
+    let runs = schedule(&experiment, experiment.repetitions.first());
     let mut ids: Vec<String> = runs.iter().map(|run| run.id()).collect();
     ids.sort();
     assert_eq!(

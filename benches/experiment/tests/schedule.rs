@@ -52,7 +52,7 @@ proptest! {
         seed: u64, repetitions in 1u32..5, loads in 1usize..5, shapes in 1usize..=3, injects: bool
     ) {
         let experiment = experiment(seed, repetitions, loads, shapes, injects);
-        let runs = schedule(&experiment);
+        let runs = schedule(&experiment, experiment.repetitions.first());
         let injected = if injects { loads * shapes } else { 0 };
         let conditions = 2 * (1 + loads + injected) + 1 + injected;
         prop_assert_eq!(runs.len(), conditions * repetitions as usize);
@@ -70,15 +70,18 @@ proptest! {
                 prop_assert_eq!(run.phase, Phase::Inject);
             }
         }
-        prop_assert_eq!(ids(&runs), ids(&schedule(&experiment)));
+        prop_assert_eq!(ids(&runs), ids(&schedule(&experiment, experiment.repetitions.first())));
     }
 }
 
 #[test]
 fn another_seed_or_block_has_another_order() {
     let (one, two) = (experiment(1, 2, 4, 3, true), experiment(2, 2, 4, 3, true));
-    assert_ne!(ids(&schedule(&one)), ids(&schedule(&two)));
-    let runs = schedule(&one);
+    assert_ne!(
+        ids(&schedule(&one, one.repetitions.first())),
+        ids(&schedule(&two, two.repetitions.first()))
+    );
+    let runs = schedule(&one, one.repetitions.first());
     let block = |number: u32| -> Vec<String> {
         let of_block = |run: &&Run| run.phase == Phase::Inject && run.block == number;
         let id = |run: &Run| run.id().replace(&format!(".r{number}"), "");

@@ -12,10 +12,11 @@ use jitterlab_injector::shape;
 use jitterlab_injector::table::MAX_DELAY_NS;
 use jitterlab_packet::transport::Transport;
 
-use super::{Experiment, Load};
+use super::{Experiment, Load, Repetitions};
 use crate::level::{Level, LevelKind};
 use crate::scene::rules::{NAME, is_name, repeated, size_problem};
 use crate::scene::{Hook, InjectedLevels, Launcher, Mpi, Scene};
+use crate::suites::Work;
 use crate::suites::packet::PacketCase;
 
 /// Checks all that has to be right before anything starts.
@@ -23,9 +24,7 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
     if !is_name(&experiment.name) {
         return wrong(&[Key("name")], NAME);
     }
-    if !(1..=10_000).contains(&experiment.repetitions) {
-        return wrong(&[Key("repetitions")], "there are 1 to 10000 repetitions");
-    }
+    check_repetitions(experiment)?;
     if experiment.retries > 100 {
         return wrong(&[Key("retries")], "there are at most 100 retries");
     }
@@ -55,6 +54,37 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
                 format!("there are two cases of the name `{name}`; give each a `name`"),
             );
         }
+    }
+    Ok(())
+}
+
+/// `auto` needs something to compare; what belongs to it is nowhere else.
+fn check_repetitions(experiment: &Experiment) -> Checked<'_> {
+    let of_auto = [
+        ("resolve", experiment.resolve.is_some()),
+        ("at_most", experiment.at_most.is_some()),
+    ];
+    if experiment.repetitions != Repetitions::Auto {
+        return match of_auto.into_iter().find(|(_, is_there)| *is_there) {
+            Some((key, _)) => wrong(
+                &[Key(key)],
+                "it belongs to `repetitions: auto`; a number of repetitions is done whatever it resolves",
+            ),
+            None => Ok(()),
+        };
+    }
+    if experiment.resolve() <= 0.0 {
+        return wrong(
+            &[Key("resolve")],
+            "no number of repetitions finds a change of 0 %",
+        );
+    }
+    let compares = |work: Work| work.is_compared() && experiment.levels.of(work.levels()).len() > 1;
+    if !experiment.works().any(compares) {
+        return wrong(
+            &[Key("repetitions")],
+            "there is nothing to compare: `auto` is for library cases and programs that are measured at a level beside none",
+        );
     }
     Ok(())
 }

@@ -6,10 +6,13 @@ use jitterlab_load::transport::MESSAGE;
 use jitterlab_packet::transport::Transport;
 use serde_yaml::Value;
 
-use super::{Experiment, Load};
+use super::{Experiment, Load, Repetitions};
 use crate::level::Member;
 use crate::scene::ends::{fill_ends, pair};
 use crate::scene::{InjectedLevels, Replay};
+
+/// The change that is to be found, as a share.
+pub(super) const RESOLVE: f64 = 0.05;
 
 /// The transport of background load.
 pub(super) fn load_transport() -> Transport {
@@ -57,6 +60,9 @@ fn left_out(text: &str, experiment: &Experiment) -> Vec<String> {
     let mut said = Vec::new();
     if written.get("retries").is_none() {
         said.push(format!("retries: {}", experiment.retries));
+    }
+    if experiment.repetitions == Repetitions::Auto && written.get("resolve").is_none() {
+        said.push(format!("resolve: {} %", 100.0 * RESOLVE));
     }
     if let Some(load) = &experiment.load {
         said.extend(line("load", written.get("load"), &of_load(load)));

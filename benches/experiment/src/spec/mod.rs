@@ -3,12 +3,13 @@
 mod check;
 mod cluster;
 mod defaults;
+mod repetitions;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use jitterlab_base::units::{Bandwidth, Bytes};
+use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_base::yaml::{self, FileError};
 use jitterlab_cluster::{Host, Trust};
 use jitterlab_packet::transport::Transport;
@@ -20,6 +21,7 @@ pub use crate::scene::{Hook, InjectedLevels, Launcher, Levels, Mpi, Scene};
 pub use check::characterised;
 pub use cluster::Cluster;
 pub use defaults::frozen;
+pub use repetitions::Repetitions;
 
 /// An experiment, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -30,7 +32,11 @@ pub struct Experiment {
     /// From which the order of runs and every random choice follow.
     pub seed: u64,
     /// How often each run is done: the number of blocks.
-    pub repetitions: u32,
+    pub repetitions: Repetitions,
+    /// With `repetitions: auto`, the smallest change of a figure that is to be found [default: 5 %].
+    pub resolve: Option<Percent>,
+    /// With `repetitions: auto`, how long the experiment takes at most; the pilot is done in any case.
+    pub at_most: Option<Nanos>,
     /// How often a run that failed is tried again.
     #[serde(default = "default_retries")]
     pub retries: u32,
@@ -124,6 +130,11 @@ impl Experiment {
     /// Something in it is wrong: with its place.
     pub fn parse(text: &str, path: &Path) -> Result<Experiment, FileError> {
         yaml::parse_filled(text, path, defaults::fill, check::check)
+    }
+
+    /// The smallest change of a figure that is to be found, as a share.
+    pub fn resolve(&self) -> f64 {
+        self.resolve.map_or(defaults::RESOLVE, Percent::fraction)
     }
 
     /// Where it plays.

@@ -93,6 +93,11 @@ pub trait Measures<'a>: fmt::Debug {
         true
     }
 
+    /// The figure of a result that is compared, in any unit: more is slower.
+    fn figure(&self, _result: &SuiteResult) -> Option<f64> {
+        None
+    }
+
     /// Finds out before anything is started whether it can be measured.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What was measured, on what, and how to do it again.
 
+use jitterlab_experiment::enough::{POWER, begun, enough};
 use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::Experiment;
@@ -50,6 +51,22 @@ fn nodes(analysed: &Analysed) -> Vec<(Vec<String>, &Node)> {
     nodes
 }
 
+/// How many blocks there are, and why so many.
+fn blocks(analysed: &Analysed) -> String {
+    let (experiment, attempts) = (analysed.folder.experiment(), analysed.folder.attempts());
+    let blocks = begun(experiment, attempts);
+    match enough(experiment, attempts) {
+        None => format!("{blocks} blocks"),
+        Some(enough) => format!(
+            "{blocks} blocks, which find a change of {} % with a power of {} % ({} were needed to find one of {} %)",
+            words::short(enough.resolves_percent),
+            words::short(100.0 * POWER),
+            enough.needed,
+            words::short(enough.resolve_percent)
+        ),
+    }
+}
+
 fn factors(analysed: &Analysed) -> Markup {
     let experiment = analysed.folder.experiment();
     let percent = |list: &[u8]| {
@@ -65,8 +82,8 @@ fn factors(analysed: &Analysed) -> Markup {
             table {
                 tbody {
                     (line("Repetitions", &format!(
-                        "{} blocks; each {} every run once, in an order drawn from seed {}",
-                        experiment.repetitions,
+                        "{}; each {} every run once, in an order drawn from seed {}",
+                        blocks(analysed),
                         if measured == schedule.runs { "holds" } else { "was to hold" },
                         experiment.seed
                     )))

@@ -25,7 +25,7 @@ struct Planned {
 
 /// Prints the schedule.
 pub fn print(experiment: &Experiment, format: Format) -> Result<Exit, Failure> {
-    let runs = schedule(experiment);
+    let runs = schedule(experiment, experiment.repetitions.first());
     let planned = |run: &Run| Planned {
         run: run.id(),
         phase: run.phase.name(),

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use jitterlab_base::show;
 use jitterlab_experiment::conduct::{Event, Tally};
+use jitterlab_experiment::enough::{Enough, POWER};
 use jitterlab_experiment::live::{Now, Stage};
 use serde_json::json;
 
@@ -106,6 +107,13 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
             "event": "run_ended", "record": record, "finished": finished, "live": live,
             "seconds_left": seconds_left,
         }),
+        Event::Planned {
+            enough,
+            runs,
+            seconds_left,
+        } => json!({
+            "event": "planned", "enough": enough, "runs": runs, "seconds_left": seconds_left,
+        }),
         Event::Fitted { fits } => json!({"event": "fitted", "fits": fits}),
     }
 }
@@ -164,6 +172,16 @@ fn people(status: &Status, folder: &Path, event: &Event) {
             result(record, samples),
             time(*seconds_left)
         ),
+        Event::Planned {
+            enough,
+            runs,
+            seconds_left,
+        } => say!(
+            status,
+            "{}; {runs} runs, about {} left",
+            in_words(enough),
+            time(*seconds_left)
+        ),
         Event::Fitted { fits } => {
             for fit in *fits {
                 say!(
@@ -175,6 +193,28 @@ fn people(status: &Status, folder: &Path, event: &Event) {
                 );
             }
         }
+    }
+}
+
+/// What a pilot tells, for people.
+fn in_words(enough: &Enough) -> String {
+    let Enough {
+        repetitions,
+        needed,
+        resolve_percent,
+        resolves_percent,
+        decided_by,
+    } = enough;
+    let takes = format!(
+        "a change of {resolve_percent:.1} % is found with a power of {:.0} % after {needed} repetitions ({decided_by})",
+        100.0 * POWER
+    );
+    if repetitions < needed {
+        format!(
+            "{takes}; the time allows {repetitions}, which find a change of {resolves_percent:.1} %"
+        )
+    } else {
+        takes
     }
 }
 

@@ -264,7 +264,7 @@ fn standing(folder: &Path) -> Result<Standing, String> {
 /// What an experiment file describes.
 fn about(path: &Path) -> Result<Vec<String>, String> {
     let (experiment, _) = Experiment::load(path).map_err(in_words)?;
-    let runs = schedule(&experiment);
+    let runs = schedule(&experiment, experiment.repetitions.first());
     let hosts: Vec<&str> = experiment.hosts.keys().map(String::as_str).collect();
     let mut lines = vec![
         format!("experiment  {}", experiment.name),

@@ -61,6 +61,10 @@ impl<'a> Measures<'a> for Work<'a> {
         self.case.expected.map_or(1.0, Nanos::as_secs_f64)
     }
 
+    fn figure(&self, result: &SuiteResult) -> Option<f64> {
+        Some(result.application()?.runtime_s)
+    }
+
     fn prepare(&self, hosts: &mut Hosts<'a>) -> Result<(), Failed> {
         match self.program {
             Program::Client(client) => self.look_for_programs(hosts, client),

@@ -7,7 +7,7 @@ use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::LevelKind;
 use crate::scene::{Hook, Mpi};
-use crate::suites::{Case, Measured, Measures};
+use crate::suites::{Case, Measured, Measures, SuiteResult};
 
 /// A case, with how its ranks are started.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +42,13 @@ impl<'a> Measures<'a> for Work<'a> {
     fn least_seconds(&self) -> f64 {
         let duration = self.case.duration.map_or(0.0, Nanos::as_secs_f64);
         self.case.warmup.as_secs_f64() + duration
+    }
+
+    /// The mean time of an operation, over all sizes.
+    fn figure(&self, result: &SuiteResult) -> Option<f64> {
+        let points = &result.library()?.points;
+        let sum: f64 = points.iter().map(|point| point.figures.mean_ns).sum();
+        (!points.is_empty()).then(|| sum / points.len() as f64)
     }
 
     fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
