@@ -52,7 +52,9 @@ pub enum Level {
 }
 
 /// A multiple, exact to a thousandth [default: 0].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Multiple(u32);
 

@@ -21,7 +21,7 @@ fn parse(injected: &str) -> Result<Experiment, String> {
 
 fn levels(injected: &str) -> Vec<String> {
     let experiment = parse(injected).unwrap();
-    let runs = schedule(&experiment);
+    let runs = schedule(&experiment, experiment.repetitions.first());
     let mut ids: Vec<String> = runs.iter().map(|run| run.level.id()).collect();
     ids.sort();
     ids.dedup();
@@ -62,7 +62,7 @@ fn delays_for_which_no_load_is_measured_have_levels_of_their_own() {
 fn what_needs_no_load_waits_for_none() {
     let experiment = parse("{ delays: [1us] }").unwrap();
     let phases = |experiment: &Experiment| -> Vec<(Level, Phase)> {
-        let runs = schedule(experiment);
+        let runs = schedule(experiment, experiment.repetitions.first());
         runs.iter().map(|run| (run.level, run.phase)).collect()
     };
     for (level, phase) in phases(&experiment) {
