@@ -249,8 +249,8 @@ fn scatter(sorted: &[f64]) -> f64 {
 /// `count` values that stand for samples: the mean of each of as many equal shares of them in ascending order, of which the greatest are spread
 /// until the standard deviation is the samples', too. Samples below 0 count as 0.
 ///
-/// What means of shares lack is the variation within a share, which is in the upper tail. As few of the greatest values as will do are
-/// stretched about their mean, and stay above the others.
+/// What means of shares lack is the variation within a share, which is in the upper tail. As few of the greatest values as will do give it
+/// back, and stay above the others.
 ///
 /// # Errors
 /// There is no sample, or one is not finite.
@@ -283,21 +283,48 @@ fn mean_of_share(sorted: &[f64], from: f64, to: f64) -> f64 {
     (begun + whole + cut) / (to - from)
 }
 
-/// Adds `missing` to the sum of squares, by the greatest values.
+/// Adds `missing` to the sum of squares, by the greatest values: as few as will do are drawn down towards the one below them, and the
+/// greatest rises by as much. Where samples are rarer than a value can be, as one very long one among many, this takes more than the
+/// greatest two.
 fn stretch(values: &mut [f64], missing: f64) {
-    for first in (0..values.len() - 1).rev() {
-        let top = &values[first..];
-        let mean = top.iter().sum::<f64>() / top.len() as f64;
-        let squares: f64 = top.iter().map(|x| (x - mean).powi(2)).sum();
-        let factor = (1.0 + missing / squares).sqrt();
-        let least = mean + factor * (values[first] - mean);
-        let below = if first == 0 { 0.0 } else { values[first - 1] };
-        if factor.is_finite() && least >= below {
-            for value in &mut values[first..] {
-                *value = mean + factor * (*value - mean);
-            }
-            return;
+    let Some((greatest, others)) = values.split_last_mut() else {
+        return;
+    };
+    // What the values from `first` on gain in squares where they are drawn down to a share of their distance from `below`.
+    let gained = |others: &[f64], greatest: f64, below: f64, share: f64| {
+        let drawn = |x: f64| below + share * (x - below);
+        let risen = greatest + others.iter().map(|&x| x - drawn(x)).sum::<f64>();
+        let lost: f64 = others.iter().map(|&x| x * x - drawn(x).powi(2)).sum();
+        risen * risen - greatest * greatest - lost
+    };
+    // The sums up to here, so that each further value costs no new pass.
+    let (mut sum, mut squares, mut n) = (0.0, 0.0, 0.0);
+    for first in (0..others.len()).rev() {
+        let below = if first == 0 { 0.0 } else { others[first - 1] };
+        (sum, squares, n) = (
+            sum + others[first],
+            squares + others[first].powi(2),
+            n + 1.0,
+        );
+        let risen = *greatest + sum - n * below;
+        let most = risen * risen - *greatest * *greatest - (squares - n * below * below);
+        if most < missing {
+            continue;
         }
+        let (mut low, mut high) = (0.0, 1.0);
+        while high - low > 1e-12 {
+            let middle = f64::midpoint(low, high);
+            match gained(&others[first..], *greatest, below, middle) > missing {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        for x in &mut others[first..] {
+            let drawn = below + low * (*x - below);
+            *greatest += *x - drawn;
+            *x = drawn;
+        }
+        return;
     }
 }
 
