@@ -202,7 +202,7 @@ fn wrong_options_are_refused() {
         ),
         (
             "hot-spot --size 8,16",
-            "more than one --size is for --case latency, bandwidth, bidirectional, overhead, not for hot-spot",
+            "more than one --size is for --case latency, bandwidth, bidirectional, overhead, completion, buffer-reuse, not for hot-spot",
         ),
         (
             "latency --to a,b",

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::level::Level;
 pub use crate::level::Phase;
 pub use crate::suites::application::Application;
+pub use crate::suites::packet::PacketResult;
 pub use crate::suites::{SuiteKind, SuiteResult};
 
 /// An attempt at a run, as it ended.
@@ -68,11 +69,8 @@ impl RunRecord {
     pub const VERSION: u32 = 3;
 
     /// What the packet suite measured, if that is what it is.
-    pub fn packet(&self) -> Option<&rtt::Report> {
-        match &self.result {
-            Some(SuiteResult::Packet(report)) => Some(report),
-            _ => None,
-        }
+    pub fn packet(&self) -> Option<&PacketResult> {
+        self.result.as_ref()?.packet()
     }
 
     /// What the library suite measured, if that is what it is.

@@ -7,8 +7,8 @@ mod results;
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
-    Application, Injection, Outcome, Phase, RunRecord, SuiteKind, SuiteResult, Transport, library,
-    npb,
+    Application, Injection, Outcome, PacketResult, Phase, RunRecord, SuiteKind, SuiteResult,
+    Transport, library, npb,
 };
 
 use kept::assert_kept;
@@ -47,7 +47,7 @@ fn record(suite: SuiteKind, result: SuiteResult) -> RunRecord {
 
 #[test]
 fn the_result_of_every_suite_is_read_back() {
-    let packet = SuiteResult::Packet(results::packet(Transport::Udp));
+    let packet = SuiteResult::Packet(PacketResult::Rtt(results::packet(Transport::Udp)));
     assert_kept(&record(SuiteKind::Packet, packet));
 
     let mut report = results::library("barrier", 4);
@@ -110,7 +110,7 @@ fn the_result_of_every_suite_is_read_back() {
         injection: None,
         ..record(
             SuiteKind::Packet,
-            SuiteResult::Packet(results::packet(Transport::Tcp)),
+            SuiteResult::Packet(PacketResult::Rtt(results::packet(Transport::Tcp))),
         )
     };
     assert_kept(&failed);

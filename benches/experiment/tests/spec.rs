@@ -456,3 +456,60 @@ fn load_between_hosts_goes_both_ways_and_a_host_sends_the_level_in_all() {
         "between client, server and third, both ways"
     );
 }
+
+/// Of each case of the packet suite, what only it is told.
+#[test]
+fn every_packet_case_is_read_and_refuses_what_is_not_its_own() {
+    let parse_case = |options: &str| {
+        let text = format!(
+            "name: p\nseed: 1\nrepetitions: 1\nhosts: {{ a: {{ at: local }} }}\nsuites:\n  packet:\n    - {{ {options} }}\n"
+        );
+        parse(&text)
+    };
+    for options in [
+        "case: rtt, rate: 20k, gaps: exponential, window: 64",
+        "case: latency, sizes: [8B, 1KiB]",
+        "case: bandwidth, sizes: [1KiB], window: 8",
+        "case: bidirectional, sizes: [1KiB], window: 8",
+        "case: overhead, sizes: [1KiB], window: 8",
+        "case: completion, sizes: [64B, 1KiB]",
+        "case: buffer-reuse, sizes: [4KiB, 32KiB], buffers: [1, 10], reuse: [0, 100], window: 8",
+        "case: hot-spot, size: 64B, slaves: 2",
+    ] {
+        let experiment = parse_case(&format!("{options}, levels: [none]"));
+        let experiment = experiment.unwrap_or_else(|error| panic!("{options}: {error}"));
+        let case = &experiment.suites.packet[0];
+        assert!(!case.is_closed_rtt(), "{options}");
+    }
+    for (options, said) in [
+        ("case: rtt, sizes: [64B]", "the case rtt has no `sizes`"),
+        ("case: rtt, window: 8", "the case rtt has no `window`"),
+        ("case: rtt, gaps: fixed", "give a `rate`"),
+        ("case: latency, size: 64B", "the case latency has no `size`"),
+        ("case: latency, rate: 1k", "the case latency has no `rate`"),
+        (
+            "case: bandwidth, slaves: 2",
+            "the case bandwidth has no `slaves`",
+        ),
+        (
+            "case: bandwidth, window: 0",
+            "a window has 1 to 4096 messages",
+        ),
+        (
+            "case: completion, wait: poll",
+            "the case completion has no `wait`",
+        ),
+        (
+            "case: latency, sizes: [64B, 64KiB]",
+            "a message over udp has 8 to 65507 bytes",
+        ),
+        (
+            "case: buffer-reuse, sizes: [8B, 9B, 10B]",
+            "one size for latency and one for bandwidth",
+        ),
+        ("case: hot-spot, slaves: 33", "there are 1 to 32 slaves"),
+    ] {
+        let error = parse_case(options).unwrap_err().to_string();
+        assert!(error.contains(said), "{options}: {error}");
+    }
+}

@@ -360,7 +360,7 @@ fn overhead_is_a_part_of_the_round_trip() {
 fn every_way_to_see_an_arrival_is_measured() {
     for transport in Transport::SOCKETS {
         let options = pings(transport, Wait::Block);
-        let report = completion::by_way(&options, serve(transport)).unwrap();
+        let report = completion::by_way(&options, &[Bytes(64)], serve(transport)).unwrap();
         let ways: Vec<&str> = report.points.iter().map(|p| p.way.words()).collect();
         assert_eq!(ways, ["polling the socket", "sleeping on the socket"]);
         let waits: Vec<Wait> = report.points.iter().map(|p| p.wait).collect();
@@ -443,7 +443,7 @@ fn a_report_is_read_back_as_it_was_stored() {
     ];
     assert_kept(&buffer_reuse::by_pattern(&pings, &stream, &patterns, address).unwrap());
     assert_kept(&hot_spot::by_slaves(&pings, &[address]).unwrap());
-    let mut report = completion::by_way(&pings, address).unwrap();
+    let mut report = completion::by_way(&pings, &[Bytes(64)], address).unwrap();
     let path = Path {
         device: "rxe0".into(),
         port: 1,

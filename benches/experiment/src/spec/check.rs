@@ -336,7 +336,8 @@ pub fn characterised(experiment: &Experiment) -> Option<(usize, &PacketCase)> {
         .iter()
         .enumerate()
         .find(|(_, case)| {
-            case.transports.contains(&transport)
+            case.is_closed_rtt()
+                && case.transports.contains(&transport)
                 && [LevelKind::None, LevelKind::Load]
                     .iter()
                     .all(|kind| case.levels.contains(kind))

@@ -222,7 +222,7 @@ macro_rules! suites {
 
 suites! {
     /// Messages between two hosts: what `jitterlab packet run` prints.
-    Packet: packet "packet", packet::PacketCase => jitterlab_packet::cases::rtt::Report;
+    Packet: packet "packet", packet::PacketCase => packet::PacketResult;
     /// Operations of MPI between ranks: what `jitterlab-mpi library` prints, without its heat map.
     Library: library "library", library::LibraryCase => jitterlab_mpi_results::library::Report;
     /// A real, unmodified program.

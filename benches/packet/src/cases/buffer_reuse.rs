@@ -62,9 +62,10 @@ impl report::Point for Point {
     }
 
     fn head(report: &Report<Self>) -> String {
-        let size = report.points.first().map_or(0, |point| point.latency.size);
+        let sizes = report.points.first();
+        let (one, many) = sizes.map_or((0, 0), |p| (p.latency.size, p.bandwidth.size));
         let window = report.common.window;
-        format!(", {size} B, {window} under way in a stream")
+        format!(", {one} B; {many} B and {window} under way in a stream")
     }
 }
 

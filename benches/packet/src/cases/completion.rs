@@ -7,7 +7,7 @@
 
 use std::net::SocketAddr;
 
-use jitterlab_base::units::Nanos;
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,8 @@ impl Way {
 /// Latency by one way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
+    /// Size of a message in bytes.
+    pub size: u64,
     /// The way, at both ends.
     pub way: Way,
     /// How messages were waited for in it.
@@ -70,15 +72,13 @@ pub struct Point {
     pub rtt_ns: Summary,
     /// Half the median round trip.
     pub one_way_median_ns: f64,
-    /// By how much that is above the first way's.
+    /// By how much that is above the first way's with messages of the same size.
     pub added_ns: f64,
 }
 
 /// What holds for every way; the one that costs least in theory is the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Common {
-    /// Size of a message in bytes.
-    pub size: u64,
     /// How often each way had its turn.
     pub turns: u64,
 }
@@ -87,6 +87,7 @@ impl report::Point for Point {
     type Common = Common;
 
     const COLUMNS: &'static [Column<Self>] = &[
+        ("bytes", |point| point.size.to_string()),
         ("by", |point| point.way.words().into()),
         ("", |point| {
             point.operation.map_or(String::new(), |way| way.to_string())
@@ -104,8 +105,8 @@ impl report::Point for Point {
     fn head(report: &Report<Self>) -> String {
         let path = report.points.iter().find_map(|point| point.path.as_ref());
         let device = path.map_or(String::new(), |path| format!(" ({})", path.device));
-        let Common { size, turns } = report.common;
-        format!("{device}, {size} B, in {turns} turns")
+        let Common { turns } = report.common;
+        format!("{device}, in {turns} turns")
     }
 }
 
@@ -134,11 +135,30 @@ fn ways(link: &Link) -> Vec<(Way, Link, Wait)> {
     }
 }
 
-/// Measures every way that there is over the link of `options`, which says the rest but how to wait.
+/// Measures each size in turn by every way that there is over the link of `options`, which says the rest but how to wait.
 ///
 /// # Errors
 /// As those of [`Rtt::run`].
-pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report<Point>, Error> {
+pub fn by_way(options: &Rtt, sizes: &[Bytes], address: SocketAddr) -> Result<Report<Point>, Error> {
+    let mut points = Vec::new();
+    for &size in sizes {
+        let options = Rtt {
+            size,
+            ..options.clone()
+        };
+        points.extend(at_size(&options, address)?);
+    }
+    Ok(Report {
+        case: Case::Completion,
+        // Each way has a path, and a way to wait, of its own.
+        setting: Setting::now(&options.link, None, None),
+        common: Common { turns: TURNS },
+        points,
+    })
+}
+
+/// Measures messages of one size by every way.
+fn at_size(options: &Rtt, address: SocketAddr) -> Result<Vec<Point>, Error> {
     let ways = ways(&options.link);
     let mut measured = vec![Measured::default(); ways.len()];
     for _ in 0..TURNS {
@@ -164,6 +184,7 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report<Point>, Error
             .first()
             .map_or(one_way_median_ns, |p| p.one_way_median_ns);
         points.push(Point {
+            size: options.size.0,
             way,
             wait,
             path: measured.path,
@@ -178,16 +199,7 @@ pub fn by_way(options: &Rtt, address: SocketAddr) -> Result<Report<Point>, Error
             added_ns: one_way_median_ns - first,
         });
     }
-    Ok(Report {
-        case: Case::Completion,
-        // Each way has a path, and a way to wait, of its own.
-        setting: Setting::now(&options.link, None, None),
-        common: Common {
-            size: options.size.0,
-            turns: TURNS,
-        },
-        points,
-    })
+    Ok(points)
 }
 
 /// What the turns of a way have come to.

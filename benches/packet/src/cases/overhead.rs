@@ -28,8 +28,11 @@ use crate::transport::{Path, Plan};
 
 /// Bandwidth has dropped when less than this part of it is left.
 pub const LEFT: f64 = 0.95;
-/// Parts of the time that are computed in, of that of a half window without computing.
-const SHARES: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.5];
+/// Parts of the time that are computed in, of that of a half window without computing: coarse steps, in which bandwidth
+/// drops somewhere.
+const COARSE: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5];
+/// So many finer steps lie between the last one that it held in and the first one that it had dropped in.
+const FINE: u32 = 9;
 
 /// The overhead of messages of one size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -224,8 +227,7 @@ fn beside(
 ) -> Result<(bandwidth::Point, Vec<Beside>), Error> {
     let alone = bandwidth::Point::of(options.size, &options.run(address)?)?;
     let half = alone.half_window_ns.mean;
-    let mut all = Vec::new();
-    for share in SHARES {
+    let computing = |share: f64| -> Result<Beside, Error> {
         let computing = Nanos((half * share) as u64);
         let options = Bandwidth {
             computing,
@@ -233,18 +235,34 @@ fn beside(
         };
         let point = bandwidth::Point::of(options.size, &options.run(address)?)?;
         let left = point.bytes_per_second / alone.bytes_per_second;
-        all.push(Beside {
+        Ok(Beside {
             computing_ns: computing.0,
             share: computing.0 as f64 / point.half_window_ns.mean,
             bytes_per_second: point.bytes_per_second,
             left,
             memory_full: point.memory_full,
-        });
-        // It has dropped, and not only a little.
-        if left < LEFT * LEFT {
-            break;
+        })
+    };
+    let mut all = Vec::new();
+    let mut held = 0.0;
+    for share in COARSE {
+        let beside = computing(share)?;
+        let left = beside.left;
+        all.push(beside);
+        if left >= LEFT {
+            held = share;
         }
+        // It has dropped, and not only a little.
+        if left >= LEFT * LEFT {
+            continue;
+        }
+        for step in 1..=FINE {
+            let between = held + (share - held) * f64::from(step) / f64::from(FINE + 1);
+            all.push(computing(between)?);
+        }
+        break;
     }
+    all.sort_by_key(|beside| beside.computing_ns);
     Ok((alone, all))
 }
 

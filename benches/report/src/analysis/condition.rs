@@ -4,6 +4,7 @@ use std::fmt;
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{RunRecord, SuiteKind, Transport, rtt};
+use jitterlab_packet::cases::open_loop::Loop;
 use jitterlab_stats::autocorrelation::{self, LAGS};
 use jitterlab_stats::bootstrap::Bootstrap;
 use jitterlab_stats::moments::Moments;
@@ -55,9 +56,20 @@ impl Link {
         })
     }
 
-    /// Every link that was measured: by case, and within one in the order of [`Transport::ALL`].
+    /// Every link over which round trips were measured in the closed loop: by case, and within one in the order of
+    /// [`Transport::ALL`].
     pub fn all(runs: &[&RunRecord]) -> Vec<Self> {
-        let mut links: Vec<Link> = runs.iter().filter_map(|run| Link::of(run)).collect();
+        Link::among(runs, |run| is_closed_rtt(run))
+    }
+
+    /// The links over which something else was measured.
+    pub fn others(runs: &[&RunRecord]) -> Vec<Self> {
+        Link::among(runs, |run| !is_closed_rtt(run))
+    }
+
+    fn among(runs: &[&RunRecord], is_meant: impl Fn(&RunRecord) -> bool) -> Vec<Self> {
+        let meant = runs.iter().filter(|run| is_meant(run));
+        let mut links: Vec<Link> = meant.filter_map(|run| Link::of(run)).collect();
         let place = |transport| Transport::ALL.iter().position(|&known| known == transport);
         links.sort_by(|a, b| (&a.case, place(a.transport)).cmp(&(&b.case, place(b.transport))));
         links.dedup();
@@ -258,9 +270,15 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
         .collect()
 }
 
+/// Whether a run measured round trips in the closed loop: those of an open loop count from another moment.
+fn is_closed_rtt(run: &RunRecord) -> bool {
+    let report = run.packet().and_then(|result| result.rtt());
+    report.is_some_and(|report| report.pacing == Loop::Closed)
+}
+
 /// A count of the ping-pong, over all runs.
 fn sum(runs: &[&RunRecord], count: fn(&rtt::Point) -> u64) -> u64 {
-    let reports = runs.iter().filter_map(|run| run.result.as_ref()?.packet());
+    let reports = runs.iter().filter_map(|run| run.packet()?.rtt());
     reports.map(|report| count(&report.point)).sum()
 }
 

@@ -17,6 +17,7 @@ pub mod library;
 pub mod load;
 pub mod made;
 pub mod normality;
+pub mod packet;
 pub mod paper;
 pub mod pictures;
 pub mod repeated;
@@ -79,6 +80,8 @@ pub struct Analysis {
     pub latency: Vec<Latency>,
     /// Tests for normality.
     pub normality: Vec<Normality>,
+    /// Cases of the packet suite beside round trips.
+    pub packet: Vec<packet::Place>,
     /// Distributions fitted to the excess under load.
     pub fits: Vec<Alternative>,
     /// The tables injected.
@@ -170,6 +173,7 @@ impl Analysis {
             summary: Summary::default(),
             latency: Vec::new(),
             normality: Vec::new(),
+            packet: packet::places(&done),
             fits: Vec::new(),
             tables: input.tables,
             made: input.made,
@@ -349,6 +353,7 @@ impl Analysis {
             Table::of(&self.effects),
             Table::of(&self.paper),
             Table::of(&self.latency),
+            Table::of(&self.packet),
             Table::of(&self.fits),
             Table::of(&self.tables),
             Table::of(&self.made),

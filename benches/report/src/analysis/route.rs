@@ -28,7 +28,7 @@ impl Route {
         let mut cases = experiment.suites.packet.iter();
         let case = cases.find(|case| case.name() == link.case)?;
         Some(Route {
-            size: Some(case.size),
+            size: Some(case.message()),
             hosts: Some(sorted(&case.from, &case.to)),
             transport: Some(link.transport),
         })

@@ -5,6 +5,7 @@ mod emulation;
 mod excess;
 mod library;
 mod load;
+mod packet;
 mod ranks;
 mod runtimes;
 
@@ -29,8 +30,8 @@ const OF_ALL: [&str; 8] = [
 ];
 /// The figures of one link, whose id follows.
 const OF_LINK: [&str; 3] = ["fits-", "emulation-", "shapes-"];
-/// The figures of one case of the library suite, whose name follows.
-const OF_CASE: [&str; 2] = ["library-", "ranks-"];
+/// The figures of one case of the library suite or the packet suite, whose name follows.
+const OF_CASE: [&str; 3] = ["library-", "ranks-", "packet-"];
 
 /// Whether a file has the name of a figure that a report can have.
 pub fn is_name(file: &str) -> bool {
@@ -48,6 +49,8 @@ pub struct Figures {
     pub answer: Vec<Figure>,
     /// Latency under load.
     pub latency: Vec<Figure>,
+    /// Cases of the packet suite.
+    pub packet: Vec<Figure>,
     /// Operations of MPI.
     pub library: Vec<Figure>,
     /// Fits.
@@ -84,6 +87,7 @@ impl Figures {
         Figures {
             answer: runtimes::answer(analysis).into_iter().collect(),
             latency: latency.into_iter().flatten().collect(),
+            packet: packet::cases(analysis),
             library: cases
                 .into_iter()
                 .flat_map(|case| [library::centres(analysis, case), ranks::map(analysis, case)])
@@ -101,6 +105,7 @@ impl Figures {
         [
             &self.answer,
             &self.latency,
+            &self.packet,
             &self.library,
             &self.fits,
             &self.emulation,

@@ -165,7 +165,7 @@ fn suites(experiment: &Experiment) -> Vec<String> {
             "packet, {}: {} messages over {} from {} to {}, {} after {} of warm-up that is \
              discarded, waiting by {}",
             case.name(),
-            case.size,
+            case.message(),
             words::list(&transports),
             case.from,
             case.to,

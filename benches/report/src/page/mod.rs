@@ -76,6 +76,15 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
             tables: &["latency"],
         },
         Section {
+            id: "packet",
+            title: "Cases of the packet suite",
+            question: "What do load and injected delays do to latency, bandwidth, CPU overhead, completion, buffer reuse and hot \
+                spots?",
+            findings: &[],
+            figures: &figures.packet,
+            tables: &["packet"],
+        },
+        Section {
             id: "fits",
             title: "Fitted distributions",
             question: "Which distribution describes what load adds to a round trip? The delays that \

@@ -11,7 +11,8 @@ use jitterlab_experiment::environment::{Environment, Node};
 use jitterlab_experiment::fit::{self, Fit, FittedMember};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
-    Application, Injection, Outcome, Phase, Produced, RunRecord, SuiteKind, SuiteResult, Transport,
+    Application, Injection, Outcome, PacketResult, Phase, Produced, RunRecord, SuiteKind,
+    SuiteResult, Transport,
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
@@ -472,7 +473,9 @@ fn packet(
     RunRecord {
         case: case.into(),
         transport: Some(transport),
-        result: Some(SuiteResult::Packet(results::packet(transport))),
+        result: Some(SuiteResult::Packet(PacketResult::Rtt(results::packet(
+            transport,
+        )))),
         load,
         ..record(block, SuiteKind::Packet, &subject, level, fits)
     }

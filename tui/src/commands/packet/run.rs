@@ -42,7 +42,8 @@ pub struct Run {
     transport: Transport,
     #[command(flatten)]
     verbs: VerbsOptions,
-    /// Message size, or a list such as 1,64,4KiB [default: 64B, or a list; it depends on the case]
+    /// Message size, or a list such as 1,64,4KiB; of buffer-reuse that for latency and that for bandwidth [default: 64B,
+    /// or a list; it depends on the case]
     #[arg(long, value_delimiter = ',')]
     size: Vec<Bytes>,
     /// Number of messages per size, as in 10k or 1M [default: 100k for rtt; the other cases take a duration]
@@ -106,7 +107,7 @@ impl Run {
         let sizes = self.sizes(&link);
         let job = Job {
             latency: self.latency(&link, sizes[0]),
-            bandwidth: self.bandwidth(&link, sizes[0]),
+            bandwidth: self.bandwidth(&link, sizes[sizes.len() - 1]),
             sizes,
             patterns: self.patterns(),
             timetable: self.open.timetable(self.window)?,
@@ -124,12 +125,19 @@ impl Run {
 
     /// Refuses options that the case has no use for.
     fn check(&self) -> Result<(), Failure> {
-        use Case::{Bandwidth, Bidirectional, BufferReuse, HotSpot, Latency, Overhead};
+        use Case::{Bandwidth, Bidirectional, BufferReuse, Completion, HotSpot, Latency, Overhead};
         let streams: &[Case] = match self.open.is_given() {
             true => &[Case::Rtt, Bandwidth, Bidirectional, Overhead, BufferReuse],
             false => &[Bandwidth, Bidirectional, Overhead, BufferReuse],
         };
-        let by_size = [Latency, Bandwidth, Bidirectional, Overhead];
+        let by_size = [
+            Latency,
+            Bandwidth,
+            Bidirectional,
+            Overhead,
+            Completion,
+            BufferReuse,
+        ];
         let uses: [(&str, bool, &[Case]); 8] = [
             ("--rate", self.open.is_given(), &[Case::Rtt]),
             ("--samples", self.samples.is_some(), &[Case::Rtt]),
@@ -153,6 +161,11 @@ impl Run {
         if self.case == Case::Completion && self.wait.is_some() {
             return Err(Failure::input(
                 "--case completion measures all ways to wait; leave out --wait",
+            ));
+        }
+        if self.case == BufferReuse && self.size.len() > 2 {
+            return Err(Failure::input(
+                "--case buffer-reuse has one size for latency and one for bandwidth",
             ));
         }
         if self.to.len() > MOST_SLAVES {
@@ -359,7 +372,7 @@ impl Run {
                 self.print(shown, overhead::by_size(latency, bandwidth, sizes, peer))?;
             }
             Case::Completion => {
-                self.print(shown, completion::by_way(latency, peer))?;
+                self.print(shown, completion::by_way(latency, sizes, peer))?;
             }
             Case::BufferReuse => {
                 self.print(

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 use jitterlab_base::units::Nanos;
 use jitterlab_load::sender::Produced;
+use jitterlab_packet::cases::Case;
 
-use super::{PacketCaseKind, Work};
+use super::{PacketResult, Work};
 use crate::command::{Failed, SLACK, own, printed, words};
 use crate::hosts::Hosts;
 use crate::link;
@@ -15,46 +16,70 @@ use crate::suites::{Measured, Measures, SuiteResult};
 const SAMPLES: &str = "samples.parquet";
 
 impl<'a> Work<'a> {
-    /// Sends messages there and back.
-    pub(super) fn ping(
+    /// Runs `jitterlab packet run` against as many servers as it needs.
+    pub(super) fn measure(
         &self,
         hosts: &mut Hosts<'a>,
         prefix: Vec<String>,
     ) -> Result<Measured, Failed> {
         let Work { case, transport } = *self;
-        let PacketCaseKind::Rtt = case.case;
         let (from, to) = (hosts.host(&case.from)?, hosts.host(&case.to)?);
         let address = to.address().ok_or("the server has no address")?;
         let bind = SocketAddr::new(address, 0).to_string();
-        let serve = words(&["packet", "serve", "--until-stdin-closes", "--bind", &bind])
-            .chain(link::of_server(transport, to));
         let worker = hosts.worker(&case.to)?;
-        let (server, listening) = worker.start_server(own(serve, to.cpu))?;
-        let run = words(&["packet", "run", "--case", "rtt", "--format", "json"])
-            .chain(words(&["--to", &listening.to_string()]))
-            .chain(link::of_client(transport, case.verbs(), from))
-            .chain(words(&["--wait", case.wait(transport).name()]))
-            .chain(words(&["--size", &case.size.to_string()]))
-            .chain(words(&["--warmup", &case.warmup.to_string()]))
-            .chain(words(&["--duration", &case.duration.to_string()]))
-            .chain(words(&["--samples", SAMPLES]))
-            .chain(
-                case.timeout
-                    .iter()
-                    .flat_map(|timeout| words(&["--timeout", &timeout.to_string()])),
-            );
+        let (mut servers, mut listening) = (Vec::new(), Vec::new());
+        for _ in 0..case.servers() {
+            let serve = words(&["packet", "serve", "--until-stdin-closes", "--bind", &bind])
+                .chain(link::of_server(transport, to));
+            let (server, at) = worker.start_server(own(serve, to.cpu))?;
+            servers.push(server);
+            listening.push(at.to_string());
+        }
+        let is_rtt = case.case == Case::Rtt;
+        let wait = (case.case != Case::Completion).then(|| case.wait(transport).to_string());
+        let run = words(&[
+            "packet",
+            "run",
+            "--case",
+            case.case.name(),
+            "--format",
+            "json",
+        ])
+        .chain(words(&["--to", &listening.join(",")]))
+        .chain(link::of_client(transport, case.verbs(), from))
+        .chain(wait.iter().flat_map(|wait| words(&["--wait", wait])))
+        .chain(case.arguments())
+        .chain(words(&["--warmup", &case.warmup.to_string()]))
+        .chain(words(&["--duration", &case.duration.to_string()]))
+        .chain(
+            is_rtt
+                .then(|| words(&["--samples", SAMPLES]))
+                .into_iter()
+                .flatten(),
+        )
+        .chain(
+            case.timeout
+                .iter()
+                .flat_map(|timeout| words(&["--timeout", &timeout.to_string()])),
+        );
         let mut program = own(run, from.cpu);
         program.command.splice(0..0, prefix);
         let timeout = case.timeout.map_or(0, |timeout| timeout.0);
-        let time = Nanos(case.warmup.0 + case.duration.0 + timeout + SLACK.0);
+        let [_, most] = case.measurements();
+        let time = Nanos(u64::from(most) * (case.warmup.0 + case.duration.0 + timeout) + SLACK.0);
         let worker = hosts.worker(&case.from)?;
         let ended = worker.run(program, time)?;
-        let samples = worker.take(SAMPLES)?;
-        hosts.worker(&case.to)?.stop(server)?;
-        let report = SuiteResult::Packet(printed(&ended)?);
+        let samples = match is_rtt {
+            true => Some(worker.take(SAMPLES)?),
+            false => None,
+        };
+        for server in servers {
+            hosts.worker(&case.to)?.stop(server)?;
+        }
+        let report: PacketResult = printed(&ended)?;
         Ok(Measured {
-            result: report,
-            samples: Some(samples),
+            result: SuiteResult::Packet(report),
+            samples,
         })
     }
 
@@ -67,12 +92,10 @@ impl<'a> Work<'a> {
         let Some(packet) = result.packet() else {
             return Ok(());
         };
-        if packet.point.memory_full {
-            let n = packet.point.rtt_ns.n;
-            return Err(Failed::Always(format!(
-                "there was no memory for more than {n} samples before its time was over; give it a \
-                 shorter `duration`"
-            )));
+        if packet.memory_full() {
+            return Err(Failed::Always(
+                "the memory for samples was full before its time was over; give it a shorter `duration`".into(),
+            ));
         }
         let least = self.least_seconds();
         match load {
@@ -132,7 +155,7 @@ mod tests {
         for load in [None, Some(4.0)] {
             let full = is_whole(true, load);
             assert!(
-                matches!(full, Err(Failed::Always(reason)) if reason.contains("than 7 samples"))
+                matches!(full, Err(Failed::Always(reason)) if reason.contains("the memory for samples was full"))
             );
         }
     }

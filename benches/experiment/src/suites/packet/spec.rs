@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::units::{Bytes, Nanos, Rate};
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
 use jitterlab_cluster::Host;
-use jitterlab_packet::cases::{self, rtt};
+use jitterlab_packet::cases::open_loop::Spacing;
+use jitterlab_packet::cases::{self, Case as Kind, rtt};
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
 use serde::Deserialize;
 
@@ -22,7 +23,7 @@ use crate::suites::{self, Case};
 #[serde(deny_unknown_fields)]
 pub struct PacketCase {
     /// What is measured.
-    pub case: PacketCaseKind,
+    pub case: Kind,
     /// What it is called in results [default: as the case]: two of a kind need two names.
     pub name: Option<String>,
     /// Over what [default: UDP and TCP].
@@ -36,9 +37,27 @@ pub struct PacketCase {
     /// The host that answers [default: the other one].
     #[serde(default)]
     pub to: String,
-    /// Size of a message [default: as `jitterlab packet run` has it].
-    #[serde(default = "size")]
-    pub size: Bytes,
+    /// Size of a message, of cases with one size [default: 64B].
+    pub size: Option<Bytes>,
+    /// Sizes of messages, of cases by size; of buffer-reuse that for latency and that for bandwidth [default: as
+    /// `jitterlab packet run` has them].
+    #[serde(default)]
+    pub sizes: Vec<Bytes>,
+    /// Messages that may be under way, of streams and of an open loop [default: as `jitterlab packet run` has it].
+    pub window: Option<u32>,
+    /// Numbers of buffers that are used in turn, of buffer-reuse.
+    #[serde(default)]
+    pub buffers: Vec<u32>,
+    /// Shares of messages in one single buffer, in percent, of buffer-reuse.
+    #[serde(default)]
+    pub reuse: Vec<u8>,
+    /// Servers, of hot-spot [default: 4].
+    pub slaves: Option<u8>,
+    /// Messages a second, of rtt: they are sent when they are due, whether or not answers have come [default: each is sent
+    /// when the answer to the one before it has come].
+    pub rate: Option<Rate>,
+    /// The gaps between them [default: fixed].
+    pub gaps: Option<Spacing>,
     /// How long to warm up; what is measured in it is discarded [default: as `jitterlab packet run` has it].
     #[serde(default = "warmup")]
     pub warmup: Nanos,
@@ -59,11 +78,6 @@ fn transports() -> Vec<Transport> {
     Transport::SOCKETS.to_vec()
 }
 
-/// The size of a message: as `jitterlab packet run --case rtt` has it.
-fn size() -> Bytes {
-    rtt::SIZE
-}
-
 /// The time to warm up: as `jitterlab packet run --case rtt` has it.
 fn warmup() -> Nanos {
     rtt::WARMUP
@@ -74,15 +88,22 @@ fn duration() -> Nanos {
     cases::DURATION
 }
 
-/// The cases of the packet suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PacketCaseKind {
-    /// Ping-pong: the round-trip time of one message at a time.
-    Rtt,
-}
-
 impl PacketCase {
+    /// The size of a message, where the case has one size.
+    pub fn message(&self) -> Bytes {
+        self.size.unwrap_or(rtt::SIZE)
+    }
+
+    /// Whether messages of one size are measured: other cases have sizes of their own.
+    fn has_one_size(&self) -> bool {
+        matches!(self.case, Kind::Rtt | Kind::HotSpot)
+    }
+
+    /// Whether it takes samples of round trips in the closed loop: what a load is known by, and delays are made from.
+    pub fn is_closed_rtt(&self) -> bool {
+        self.case == Kind::Rtt && self.rate.is_none()
+    }
+
     /// How messages go over verbs.
     pub fn verbs(&self) -> Verbs {
         self.verbs.unwrap_or_default()
@@ -96,13 +117,14 @@ impl PacketCase {
 
 impl Case for PacketCase {
     fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or(match self.case {
-            PacketCaseKind::Rtt => "rtt",
-        })
+        self.name.as_deref().unwrap_or(self.case.name())
     }
 
     fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
         fill_ends(&mut self.from, &mut self.to, hosts);
+        if self.has_one_size() {
+            self.size = Some(self.message());
+        }
     }
 
     fn left_out(&self) -> Vec<(&'static str, String)> {
@@ -114,14 +136,17 @@ impl Case for PacketCase {
                 .collect();
             texts.join(", ")
         };
-        vec![
+        let size = self
+            .has_one_size()
+            .then(|| ("size", self.message().to_string()));
+        let is_told_to_wait = self.case != Kind::Completion;
+        let mut said = vec![
             (
                 "transports",
                 format!("[{}]", each(|_, over| over.to_string())),
             ),
             ("from", self.from.clone()),
             ("to", self.to.clone()),
-            ("size", self.size.to_string()),
             ("warmup", self.warmup.to_string()),
             ("duration", self.duration.to_string()),
             (
@@ -129,7 +154,11 @@ impl Case for PacketCase {
                 each(|case, over| format!("{} over {over}", case.wait(over))),
             ),
             ("timeout", rtt::TIMEOUT.to_string()),
-        ]
+        ];
+        // After the ends.
+        said.splice(3..3, size);
+        said.retain(|(key, _)| *key != "wait" || is_told_to_wait);
+        said
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {
@@ -155,9 +184,23 @@ impl Case for PacketCase {
                 "`verbs` says how messages go over the transport verbs, which is not among `transports`",
             );
         }
+        self.check_options(at)?;
+        let message = self.message();
+        let sizes = match self.sizes.as_slice() {
+            [] => std::slice::from_ref(&message),
+            sizes => sizes,
+        };
         for &transport in &self.transports {
             let link = link::of_host(from, transport, self.verbs());
-            if let Some((key, problem)) = link_problem(&link, self.size, self.wait(transport)) {
+            for &size in sizes {
+                let Some((key, problem)) = link_problem(&link, size, self.wait(transport)) else {
+                    continue;
+                };
+                let key = if key == "size" && !self.sizes.is_empty() {
+                    "sizes"
+                } else {
+                    key
+                };
                 return wrong(&inside(key), problem);
             }
         }

@@ -37,7 +37,9 @@ impl<'a> Measures<'a> for Work<'a> {
     }
 
     fn least_seconds(&self) -> f64 {
-        self.case.warmup.as_secs_f64() + self.case.duration.as_secs_f64()
+        let [least, _] = self.case.measurements();
+        let each = self.case.warmup.as_secs_f64() + self.case.duration.as_secs_f64();
+        f64::from(least) * each
     }
 
     /// Packets without and under load come first where a load is imitated: distributions are fitted to them.
@@ -54,7 +56,7 @@ impl<'a> Measures<'a> for Work<'a> {
     }
 
     fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
-        self.ping(hosts, prefix)
+        self.measure(hosts, prefix)
     }
 
     fn check(&self, result: &SuiteResult, load: Option<&Produced>) -> Result<(), Failed> {

@@ -1,0 +1,226 @@
+//! What each case of the packet suite has to show: its curves, one list for each case (the figures of
+//! interconnect-microbenchmarks).
+
+use jitterlab_experiment::record::PacketResult;
+use jitterlab_packet::cases::open_loop::Loop;
+
+/// A curve: what is drawn over what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Curve {
+    /// The place among the curves of a case.
+    pub place: usize,
+    /// What it shows.
+    pub name: &'static str,
+    /// In what unit.
+    pub unit: &'static str,
+    /// What it is drawn over.
+    pub over: Over,
+}
+
+/// What a curve is drawn over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Over {
+    /// Bytes of a message.
+    Size,
+    /// Buffers that are used in turn.
+    Buffers,
+    /// The percentage of messages in one buffer.
+    Reuse,
+    /// Slaves of a hot spot.
+    Slaves,
+    /// The percentage of the time that is computed in.
+    Computing,
+    /// Messages a second.
+    Rate,
+}
+
+impl Over {
+    /// For the axis and the table.
+    pub fn label(self) -> &'static str {
+        match self {
+            Over::Size => "Message size, B",
+            Over::Buffers => "Buffers in turn",
+            Over::Reuse => "Messages in one buffer, %",
+            Over::Slaves => "Slaves",
+            Over::Computing => "Time spent computing, %",
+            Over::Rate => "Messages a second",
+        }
+    }
+}
+
+/// A value of a curve, of one run.
+pub struct Reading {
+    /// The curve.
+    pub curve: Curve,
+    /// Where on it.
+    pub x: f64,
+    /// The value, in the unit of the curve.
+    pub y: f64,
+}
+
+/// Shares of the time are told apart to so many percent: no two runs compute for the same share.
+const SHARE_STEP: f64 = 5.0;
+
+/// What a run shows; nothing of round trips in the closed loop, of which every sample is there.
+pub fn readings(result: &PacketResult) -> Vec<Reading> {
+    let mut all = Readings::default();
+    match result {
+        PacketResult::Rtt(report) => {
+            if let Loop::Open(open) = &report.pacing {
+                let rtt = &report.point.rtt_ns;
+                all.us("Median, open loop", Over::Rate, open.rate_asked, rtt.median);
+                all.us("99 %, open loop", Over::Rate, open.rate_asked, rtt.p99);
+                all.us("99.9 %, open loop", Over::Rate, open.rate_asked, rtt.p999);
+            }
+        }
+        PacketResult::Latency(report) => {
+            for point in &report.points {
+                all.us(
+                    "One-way latency",
+                    Over::Size,
+                    point.size,
+                    point.one_way_median_ns,
+                );
+            }
+        }
+        PacketResult::Bandwidth(report) => {
+            for point in &report.points {
+                all.mb("Bandwidth", Over::Size, point.size, point.bytes_per_second);
+            }
+        }
+        PacketResult::Bidirectional(report) => {
+            for point in &report.points {
+                all.us(
+                    "Latency, both ways",
+                    Over::Size,
+                    point.size,
+                    point.latency_ns.median,
+                );
+                all.mb(
+                    "Bandwidth, both ways",
+                    Over::Size,
+                    point.size,
+                    point.bytes_per_second,
+                );
+            }
+        }
+        PacketResult::Overhead(report) => {
+            for point in &report.points {
+                all.us(
+                    "Call that sends",
+                    Over::Size,
+                    point.size,
+                    point.send_ns.median,
+                );
+                all.us(
+                    "Call that receives",
+                    Over::Size,
+                    point.size,
+                    point.receive_ns.median,
+                );
+                all.us(
+                    "CPU a round trip",
+                    Over::Size,
+                    point.size,
+                    point.cpu_ns_per_round_trip,
+                );
+            }
+            for beside in &report.common.beside {
+                let share = (beside.share * 100.0 / SHARE_STEP).round() * SHARE_STEP;
+                all.mb(
+                    "Bandwidth beside computing",
+                    Over::Computing,
+                    share,
+                    beside.bytes_per_second,
+                );
+            }
+        }
+        PacketResult::Completion(report) => {
+            for point in &report.points {
+                all.us(
+                    point.way.words(),
+                    Over::Size,
+                    point.size,
+                    point.one_way_median_ns,
+                );
+            }
+        }
+        PacketResult::BufferReuse(report) => {
+            for point in &report.points {
+                let (over, x) = match (point.fifo, point.reuse_percent) {
+                    (Some(count), _) => (Over::Buffers, f64::from(count)),
+                    (None, percent) => (Over::Reuse, f64::from(percent.unwrap_or_default())),
+                };
+                all.us("One-way latency", over, x, point.latency.one_way_median_ns);
+                all.mb("Bandwidth", over, x, point.bandwidth.bytes_per_second);
+            }
+        }
+        PacketResult::HotSpot(report) => {
+            for point in &report.points {
+                all.us(
+                    "Send",
+                    Over::Slaves,
+                    point.slaves as u64,
+                    point.send_ns.median,
+                );
+                all.us(
+                    "Receive",
+                    Over::Slaves,
+                    point.slaves as u64,
+                    point.receive_ns.median,
+                );
+            }
+        }
+    }
+    all.readings
+}
+
+/// A place on a curve: a count, or a number.
+trait Place {
+    fn number(self) -> f64;
+}
+
+impl Place for u64 {
+    fn number(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Place for f64 {
+    fn number(self) -> f64 {
+        self
+    }
+}
+
+#[derive(Default)]
+struct Readings {
+    readings: Vec<Reading>,
+    curves: Vec<(&'static str, Over)>,
+}
+
+impl Readings {
+    /// A time in nanoseconds.
+    fn us(&mut self, name: &'static str, over: Over, x: impl Place, ns: f64) {
+        self.add(name, "µs", over, x.number(), ns / 1e3);
+    }
+
+    /// A rate in bytes a second.
+    fn mb(&mut self, name: &'static str, over: Over, x: impl Place, bytes_per_second: f64) {
+        self.add(name, "MB/s", over, x.number(), bytes_per_second / 1e6);
+    }
+
+    fn add(&mut self, name: &'static str, unit: &'static str, over: Over, x: f64, y: f64) {
+        let known = self.curves.iter().position(|&curve| curve == (name, over));
+        let place = known.unwrap_or_else(|| {
+            self.curves.push((name, over));
+            self.curves.len() - 1
+        });
+        let curve = Curve {
+            place,
+            name,
+            unit,
+            over,
+        };
+        self.readings.push(Reading { curve, x, y });
+    }
+}
