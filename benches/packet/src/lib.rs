@@ -9,6 +9,7 @@ pub mod cases;
 mod error;
 mod pace;
 pub mod server;
+mod service;
 pub mod transport;
 
 pub use error::Error;

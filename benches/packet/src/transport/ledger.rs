@@ -4,7 +4,7 @@
 //! it is; the other 62 are the number of a message. That of a note: the greatest one that has come, or that it was
 //! asked for; what has not come up to it is missing. The second word of a note is how many have come.
 
-use super::Progress;
+use super::end::Progress;
 
 /// The length of a note.
 pub(super) const NOTE: usize = 16;

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use jitterlab_base::named;
 use jitterlab_verbs::{Adapter, Mtu, Service};
 use serde::{Deserialize, Serialize};
 
+use super::end::{Transport, Wait};
 use super::ledger::NOTE;
-use super::{Buffers, Connection, Plan, Role, Stream, Transport, Unwaited, Wait, stride, tcp, udp};
+use super::plan::{Buffers, Plan, Role};
+use super::slots::stride;
 use crate::Error;
 
 /// The most memory for the messages of one direction, in bytes.
@@ -181,64 +182,6 @@ impl Link {
             return Err(Error::Buffers { memory });
         }
         Ok(())
-    }
-
-    /// Connects to a server of this transport, which will do its part of the plan.
-    ///
-    /// # Errors
-    /// As those of [`Link::check_plan`]; nobody answers at `address`, somebody else does, or this end or
-    /// the other one cannot do it.
-    pub fn connect(
-        &self,
-        address: SocketAddr,
-        plan: &Plan,
-        timeout: Duration,
-    ) -> Result<Box<dyn Connection>, Error> {
-        self.check_plan(plan)?;
-        let failed = |source| no_connection(self.transport(), address, source);
-        Ok(match self {
-            Link::Udp => Box::new(udp::connect(address, plan, timeout).map_err(failed)?),
-            Link::Tcp => Box::new(tcp::connect(address, plan, timeout).map_err(failed)?),
-            Link::Verbs(how, adapter) => {
-                Box::new(super::verbs::connect(address, how, plan, timeout, adapter)?)
-            }
-        })
-    }
-
-    /// The same for a client that has many messages under way, each of which is answered.
-    ///
-    /// # Errors
-    /// As those of [`Link::connect`].
-    pub fn unwaited(&self, address: SocketAddr, plan: &Plan) -> Result<Box<dyn Unwaited>, Error> {
-        self.check_plan(plan)?;
-        let failed = |source| no_connection(self.transport(), address, source);
-        Ok(match self {
-            Link::Udp => Box::new(udp::unwaited(address, plan).map_err(failed)?),
-            Link::Tcp => Box::new(tcp::unwaited(address, plan).map_err(failed)?),
-            Link::Verbs(how, adapter) => Box::new(super::verbs::connect(
-                address,
-                how,
-                plan,
-                Duration::ZERO,
-                adapter,
-            )?),
-        })
-    }
-
-    /// The same for a plan of a stream.
-    ///
-    /// # Errors
-    /// As those of [`Link::connect`].
-    pub fn stream(&self, address: SocketAddr, plan: &Plan) -> Result<Box<dyn Stream>, Error> {
-        self.check_plan(plan)?;
-        let failed = |source| no_connection(self.transport(), address, source);
-        Ok(match self {
-            Link::Udp => Box::new(udp::stream(address, plan).map_err(failed)?),
-            Link::Tcp => Box::new(tcp::stream(address, plan).map_err(failed)?),
-            Link::Verbs(how, adapter) => {
-                Box::new(super::verbs::stream(address, how, plan, adapter)?)
-            }
-        })
     }
 }
 

@@ -8,13 +8,16 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, send};
 
+use super::end::{Connection, Listener, Progress, Stream, Unwaited, Wait};
 use super::ledger::{Head, Ledger, NOTE};
+use super::link::Link;
 use super::plan::WORDS;
-use super::{
-    Buffers, Connection, Link, Listener, NAP, Plan, Progress, Role, Slots, Stream, Unwaited, Wait,
-    is_nothing_yet, next_client, notice_dead_peers, wait_a_moment, wait_briefly, wait_for,
+use super::plan::{Buffers, Plan, Role};
+use super::slots::Slots;
+use super::socket::{
+    NAP, is_nothing_yet, next_client, notice_dead_peers, wait_a_moment, wait_briefly, wait_for,
 };
-use crate::server;
+use crate::service;
 
 /// How long a connection may take to come up, and a message to be taken by the other end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -459,19 +462,19 @@ fn serve_client(mut stream: TcpStream) -> io::Result<()> {
     stream.write_all(&words)?;
     notice_dead_peers(&stream)?;
     let sizes = [plan.answer, plan.size];
-    let new = |stream| Tcp::new(stream, &plan, sizes, server::LOOK);
+    let new = |stream| Tcp::new(stream, &plan, sizes, service::LOOK);
     match plan.role {
         Role::Answer { every, rest } => {
-            server::answer(&mut new(stream)?, every, rest, server::now_ns)
+            service::answer(&mut new(stream)?, every, rest, service::now_ns)
         }
-        Role::Exchange => server::exchange(&mut new(stream)?, server::now_ns),
+        Role::Exchange => service::exchange(&mut new(stream)?, service::now_ns),
         Role::Sink { .. } | Role::Both { .. } => {
             let expects = match plan.window_back() {
                 None => Expects::Messages,
                 Some(_) => Expects::Both,
             };
             let mut end = TcpStreamEnd::new(stream, &plan, sizes, expects)?;
-            server::stream(&mut end, plan.window_back(), plan.wait, server::now_ns)
+            service::stream(&mut end, plan.window_back(), plan.wait, service::now_ns)
         }
     }
 }

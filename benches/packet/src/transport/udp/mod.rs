@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
 
+use super::end::{Connection, Progress, Stream, Unwaited, Wait};
 use super::ledger::{Head, Ledger, NOTE};
+use super::plan::Plan;
 use super::plan::{HELLO, WORDS};
-use super::{
-    Connection, NAP, Plan, Progress, Slots, Stream, Unwaited, Wait, is_nothing_yet, wait_a_moment,
-    wait_briefly, wait_for,
-};
+use super::slots::Slots;
+use super::socket::{NAP, is_nothing_yet, wait_a_moment, wait_briefly, wait_for};
 pub(super) use server::listen;
 
 /// How many bytes of messages may heap up in the system.

@@ -16,11 +16,14 @@ use nix::sys::socket::{
 };
 use rustix::net::connect_unspec;
 
-use super::super::{Buffers, Link, Listener, NAP, Plan, Role, Wait, is_nothing_yet, wait_for};
+use super::super::end::{Listener, Wait};
+use super::super::link::Link;
+use super::super::plan::{Buffers, Plan, Role};
+use super::super::socket::{NAP, is_nothing_yet, wait_for};
 use super::{
     HELLO, Known, LAST, Line, Udp, UdpStream, first, first_word, heard, make_room, word_for,
 };
-use crate::server;
+use crate::service;
 
 /// After as long without anything a server takes it that nobody is there.
 const REST: Duration = Duration::from_secs(1);
@@ -301,19 +304,19 @@ impl UdpServer {
         };
         let sizes = [plan.answer, plan.size];
         match plan.role {
-            Role::Answer { every, rest } => server::answer(
-                &mut Udp::new(line, plan, sizes, server::LOOK)?,
+            Role::Answer { every, rest } => service::answer(
+                &mut Udp::new(line, plan, sizes, service::LOOK)?,
                 every,
                 rest,
-                server::now_ns,
+                service::now_ns,
             ),
-            Role::Exchange => server::exchange(
-                &mut Udp::new(line, plan, sizes, server::LOOK)?,
-                server::now_ns,
+            Role::Exchange => service::exchange(
+                &mut Udp::new(line, plan, sizes, service::LOOK)?,
+                service::now_ns,
             ),
             Role::Sink { .. } | Role::Both { .. } => {
                 let mut end = UdpStream::new(line, plan, sizes)?;
-                server::stream(&mut end, plan.window_back(), plan.wait, server::now_ns)
+                service::stream(&mut end, plan.window_back(), plan.wait, service::now_ns)
             }
         }
     }

@@ -13,7 +13,8 @@ use jitterlab_verbs::{Completion, Error, Service};
 
 use super::PATIENCE;
 use super::half::{Joined, SIGNALLED};
-use crate::transport::{Connection, Operation, Path, Unwaited, Wait};
+use crate::transport::end::{Connection, Unwaited, Wait};
+use crate::transport::link::{Operation, Path};
 
 pub struct End {
     joined: Joined,

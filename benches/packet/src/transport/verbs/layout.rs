@@ -4,7 +4,9 @@ use jitterlab_verbs::Service;
 
 use super::Wanted;
 use crate::transport::ledger::NOTE;
-use crate::transport::{Buffers, Operation, stride};
+use crate::transport::link::Operation;
+use crate::transport::plan::Buffers;
+use crate::transport::slots::stride;
 
 /// The header that stands before a datagram in memory (GRH).
 pub const HEADER: usize = 40;

@@ -12,9 +12,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::Error;
+use crate::transport::end::{Transport, Wait};
 use crate::transport::ledger::NOTE;
-use crate::transport::link::no_connection;
-use crate::transport::{Buffers, Link, Plan, Transport, Verbs, Wait, is_nothing_yet};
+use crate::transport::link::{Link, Verbs, no_connection};
+use crate::transport::plan::{Buffers, Plan};
+use crate::transport::socket::is_nothing_yet;
 use jitterlab_verbs::exchange::{Answer, Ask, say_ready};
 use jitterlab_verbs::{Adapter, Chosen, Mtu, Service, choose, ports};
 

@@ -7,8 +7,11 @@ use jitterlab_verbs::exchange::{Answer, Ask, Place, hear_ready};
 use jitterlab_verbs::{Adapter, Mtu, choose, ports};
 
 use super::{End, Flow, Half, Joined, Wanted, check_size, prepare, wish};
-use crate::transport::{Link, Listener, Plan, Role, Verbs, next_client, notice_dead_peers};
-use crate::{Error, server};
+use crate::transport::end::Listener;
+use crate::transport::link::{Link, Verbs};
+use crate::transport::plan::{Plan, Role};
+use crate::transport::socket::{next_client, notice_dead_peers};
+use crate::{Error, service};
 
 pub struct Server {
     listener: TcpListener,
@@ -58,14 +61,14 @@ impl Server {
         notice_dead_peers(&line)?;
         let served = match plan.role {
             Role::Answer { every, rest } => {
-                server::answer(&mut End::new(joined), every, rest, server::now_ns)
+                service::answer(&mut End::new(joined), every, rest, service::now_ns)
             }
-            Role::Exchange => server::exchange(&mut End::new(joined), server::now_ns),
-            Role::Sink { .. } | Role::Both { .. } => server::stream(
+            Role::Exchange => service::exchange(&mut End::new(joined), service::now_ns),
+            Role::Sink { .. } | Role::Both { .. } => service::stream(
                 &mut Flow::new(joined),
                 plan.window_back(),
                 plan.wait,
-                server::now_ns,
+                service::now_ns,
             ),
         };
         // Of a wire that breaks often only one end hears; the client is the one that somebody reads.
@@ -85,7 +88,7 @@ impl Server {
         line: TcpStream,
     ) -> Result<(Joined, Answer), Error> {
         Link::Verbs(*how, Adapter::default()).check_plan(plan)?;
-        let wanted = Wanted::new(*how, plan, [plan.answer, plan.size], server::LOOK);
+        let wanted = Wanted::new(*how, plan, [plan.answer, plan.size], service::LOOK);
         let ports = ports(self.adapter.device.as_deref())?;
         let chosen = choose(&ports, &self.adapter, own)?;
         let mtu = most.min(chosen.mtu);

@@ -2,8 +2,8 @@
 
 use jitterlab_verbs::Service;
 
-use crate::transport::plan::WORDS;
-use crate::transport::{Inline, Operation, Plan, Verbs};
+use crate::transport::link::{Inline, Operation, Verbs};
+use crate::transport::plan::{Plan, WORDS};
 
 /// How many bytes it takes.
 pub const LENGTH: usize = WORDS + 3;

@@ -1,0 +1,199 @@
+//! What every transport is to whoever measures over it: the ends of its connections, and how they are waited for.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use jitterlab_base::named;
+
+use super::link::Path;
+
+/// What carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Datagrams: a message may be lost, late or doubled.
+    Udp,
+    /// A stream, with Nagle's algorithm off.
+    Tcp,
+    /// RDMA, or sends of an RDMA device.
+    Verbs,
+}
+
+impl Transport {
+    /// Those that every machine has: the kernel's sockets.
+    pub const SOCKETS: [Transport; 2] = [Transport::Udp, Transport::Tcp];
+
+    /// The least and the greatest message, in bytes.
+    pub fn sizes(self) -> std::ops::RangeInclusive<u64> {
+        match self {
+            // Room for a sequence number, without which a late answer would pass for the next
+            // one; up to the largest datagram of IPv4.
+            Transport::Udp => 8..=65_507,
+            Transport::Tcp | Transport::Verbs => 1..=1 << 24,
+        }
+    }
+
+    /// How messages are waited for where nothing else is said.
+    pub fn usual_wait(self) -> Wait {
+        match self {
+            Transport::Udp | Transport::Tcp => Wait::Block,
+            Transport::Verbs => Wait::Poll,
+        }
+    }
+}
+
+named!(Transport, serde, "a transport", Udp => "udp", Tcp => "tcp", Verbs => "verbs");
+
+/// How the arrival of a message is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Wait {
+    /// In the kernel, which wakes the process: the CPU is free meanwhile.
+    #[default]
+    Block,
+    /// By asking again and again: the CPU is held, and no wake-up is paid for.
+    Poll,
+}
+
+named!(Wait, serde, "a way to wait", Block => "block", Poll => "poll");
+
+/// One end of a connection on which few messages are under way at a time.
+///
+/// Messages are numbered from 1, each direction for itself.
+pub trait Connection {
+    /// Sends the message with this number.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn send(&mut self, number: u64) -> io::Result<()>;
+
+    /// Receives a message: its number, or `None` if none came in time. The next call then goes on waiting.
+    /// Over a reliable link the number is how many have come.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` where the other end has gone.
+    fn receive(&mut self) -> io::Result<Option<u64>>;
+
+    /// The path, where the transport knows it.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// One end of a connection on which many messages are under way at a time, and each is answered. No call waits but `idle`.
+///
+/// Messages are numbered from 1.
+pub trait Unwaited {
+    /// Sends the message with this number, if there is room for it; whether there was.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn send(&mut self, number: u64) -> io::Result<bool>;
+
+    /// Takes an answer that has come: the number of its message. Over a reliable link the number is how many have come.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` where the other end has gone.
+    fn receive(&mut self) -> io::Result<Option<u64>>;
+
+    /// Waits until there is something to take, or, where something could not be sent, room for it; not longer than this
+    /// time. Who polls does not wait.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn idle(&mut self, _at_most: Duration) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Looks whether the other end is still there, where what comes does not say so.
+    ///
+    /// # Errors
+    /// It has gone.
+    fn look(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The path, where the transport knows it.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// One end of a stream of messages, of which many are under way at a time. No call waits but `idle`.
+pub trait Stream {
+    /// Sends the next message, if there is room for it; whether there was.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn send(&mut self) -> io::Result<bool>;
+
+    /// Takes what has come, says so where the other end is to know, and tells how far things are.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` where the other end has gone.
+    fn progress(&mut self) -> io::Result<Progress>;
+
+    /// Waits until there is something to take, or, where something could not be sent, room for it; not
+    /// longer than this time, nor than 100 ms.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn idle(&mut self, at_most: Duration) -> io::Result<()>;
+
+    /// Whether what comes may not be seen here, so that only a look at the other end says whether that is there.
+    fn is_blind(&self) -> bool {
+        false
+    }
+
+    /// Asks the other end how far it is, if messages may be lost; what it has not got by then is missing.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn ask(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The path, where the transport knows it.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// How far a stream is, at one end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Messages of this end that are no longer under way: the other end has them, or they are missing.
+    pub finished: u64,
+    /// Those of them that are missing.
+    pub missing: u64,
+    /// Messages that came from the other end.
+    pub arrived: u64,
+}
+
+/// The serving end.
+pub trait Listener {
+    /// The address that is listened on.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn address(&self) -> io::Result<SocketAddr>;
+
+    /// Does for clients what they ask for, until the process ends.
+    ///
+    /// # Errors
+    /// As the system says, where no client is to blame.
+    fn serve(&mut self) -> io::Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for transport in Transport::ALL {
+            assert_eq!(transport.name().parse(), Ok(transport));
+        }
+        assert!("UDP".parse::<Transport>().is_err());
+        assert!("spin".parse::<Wait>().is_err());
+    }
+}

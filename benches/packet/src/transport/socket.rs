@@ -1,0 +1,130 @@
+//! Sockets: how something is waited for there, and what clients of a server are told by.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use jitterlab_base::clock::Clock;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, poll, ppoll};
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::end::Wait;
+
+/// The next client that is there to be served.
+pub(super) fn next_client(listener: &TcpListener) -> io::Result<TcpStream> {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return Ok(stream),
+            // A signal, or a client that went before it was served.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                ) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A client may be silent for as long as it likes; one whose machine is gone does not answer the system's
+/// own questions, which end the connection.
+pub(super) fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
+    setsockopt(stream, sockopt::KeepAlive, &true)?;
+    setsockopt(stream, sockopt::TcpKeepIdle, &10)?;
+    setsockopt(stream, sockopt::TcpKeepInterval, &5)?;
+    // Nor does it acknowledge what it was sent.
+    setsockopt(stream, sockopt::TcpUserTimeout, &20_000)?;
+    Ok(())
+}
+
+/// Who waits by sleeping sleeps for as long at once: the system rounds this up to a tick of its own, the shortest
+/// time that it knows here. A processor that goes idle, and has no timer due by its next tick, stops the tick and has
+/// to start it again when it is woken, unless it is known to be idle for a moment only. On a virtual machine that
+/// is up to three exits to the hypervisor a round trip: docs/packet.md has what they take.
+pub(super) const NAP: Duration = Duration::from_micros(1);
+
+/// Calls `attempt`, again if a signal or nothing of ours came between, until it does something else than
+/// finding nothing there; `None` after `timeout`. An attempt that blocks gives up after a [`NAP`]. Between two
+/// that do not the processor pauses `pauses` times.
+pub(super) fn wait_for<T>(
+    wait: Wait,
+    pauses: u32,
+    timeout: Duration,
+    mut attempt: impl FnMut() -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    let clock = Clock::global();
+    // Who polls reads the clock once for so many attempts, and not before: each reading makes an answer wait.
+    let (attempts, mut start) = match wait {
+        Wait::Block => (1, Some(clock.now())),
+        Wait::Poll => (16, None),
+    };
+    loop {
+        for _ in 0..attempts {
+            match attempt() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_nothing_yet(&error) => {
+                    (0..pauses).for_each(|_| std::hint::spin_loop());
+                }
+                outcome => return outcome.map(Some),
+            }
+        }
+        let now = clock.now();
+        let waited = clock.ticks_to_ns(now - *start.get_or_insert(now));
+        if u128::from(waited) >= timeout.as_nanos() {
+            return Ok(None);
+        }
+    }
+}
+
+/// Waits until something is there, or room for something; not longer than this time, nor than 100 ms. Who
+/// polls does not wait.
+pub(super) fn wait_a_moment(
+    wait: Wait,
+    socket: BorrowedFd,
+    for_room: bool,
+    at_most: Duration,
+) -> io::Result<()> {
+    if wait == Wait::Poll {
+        std::hint::spin_loop();
+        return Ok(());
+    }
+    let mut events = PollFlags::POLLIN;
+    events.set(PollFlags::POLLOUT, for_room);
+    let milliseconds = at_most.as_millis().clamp(1, 100) as u8;
+    match poll(&mut [PollFd::new(socket, events)], milliseconds) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The same for who has to be there again in time: to the microsecond, and no longer.
+pub(super) fn wait_briefly(
+    wait: Wait,
+    socket: BorrowedFd,
+    for_room: bool,
+    at_most: Duration,
+) -> io::Result<()> {
+    if wait == Wait::Poll {
+        return Ok(());
+    }
+    let mut events = PollFlags::POLLIN;
+    events.set(PollFlags::POLLOUT, for_room);
+    match ppoll(
+        &mut [PollFd::new(socket, events)],
+        Some(at_most.into()),
+        None,
+    ) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Nothing there, whether asked for at once or waited for.
+pub(super) fn is_nothing_yet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
