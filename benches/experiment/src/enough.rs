@@ -183,7 +183,10 @@ fn constants(level: Level) -> Vec<Level> {
         ]
     };
     match level {
-        Level::Injected { shape, .. } if shape == Member::Uniform => Vec::new(),
+        Level::Injected {
+            shape: Member::Uniform,
+            ..
+        } => Vec::new(),
         Level::Scaled { multiple, .. } if multiple == Multiple::default() => Vec::new(),
         Level::Injected { percent, .. } | Level::Scaled { percent, .. } => of_load(percent),
         Level::Shape {

@@ -59,7 +59,7 @@ impl Link {
     /// Every link over which round trips were measured in the closed loop: by case, and within one in the order of
     /// [`Transport::ALL`].
     pub fn all(runs: &[&RunRecord]) -> Vec<Self> {
-        Link::among(runs, |run| is_closed_rtt(run))
+        Link::among(runs, is_closed_rtt)
     }
 
     /// The links over which something else was measured.
