@@ -33,7 +33,7 @@ fn an_experiment_goes_from_its_file_to_a_report() {
     assert_eq!(
         file("experiment.yaml"),
         format!(
-            "{SMALL}\n# Left out of this file, and taken as:\n#   suites, packet, rtt: {{ timeout: 100ms }}\n"
+            "{SMALL}\n# Left out of this file, and taken as:\n#   levels, injected: {{ mode: spin }}\n#   suites, packet, rtt: {{ timeout: 100ms }}\n"
         )
     );
     let environment: Value = serde_json::from_str(&file("environment.json")).unwrap();
