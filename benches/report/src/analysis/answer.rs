@@ -4,8 +4,8 @@
 use jitterlab_experiment::level::{Level, Member};
 use serde::Serialize;
 
-use super::applications::{FixedMean, Runtime, most_varied};
-use super::slowdown::correct;
+use super::applications::{FixedMean, Runtime, more_blocks, most_varied};
+use super::slowdown::{RESOLVE, correct};
 use super::{Analysis, groups};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -137,6 +137,10 @@ impl Row for Effect {
             column("blocks", "Pairs of runs", "varied and constant, one pair a block", |row: &Effect| {
                 Value::Count(row.by_variation.slowdown.blocks as u64)
             }),
+            more_blocks(|row: &Effect| {
+                let more = row.by_variation.slowdown.more_blocks;
+                more.map_or(Value::Missing, Value::Count)
+            }),
             column(
                 "verdict",
                 "Does variation slow it?",
@@ -264,8 +268,17 @@ fn of_one(effect: &Effect) -> String {
             words::signed_percent(alone.ratio.value)
         )
     });
+    let more = row.slowdown.more_blocks.filter(|more| *more > 0);
+    let more = more.map_or(String::new(), |more| {
+        format!(
+            "; to find a change of {} % would take {} more repetition{}",
+            words::short(100.0 * RESOLVE),
+            words::count(more),
+            if more == 1 { "" } else { "s" }
+        )
+    });
     format!(
-        "{begin}: delays that vary change the {} of {} by {} against constant delays of the same mean{}{alone}.",
+        "{begin}: delays that vary change the {} of {} by {} against constant delays of the same mean{}{alone}{more}.",
         row.timed.name(),
         row.application,
         change(row.slowdown.ratio),

@@ -128,6 +128,10 @@ impl Row for Runtime {
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.p)),
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.holm_p)),
         ));
+        columns.push(more_blocks(|row: &Runtime| {
+            let more = row.slowdown.and_then(|slowdown| slowdown.more_blocks);
+            more.map_or(Value::Missing, Value::Count)
+        }));
         columns.extend([
             column(
                 "delays",
@@ -154,6 +158,17 @@ impl Row for Runtime {
         ]);
         columns
     }
+}
+
+/// What an undecided comparison takes.
+pub fn more_blocks<R>(value: fn(&R) -> Value) -> Column<R> {
+    column(
+        "more_blocks",
+        "More pairs for 5 %",
+        "where no difference is shown: how many blocks more it would take to find a change of 5 % with a power of 90 %, by how much the \
+         pairs vary",
+        value,
+    )
 }
 
 fn slowdown_columns<R>(
@@ -307,6 +322,11 @@ impl Row for FixedMean {
             |row: &FixedMean| Value::p(row.slowdown.p),
             |row: &FixedMean| Value::p(row.slowdown.holm_p),
         ));
+        columns.push(more_blocks(|row: &FixedMean| {
+            row.slowdown
+                .more_blocks
+                .map_or(Value::Missing, Value::Count)
+        }));
         columns
     }
 }

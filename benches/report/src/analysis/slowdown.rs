@@ -1,6 +1,9 @@
 //! Repeated runs against others of the same blocks.
 
-use jitterlab_stats::{holm, repeated};
+use jitterlab_experiment::enough::POWER;
+use jitterlab_experiment::spec::Repetitions;
+use jitterlab_stats::power::Plan;
+use jitterlab_stats::{holm, repeated, summary};
 use serde::Serialize;
 
 use super::repeated::{CONFIDENCE, Repeated, mean_of};
@@ -18,7 +21,14 @@ pub struct Slowdown {
     pub p: Option<f64>,
     /// The same after Holm's correction over the tests that it is read with.
     pub holm_p: Option<f64>,
+    /// How many blocks more it would take to find a change of [`RESOLVE`] with a power of 90 %, if it is not significant.
+    pub more_blocks: Option<u64>,
+    /// Standard deviation of the logarithms of the blocks' ratios.
+    std: Option<f64>,
 }
+
+/// The change that undecided comparisons are asked about, as a share.
+pub const RESOLVE: f64 = 0.05;
 
 impl Slowdown {
     /// Of figures against others; `None` if no block has both.
@@ -39,7 +49,8 @@ impl Slowdown {
     }
 
     fn from_ratios(ratios: &Repeated) -> Option<Self> {
-        let logarithm = mean_of(ratios.figures().iter().map(|ratio| ratio.ln()))?;
+        let logarithms: Vec<f64> = ratios.figures().iter().map(|ratio| ratio.ln()).collect();
+        let logarithm = mean_of(logarithms.iter().copied())?;
         let tested = repeated::paired(ratios.figures(), CONFIDENCE).ok();
         Some(Slowdown {
             ratio: tested.map_or(Estimate::alone(logarithm.exp()), |found| {
@@ -48,12 +59,22 @@ impl Slowdown {
             blocks: ratios.runs(),
             p: tested.map(|found| found.p),
             holm_p: None,
+            more_blocks: None,
+            std: summary::std(&logarithms).ok(),
         })
     }
 
     /// Whether the two differ, at the report's level of significance.
     pub fn is_significant(&self) -> bool {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
+    }
+
+    /// Blocks that a test at Bonferroni's level for so many takes to find a change of [`RESOLVE`], less those that there are.
+    fn more_blocks(&self, tests: usize) -> Option<u64> {
+        let plan = Plan::new(words::ALPHA / tests as f64, POWER).ok()?;
+        let effect = RESOLVE.ln_1p() / self.std.filter(|std| *std > 0.0)?;
+        let needed = plan.repetitions(effect, u64::from(Repetitions::MOST))?;
+        Some(needed.saturating_sub(self.blocks as u64))
     }
 }
 
@@ -62,8 +83,12 @@ pub fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
     let mut tested: Vec<&mut Slowdown> =
         slowdowns.filter(|slowdown| slowdown.p.is_some()).collect();
     let p: Vec<f64> = tested.iter().filter_map(|slowdown| slowdown.p).collect();
-    for (slowdown, p) in tested.iter_mut().zip(holm::adjust(&p)) {
-        slowdown.holm_p = Some(p);
+    for (slowdown, adjusted) in tested.iter_mut().zip(holm::adjust(&p)) {
+        slowdown.holm_p = Some(adjusted);
+        slowdown.more_blocks = match slowdown.is_significant() {
+            true => None,
+            false => slowdown.more_blocks(p.len()),
+        };
     }
 }
 
@@ -95,5 +120,24 @@ mod tests {
             (single.ratio, single.p),
             (Estimate::alone(3.0f64.ln().exp()), None)
         );
+    }
+
+    #[test]
+    fn an_undecided_comparison_says_how_many_more_blocks_it_takes() {
+        let base = figures(&[(1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0)]);
+        let level = figures(&[(1, 1.1), (2, 0.9), (3, 1.08), (4, 0.95)]);
+        let clear = figures(&[(1, 2.0), (2, 2.01), (3, 2.02), (4, 2.0)]);
+        let alone = |figures: &Repeated| {
+            let mut slowdown = Slowdown::of(figures, &base).unwrap();
+            correct([&mut slowdown].into_iter());
+            slowdown.more_blocks
+        };
+        let more = alone(&level).unwrap();
+        // Power of 90 % at a standard deviation of about 0.095: 41 to 45 blocks in all.
+        assert!((37..=41).contains(&more), "{more}");
+        assert_eq!(alone(&clear), None);
+        let mut two = [&level, &level].map(|it| Slowdown::of(it, &base).unwrap());
+        correct(two.iter_mut());
+        assert!(two[0].more_blocks.unwrap() > more);
     }
 }
