@@ -251,7 +251,7 @@ fn blocks(experiment: &Experiment, recorder: &Recorder, planned: Option<&Enough>
     planned.map_or(begun, |enough| enough.repetitions.max(begun))
 }
 
-/// Whether the run is the last of a block, from the pilot's last on.
+/// True of the last run of a block, from the last block of the pilot on.
 fn is_end_of_block(run: &Run, next: Option<&Run>) -> bool {
     let changes = next.is_none_or(|next| (next.phase, next.block) != (run.phase, run.block));
     changes && run.block >= Repetitions::PILOT && run.work.is_compared()

@@ -37,7 +37,7 @@ pub struct Enough {
     pub decided_by: String,
 }
 
-/// What is compared with what.
+/// Two levels of a case that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Comparison {
     suite: SuiteKind,
@@ -136,7 +136,7 @@ fn figures(experiment: &Experiment, attempts: &[RunRecord]) -> Figures {
     figures
 }
 
-/// What is planned for: delays that vary against constant ones, or, where there are none, every level against the level none.
+/// The comparisons that are planned for: delays that vary against constant ones, or, where there are none, every level against the level none.
 fn comparisons(experiment: &Experiment) -> Vec<Comparison> {
     let of = |bases_of: fn(Level) -> Vec<Level>| {
         let mut comparisons = Vec::new();

@@ -142,7 +142,7 @@ fn core(report: &NoiseReport, cpu: Cpu) -> Option<&Core> {
     report.cores.iter().find(|core| core.cpu == cpu)
 }
 
-/// Whether a comparison would mean something; gives the first recording.
+/// Refuses recordings that cannot be compared; gives the first one.
 fn check<'a>(a: &'a [NoiseReport], b: &[NoiseReport]) -> Result<&'a NoiseReport, Error> {
     let (Some(first), false) = (a.first(), b.is_empty()) else {
         return Err(Error::Incomparable("a side has no recording".into()));

@@ -196,7 +196,7 @@ fn people(status: &Status, folder: &Path, event: &Event) {
     }
 }
 
-/// What a pilot tells, for people.
+/// The plan that a pilot leads to, for people.
 fn in_words(enough: &Enough) -> String {
     let Enough {
         repetitions,
