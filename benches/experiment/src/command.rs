@@ -46,7 +46,7 @@ pub fn own(arguments: impl Iterator<Item = String>, cpu: Option<usize>) -> Progr
     }
 }
 
-/// What a program of ours has printed.
+/// Reads what a program of ours has printed.
 pub fn printed<T: DeserializeOwned>(ended: &Ended) -> Result<T, String> {
     serde_json::from_str(&ended.stdout).map_err(|error| match error.classify() {
         Category::Data => format!("its result cannot be read: {error}"),

@@ -21,7 +21,7 @@ use crate::spec::{Experiment, Load};
 use crate::suites::Measured;
 use crate::tables::{ByLevel, Delays};
 
-/// What a run yields.
+/// The yield of a run.
 #[derive(Debug)]
 pub struct Performed {
     /// What its suite measured.
@@ -39,7 +39,7 @@ pub struct Bench<'a> {
     pub hosts: Hosts<'a>,
     /// One-way bandwidth in bytes a second; none without loads.
     pub bandwidth: Option<f64>,
-    /// What is to be injected at each level, or why there is nothing.
+    /// The delays of each level, or why there are none.
     pub delays: ByLevel,
 }
 
@@ -104,14 +104,14 @@ impl<'a> Bench<'a> {
                 ]))
                 .chain(words(&["--seed", &seed.to_string(), "--announce"]));
             let program = own(send, self.hosts.host(from)?.cpu);
-            // What is measured before the load begins would count as measured under it.
+            // A measurement that began before the load would count as measured under it.
             let begins = Ready::Line("^sending$".into());
             let (sender, _) = self.hosts.worker(from)?.start_program(program, begins)?;
             senders.push((from, sender));
         }
         let prefix = self.undelayed(run)?;
         let measured = run.work.perform(&mut self.hosts, prefix)?;
-        // What it has produced is told when it is stopped.
+        // The load tells what it has produced when it is stopped.
         let mut produced = Vec::new();
         for (from, sender) in senders {
             let told = self.hosts.worker(from)?.stop(sender)?;

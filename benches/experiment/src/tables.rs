@@ -40,7 +40,7 @@ pub struct Made {
     pub table: String,
 }
 
-/// What is to be injected at each level, or why there is nothing.
+/// The delays of each level, or why there are none.
 pub type ByLevel = BTreeMap<Level, Result<Delays, String>>;
 
 /// The table that an experiment brings.

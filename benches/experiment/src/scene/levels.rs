@@ -56,7 +56,7 @@ pub struct InjectedLevels {
     /// How delays are injected [default: spin].
     #[serde(default)]
     pub mode: Mode,
-    /// Whether tables are injected, too, that claim to imitate a load and are not close to it [default: no].
+    /// Injects tables, too, that claim to imitate a load and are not close to it [default: no].
     #[serde(default)]
     pub accept_poor_fit: bool,
 }
@@ -72,7 +72,7 @@ pub struct Replay {
     /// By time, or by message [default: by-time].
     #[serde(default = "by_time")]
     pub order: Order,
-    /// Whether all ranks replay the same stretch, or each its own [default: all].
+    /// One stretch for all ranks, or one for each [default: all].
     #[serde(default)]
     pub stretch: Stretch,
 }

@@ -82,7 +82,7 @@ impl<'a> Hosts<'a> {
         Ok(())
     }
 
-    /// What is in the file of this name that ranks have written, on whichever machine.
+    /// The content of the files of this name that ranks have written, on whichever machine.
     pub(crate) fn gather(&mut self, mpi: &'a Mpi, report: &str) -> Result<Vec<u8>, String> {
         let mut all = Vec::new();
         for host in std::iter::once(mpi.on.as_str()).chain(elsewhere(self.scene, mpi)) {
