@@ -1,11 +1,13 @@
 //! The ground floor: what every room uses and none owns.
 //!
-//! `unsafe` is confined to [`clock`], which reads the processor's counter, and [`page`], memory that processes share.
+//! `unsafe` is confined to [`clock`], which reads the processor's counter, [`fork`], a page that a child finds wiped, and
+//! [`page`], memory that processes share.
 
 #![deny(unsafe_code)]
 
 pub mod clock;
 pub mod durable;
+pub mod fork;
 pub mod input;
 pub mod named;
 pub mod page;
