@@ -5,3 +5,5 @@
 //! Protocols" (Rutgers, 2000), chapter 3.
 
 #![deny(unsafe_code)]
+
+pub mod transport;

@@ -1,0 +1,153 @@
+//! Transports: what carries frames between endpoints. A frame may be lost, late, doubled or out of order; it arrives whole or
+//! not at all. What a frame says is nothing to a transport.
+
+mod address;
+mod udp;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::time::Duration;
+
+use thiserror::Error;
+
+pub use address::{Address, AddressError, ShmName};
+pub use udp::Udp;
+
+/// One endpoint's access to a network. It belongs to one thread at a time, and may be handed to another.
+///
+/// In steady state no call allocates, and none makes more than one system call that moves data.
+pub trait Transport: Send {
+    /// The address by which others reach it.
+    fn address(&self) -> Address;
+
+    /// The longest frame, head and payload together, in bytes.
+    fn mtu(&self) -> usize;
+
+    /// The peer at an address, to be sent to. It need not be there yet.
+    ///
+    /// # Errors
+    /// The address is of another transport, or the system refuses what is needed to reach it.
+    fn peer(&mut self, address: &Address) -> Result<Peer, TransportError>;
+
+    /// Sends one frame, which is `head` followed by `payload`. Both may be used again after the call.
+    ///
+    /// # Errors
+    /// The frame is longer than the MTU; or the transport is broken, for this peer and all others.
+    fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError>;
+
+    /// The next frame that has arrived. Does not wait.
+    ///
+    /// # Errors
+    /// The transport is broken.
+    fn receive(&mut self) -> Result<Option<Arrived>, TransportError>;
+
+    /// Takes back the memory of a frame, for frames to come. Order does not matter, and a frame may be kept as long as its
+    /// reader likes. Memory that is dropped and not given back is replaced by new memory.
+    fn recycle(&mut self, frame: Landed);
+
+    /// Waits until a frame may have arrived, or until `at_most` is over.
+    ///
+    /// # Errors
+    /// The transport is broken.
+    fn wait(&mut self, at_most: Duration) -> Result<(), TransportError>;
+}
+
+/// A peer, as one transport knows it. It means nothing to another transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Peer(Known);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Known {
+    /// Datagrams need no state of a peer, so that a flood of forged ones makes none.
+    Socket(SocketAddr),
+}
+
+/// What became of a frame that was to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It is on its way.
+    Sent,
+    /// It was not taken: there is no room now.
+    Full,
+    /// It was not taken: nobody is reached at the address now.
+    Away,
+}
+
+/// A frame that has arrived.
+#[derive(Debug)]
+pub struct Arrived {
+    /// Whom an answer would go to.
+    pub from: Peer,
+    /// The frame.
+    pub frame: Landed,
+}
+
+/// The bytes of a frame, where the transport put them.
+pub struct Landed(Memory);
+
+enum Memory {
+    /// The beginning of a buffer.
+    Buffer(Box<[u8]>, usize),
+}
+
+impl Deref for Landed {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Memory::Buffer(buffer, length) => &buffer[..*length],
+        }
+    }
+}
+
+impl fmt::Debug for Landed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Landed({} bytes)", self.len())
+    }
+}
+
+/// Why a transport cannot do something.
+#[derive(Debug, Error)]
+pub enum TransportError {
+    /// The address is of another transport.
+    #[error("{address} cannot be reached from {own}: they are addresses of two transports")]
+    Foreign {
+        /// The address.
+        address: Address,
+        /// The address of this end.
+        own: Address,
+    },
+    /// The frame is longer than the MTU.
+    #[error("a frame of {length} bytes is longer than the {mtu} that one may have")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+        /// The MTU in bytes.
+        mtu: usize,
+    },
+    /// The MTU is none for this transport.
+    #[error("a frame cannot have {mtu} bytes over {transport}: {least} to {most}")]
+    Mtu {
+        /// The transport.
+        transport: &'static str,
+        /// The MTU that was asked for, in bytes.
+        mtu: usize,
+        /// The least, in bytes.
+        least: usize,
+        /// The greatest, in bytes.
+        most: usize,
+    },
+    /// The system refused.
+    #[error("cannot {action} {address}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The address of this end.
+        address: Address,
+        /// Why not.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,169 @@
+//! Frames as datagrams. One socket serves all peers; a frame is sent by one call and received by one.
+
+use std::io::{self, IoSlice};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, SockaddrStorage, sendmsg};
+
+use super::{Address, Arrived, Known, Landed, Memory, Peer, Sent, Transport, TransportError};
+
+/// Buffers that are made in advance: as many as a connection may have requests under way.
+const BUFFERS: usize = 64;
+
+/// A UDP socket and its receive buffers.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    address: SocketAddr,
+    mtu: usize,
+    /// Buffers that nobody keeps.
+    free: Vec<Box<[u8]>>,
+}
+
+impl Udp {
+    /// The MTU that fits an Ethernet packet: 1500 bytes without the heads of IPv4 and UDP.
+    pub const MTU: usize = 1472;
+    /// The greatest MTU: the longest datagram of IPv4.
+    pub const MOST: usize = 65_507;
+    /// The least MTU: what every IPv4 host takes in one piece (576 bytes, RFC 1122 section 3.3.2, without the heads).
+    pub const LEAST: usize = 548;
+
+    /// A socket at `address`, where port 0 is any free one, for frames of up to `mtu` bytes.
+    ///
+    /// # Errors
+    /// The MTU is outside [`Udp::LEAST`] to [`Udp::MOST`], or the system refuses the socket.
+    pub fn bind(address: SocketAddr, mtu: usize) -> Result<Self, TransportError> {
+        if !(Udp::LEAST..=Udp::MOST).contains(&mtu) {
+            return Err(TransportError::Mtu {
+                transport: "UDP",
+                mtu,
+                least: Udp::LEAST,
+                most: Udp::MOST,
+            });
+        }
+        let failed = |source| failed("listen on", address, source);
+        let socket = UdpSocket::bind(address).map_err(failed)?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        Ok(Udp {
+            socket,
+            address,
+            mtu,
+            free: (0..BUFFERS).map(|_| buffer(mtu)).collect(),
+        })
+    }
+}
+
+/// A buffer for a datagram. One byte more than a frame may have tells a datagram that is too long.
+fn buffer(mtu: usize) -> Box<[u8]> {
+    vec![0; mtu + 1].into()
+}
+
+#[cold]
+fn failed(action: &'static str, address: SocketAddr, source: io::Error) -> TransportError {
+    TransportError::System {
+        action,
+        address: Address::Udp(address),
+        source,
+    }
+}
+
+impl Transport for Udp {
+    fn address(&self) -> Address {
+        Address::Udp(self.address)
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
+        match address {
+            // A socket of one version of IP reaches no other.
+            Address::Udp(to) if to.is_ipv4() == self.address.is_ipv4() => {
+                Ok(Peer(Known::Socket(*to)))
+            }
+            _ => Err(TransportError::Foreign {
+                address: address.clone(),
+                own: self.address(),
+            }),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
+        let length = head.len() + payload.len();
+        if length > self.mtu {
+            return Err(TransportError::TooLong {
+                length,
+                mtu: self.mtu,
+            });
+        }
+        let Peer(Known::Socket(to)) = to;
+        let parts = [IoSlice::new(head), IoSlice::new(payload)];
+        let to = SockaddrStorage::from(to);
+        let descriptor = self.socket.as_raw_fd();
+        match sendmsg(descriptor, &parts, &[], MsgFlags::MSG_DONTWAIT, Some(&to)) {
+            Ok(_) => Ok(Sent::Sent),
+            Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM | Errno::EINTR) => Ok(Sent::Full),
+            // A firewall says EPERM.
+            Err(
+                Errno::ECONNREFUSED
+                | Errno::EHOSTUNREACH
+                | Errno::EHOSTDOWN
+                | Errno::ENETUNREACH
+                | Errno::ENETDOWN
+                | Errno::EPERM,
+            ) => Ok(Sent::Away),
+            Err(errno) => Err(failed("send from", self.address, errno.into())),
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
+        let mut bytes = self.free.pop().unwrap_or_else(|| buffer(self.mtu));
+        loop {
+            match self.socket.recv_from(&mut bytes) {
+                Ok((length, from)) if length <= self.mtu => {
+                    return Ok(Some(Arrived {
+                        from: Peer(Known::Socket(from)),
+                        frame: Landed(Memory::Buffer(bytes, length)),
+                    }));
+                }
+                // A datagram that is too long is no frame of ours.
+                Ok(_) => {}
+                Err(error) => {
+                    self.free.push(bytes);
+                    return match error.kind() {
+                        // What an earlier datagram met with says nothing about those that come.
+                        io::ErrorKind::WouldBlock
+                        | io::ErrorKind::Interrupted
+                        | io::ErrorKind::ConnectionRefused => Ok(None),
+                        _ => Err(failed("receive at", self.address, error)),
+                    };
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn recycle(&mut self, frame: Landed) {
+        let Landed(Memory::Buffer(bytes, _)) = frame;
+        self.free.push(bytes);
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        let mut wanted = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        // `poll` counts whole milliseconds: rounded up, so that a short wait is none of spinning.
+        let milliseconds = at_most.as_nanos().div_ceil(1_000_000);
+        let timeout = PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX);
+        match poll(&mut wanted, timeout) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(errno) => Err(failed("wait at", self.address, errno.into())),
+        }
+    }
+}

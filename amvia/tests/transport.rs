@@ -1,0 +1,144 @@
+//! What every transport is held to, over loopback.
+
+use std::time::Duration;
+
+use jitterlab_amvia::transport::{Arrived, Peer, Sent, Transport, TransportError, Udp};
+
+/// Long enough for any machine, short enough for a test that has to fail.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The next frame that comes.
+fn next(at: &mut dyn Transport) -> Arrived {
+    for _ in 0..200 {
+        if let Some(arrived) = at.receive().unwrap() {
+            return arrived;
+        }
+        at.wait(PATIENCE / 200).unwrap();
+    }
+    panic!("nothing came to {} in {PATIENCE:?}", at.address());
+}
+
+/// Sends a frame, as soon as there is room for it.
+fn send(from: &mut dyn Transport, to: Peer, head: &[u8], payload: &[u8]) {
+    while from.send(to, head, payload).unwrap() != Sent::Sent {
+        std::thread::yield_now();
+    }
+}
+
+fn udp() -> Udp {
+    Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU).unwrap()
+}
+
+/// Frames of every kind of length arrive whole, and their answers go back to where they came from.
+fn carries_frames_both_ways(one: &mut dyn Transport, other: &mut dyn Transport) {
+    let to = one.peer(&other.address()).unwrap();
+    for round in 0..200_usize {
+        let payload = vec![round as u8; (round * 37) % (one.mtu() - 3)];
+        send(one, to, b"ask", &payload);
+        let arrived = next(other);
+        assert_eq!(&arrived.frame[..3], b"ask");
+        assert_eq!(arrived.frame[3..], payload);
+        send(other, arrived.from, &arrived.frame, b"");
+        other.recycle(arrived.frame);
+        let answer = next(one);
+        assert_eq!(answer.frame.len(), 3 + payload.len());
+        assert_eq!(answer.from, to);
+        one.recycle(answer.frame);
+    }
+}
+
+/// A frame that a handler keeps stays as it is, whatever comes after it, and is given back in any order.
+fn keeps_what_is_kept(one: &mut dyn Transport, other: &mut dyn Transport) {
+    let to = one.peer(&other.address()).unwrap();
+    let mut kept = Vec::new();
+    for round in 0..100_u8 {
+        send(one, to, &[round], &[round; 40]);
+        let arrived = next(other);
+        match round % 3 {
+            0 => kept.push((round, arrived.frame)),
+            _ => other.recycle(arrived.frame),
+        }
+        if round % 20 == 19 {
+            // The oldest last.
+            while kept.len() > 3 {
+                let (round, frame) = kept.swap_remove(1);
+                assert_eq!(*frame, [round; 41]);
+                other.recycle(frame);
+            }
+        }
+    }
+    for (round, frame) in kept {
+        assert_eq!(*frame, [round; 41]);
+        other.recycle(frame);
+    }
+}
+
+/// A frame is at most as long as the MTU says, and nothing is sent of a longer one.
+fn refuses_what_is_too_long(one: &mut dyn Transport, other: &mut dyn Transport) {
+    let to = one.peer(&other.address()).unwrap();
+    let payload = vec![7; one.mtu()];
+    let error = one.send(to, b"x", &payload).unwrap_err();
+    assert!(matches!(error, TransportError::TooLong { .. }), "{error}");
+    send(one, to, b"", &payload);
+    let arrived = next(other);
+    assert_eq!(*arrived.frame, payload);
+    other.recycle(arrived.frame);
+    assert!(other.receive().unwrap().is_none());
+}
+
+#[test]
+fn udp_carries_frames_both_ways() {
+    carries_frames_both_ways(&mut udp(), &mut udp());
+}
+
+#[test]
+fn udp_keeps_what_is_kept() {
+    keeps_what_is_kept(&mut udp(), &mut udp());
+}
+
+#[test]
+fn udp_refuses_what_is_too_long() {
+    refuses_what_is_too_long(&mut udp(), &mut udp());
+}
+
+#[test]
+fn udp_drops_a_datagram_that_is_longer_than_a_frame() {
+    let mut wide = Udp::bind("127.0.0.1:0".parse().unwrap(), 2 * Udp::MTU).unwrap();
+    let mut narrow = udp();
+    let to = wide.peer(&narrow.address()).unwrap();
+    send(&mut wide, to, &[1; Udp::MTU], b"more");
+    send(&mut wide, to, b"whole", b"");
+    assert_eq!(*next(&mut narrow).frame, *b"whole");
+}
+
+#[test]
+fn udp_goes_on_where_nobody_listens() {
+    let mut one = udp();
+    let nobody = udp().address();
+    let to = one.peer(&nobody).unwrap();
+    for _ in 0..10 {
+        // The kernel may know by then that nobody is there.
+        assert_ne!(one.send(to, b"hello", b"").unwrap(), Sent::Full);
+        assert!(one.receive().unwrap().is_none());
+    }
+    let mut other = udp();
+    let to = one.peer(&other.address()).unwrap();
+    send(&mut one, to, b"hello", b"");
+    assert_eq!(*next(&mut other).frame, *b"hello");
+}
+
+#[test]
+fn what_udp_cannot_do_is_said() {
+    let error = Udp::bind("127.0.0.1:0".parse().unwrap(), 70_000).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a frame cannot have 70000 bytes over UDP: 548 to 65507"
+    );
+    let mut one = udp();
+    let error = Udp::bind(one.address().to_string()[6..].parse().unwrap(), Udp::MTU);
+    assert!(matches!(error, Err(TransportError::System { .. })));
+    for foreign in ["shm://name", "udp://[::1]:7000"] {
+        let error = one.peer(&foreign.parse().unwrap()).unwrap_err();
+        assert!(matches!(error, TransportError::Foreign { .. }), "{error}");
+    }
+}
