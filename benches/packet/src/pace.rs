@@ -4,7 +4,8 @@ use std::io;
 
 use jitterlab_base::units::Nanos;
 
-use crate::transport::end::{Progress, Stream, Wait};
+use crate::transport::end::{Progress, Stream};
+use crate::transport::kind::Wait;
 
 /// The paper's rule for a window of Q (interconnect-microbenchmarks, "Latency and bandwidth"): messages are
 /// sent until Q of them are under way; then half as many have to be finished before the next one.

@@ -7,7 +7,8 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::units::Nanos;
 
 use crate::pace::{Pace, Patience};
-use crate::transport::end::{Connection, Progress, Stream, Wait};
+use crate::transport::end::{Connection, Progress, Stream};
+use crate::transport::kind::Wait;
 
 /// A client that is silent for as long has gone, or will not mind.
 const SILENCE: Duration = Duration::from_secs(10);

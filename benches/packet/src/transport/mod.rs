@@ -2,8 +2,10 @@
 
 mod connect;
 pub(crate) mod end;
+pub(crate) mod kind;
 mod ledger;
 mod link;
+mod path;
 mod plan;
 mod slots;
 mod socket;
@@ -17,9 +19,11 @@ use jitterlab_base::clock::Clock;
 
 use crate::Error;
 
-pub use end::{Connection, Listener, Progress, Stream, Transport, Unwaited, Wait};
+pub use end::{Connection, Listener, Progress, Stream, Unwaited};
 pub use jitterlab_verbs::{Adapter, Mtu, Service};
-pub use link::{Inline, Link, Operation, Path, Verbs};
+pub use kind::{Transport, Wait};
+pub use link::Link;
+pub use path::{Inline, Operation, Path, Verbs};
 pub use plan::{Buffers, MOST_WINDOW, Plan, Role};
 
 impl Transport {

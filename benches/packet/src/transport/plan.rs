@@ -3,7 +3,7 @@
 //! Numbers are little-endian. Nothing that is read decides how much is read on or reserved before
 //! [`Link::check_plan`](super::Link::check_plan) has looked at it.
 
-use super::end::Wait;
+use super::kind::Wait;
 
 /// What the two ends do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

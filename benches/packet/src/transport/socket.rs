@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::end::Wait;
+use super::kind::Wait;
 
 /// The next client that is there to be served.
 pub(super) fn next_client(listener: &TcpListener) -> io::Result<TcpStream> {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, send};
 
-use super::end::{Connection, Listener, Progress, Stream, Unwaited, Wait};
+use super::end::{Connection, Listener, Progress, Stream, Unwaited};
+use super::kind::Wait;
 use super::ledger::{Head, Ledger, NOTE};
 use super::link::Link;
 use super::plan::WORDS;

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::end::{Connection, Progress, Stream, Unwaited, Wait};
+use super::end::{Connection, Progress, Stream, Unwaited};
+use super::kind::Wait;
 use super::ledger::{Head, Ledger, NOTE};
 use super::plan::Plan;
 use super::plan::{HELLO, WORDS};

@@ -16,7 +16,8 @@ use nix::sys::socket::{
 };
 use rustix::net::connect_unspec;
 
-use super::super::end::{Listener, Wait};
+use super::super::end::Listener;
+use super::super::kind::Wait;
 use super::super::link::Link;
 use super::super::plan::{Buffers, Plan, Role};
 use super::super::socket::{NAP, is_nothing_yet, wait_for};

@@ -13,8 +13,9 @@ use jitterlab_verbs::{Completion, Error, Service};
 
 use super::PATIENCE;
 use super::half::{Joined, SIGNALLED};
-use crate::transport::end::{Connection, Unwaited, Wait};
-use crate::transport::link::{Operation, Path};
+use crate::transport::end::{Connection, Unwaited};
+use crate::transport::kind::Wait;
+use crate::transport::path::{Operation, Path};
 
 pub struct End {
     joined: Joined,

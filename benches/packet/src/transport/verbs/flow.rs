@@ -11,9 +11,10 @@ use jitterlab_verbs::exchange::look;
 use jitterlab_verbs::{Error, Service};
 
 use super::half::Joined;
-use crate::transport::end::{Progress, Stream, Wait};
+use crate::transport::end::{Progress, Stream};
+use crate::transport::kind::Wait;
 use crate::transport::ledger::{Head, Ledger, NOTE, step};
-use crate::transport::link::{Operation, Path};
+use crate::transport::path::{Operation, Path};
 use crate::transport::socket::wait_a_moment;
 
 pub struct Flow {

@@ -13,8 +13,8 @@ use jitterlab_verbs::{
 use super::Wanted;
 use super::layout::Layout;
 use crate::Error;
-use crate::transport::end::Wait;
-use crate::transport::link::{Inline, Operation, Path};
+use crate::transport::kind::Wait;
+use crate::transport::path::{Inline, Operation, Path};
 
 /// One in so many sends asks for its completion in a ping-pong. The queue takes twice as many, so that a
 /// completion was there long before it is needed.

@@ -4,7 +4,7 @@ use jitterlab_verbs::Service;
 
 use super::Wanted;
 use crate::transport::ledger::NOTE;
-use crate::transport::link::Operation;
+use crate::transport::path::Operation;
 use crate::transport::plan::Buffers;
 use crate::transport::slots::stride;
 

@@ -12,9 +12,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::Error;
-use crate::transport::end::{Transport, Wait};
+use crate::transport::kind::{Transport, Wait};
 use crate::transport::ledger::NOTE;
-use crate::transport::link::{Link, Verbs, no_connection};
+use crate::transport::link::{Link, no_connection};
+use crate::transport::path::Verbs;
 use crate::transport::plan::{Buffers, Plan};
 use crate::transport::socket::is_nothing_yet;
 use jitterlab_verbs::exchange::{Answer, Ask, say_ready};

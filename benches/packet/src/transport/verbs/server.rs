@@ -8,7 +8,8 @@ use jitterlab_verbs::{Adapter, Mtu, choose, ports};
 
 use super::{End, Flow, Half, Joined, Wanted, check_size, prepare, wish};
 use crate::transport::end::Listener;
-use crate::transport::link::{Link, Verbs};
+use crate::transport::link::Link;
+use crate::transport::path::Verbs;
 use crate::transport::plan::{Plan, Role};
 use crate::transport::socket::{next_client, notice_dead_peers};
 use crate::{Error, service};

@@ -2,7 +2,7 @@
 
 use jitterlab_verbs::Service;
 
-use crate::transport::link::{Inline, Operation, Verbs};
+use crate::transport::path::{Inline, Operation, Verbs};
 use crate::transport::plan::{Plan, WORDS};
 
 /// How many bytes it takes.

@@ -1,0 +1,65 @@
+//! Which transports there are, and how a message is waited for.
+
+use jitterlab_base::named;
+
+/// What carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// Datagrams: a message may be lost, late or doubled.
+    Udp,
+    /// A stream, with Nagle's algorithm off.
+    Tcp,
+    /// RDMA, or sends of an RDMA device.
+    Verbs,
+}
+
+impl Transport {
+    /// Those that every machine has: the kernel's sockets.
+    pub const SOCKETS: [Transport; 2] = [Transport::Udp, Transport::Tcp];
+
+    /// The least and the greatest message, in bytes.
+    pub fn sizes(self) -> std::ops::RangeInclusive<u64> {
+        match self {
+            // Room for a sequence number, without which a late answer would pass for the next
+            // one; up to the largest datagram of IPv4.
+            Transport::Udp => 8..=65_507,
+            Transport::Tcp | Transport::Verbs => 1..=1 << 24,
+        }
+    }
+
+    /// How messages are waited for where nothing else is said.
+    pub fn usual_wait(self) -> Wait {
+        match self {
+            Transport::Udp | Transport::Tcp => Wait::Block,
+            Transport::Verbs => Wait::Poll,
+        }
+    }
+}
+
+named!(Transport, serde, "a transport", Udp => "udp", Tcp => "tcp", Verbs => "verbs");
+
+/// How the arrival of a message is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Wait {
+    /// In the kernel, which wakes the process: the CPU is free meanwhile.
+    #[default]
+    Block,
+    /// By asking again and again: the CPU is held, and no wake-up is paid for.
+    Poll,
+}
+
+named!(Wait, serde, "a way to wait", Block => "block", Poll => "poll");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for transport in Transport::ALL {
+            assert_eq!(transport.name().parse(), Ok(transport));
+        }
+        assert!("UDP".parse::<Transport>().is_err());
+        assert!("spin".parse::<Wait>().is_err());
+    }
+}
