@@ -5,6 +5,7 @@
 
 mod command;
 pub mod conduct;
+pub mod delays;
 pub mod enough;
 pub mod environment;
 mod estimate;

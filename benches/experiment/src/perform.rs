@@ -12,6 +12,7 @@ use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;
 
 use crate::command::{Failed, SLACK, own, printed, words};
+use crate::delays::Delays;
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind};
 use crate::record::Injection;
@@ -19,7 +20,7 @@ use crate::scene::Replay;
 use crate::schedule::Run;
 use crate::spec::{Experiment, Load};
 use crate::suites::Measured;
-use crate::tables::{ByLevel, Delays};
+use crate::tables::ByLevel;
 
 /// The yield of a run.
 #[derive(Debug)]

@@ -25,12 +25,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::delays::{Delays, Made};
 use crate::environment::Environment;
 use crate::fit::Fit;
 use crate::record::{Outcome, RunRecord};
 use crate::samples::{self, SamplesError};
 use crate::spec::Experiment;
-use crate::tables::{Delays, Made};
 
 const EXPERIMENT: &str = "experiment.yaml";
 const ENVIRONMENT: &str = "environment.json";

@@ -10,8 +10,8 @@ use jitterlab_injector::shape;
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableError};
 use jitterlab_stats::imitation::{self, Closeness};
 use jitterlab_stats::{sorted, summary};
-use serde::{Deserialize, Serialize};
 
+use crate::delays::{Delays, Made};
 use crate::fit::{self, Fit, FittedMember, Imitation, Refused};
 use crate::level::{Level, Member, Multiple, Shape};
 use crate::record::SuiteKind;
@@ -19,26 +19,6 @@ use crate::scene::InjectedLevels;
 use crate::spec::{Experiment, characterised};
 use crate::store::{Recorder, StoreError};
 use crate::suites::Case;
-
-/// The content of a file of delays.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Delays {
-    /// A distribution table, of which delays are drawn.
-    Table(Vec<u8>),
-    /// A recording, of which they come in their order.
-    Recording(Vec<u8>),
-}
-
-/// A table that claims to imitate nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Made {
-    /// The level that it is for.
-    pub level: Level,
-    /// The mean and the standard deviation that it was made for, and those that it has.
-    pub moments: Moments,
-    /// Its file, relative to the result folder.
-    pub table: String,
-}
 
 /// The delays of each level, or why there are none.
 pub type ByLevel = BTreeMap<Level, Result<Delays, String>>;

@@ -1,7 +1,7 @@
 //! The tables that were made for a mean and a standard deviation, and claim to imitate nothing.
 
+use jitterlab_experiment::delays::Made;
 use jitterlab_experiment::level::Level;
-use jitterlab_experiment::tables::Made;
 use jitterlab_injector::check::Moments;
 use serde::Serialize;
 
