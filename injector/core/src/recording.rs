@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use jitterlab_base::input::{self, Source};
 use thiserror::Error;
 
-use crate::control::TableSource;
 use crate::generator::TABLE_ENTRIES;
-use crate::table::MAX_DELAY_NS;
+use crate::table::{MAX_DELAY_NS, TableSource};
 
 const MAGIC: [u8; 8] = *b"jlabrec\x01";
 /// The most delays of a recording: with their places they take 256 MiB of memory.

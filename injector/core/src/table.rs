@@ -307,3 +307,31 @@ fn delay(word: &str, unit: DelayUnit) -> Result<u32, String> {
         }),
     }
 }
+/// The table of an injected program, and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSource {
+    /// The 4,096 delays.
+    pub entries: Box<[u32; TABLE_ENTRIES]>,
+    /// Its file, if it has one, and its origin; the first 256 bytes.
+    pub origin: String,
+}
+
+impl TableSource {
+    /// A table that was read from `path`.
+    pub fn of(table: &DistributionTable, path: &Path) -> Self {
+        TableSource {
+            origin: format!("{} {}", path.display(), table.origin())
+                .trim_end()
+                .to_string(),
+            ..TableSource::made(table)
+        }
+    }
+
+    /// A table that was made without a file.
+    pub fn made(table: &DistributionTable) -> Self {
+        TableSource {
+            entries: Box::new(*table.entries()),
+            origin: table.origin().to_string(),
+        }
+    }
+}

@@ -7,11 +7,11 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::seed;
 use jitterlab_injector::control::{
     self, Asked, Attached, Created, Hook, HookFamily, Identity, Mode, Namespaces, Page, PageError,
-    Settings, Switch, TableSource,
+    Settings, Switch,
 };
 use jitterlab_injector::delay::{Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
-use jitterlab_injector::table::DelayUnit;
+use jitterlab_injector::table::{DelayUnit, TableSource};
 use jitterlab_skip::skip;
 
 fn identity() -> Identity {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
-use jitterlab_injector::control::{HookFamily, Mode, Settings, TableSource};
+use jitterlab_injector::control::{HookFamily, Mode, Settings};
 use jitterlab_injector::environment::{
     BEGAN, CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, ORDER, RANK, RECORDS,
     REPLAY, REPORT, RUN, SEED, STRETCH, TABLE, UNIT,
@@ -16,8 +16,7 @@ use jitterlab_injector::environment::{
 use jitterlab_injector::generator::GeneratorKind;
 use jitterlab_injector::recording::Recording;
 use jitterlab_injector::replay::{Order, Stretch};
-use jitterlab_injector::table::DelayUnit;
-use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
 
 /// Where launchers put the rank: Open MPI, PMIx, PMI (MPICH), Slurm.
 const RANKS: [&str; 4] = [

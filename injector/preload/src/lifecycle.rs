@@ -9,10 +9,11 @@ use std::sync::Mutex;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_injector::control::{
-    self, Created, Ended, Identity, Namespaces, Page, Settings, TableSource, start_time,
+    self, Created, Ended, Identity, Namespaces, Page, Settings, start_time,
 };
 use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
+use jitterlab_injector::table::TableSource;
 
 use crate::config::Config;
 use crate::real::system_call;

@@ -25,10 +25,11 @@ pub use jitterlab_base::page::{Namespaces, PageError, directory, file_name, star
 pub use pages::{Attached, Created, Locked, attach};
 pub use programs::{Collector, Program, programs};
 pub use report::Ended;
-pub use settings::{Mode, Settings, TableSource};
+pub use settings::{Mode, Settings};
 pub use switch::{Asked, Switch};
 
 use crate::replay::Order;
+use crate::table::TableSource;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::page::published::Published;
 use jitterlab_base::page::{Content, Head, Owner, set_text, text};

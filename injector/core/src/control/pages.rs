@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_base::page::{self, PageError, make_directory};
 
-use super::{Identity, Page, Settings, TableSource};
+use super::{Identity, Page, Settings};
+use crate::table::TableSource;
 
 /// A control page that this process made for itself.
 pub type Created = page::Created<Page>;

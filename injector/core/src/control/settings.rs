@@ -1,14 +1,11 @@
 //! What a page tells the hooks to do, and its form as words.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::HookFamily;
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
 use crate::replay::{Order, Stretch};
-use crate::table::DelayUnit;
-use crate::table::DistributionTable;
+use crate::table::{DelayUnit, TableSource};
 use jitterlab_base::named;
 
 /// How a delay is injected.
@@ -79,35 +76,6 @@ impl Settings {
         seed: 0,
         seedings: 0,
     };
-}
-
-/// The table of an injected program, and where it came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableSource {
-    /// The 4,096 delays.
-    pub entries: Box<[u32; TABLE_ENTRIES]>,
-    /// Its file, if it has one, and its origin; the first 256 bytes.
-    pub origin: String,
-}
-
-impl TableSource {
-    /// A table that was read from `path`.
-    pub fn of(table: &DistributionTable, path: &Path) -> Self {
-        TableSource {
-            origin: format!("{} {}", path.display(), table.origin())
-                .trim_end()
-                .to_string(),
-            ..TableSource::made(table)
-        }
-    }
-
-    /// A table that was made without a file.
-    pub fn made(table: &DistributionTable) -> Self {
-        TableSource {
-            entries: Box::new(*table.entries()),
-            origin: table.origin().to_string(),
-        }
-    }
 }
 
 const ORIGIN_WORDS: usize = 64;

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use jitterlab_base::seed;
-use jitterlab_injector::control::{Mode, TableSource};
+use jitterlab_injector::control::Mode;
 use jitterlab_injector::replay::Order;
-use jitterlab_injector::table::DelayUnit;
-use jitterlab_injector::table::DistributionTable;
+use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
 
 use super::pages::{self, Address};
 use crate::outcome::{Exit, Failure};
