@@ -1,7 +1,7 @@
 //! The ground floor: what every room uses and none owns.
 //!
-//! `unsafe` is confined to [`clock`], which reads the processor's counter, [`fork`], a page that a child finds wiped, and
-//! [`page`], memory that processes share.
+//! `unsafe` is confined to [`clock`], which reads the processor's counter, [`fork`], a page that a child finds wiped,
+//! [`page`], memory that processes share, and [`ring`], frames in such memory.
 
 #![deny(unsafe_code)]
 
@@ -11,6 +11,7 @@ pub mod fork;
 pub mod input;
 pub mod named;
 pub mod page;
+pub mod ring;
 pub mod seed;
 pub mod show;
 pub mod units;

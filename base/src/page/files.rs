@@ -11,10 +11,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg, posix_fallocate};
+use nix::fcntl::{AT_FDCWD, AtFlags, Flock, FlockArg, posix_fallocate};
 use nix::sys::mman::{MapFlags, ProtFlags};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{major, minor};
+use nix::unistd::linkat;
 use thiserror::Error;
 
 use super::{Content, Shared};
@@ -102,6 +103,42 @@ pub fn create<C: Content>(path: &Path, fill: impl FnOnce(&C)) -> Result<Created<
         page: initialise(mapping, fill),
         path: path.into(),
     })
+}
+
+/// Makes a page in a file that has no name until it is whole, and then gets `path`: who is killed meanwhile leaves nothing.
+/// The page is unmapped when it is dropped; its file stays.
+///
+/// # Errors
+/// There is such a file, or the system refuses the file or the mapping.
+pub fn make<C: Content>(path: &Path, fill: impl FnOnce(&C)) -> Result<Attached<C>, PageError> {
+    let system = |action| move |source| system::<C>(action, path, source);
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_TMPFILE)
+        .open(directory)
+        .map_err(system("create"))?;
+    reserve::<C>(&file).map_err(system("reserve room for"))?;
+    let mapping: NonNull<C> = map(Some(&file)).map_err(system("map"))?;
+    let page = Attached {
+        mapping,
+        file,
+        path: path.into(),
+    };
+    fill(&page);
+    page.head().magic.store(C::MAGIC, Ordering::Release);
+    let nameless = format!("/proc/self/fd/{}", page.file.as_raw_fd());
+    linkat(
+        AT_FDCWD,
+        nameless.as_str(),
+        AT_FDCWD,
+        path,
+        AtFlags::AT_SYMLINK_FOLLOW,
+    )
+    .map_err(|errno| system("name")(errno.into()))?;
+    Ok(page)
 }
 
 /// A page in memory of this process alone, for when no file can be had: nobody else can see it.

@@ -19,8 +19,8 @@ mod standing;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub use files::{
-    Attached, Created, Locked, PageError, attach, create, directory, is_deserted, make_directory,
-    private,
+    Attached, Created, Locked, PageError, attach, create, directory, is_deserted, make,
+    make_directory, private,
 };
 pub use namespaces::{Namespaces, file_name, start_time};
 pub use standing::{Standing, list};
@@ -88,6 +88,13 @@ shared! {
     /// What every page says of itself.
     pub struct Head {
         pub(self) magic: AtomicU64,
+        owner: Whose,
+    }
+}
+
+shared! {
+    /// A process, in shared memory. Zeroed, it is none.
+    pub struct Whose {
         pid: AtomicU64,
         start_time: AtomicU64,
         pid_namespace: AtomicU64,
@@ -122,6 +129,18 @@ impl Owner {
 impl Head {
     /// Whose page it is.
     pub fn owner(&self) -> Owner {
+        self.owner.get()
+    }
+
+    /// Says whose it is.
+    pub fn set_owner(&self, owner: &Owner) {
+        self.owner.set(owner);
+    }
+}
+
+impl Whose {
+    /// The process.
+    pub fn get(&self) -> Owner {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
         Owner {
             pid: load(&self.pid) as u32,
@@ -133,8 +152,8 @@ impl Head {
         }
     }
 
-    /// Says whose it is.
-    pub fn set_owner(&self, owner: &Owner) {
+    /// Puts a process there.
+    pub fn set(&self, owner: &Owner) {
         for (word, value) in [
             (&self.pid, owner.pid.into()),
             (&self.start_time, owner.start_time),
