@@ -6,4 +6,5 @@
 
 #![deny(unsafe_code)]
 
+pub mod log;
 pub mod transport;

@@ -1,0 +1,401 @@
+//! The log of an endpoint: what it has sent and received, kept where a crash of the process leaves it.
+//!
+//! A log has a send pool and a receive pool (Kaur, section 3.2.3) of slots of fixed size. A slot holds one record: the
+//! transaction, its state, and a payload. The payload is written where it stays ([`Log::payload_mut`]), so there is one copy
+//! of it, and [`Log::commit`] makes it hold together with the record. Whoever opens the log later finds of each slot the last
+//! record that was committed ([`Log::records`]), wherever the process was killed.
+//!
+//! A commit allocates nothing. It makes a system call with [`Durability::Power`] alone.
+//!
+//! A log belongs to one process at a time. A child of that process must not use it.
+
+mod error;
+mod file;
+mod head;
+mod map;
+mod record;
+mod shape;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use std::time::{Duration, SystemTime};
+
+use zerocopy::FromBytes;
+
+pub use error::LogError;
+pub use file::set_aside;
+pub use shape::{Place, Pool, Shape};
+
+use map::Map;
+use record::{Committed, HALF, Slot};
+
+/// What a log survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// Nothing: the log is memory of the process.
+    None,
+    /// The end of the process, by kill -9 too: the log is a mapped file, whose pages the kernel keeps.
+    Process,
+    /// A power cut: each commit waits for the disk.
+    Power,
+}
+
+jitterlab_base::named!(Durability, "a durability", None => "none", Process => "process", Power => "power");
+
+/// A transaction in a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// The endpoint at the other side.
+    pub peer: u64,
+    /// The endpoint that made the request.
+    pub initiator: u64,
+    /// The initiator's life that made it.
+    pub incarnation: u32,
+    /// The number of the request.
+    pub sequence: u64,
+    /// The handler that it is for.
+    pub handler: u16,
+    /// Acknowledgement and operation.
+    pub state: [u8; 2],
+}
+
+/// What is at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// Nothing, or what was there is freed.
+    Empty,
+    /// The record that was committed last, and its payload.
+    Whole(Record, &'a [u8]),
+    /// The slot is damaged: what was committed last is not known. Kills of the process leave none of this.
+    Torn,
+}
+
+/// What a commit does with the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    /// The payload stays that of the record before.
+    Kept,
+    /// The payload is the first bytes, so many, of what [`Log::payload_mut`] was filled with.
+    Written(usize),
+}
+
+/// The pools of one endpoint.
+pub struct Log {
+    map: Map,
+    /// The file, locked; none for a log in memory.
+    file: Option<(PathBuf, nix::fcntl::Flock<std::fs::File>)>,
+    endpoint: u64,
+    incarnation: u32,
+    shape: Shape,
+    durability: Durability,
+    /// What holds in each slot; none where it is torn.
+    slots: Vec<Option<Held>>,
+    watch: Option<Box<dyn FnMut() + Send>>,
+}
+
+/// What holds in a slot, as far as the next commit needs it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    version: u32,
+    payload: record::Payload,
+}
+
+impl Log {
+    /// A log in memory. `incarnation` has to be above that of every earlier life of the endpoint: [`incarnation_by_clock`].
+    ///
+    /// # Errors
+    /// The shape is out of range, or there is no memory.
+    pub fn in_memory(endpoint: u64, shape: Shape, incarnation: u32) -> Result<Log, LogError> {
+        if !shape.fits() {
+            return Err(LogError::Shape { shape });
+        }
+        let map = Map::anonymous(shape.bytes()).map_err(|source| LogError::System {
+            action: "get memory for a",
+            path: PathBuf::new(),
+            source,
+        })?;
+        Ok(Log {
+            map,
+            file: None,
+            endpoint,
+            incarnation,
+            shape,
+            durability: Durability::None,
+            slots: vec![Some(Held::default()); shape.slots()],
+            watch: None,
+        })
+    }
+
+    /// Opens the endpoint's log in the file at `path`, or makes it, with the folders above it; its incarnation grows by one.
+    /// The file is readable by its user alone, folders that are made are, too. With [`Durability::None`] no file is touched.
+    ///
+    /// # Errors
+    /// Another process has it open; the file is no log, is damaged, is one of another endpoint, shape or format, or can be
+    /// used by others; the disk is full; the system refuses. A file that is there is then as it was.
+    pub fn open(
+        path: &Path,
+        endpoint: u64,
+        shape: Shape,
+        durability: Durability,
+    ) -> Result<Log, LogError> {
+        if durability == Durability::None {
+            return Log::in_memory(endpoint, shape, incarnation_by_clock());
+        }
+        let file::Opened {
+            mut map,
+            file,
+            incarnation,
+        } = file::open(path, endpoint, shape, durability)?;
+        let incarnation = incarnation
+            .checked_add(1)
+            .ok_or_else(|| LogError::Damaged { path: path.into() })?;
+        store_word(
+            &mut map,
+            head::INCARNATION,
+            record::commit_word(incarnation),
+        );
+        let mut log = Log {
+            map,
+            file: Some((path.into(), file)),
+            endpoint,
+            incarnation,
+            shape,
+            durability,
+            slots: Vec::new(),
+            watch: None,
+        };
+        log.sync(0, head::BYTES)?;
+        log.slots = (0..shape.slots())
+            .map(|index| match log.read(index) {
+                Slot::New => Some(Held::default()),
+                Slot::Holds(committed) => Some(Held {
+                    version: committed.version,
+                    payload: committed.payload,
+                }),
+                Slot::Torn => None,
+            })
+            .collect();
+        Ok(log)
+    }
+
+    /// Whose log it is.
+    pub fn endpoint(&self) -> u64 {
+        self.endpoint
+    }
+
+    /// The endpoint's present life.
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
+    /// Its sizes.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What it survives.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// What is at each place.
+    pub fn records(&self) -> impl Iterator<Item = (Place, Found<'_>)> {
+        self.shape.places().map(|place| (place, self.record(place)))
+    }
+
+    /// What is at a place, checked against its checksums.
+    ///
+    /// # Panics
+    /// There is no such place.
+    pub fn record(&self, place: Place) -> Found<'_> {
+        match self.read(self.shape.index(place)) {
+            Slot::New => Found::Empty,
+            Slot::Torn => Found::Torn,
+            Slot::Holds(Committed { record: None, .. }) => Found::Empty,
+            Slot::Holds(Committed {
+                record: Some(record),
+                ..
+            }) => Found::Whole(record, self.payload(place)),
+        }
+    }
+
+    /// The payload of the record at a place: empty where there is none.
+    ///
+    /// # Panics
+    /// There is no such place.
+    pub fn payload(&self, place: Place) -> &[u8] {
+        let index = self.shape.index(place);
+        let Some(held) = self.slots[index] else {
+            return &[];
+        };
+        let at = self.area(index, held.payload.area);
+        &self.map[at..][..held.payload.length as usize]
+    }
+
+    /// Room for the next payload at a place, as long as the shape's payload. It holds with the next commit that says
+    /// [`Payload::Written`], and disturbs nothing before.
+    ///
+    /// # Panics
+    /// There is no such place.
+    pub fn payload_mut(&mut self, place: Place) -> &mut [u8] {
+        let index = self.shape.index(place);
+        let area = self.slots[index].unwrap_or_default().payload.area ^ 1;
+        let at = self.area(index, area);
+        &mut self.map[at..][..self.shape.payload as usize]
+    }
+
+    /// Makes a record hold at a place. Whoever is killed in here leaves the record before or this one.
+    ///
+    /// # Errors
+    /// The payload is too long, or the disk refuses ([`Durability::Power`]).
+    ///
+    /// # Panics
+    /// There is no such place.
+    pub fn commit(
+        &mut self,
+        place: Place,
+        record: &Record,
+        payload: Payload,
+    ) -> Result<(), LogError> {
+        self.write(place, Some(*record), payload)
+    }
+
+    /// Frees a place.
+    ///
+    /// # Errors
+    /// The disk refuses ([`Durability::Power`]).
+    ///
+    /// # Panics
+    /// There is no such place.
+    pub fn free(&mut self, place: Place) -> Result<(), LogError> {
+        self.write(place, None, Payload::Written(0))
+    }
+
+    /// Has `watch` called after each store to the log and before each wait for the disk. Tests end the process there.
+    pub fn watch(&mut self, watch: impl FnMut() + Send + 'static) {
+        self.watch = Some(Box::new(watch));
+    }
+
+    fn write(
+        &mut self,
+        place: Place,
+        record: Option<Record>,
+        payload: Payload,
+    ) -> Result<(), LogError> {
+        let index = self.shape.index(place);
+        let held = match self.slots[index] {
+            Some(held) => held,
+            None => self.wipe(index)?,
+        };
+        let payload = match payload {
+            Payload::Kept => held.payload,
+            Payload::Written(length) => {
+                if length > self.shape.payload as usize {
+                    return Err(LogError::TooLong {
+                        length,
+                        most: self.shape.payload,
+                    });
+                }
+                let area = held.payload.area ^ 1;
+                let at = self.area(index, area);
+                if length > 0 {
+                    self.sync(at, length)?;
+                }
+                record::Payload {
+                    area,
+                    length: length as u32,
+                    crc: crc32c::crc32c(&self.map[at..][..length]),
+                }
+            }
+        };
+        let next = Committed {
+            version: held.version.wrapping_add(1),
+            record,
+            payload,
+        };
+        let half = self.slot(index) + record::half_at(next.version);
+        let words = next.encode();
+        for (number, word) in words.iter().enumerate().skip(1) {
+            self.map[half + number * 8..][..8].copy_from_slice(&word.to_ne_bytes());
+            self.watched();
+        }
+        store_word(&mut self.map, half, words[0]);
+        self.watched();
+        self.sync(half, HALF)?;
+        self.slots[index] = Some(Held {
+            version: next.version,
+            payload,
+        });
+        Ok(())
+    }
+
+    /// Makes a torn slot a new one. A process that is killed meanwhile leaves it torn, or new.
+    fn wipe(&mut self, index: usize) -> Result<Held, LogError> {
+        let slot = self.slot(index);
+        // A commit word that is none, so that neither half holds, whatever the other says.
+        for word in [u64::MAX, 0] {
+            for half in [0, HALF] {
+                store_word(&mut self.map, slot + half, word);
+                self.watched();
+            }
+            self.sync(slot, 2 * HALF)?;
+        }
+        Ok(Held::default())
+    }
+
+    fn watched(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch();
+        }
+    }
+
+    fn sync(&mut self, from: usize, bytes: usize) -> Result<(), LogError> {
+        if self.durability != Durability::Power {
+            return Ok(());
+        }
+        self.watched();
+        let path = self.file.as_ref().map(|(path, _)| path.clone());
+        self.map
+            .sync(from, bytes)
+            .map_err(|source| LogError::System {
+                action: "write",
+                path: path.unwrap_or_default(),
+                source,
+            })
+    }
+
+    fn read(&self, index: usize) -> Slot {
+        let bytes = &self.map[self.slot(index)..][..self.shape.slot_bytes()];
+        record::read(bytes, self.shape.payload as usize)
+    }
+
+    fn slot(&self, index: usize) -> usize {
+        head::BYTES + index * self.shape.slot_bytes()
+    }
+
+    fn area(&self, index: usize, area: u8) -> usize {
+        self.slot(index) + record::area_at(self.shape.payload as usize, area.into())
+    }
+}
+
+/// One store that comes after all before it and before all after it, as a process that is killed leaves them.
+fn store_word(map: &mut Map, at: usize, word: u64) {
+    AtomicU64::mut_from_bytes(&mut map[at..][..8])
+        .expect("words are aligned")
+        .store(word, Ordering::Release);
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// An incarnation for a log in memory, from the clock: above that of every earlier life of this endpoint on this machine, as
+/// long as the clock is not set back. It counts eighths of a second since 2026, and waits for the present one to end.
+pub fn incarnation_by_clock() -> u32 {
+    const BEGIN: Duration = Duration::from_secs(1_767_225_600);
+    const TICK: u128 = 125;
+    let since = || {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        now.unwrap_or_default().saturating_sub(BEGIN).as_millis()
+    };
+    let begun = since();
+    std::thread::sleep(Duration::from_millis((TICK - begun % TICK) as u64));
+    (begun / TICK) as u32
+}
