@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use jitterlab_base::clock::Clock;
 use jitterlab_base::units::Nanos;
 
 use crate::pace::{Pace, Patience};
@@ -14,12 +13,6 @@ use crate::transport::kind::Wait;
 const SILENCE: Duration = Duration::from_secs(10);
 /// How often a server that gets nothing looks how long that has been, and whether its client is still there.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
-
-/// What time it is for a server, in nanoseconds.
-pub(crate) fn now_ns() -> u64 {
-    let clock = Clock::global();
-    clock.ticks_to_ns(clock.now())
-}
 
 /// The next message of a client. Silence is counted from the first look on: a reading of the clock before would make an
 /// answer wait.

@@ -1,12 +1,12 @@
 //! The open loop over a network and in a time that exist only here: a look at the network takes 1 us, a message and its
 //! answer 20 us, and what happens to the server is written down beforehand.
 
-use std::cell::Cell;
+#[path = "common/time.rs"]
+mod time;
+
 use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
 
-use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos, Rate};
 use jitterlab_packet::Error;
 use jitterlab_packet::cases::open_loop::{Loop, Open, OpenLoop, Spacing, Timetable};
@@ -14,24 +14,11 @@ use jitterlab_packet::cases::rtt::{Length, Outcome, Rtt};
 use jitterlab_packet::transport::{Link, Unwaited, Wait};
 use proptest::prelude::*;
 
+use time::Time;
+
 const MS: u64 = 1_000_000;
 const LOOK: u64 = 1_000;
 const ROUND_TRIP: u64 = 20_000;
-
-/// Simulated time in nanoseconds; whoever reads it or looks at the network lets some pass.
-#[derive(Clone, Default)]
-struct Time(Rc<Cell<u64>>);
-
-impl Time {
-    fn pass(&self, ns: u64) -> u64 {
-        self.0.set(self.0.get() + ns);
-        self.0.get()
-    }
-
-    fn ticks(&self) -> u64 {
-        Clock::global().ns_to_ticks(self.pass(10))
-    }
-}
 
 /// A server that stands still for the first `stop` of each second after the first, and loses what `is_lost` says.
 struct Network {
@@ -177,7 +164,7 @@ fn what_cannot_be_sent_is_counted() {
     assert!(open.unsent > 400_000, "{open:?}");
     assert!(open.rate_achieved < 50_000.0, "{open:?}");
     // Its time, and a timeout.
-    assert!((1_099 * MS..1_102 * MS).contains(&time.0.get()));
+    assert!((1_099 * MS..1_102 * MS).contains(&time.pass(0)));
 }
 
 #[test]

@@ -1,18 +1,20 @@
 //! The case over a network and in a time that exist only here: what becomes of each message is written down beforehand, a look
 //! whether something has come takes 1 us, and a wait that ends without a message a timeout.
 
-use std::cell::Cell;
+#[path = "common/time.rs"]
+mod time;
+
 use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
 
-use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::Error;
 use jitterlab_packet::cases::open_loop::Loop;
 use jitterlab_packet::cases::rtt::{Length, Outcome, Report, Rtt};
 use jitterlab_packet::transport::{Connection, Link, Transport, Wait};
 use proptest::prelude::*;
+
+use time::{READING, Time};
 
 /// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,25 +37,8 @@ enum Fate {
 
 const TIMEOUT: Nanos = Nanos(1_000_000);
 const LOOK: u64 = 1_000;
-/// A reading of the clock takes so long.
-const READING: u64 = 10;
 /// More answers than can be looked at in a timeout.
 const BABBLE: u64 = 2 * TIMEOUT.0 / LOOK;
-
-/// Simulated time, in nanoseconds.
-#[derive(Clone, Default)]
-struct Time(Rc<Cell<u64>>);
-
-impl Time {
-    fn pass(&self, ns: u64) {
-        self.0.set(self.0.get() + ns);
-    }
-
-    fn ticks(&self) -> u64 {
-        self.pass(READING);
-        Clock::global().ns_to_ticks(self.0.get())
-    }
-}
 
 /// Answers by fate; answers everything when it has no fates left.
 struct Network {

@@ -86,9 +86,19 @@ impl Bandwidth {
     /// The link cannot carry such messages, nobody answers, or the peer goes away or falls silent.
     pub fn run(&self, address: SocketAddr) -> Result<Outcome, Error> {
         let stream = self.link.stream(address, &self.plan())?;
+        let clock = Clock::global();
+        self.run_on(stream, || clock.now())
+    }
+
+    /// Measures over a stream that is there already; `now` says what time it is, in ticks of [`Clock::global`].
+    ///
+    /// # Errors
+    /// The peer goes away or falls silent.
+    pub fn run_on(&self, stream: Box<dyn Stream>, now: impl Fn() -> u64) -> Result<Outcome, Error> {
         let mut pump = Pump {
             stream,
             options: self,
+            now,
             clock: Clock::global(),
             pace: Pace::new(self.window),
             computed: 0,
@@ -105,9 +115,11 @@ impl Bandwidth {
     }
 }
 
-struct Pump<'a> {
+struct Pump<'a, N> {
     stream: Box<dyn Stream>,
     options: &'a Bandwidth,
+    /// What time it is, in ticks of the clock.
+    now: N,
     clock: &'static Clock,
     pace: Pace,
     /// Messages sent before it computed last.
@@ -115,7 +127,7 @@ struct Pump<'a> {
     progress: Progress,
 }
 
-impl Pump<'_> {
+impl<N: Fn() -> u64> Pump<'_, N> {
     /// Streams for `length`, and keeps the times of half windows, as many as there is room for. It begins and
     /// ends with a half window that is finished.
     fn run(&mut self, length: Length, halves: &mut Samples) -> Result<Outcome, Error> {
@@ -123,7 +135,7 @@ impl Pump<'_> {
             Length::Messages(count) => (count, u64::MAX),
             Length::Time(time) => (u64::MAX, self.clock.ns_to_ticks(time.0)),
         };
-        let (mut before, mut start) = (self.progress, self.clock.now());
+        let (mut before, mut start) = (self.progress, (self.now)());
         if count > 0 && time > 0 {
             start = self.half()?;
             before = self.progress;
@@ -161,11 +173,11 @@ impl Pump<'_> {
             }
             self.progress = self.stream.progress().map_err(gone(&before))?;
             if self.pace.finished(&self.progress) {
-                return Ok(self.clock.now());
+                return Ok((self.now)());
             }
             if is_sent || self.progress.finished != before.finished {
                 patience.renew();
-            } else if patience.is_over(|| self.clock.ticks_to_ns(self.clock.now())) {
+            } else if patience.is_over(|| self.clock.ticks_to_ns((self.now)())) {
                 self.ask(&patience)?;
             }
             if !is_sent && self.progress == before {
@@ -179,8 +191,8 @@ impl Pump<'_> {
     #[inline]
     fn compute(&self) {
         if self.options.computing.0 > 0 {
-            let end = self.clock.now() + self.clock.ns_to_ticks(self.options.computing.0);
-            while self.clock.now() < end {
+            let end = (self.now)() + self.clock.ns_to_ticks(self.options.computing.0);
+            while (self.now)() < end {
                 std::hint::spin_loop();
             }
         }

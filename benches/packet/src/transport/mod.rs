@@ -12,6 +12,7 @@ mod socket;
 mod tcp;
 mod udp;
 mod verbs;
+mod waiting;
 
 use std::net::SocketAddr;
 

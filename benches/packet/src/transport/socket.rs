@@ -5,12 +5,12 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use jitterlab_base::clock::Clock;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::kind::Wait;
+use super::waiting::{Limit, repeat};
 
 /// The next client that is there to be served.
 pub(super) fn next_client(listener: &TcpListener) -> io::Result<TcpStream> {
@@ -46,36 +46,31 @@ pub(super) fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
 pub(super) const NAP: Duration = Duration::from_micros(1);
 
 /// Calls `attempt`, again if a signal or nothing of ours came between, until it does something else than
-/// finding nothing there; `None` after `timeout`. An attempt that blocks gives up after a [`NAP`]. Between two
-/// that do not the processor pauses `pauses` times.
+/// finding nothing there; `None` after `timeout`, by what `now_ns` reads. An attempt that blocks gives up after a [`NAP`]. Between
+/// two that do not the processor pauses `pauses` times.
 pub(super) fn wait_for<T>(
     wait: Wait,
     pauses: u32,
     timeout: Duration,
+    now_ns: impl Fn() -> u64,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<Option<T>> {
-    let clock = Clock::global();
-    // Who polls reads the clock once for so many attempts, and not before: each reading makes an answer wait.
-    let (attempts, mut start) = match wait {
-        Wait::Block => (1, Some(clock.now())),
-        Wait::Poll => (16, None),
+    let mut limit = Limit::new(timeout);
+    let attempts = match wait {
+        Wait::Block => {
+            limit.renew(now_ns());
+            1
+        }
+        Wait::Poll => 16,
     };
-    loop {
-        for _ in 0..attempts {
-            match attempt() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_nothing_yet(&error) => {
-                    (0..pauses).for_each(|_| std::hint::spin_loop());
-                }
-                outcome => return outcome.map(Some),
-            }
+    repeat(attempts, limit, now_ns, || match attempt() {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        Err(error) if is_nothing_yet(&error) => {
+            (0..pauses).for_each(|_| std::hint::spin_loop());
+            Ok(None)
         }
-        let now = clock.now();
-        let waited = clock.ticks_to_ns(now - *start.get_or_insert(now));
-        if u128::from(waited) >= timeout.as_nanos() {
-            return Ok(None);
-        }
-    }
+        outcome => outcome.map(Some),
+    })
 }
 
 /// Waits until something is there, or room for something; not longer than this time, nor than 100 ms. Who

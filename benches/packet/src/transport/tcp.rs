@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv, send};
@@ -18,6 +18,7 @@ use super::slots::Slots;
 use super::socket::{
     NAP, is_nothing_yet, next_client, notice_dead_peers, wait_a_moment, wait_briefly, wait_for,
 };
+use super::waiting::{Limit, now_ns};
 use crate::service;
 
 /// How long a connection may take to come up, and a message to be taken by the other end.
@@ -112,7 +113,7 @@ impl Tcp {
     /// as long: what has come is taken meanwhile.
     #[cold]
     fn send_rest(&mut self, number: u64, mut sent: usize) -> io::Result<()> {
-        let mut since = Instant::now();
+        let mut limit = Limit::new(PATIENCE);
         while sent < self.out.size {
             let mut moved = now(send(
                 self.stream.as_raw_fd(),
@@ -126,8 +127,8 @@ impl Tcp {
                 self.filled += moved;
             }
             if moved > 0 {
-                since = Instant::now();
-            } else if since.elapsed() > PATIENCE {
+                limit.renew(now_ns());
+            } else if limit.is_over(now_ns()) {
                 return Err(io::ErrorKind::TimedOut.into());
             } else {
                 wait_a_moment(Wait::Block, self.stream.as_fd(), true, PATIENCE)?;
@@ -162,7 +163,9 @@ impl Connection for Tcp {
         let message = self.incoming.of(number);
         while self.filled < message.len() {
             let rest = &mut message[self.filled..];
-            match wait_for(self.wait, PAUSES, self.timeout, || self.stream.read(rest))? {
+            match wait_for(self.wait, PAUSES, self.timeout, now_ns, || {
+                self.stream.read(rest)
+            })? {
                 Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some(read) => self.filled += read,
                 None => return Ok(None),
@@ -465,17 +468,15 @@ fn serve_client(mut stream: TcpStream) -> io::Result<()> {
     let sizes = [plan.answer, plan.size];
     let new = |stream| Tcp::new(stream, &plan, sizes, service::LOOK);
     match plan.role {
-        Role::Answer { every, rest } => {
-            service::answer(&mut new(stream)?, every, rest, service::now_ns)
-        }
-        Role::Exchange => service::exchange(&mut new(stream)?, service::now_ns),
+        Role::Answer { every, rest } => service::answer(&mut new(stream)?, every, rest, now_ns),
+        Role::Exchange => service::exchange(&mut new(stream)?, now_ns),
         Role::Sink { .. } | Role::Both { .. } => {
             let expects = match plan.window_back() {
                 None => Expects::Messages,
                 Some(_) => Expects::Both,
             };
             let mut end = TcpStreamEnd::new(stream, &plan, sizes, expects)?;
-            service::stream(&mut end, plan.window_back(), plan.wait, service::now_ns)
+            service::stream(&mut end, plan.window_back(), plan.wait, now_ns)
         }
     }
 }

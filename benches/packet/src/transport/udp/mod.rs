@@ -20,6 +20,7 @@ use super::plan::Plan;
 use super::plan::{HELLO, WORDS};
 use super::slots::Slots;
 use super::socket::{NAP, is_nothing_yet, wait_a_moment, wait_briefly, wait_for};
+use super::waiting::now_ns;
 pub(super) use server::listen;
 
 /// How many bytes of messages may heap up in the system.
@@ -223,7 +224,7 @@ impl Connection for Udp {
     fn receive(&mut self) -> io::Result<Option<u64>> {
         let size = self.incoming.size;
         let buffer = self.incoming.of(self.next);
-        let came = wait_for(self.wait, 0, self.timeout, || {
+        let came = wait_for(self.wait, 0, self.timeout, now_ns, || {
             let length = self.line.receive(buffer)?;
             if length != size || buffer.starts_with(HELLO) {
                 // A late answer to the first words, or nothing of ours.

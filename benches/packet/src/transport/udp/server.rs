@@ -21,6 +21,7 @@ use super::super::kind::Wait;
 use super::super::link::Link;
 use super::super::plan::{Buffers, Plan, Role};
 use super::super::socket::{NAP, is_nothing_yet, wait_for};
+use super::super::waiting::now_ns;
 use super::{
     HELLO, Known, LAST, Line, Udp, UdpStream, first, first_word, heard, make_room, word_for,
 };
@@ -193,7 +194,7 @@ impl UdpServer {
     fn serve_waiting(&mut self, wait: Option<Wait>, buffer: &mut [u8]) -> io::Result<Option<Wait>> {
         let way = wait.unwrap_or(Wait::Block);
         loop {
-            let came = wait_for(way, 0, REST, || match &mut self.own {
+            let came = wait_for(way, 0, REST, now_ns, || match &mut self.own {
                 Some(own) => own.receive(&self.socket, way, buffer),
                 None => self.socket.recv_from(buffer),
             });
@@ -309,15 +310,14 @@ impl UdpServer {
                 &mut Udp::new(line, plan, sizes, service::LOOK)?,
                 every,
                 rest,
-                service::now_ns,
+                now_ns,
             ),
-            Role::Exchange => service::exchange(
-                &mut Udp::new(line, plan, sizes, service::LOOK)?,
-                service::now_ns,
-            ),
+            Role::Exchange => {
+                service::exchange(&mut Udp::new(line, plan, sizes, service::LOOK)?, now_ns)
+            }
             Role::Sink { .. } | Role::Both { .. } => {
                 let mut end = UdpStream::new(line, plan, sizes)?;
-                service::stream(&mut end, plan.window_back(), plan.wait, service::now_ns)
+                service::stream(&mut end, plan.window_back(), plan.wait, now_ns)
             }
         }
     }

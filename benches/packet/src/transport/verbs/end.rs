@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use jitterlab_base::clock::Clock;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -16,6 +15,7 @@ use super::half::{Joined, SIGNALLED};
 use crate::transport::end::{Connection, Unwaited};
 use crate::transport::kind::Wait;
 use crate::transport::path::{Operation, Path};
+use crate::transport::waiting::{Limit, now_ns, repeat};
 
 pub struct End {
     joined: Joined,
@@ -236,22 +236,10 @@ fn ask<T>(
     mut attempt: impl FnMut() -> Result<Option<T>, Error>,
 ) -> io::Result<Option<T>> {
     /// The clock is read once for so many attempts: a look into memory takes less time than a reading.
-    const ATTEMPTS: usize = 1024;
-    let mut start = None;
-    loop {
-        for _ in 0..ATTEMPTS {
-            match attempt() {
-                Ok(None) => {}
-                outcome => return outcome.map_err(io::Error::other),
-            }
-        }
-        let clock = Clock::global();
-        let now = clock.now();
-        let waited = clock.ticks_to_ns(now - *start.get_or_insert(now));
-        if u128::from(waited) >= timeout.as_nanos() {
-            return Ok(None);
-        }
-    }
+    const ATTEMPTS: u32 = 1024;
+    repeat(ATTEMPTS, Limit::new(timeout), now_ns, || {
+        attempt().map_err(io::Error::other)
+    })
 }
 
 impl Connection for End {

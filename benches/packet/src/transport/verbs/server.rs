@@ -12,6 +12,7 @@ use crate::transport::link::Link;
 use crate::transport::path::Verbs;
 use crate::transport::plan::{Plan, Role};
 use crate::transport::socket::{next_client, notice_dead_peers};
+use crate::transport::waiting::now_ns;
 use crate::{Error, service};
 
 pub struct Server {
@@ -62,14 +63,14 @@ impl Server {
         notice_dead_peers(&line)?;
         let served = match plan.role {
             Role::Answer { every, rest } => {
-                service::answer(&mut End::new(joined), every, rest, service::now_ns)
+                service::answer(&mut End::new(joined), every, rest, now_ns)
             }
-            Role::Exchange => service::exchange(&mut End::new(joined), service::now_ns),
+            Role::Exchange => service::exchange(&mut End::new(joined), now_ns),
             Role::Sink { .. } | Role::Both { .. } => service::stream(
                 &mut Flow::new(joined),
                 plan.window_back(),
                 plan.wait,
-                service::now_ns,
+                now_ns,
             ),
         };
         // Of a wire that breaks often only one end hears; the client is the one that somebody reads.
