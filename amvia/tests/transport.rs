@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jitterlab_amvia::transport::{Arrived, Peer, Sent, Transport, TransportError, Udp};
+use jitterlab_amvia::transport::{Arrived, Peer, Sent, Shm, Transport, TransportError, Udp};
 
 /// Long enough for any machine, short enough for a test that has to fail.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,6 +27,14 @@ fn send(from: &mut dyn Transport, to: Peer, head: &[u8], payload: &[u8]) {
 
 fn udp() -> Udp {
     Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU).unwrap()
+}
+
+/// Two endpoints under names that no other test has.
+fn shm(test: &str) -> [Shm; 2] {
+    ["one", "other"].map(|end| {
+        let name = format!("test.{}.{test}.{end}", std::process::id());
+        Shm::open(name.parse().unwrap(), Shm::MTU).unwrap()
+    })
 }
 
 /// Frames of every kind of length arrive whole, and their answers go back to where they came from.
@@ -99,6 +107,24 @@ fn udp_keeps_what_is_kept() {
 #[test]
 fn udp_refuses_what_is_too_long() {
     refuses_what_is_too_long(&mut udp(), &mut udp());
+}
+
+#[test]
+fn shm_carries_frames_both_ways() {
+    let [mut one, mut other] = shm("both");
+    carries_frames_both_ways(&mut one, &mut other);
+}
+
+#[test]
+fn shm_keeps_what_is_kept() {
+    let [mut one, mut other] = shm("kept");
+    keeps_what_is_kept(&mut one, &mut other);
+}
+
+#[test]
+fn shm_refuses_what_is_too_long() {
+    let [mut one, mut other] = shm("long");
+    refuses_what_is_too_long(&mut one, &mut other);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! not at all. What a frame says is nothing to a transport.
 
 mod address;
+mod shm;
 mod udp;
 
 use std::fmt;
@@ -10,9 +11,11 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::time::Duration;
 
+use jitterlab_base::page::PageError;
 use thiserror::Error;
 
 pub use address::{Address, AddressError, ShmName};
+pub use shm::Shm;
 pub use udp::Udp;
 
 /// One endpoint's access to a network. It belongs to one thread at a time, and may be handed to another.
@@ -62,6 +65,8 @@ pub struct Peer(Known);
 enum Known {
     /// Datagrams need no state of a peer, so that a flood of forged ones makes none.
     Socket(SocketAddr),
+    /// A place in a list of peers.
+    Listed(u32),
 }
 
 /// What became of a frame that was to be sent.
@@ -90,6 +95,8 @@ pub struct Landed(Memory);
 enum Memory {
     /// The beginning of a buffer.
     Buffer(Box<[u8]>, usize),
+    /// A part of a ring, which is given back when it is dropped.
+    Ring(shm::Frame),
 }
 
 impl Deref for Landed {
@@ -99,6 +106,7 @@ impl Deref for Landed {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Memory::Buffer(buffer, length) => &buffer[..*length],
+            Memory::Ring(frame) => frame,
         }
     }
 }
@@ -140,6 +148,17 @@ pub enum TransportError {
         /// The greatest, in bytes.
         most: usize,
     },
+    /// Another endpoint has the name.
+    #[error("shm://{name} is taken by process {process}; end that or take another name")]
+    Taken {
+        /// The name.
+        name: ShmName,
+        /// Its number here, or `?` where it has none here.
+        process: String,
+    },
+    /// Shared memory cannot be had.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// The system refused.
     #[error("cannot {action} {address}")]
     System {

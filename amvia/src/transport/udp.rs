@@ -103,7 +103,9 @@ impl Transport for Udp {
                 mtu: self.mtu,
             });
         }
-        let Peer(Known::Socket(to)) = to;
+        let Peer(Known::Socket(to)) = to else {
+            return Ok(Sent::Away);
+        };
         let parts = [IoSlice::new(head), IoSlice::new(payload)];
         let to = SockaddrStorage::from(to);
         let descriptor = self.socket.as_raw_fd();
@@ -152,8 +154,9 @@ impl Transport for Udp {
 
     #[inline]
     fn recycle(&mut self, frame: Landed) {
-        let Landed(Memory::Buffer(bytes, _)) = frame;
-        self.free.push(bytes);
+        if let Landed(Memory::Buffer(bytes, _)) = frame {
+            self.free.push(bytes);
+        }
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {

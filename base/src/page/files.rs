@@ -241,11 +241,16 @@ impl<C: Content> Attached<C> {
         Ok(self.file.metadata()?.uid())
     }
 
-    /// Removes the file, unless another has taken its place.
-    pub fn remove(&self) {
+    /// Whether the file is still there under its name, and no other has taken its place.
+    pub fn is_named(&self) -> bool {
         let inode = |file: io::Result<Metadata>| file.ok().map(|file| file.ino());
         let there = inode(std::fs::symlink_metadata(&self.path));
-        if there.is_some() && there == inode(self.file.metadata()) {
+        there.is_some() && there == inode(self.file.metadata())
+    }
+
+    /// Removes the file, unless another has taken its place.
+    pub fn remove(&self) {
+        if self.is_named() {
             let _ = std::fs::remove_file(&self.path);
         }
     }

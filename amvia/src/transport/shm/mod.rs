@@ -1,0 +1,286 @@
+//! Frames in shared memory: one ring for each pair of endpoints and direction. No call of the system moves a frame.
+//!
+//! A frame goes into the ring to its peer, and its reader sees it where it lies. The ring is made at the first frame, and
+//! anew after either end has begun another life. A ring that nobody empties takes no more frames.
+//!
+//! Who waits, looks again and again, and sleeps in between: 20 us at first, then twice as long each time, up to 1 ms. A sender
+//! therefore need not know whether anybody sleeps, which would take a memory fence and a look at every frame.
+
+mod files;
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use jitterlab_base::fork;
+use jitterlab_base::page::Attached;
+use jitterlab_base::ring::{self, Consumer, Producer, Put};
+
+use files::{Door, Files, LINES, Ring, clear};
+
+use super::{
+    Address, Arrived, Known, Landed, Memory, Peer, Sent, ShmName, Transport, TransportError,
+};
+
+/// A frame where it lies.
+pub(super) type Frame = ring::Frame<LINES>;
+
+/// The shortest sleep of who waits, and the longest.
+const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
+
+/// An endpoint in shared memory.
+pub struct Shm {
+    name: ShmName,
+    incarnation: u64,
+    mtu: usize,
+    files: Files,
+    door: Attached<Door>,
+    /// Knocks that have been answered.
+    heard: u64,
+    peers: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    /// The ring that is looked at first.
+    turn: usize,
+    process: fork::Parent,
+}
+
+/// A peer, and the ring to it.
+struct Outgoing {
+    name: ShmName,
+    ring: Option<Producer<LINES>>,
+}
+
+/// A ring from a peer.
+struct Incoming {
+    from: u32,
+    ring: Consumer<LINES>,
+}
+
+impl Shm {
+    /// The MTU where nothing else is said, in bytes.
+    pub const MTU: usize = 8192;
+    /// The greatest MTU: the longest frame of a ring.
+    pub const MOST: usize = Ring::LONGEST;
+    /// The least MTU.
+    pub const LEAST: usize = 548;
+
+    /// Takes the name, for frames of up to `mtu` bytes. What earlier lives under this name have left is cleared.
+    ///
+    /// # Errors
+    /// The MTU is outside [`Shm::LEAST`] to [`Shm::MOST`]; a living process has the name; or the system refuses the memory.
+    pub fn open(name: ShmName, mtu: usize) -> Result<Self, TransportError> {
+        if !(Shm::LEAST..=Shm::MOST).contains(&mtu) {
+            return Err(TransportError::Mtu {
+                transport: "shared memory",
+                mtu,
+                least: Shm::LEAST,
+                most: Shm::MOST,
+            });
+        }
+        let process = fork::Parent::mark().map_err(|source| TransportError::System {
+            action: "tell the children of fork from",
+            address: Address::Shm(name.clone()),
+            source,
+        })?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let incarnation = since.map_or(0, |time| time.as_nanos() as u64);
+        let files = Files::new()?;
+        let door = files.make_door(&name, incarnation)?;
+        let shm = Shm {
+            name,
+            incarnation,
+            mtu,
+            files,
+            door,
+            heard: 0,
+            peers: Vec::new(),
+            incoming: Vec::new(),
+            turn: 0,
+            process,
+        };
+        shm.files.sweep(&shm.name, incarnation)?;
+        Ok(shm)
+    }
+
+    fn place_of(&mut self, name: &ShmName) -> u32 {
+        let known = self.peers.iter().position(|peer| peer.name == *name);
+        let place = known.unwrap_or_else(|| {
+            self.peers.push(Outgoing {
+                name: name.clone(),
+                ring: None,
+            });
+            self.peers.len() - 1
+        });
+        place as u32
+    }
+
+    /// Makes the ring to a peer; whether somebody is there to read it.
+    #[cold]
+    fn reach(&mut self, place: usize) -> Result<bool, TransportError> {
+        let peer = &mut self.peers[place];
+        if let Some(ring) = peer.ring.take() {
+            clear(ring.ring())?;
+        }
+        let Some(door) = self.files.find_door(&peer.name)? else {
+            return Ok(false);
+        };
+        let ends = (&self.name, &peer.name);
+        let ring = self.files.make_ring(ends, self.incarnation, &door)?;
+        door.knock();
+        // Who takes the name over closes this door, and then looks for rings: it has seen this one, or we see that.
+        if door.is_closed() {
+            clear(ring.ring())?;
+            return Ok(false);
+        }
+        peer.ring = Some(ring);
+        Ok(true)
+    }
+
+    /// Attaches the rings that peers have made since the last time.
+    #[cold]
+    fn answer_knocks(&mut self, knocks: u64) -> Result<(), TransportError> {
+        self.heard = knocks;
+        for (name, path) in self.files.rings_to(&self.name)? {
+            let from = self.place_of(&name);
+            let is_known = |known: &Incoming| known.from == from && known.ring.ring().is_named();
+            if self.incoming.iter().any(is_known) {
+                continue;
+            }
+            // A peer that makes it anew meanwhile knocks again.
+            let Ok(ring) = Consumer::attach(&path) else {
+                continue;
+            };
+            if ring.ring().meant_for() == self.incarnation {
+                self.incoming.push(Incoming { from, ring });
+            } else {
+                clear(ring.ring())?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn has_arrived(&mut self) -> bool {
+        self.door.knocks() != self.heard
+            || (self.incoming.iter_mut()).any(|from| !matches!(from.ring.front(), Ok(None)))
+    }
+}
+
+impl Transport for Shm {
+    fn address(&self) -> Address {
+        Address::Shm(self.name.clone())
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
+        match address {
+            Address::Shm(name) => Ok(Peer(Known::Listed(self.place_of(name)))),
+            _ => Err(TransportError::Foreign {
+                address: address.clone(),
+                own: self.address(),
+            }),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
+        let length = head.len() + payload.len();
+        if length > self.mtu {
+            return Err(TransportError::TooLong {
+                length,
+                mtu: self.mtu,
+            });
+        }
+        let Peer(Known::Listed(place)) = to else {
+            return Ok(Sent::Away);
+        };
+        let place = place as usize;
+        loop {
+            let Some(peer) = self.peers.get_mut(place) else {
+                return Ok(Sent::Away);
+            };
+            let put = peer.ring.as_mut().map(|ring| ring.put(head, payload));
+            match put {
+                Some(Put::Done) => return Ok(Sent::Sent),
+                Some(Put::Full) => return Ok(Sent::Full),
+                Some(Put::Closed) | None => {
+                    if !self.reach(place)? {
+                        return Ok(Sent::Away);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
+        let knocks = self.door.knocks();
+        if knocks != self.heard {
+            self.answer_knocks(knocks)?;
+        }
+        for _ in 0..self.incoming.len() {
+            if self.turn >= self.incoming.len() {
+                self.turn = 0;
+            }
+            let Incoming { from, ring } = &mut self.incoming[self.turn];
+            // Looked at before the frames: what was published before it was closed is seen.
+            let is_closed = ring.ring().is_closed();
+            match ring.take() {
+                Ok(Some(frame)) => {
+                    let from = Peer(Known::Listed(*from));
+                    self.turn += 1;
+                    return Ok(Some(Arrived {
+                        from,
+                        frame: Landed(Memory::Ring(frame)),
+                    }));
+                }
+                Ok(None) if !is_closed => self.turn += 1,
+                // Its producer makes another one, if it lives.
+                Ok(None) | Err(ring::Damaged) => {
+                    ring.ring().close();
+                    self.incoming.swap_remove(self.turn);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn recycle(&mut self, frame: Landed) {
+        drop(frame);
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        let start = Instant::now();
+        let [mut nap, longest] = NAPS;
+        while !self.has_arrived() {
+            let rest = at_most.saturating_sub(start.elapsed());
+            if rest.is_zero() {
+                break;
+            }
+            std::thread::sleep(nap.min(rest));
+            nap = longest.min(nap * 2);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        // The files are the parent's, where this is a child of fork.
+        if !self.process.is_caller() {
+            return;
+        }
+        // First, so that nobody makes a ring to it any more; then those that nobody has looked for yet.
+        self.door.close();
+        let _ = self.answer_knocks(self.door.knocks());
+        let incoming = self.incoming.iter().map(|from| from.ring.ring());
+        let outgoing = self.peers.iter().filter_map(|to| to.ring.as_ref());
+        for ring in incoming.chain(outgoing.map(Producer::ring)) {
+            // What cannot be removed now is cleared by who comes next.
+            let _ = clear(ring);
+        }
+        self.door.remove();
+    }
+}
