@@ -7,4 +7,7 @@
 #![deny(unsafe_code)]
 
 pub mod log;
+pub mod protocol;
+pub mod transaction;
 pub mod transport;
+pub mod wire;

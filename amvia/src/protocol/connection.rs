@@ -1,0 +1,412 @@
+//! One pair of endpoints: both roles, and how they come to know each other.
+
+use super::initiator::Initiator;
+use super::link::{Link, NEVER};
+use super::pool::ReplyPool;
+use super::target::{self, Target};
+use super::{
+    Action, Config, Counters, Entry, Local, Nanos, Place, Protocol, RecoverError, RequestError,
+    Slot, SlotError, Timeout,
+};
+use crate::transaction::{EndpointId, InitiatorState, TransactionId};
+use crate::wire::{Body, Head, Hello, Refusal};
+
+/// One pair of endpoints, seen from one of them. The [module](super) says what a driver does with it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Connection {
+    link: Link,
+    initiator: Initiator,
+    target: Target,
+    /// The receive pool, where it is not shared.
+    own: ReplyPool,
+    /// When the peer was last heard.
+    heard: Nanos,
+}
+
+impl Connection {
+    /// A connection to `peer` of which nothing is known. It begins to connect with the first request, or
+    /// [`Connection::connect`]. `config` is one that [`Config::check`] lets pass.
+    pub fn new(config: Config, local: Local, peer: EndpointId, now: Nanos) -> Self {
+        let own = if config.protocol == Protocol::Amudp {
+            0
+        } else {
+            config.window.into()
+        };
+        let mut link = Link::new(config, local, peer);
+        link.alarm(now, link.config.lease);
+        Self {
+            initiator: Initiator::new(&link),
+            target: Target::new(),
+            own: ReplyPool::own(own),
+            link,
+            heard: now,
+        }
+    }
+
+    /// A connection to `peer` with the records that the log has of it, from the pools that their entries name.
+    ///
+    /// Actions follow: a record of a handler that was cut off is logged as indeterminate, and what has ended and is not
+    /// released is delivered once more. What was under way goes on as soon as the peer is connected, under its old number.
+    ///
+    /// # Errors
+    /// The records are not those of such a connection.
+    pub fn recover(
+        config: Config,
+        local: Local,
+        peer: EndpointId,
+        now: Nanos,
+        records: impl IntoIterator<Item = (Slot, Entry)>,
+    ) -> Result<Self, RecoverError> {
+        let mut connection = Self::new(config, local, peer, now);
+        let window = u64::from(connection.link.config.window);
+        for (slot, entry) in records {
+            let (id, initiator) = match entry {
+                Entry::Sent(record) => (record.id, local.endpoint),
+                Entry::Received(record) => (record.id, peer),
+            };
+            if id.initiator != initiator || id.sequence == 0 {
+                return Err(RecoverError::Foreign(id));
+            }
+            if id.sequence % window != u64::from(slot.0) {
+                return Err(RecoverError::Slot {
+                    id,
+                    slot,
+                    window: connection.link.config.window,
+                });
+            }
+            match entry {
+                Entry::Sent(record) => connection.initiator.restore(slot, record),
+                Entry::Received(record) => {
+                    target::restore(&mut connection.link, &mut connection.own, slot, record)
+                }
+            }
+        }
+        connection.initiator.restored(&mut connection.link);
+        Ok(connection)
+    }
+
+    /// Begins to connect, unless that is under way or done. [`Action::Connected`] or [`Action::Unreachable`] follows.
+    pub fn connect(&mut self, now: Nanos) {
+        self.link.dial(now, self.initiator.first_incomplete());
+    }
+
+    /// Makes a request of `length` bytes for `handler`. The caller writes its bytes into the slot of the send pool before it
+    /// takes the actions.
+    ///
+    /// # Errors
+    /// There is no credit, or the peer takes no message of this length: nothing has changed.
+    pub fn request(&mut self, now: Nanos, handler: u16, length: u32) -> Result<Slot, RequestError> {
+        self.initiator.request(&mut self.link, now, handler, length)
+    }
+
+    /// Takes a frame of the peer. `known`: whether the endpoint has the handler that it names (of interest in a
+    /// [`Body::Request`]). Says where its payload belongs.
+    pub fn frame(
+        &mut self,
+        now: Nanos,
+        head: &Head,
+        known: bool,
+        shared: &mut ReplyPool,
+    ) -> Option<Place> {
+        if head.from != self.link.peer {
+            self.link.counters().wrong_tag += 1;
+            return None;
+        }
+        if head.tag != self.link.local.tag {
+            match head.body {
+                // Who is off the path may have sent this: it is answered, and nothing is believed.
+                Body::Connect(hello) => {
+                    self.answer(&hello);
+                }
+                _ => self.link.counters().wrong_tag += 1,
+            }
+            return None;
+        }
+        match head.body {
+            Body::Connect(hello) => {
+                self.heard = now;
+                if self.answer(&hello) {
+                    self.adopt(now, hello, false, shared);
+                }
+                return None;
+            }
+            Body::Accept(hello) => {
+                self.heard = now;
+                match self.link.refusal(&hello) {
+                    None => self.adopt(now, hello, true, shared),
+                    Some(Refusal::OldIncarnation) => {}
+                    Some(reason) => self.hang_up(Some(reason)),
+                }
+                return None;
+            }
+            Body::Refuse { reason } => {
+                self.hang_up(Some(reason));
+                return None;
+            }
+            _ if self.link.hello.is_none() => {
+                self.link.counters().unconnected += 1;
+                return None;
+            }
+            _ => {}
+        }
+        self.heard = now;
+        let Self {
+            link,
+            initiator,
+            target,
+            own,
+            ..
+        } = self;
+        let pool = if link.config.protocol == Protocol::Amudp {
+            shared
+        } else {
+            own
+        };
+        match head.body {
+            Body::Request(part) => return target.request(link, pool, now, part, known),
+            Body::Reply(part) => return initiator.reply(link, now, part),
+            Body::Pull {
+                number,
+                first_incomplete,
+                attempt,
+                have,
+            } => {
+                target.pull(link, pool, number, first_incomplete, attempt, have);
+            }
+            Body::Query {
+                number,
+                first_incomplete,
+                attempt,
+            } => {
+                target.query(link, pool, number, first_incomplete, attempt);
+            }
+            Body::ReplyAck {
+                number,
+                first_incomplete,
+                ..
+            } => {
+                target.reply_ack(link, pool, number, first_incomplete);
+            }
+            Body::Ack { number, attempt } => initiator.ack(link, now, number, attempt),
+            Body::Missing {
+                number,
+                attempt,
+                have,
+            } => initiator.missing(link, now, number, attempt, have),
+            Body::Nack {
+                number,
+                attempt,
+                reason,
+            } => initiator.nack(link, now, number, attempt, reason),
+            Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => {}
+        }
+        None
+    }
+
+    /// Answers a Connect; false if it is refused.
+    fn answer(&mut self, hello: &Hello) -> bool {
+        if hello.to != self.link.local.endpoint {
+            self.link.counters().malformed += 1;
+            return false;
+        }
+        let refusal = self.link.refusal(hello);
+        let body = match refusal {
+            Some(reason) => Body::Refuse { reason },
+            None => Body::Accept(
+                self.link
+                    .hello(self.initiator.first_incomplete(), hello.attempt),
+            ),
+        };
+        self.link.say_to(hello.tag, body);
+        refusal.is_none()
+    }
+
+    /// The peer has shown that it gets what is sent to it, and is what it says.
+    fn adopt(&mut self, now: Nanos, hello: Hello, accepts: bool, shared: &mut ReplyPool) {
+        let known = self.link.hello;
+        let new = self.link.adopt(now, hello, accepts);
+        let pool = if self.link.config.protocol == Protocol::Amudp {
+            shared
+        } else {
+            &mut self.own
+        };
+        let Some(incarnation) = new else {
+            self.link.confirmed = true;
+            self.target.adopt(&self.link, pool, &hello, known);
+            return;
+        };
+        let segments = self.link.segments(self.link.longest());
+        pool.reserve(segments);
+        self.initiator.reserve(segments);
+        self.target.adopt(&self.link, pool, &hello, known);
+        if accepts {
+            // With the tag that the peer has just given: it believes this one.
+            self.link.renew(self.initiator.first_incomplete());
+        } else {
+            self.link.confirmed = true;
+        }
+        self.link.act(Action::Connected { incarnation });
+        self.initiator.connected(&mut self.link, now, &hello);
+    }
+
+    fn hang_up(&mut self, refusal: Option<Refusal>) {
+        self.link.hang_up();
+        self.link.act(Action::Unreachable { refusal });
+        self.initiator.unreachable(&mut self.link);
+    }
+
+    /// The driver is about to run the handler of an [`Action::Run`]. False: it must not (the request was cancelled, or its
+    /// initiator needs no answer any more).
+    pub fn start(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        id: TransactionId,
+        shared: &mut ReplyPool,
+    ) -> bool {
+        let Self {
+            link, target, own, ..
+        } = self;
+        let pool = if link.config.protocol == Protocol::Amudp {
+            shared
+        } else {
+            own
+        };
+        target.start(link, pool, now, slot, id)
+    }
+
+    /// A handler that was started has ended, and its reply of `length` bytes for the initiator's `handler` is in the slot of
+    /// the receive pool.
+    ///
+    /// # Errors
+    /// No handler runs in this slot, or the reply is too long: nothing has changed.
+    pub fn handled(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        handler: u16,
+        length: u32,
+        shared: &mut ReplyPool,
+    ) -> Result<(), SlotError> {
+        let Self {
+            link, target, own, ..
+        } = self;
+        let pool = if link.config.protocol == Protocol::Amudp {
+            shared
+        } else {
+            own
+        };
+        target.handled(link, pool, now, slot, handler, length)
+    }
+
+    /// Does what is due.
+    pub fn expire(&mut self, now: Nanos, shared: &mut ReplyPool) {
+        if now < self.link.wake {
+            return;
+        }
+        if self
+            .link
+            .expire_dial(now, self.initiator.first_incomplete())
+        {
+            self.hang_up(None);
+        }
+        let Self {
+            link,
+            initiator,
+            target,
+            own,
+            heard,
+        } = self;
+        let pool = if link.config.protocol == Protocol::Amudp {
+            shared
+        } else {
+            own
+        };
+        initiator.expire(link, now);
+        target.expire(link, pool, now);
+        if heard.saturating_add(link.config.lease) <= now {
+            if initiator.is_idle() && Target::is_idle(link, pool) {
+                link.act(Action::Forget);
+                *heard = NEVER;
+            } else {
+                *heard = now;
+            }
+        }
+        let lease = heard.saturating_add(link.config.lease);
+        link.wake = lease
+            .min(link.dial_due)
+            .min(initiator.deadline())
+            .min(Target::deadline(link, pool));
+    }
+
+    /// When [`Connection::expire`] is to be called, or somewhat earlier; none: nothing is waited for.
+    pub fn deadline(&self) -> Option<Nanos> {
+        (self.link.wake != NEVER).then_some(self.link.wake)
+    }
+
+    /// The next thing to be done.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "more may follow after there was none"
+    )]
+    pub fn next(&mut self) -> Option<Action> {
+        self.link.next()
+    }
+
+    /// The application has read what became of a transaction, or has given it up: its credit comes back.
+    ///
+    /// # Errors
+    /// There is no such transaction, or it is under way.
+    pub fn release(&mut self, slot: Slot) -> Result<(), SlotError> {
+        self.initiator.release(&mut self.link, slot)
+    }
+
+    /// Asks the target what became of a transaction that is unknown. [`Action::Deliver`] follows, with the truth, or with
+    /// the same state if the target still does not answer.
+    ///
+    /// # Errors
+    /// There is no such transaction, it is under way, or its state is known.
+    pub fn ask(&mut self, now: Nanos, slot: Slot) -> Result<(), SlotError> {
+        self.initiator.ask(&mut self.link, now, slot)
+    }
+
+    /// The state of a transaction that is not released.
+    pub fn state(&self, slot: Slot) -> Option<InitiatorState> {
+        self.record(slot).map(|record| record.state)
+    }
+
+    /// What is known of a transaction that is not released.
+    pub fn record(&self, slot: Slot) -> Option<&super::Record<InitiatorState>> {
+        self.initiator.record(slot)
+    }
+
+    /// Requests that can be made before one is released.
+    pub fn credits(&self) -> u64 {
+        self.initiator.credits()
+    }
+
+    /// The peer.
+    pub fn peer(&self) -> EndpointId {
+        self.link.peer
+    }
+
+    /// What the peer has said of itself; none: it is not connected.
+    pub fn hello(&self) -> Option<&Hello> {
+        self.link.hello.as_ref()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.link.config
+    }
+
+    /// The estimator of the timeout.
+    pub fn timeout(&self) -> &Timeout {
+        &self.link.timeout
+    }
+
+    /// What has happened.
+    pub fn counters(&self) -> &Counters {
+        &self.link.counted.0
+    }
+}

@@ -1,0 +1,314 @@
+//! What both roles of a connection share: who the peer is, the timeout, and what is to be done.
+
+use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+
+use super::segments::{Round, segments};
+use super::{Action, Config, Counters, Local, Nanos, Payload, Slot};
+use crate::transaction::{EndpointId, Incarnation};
+use crate::wire::{Body, Head, Hello, Number, Part, Refusal, Tag};
+
+/// Never.
+pub(super) const NEVER: Nanos = Nanos::MAX;
+
+/// Something to be done: an action, or the segments of a message that are still to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Intent {
+    Action(Action),
+    Say(Body),
+    Send(Message, Round),
+}
+
+/// A request or a reply that goes out in segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Message {
+    pub(super) role: Role,
+    pub(super) slot: Slot,
+    pub(super) number: Number,
+    pub(super) first_incomplete: u64,
+    pub(super) attempt: u16,
+    pub(super) handler: u16,
+    pub(super) length: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    Request,
+    Reply,
+}
+
+/// Counters are no part of what a connection is: two that differ in them alone are equal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counted(pub(super) Counters);
+
+impl PartialEq for Counted {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Counted {}
+
+impl Hash for Counted {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Link {
+    pub(super) config: Config,
+    pub(super) local: Local,
+    pub(super) peer: EndpointId,
+    /// What the peer has said of itself, once it has shown that it gets what is sent to it.
+    pub(super) hello: Option<Hello>,
+    /// Whether the peer has shown that it knows what this end says of itself.
+    pub(super) confirmed: bool,
+    pub(super) timeout: super::Timeout,
+    pub(super) counted: Counted,
+    /// When Connect is due again, while the peer is not known.
+    pub(super) dial_due: Nanos,
+    dial_tries: u16,
+    dial_sent: Nanos,
+    /// Nothing is due before.
+    pub(super) wake: Nanos,
+    intents: VecDeque<Intent>,
+}
+
+impl Link {
+    pub(super) fn new(config: Config, local: Local, peer: EndpointId) -> Self {
+        Self {
+            timeout: super::Timeout::new(&config),
+            config,
+            local,
+            peer,
+            hello: None,
+            confirmed: false,
+            counted: Counted::default(),
+            dial_due: NEVER,
+            dial_tries: 0,
+            dial_sent: 0,
+            wake: NEVER,
+            intents: VecDeque::with_capacity(16),
+        }
+    }
+
+    /// Something will be due after `wait`: the time of it.
+    pub(super) fn alarm(&mut self, now: Nanos, wait: Nanos) -> Nanos {
+        let due = now.saturating_add(wait);
+        self.wake = self.wake.min(due);
+        due
+    }
+
+    pub(super) fn counters(&mut self) -> &mut Counters {
+        &mut self.counted.0
+    }
+
+    /// Bytes of a message in one frame to the peer, which is known.
+    pub(super) fn chunk(&self) -> u32 {
+        let theirs = self.hello.map_or(self.config.mtu, |hello| hello.mtu);
+        Config::chunk(self.config.mtu.min(theirs))
+    }
+
+    /// Bytes of a message at most.
+    pub(super) fn longest(&self) -> u32 {
+        self.hello.map_or(self.config.message, |hello| {
+            hello.message.min(self.config.message)
+        })
+    }
+
+    pub(super) fn segments(&self, length: u32) -> u32 {
+        segments(length, self.chunk())
+    }
+
+    /// What this end says of itself.
+    pub(super) fn hello(&self, first_incomplete: u64, attempt: u16) -> Hello {
+        Hello {
+            to: self.peer,
+            tag: self.local.tag,
+            incarnation: self.local.incarnation,
+            since: self.local.since,
+            first_incomplete,
+            mtu: self.config.mtu,
+            message: self.config.message,
+            window: self.config.window,
+            protocol: self.config.protocol,
+            attempt,
+        }
+    }
+
+    /// Begins to connect, unless that is under way.
+    pub(super) fn dial(&mut self, now: Nanos, first_incomplete: u64) {
+        if self.dial_due == NEVER && self.hello.is_none() {
+            self.dial_tries = 0;
+            self.send_connect(now, first_incomplete);
+        }
+    }
+
+    fn send_connect(&mut self, now: Nanos, first_incomplete: u64) {
+        self.dial_sent = now;
+        self.dial_due = self.alarm(now, self.timeout.after(self.dial_tries));
+        self.say(Body::Connect(self.hello(first_incomplete, self.dial_tries)));
+    }
+
+    /// Connect again, or give up: then true.
+    pub(super) fn expire_dial(&mut self, now: Nanos, first_incomplete: u64) -> bool {
+        if self.dial_due > now {
+            return false;
+        }
+        if self.dial_tries == self.config.request_retransmissions {
+            self.dial_due = NEVER;
+            return true;
+        }
+        self.dial_tries += 1;
+        self.send_connect(now, first_incomplete);
+        false
+    }
+
+    /// Says once more who this end is: the peer may have restarted.
+    pub(super) fn renew(&mut self, first_incomplete: u64) {
+        self.counters().renewals += 1;
+        self.say(Body::Connect(self.hello(first_incomplete, 0)));
+    }
+
+    /// Whether a retransmission is to be accompanied by [`Link::renew`].
+    pub(super) fn needs_renewal(&self, tries: u16) -> bool {
+        tries >= 2 || !self.confirmed
+    }
+
+    /// The peer has been refused, or refuses: connecting ends.
+    pub(super) fn hang_up(&mut self) {
+        self.dial_due = NEVER;
+    }
+
+    /// The peer is what it says. Gives its incarnation if that is new here.
+    pub(super) fn adopt(&mut self, now: Nanos, hello: Hello, accepts: bool) -> Option<Incarnation> {
+        if accepts && self.dial_due != NEVER && hello.attempt == self.dial_tries {
+            self.timeout.sample(now.saturating_sub(self.dial_sent));
+        }
+        self.dial_due = NEVER;
+        let known = self.hello.replace(hello);
+        let is_new = known
+            .is_none_or(|known| known.incarnation != hello.incarnation || known.tag != hello.tag);
+        if is_new {
+            self.confirmed = false;
+            // Segments that are still to go were cut for the old peer.
+            self.intents
+                .retain(|intent| !matches!(intent, Intent::Send(..)));
+        }
+        is_new.then_some(hello.incarnation)
+    }
+
+    /// Why this end will not be connected to who says this.
+    pub(super) fn refusal(&self, hello: &Hello) -> Option<Refusal> {
+        if hello.protocol != self.config.protocol {
+            return Some(Refusal::Protocol);
+        }
+        if hello.window != self.config.window {
+            return Some(Refusal::Window);
+        }
+        let is_old = |known: Hello| hello.incarnation < known.incarnation;
+        self.hello
+            .is_some_and(is_old)
+            .then_some(Refusal::OldIncarnation)
+    }
+
+    /// Puts an action behind those that are to be done.
+    pub(super) fn act(&mut self, action: Action) {
+        self.intents.push_back(Intent::Action(action));
+    }
+
+    /// Puts a frame without payload behind what is to be done.
+    pub(super) fn say(&mut self, body: Body) {
+        self.intents.push_back(Intent::Say(body));
+    }
+
+    /// A frame without payload to one whose tag is not the known one.
+    pub(super) fn say_to(&mut self, tag: Tag, body: Body) {
+        let head = Head {
+            tag,
+            from: self.local.endpoint,
+            body,
+        };
+        self.act(Action::Send {
+            head,
+            payload: Payload::None,
+        });
+    }
+
+    /// Puts segments of a message behind what is to be done.
+    pub(super) fn send(&mut self, message: Message, round: Round) {
+        self.intents.push_back(Intent::Send(message, round));
+    }
+
+    /// The next action.
+    pub(super) fn next(&mut self) -> Option<Action> {
+        loop {
+            if let Intent::Send(message, mut round) = *self.intents.front()? {
+                let segment = round.next();
+                if round.is_over() || segment.is_none() {
+                    self.intents.pop_front();
+                } else {
+                    self.intents[0] = Intent::Send(message, round);
+                }
+                match segment {
+                    Some((segment, push)) => return Some(self.part(message, segment, push)),
+                    None => continue,
+                }
+            }
+            return Some(match self.intents.pop_front()? {
+                Intent::Say(body) => Action::Send {
+                    head: self.head(body),
+                    payload: Payload::None,
+                },
+                Intent::Action(action) => action,
+                Intent::Send(..) => continue,
+            });
+        }
+    }
+
+    fn head(&self, body: Body) -> Head {
+        let tag = self.hello.map_or(Tag::UNKNOWN, |hello| hello.tag);
+        Head {
+            tag,
+            from: self.local.endpoint,
+            body,
+        }
+    }
+
+    fn part(&self, message: Message, segment: u32, push: bool) -> Action {
+        let chunk = self.chunk();
+        let offset = segment * chunk;
+        let size = chunk.min(message.length - offset);
+        let part = Part {
+            number: message.number,
+            first_incomplete: message.first_incomplete,
+            attempt: message.attempt,
+            handler: message.handler,
+            offset,
+            size,
+            length: message.length,
+            push,
+        };
+        let (body, payload) = match message.role {
+            Role::Request => (
+                Body::Request(part),
+                Payload::Request {
+                    slot: message.slot,
+                    offset,
+                    size,
+                },
+            ),
+            Role::Reply => (
+                Body::Reply(part),
+                Payload::Reply {
+                    slot: message.slot,
+                    offset,
+                    size,
+                },
+            ),
+        };
+        Action::Send {
+            head: self.head(body),
+            payload,
+        }
+    }
+}

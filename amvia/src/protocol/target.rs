@@ -1,0 +1,536 @@
+//! The target: receives requests, has them run once, and answers for what became of them (Kaur, section 3.2.2).
+
+use super::link::{Link, Message, NEVER, Role};
+use super::pool::{Found, Received, ReplyPool};
+use super::segments::{Round, is_segment};
+use super::{Action, Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
+use crate::transaction::{Incarnation, TargetState, TransactionId};
+use crate::wire::{Body, Have, Hello, Number, Part, Reason};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Target {
+    /// The initiator needs no answer to what is below.
+    low: u64,
+    /// Bit `i`: `low + i` has run and its reply is freed (AMUDP).
+    done: u64,
+}
+
+impl Target {
+    pub(super) fn new() -> Self {
+        Self { low: 1, done: 0 }
+    }
+
+    /// The peer is connected: records of lives that it does not remember are freed.
+    pub(super) fn adopt(
+        &mut self,
+        link: &Link,
+        pool: &mut ReplyPool,
+        hello: &Hello,
+        known: Option<Hello>,
+    ) {
+        let has_forgotten = known.is_some_and(|known| known.incarnation < hello.since);
+        for (_, record) in pool.of(link.peer) {
+            if record.id.incarnation < hello.since && !record.is_out {
+                record.clear();
+            }
+        }
+        if has_forgotten {
+            *self = Self::new();
+        }
+        self.raise(link, pool, hello.first_incomplete);
+    }
+
+    /// The initiator needs no answer to what is below `first_incomplete`.
+    fn raise(&mut self, link: &Link, pool: &mut ReplyPool, first_incomplete: u64) {
+        if first_incomplete <= self.low {
+            return;
+        }
+        self.done = self
+            .done
+            .checked_shr((first_incomplete - self.low).min(64) as u32)
+            .unwrap_or(0);
+        self.low = first_incomplete;
+        if link.config.protocol == Protocol::Amudp {
+            for (_, record) in pool.of(link.peer) {
+                if record.id.sequence < first_incomplete && !record.is_out {
+                    record.clear();
+                }
+            }
+        }
+    }
+
+    /// Whether a frame about `number` can come from the peer as it is known. Frees what is below `first_incomplete`.
+    fn admit(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        number: Number,
+        first_incomplete: u64,
+    ) -> bool {
+        let Some(hello) = link.hello else {
+            return false;
+        };
+        if number.incarnation > hello.incarnation {
+            link.counters().unconnected += 1;
+            return false;
+        }
+        if number.incarnation < hello.since {
+            link.counters().duplicates += 1;
+            return false;
+        }
+        let window = u64::from(link.config.window);
+        if first_incomplete == 0
+            || number.sequence < first_incomplete
+            || number.sequence - first_incomplete >= window
+        {
+            link.counters().malformed += 1;
+            return false;
+        }
+        self.raise(link, pool, first_incomplete);
+        true
+    }
+
+    /// The record of a transaction, or a slot claimed for it. Answers where there can be none.
+    fn record(
+        &self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        number: Number,
+        attempt: u16,
+    ) -> Option<Slot> {
+        let id = TransactionId {
+            initiator: link.peer,
+            incarnation: number.incarnation,
+            sequence: number.sequence,
+        };
+        let nack = |link: &mut Link, reason| {
+            link.say(Body::Nack {
+                number,
+                attempt,
+                reason,
+            })
+        };
+        if number.sequence < self.low {
+            nack(link, Reason::Stale);
+            return None;
+        }
+        if self.done >> (number.sequence - self.low) & 1 == 1 {
+            nack(link, Reason::ReplyGone);
+            return None;
+        }
+        match pool.find(id, since(link)) {
+            Found::Record(slot) => Some(slot),
+            Found::Room(slot) => {
+                pool.get_mut(slot)?.claim(id);
+                Some(slot)
+            }
+            Found::Full => {
+                link.counters().no_room += 1;
+                None
+            }
+            Found::Later => {
+                nack(link, Reason::Stale);
+                None
+            }
+        }
+    }
+
+    pub(super) fn request(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        now: Nanos,
+        part: Part,
+        known: bool,
+    ) -> Option<Place> {
+        if !self.admit(link, pool, part.number, part.first_incomplete) {
+            return None;
+        }
+        let slot = self.record(link, pool, part.number, part.attempt)?;
+        let record = pool.get_mut(slot)?;
+        if record.state != TargetState::NotProcessed {
+            link.counters().duplicates += 1;
+            if part.push {
+                let round = Round::first(Have::default(), link.segments(record.reply));
+                respond(link, record, slot, part.attempt, round);
+            }
+            return None;
+        }
+        let chunk = link.chunk();
+        let is_first = !record.assembly.has_begun();
+        let fits = if is_first {
+            part.length <= link.config.message
+        } else {
+            (part.length, part.handler) == (record.request, record.handler)
+        };
+        if !is_segment(&part, chunk) || !fits {
+            link.counters().malformed += 1;
+            if is_first {
+                record.clear();
+            }
+            return None;
+        }
+        if is_first {
+            record.assembly.begin(link.segments(part.length));
+            (record.request, record.handler) = (part.length, part.handler);
+        }
+        let is_new = record.assembly.insert(part.offset / chunk);
+        if record.assembly.is_whole() {
+            record.attempt = part.attempt;
+            receive(link, record, slot, now, known);
+        } else if part.push {
+            let have = record.assembly.have();
+            link.say(Body::Missing {
+                number: part.number,
+                attempt: part.attempt,
+                have,
+            });
+        }
+        is_new.then_some(Place::Request {
+            slot,
+            offset: part.offset,
+        })
+    }
+
+    pub(super) fn pull(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        number: Number,
+        first_incomplete: u64,
+        attempt: u16,
+        have: Have,
+    ) {
+        if !self.admit(link, pool, number, first_incomplete) {
+            return;
+        }
+        let Some(slot) = self.record(link, pool, number, attempt) else {
+            return;
+        };
+        let Some(record) = pool.get_mut(slot) else {
+            return;
+        };
+        if record.state == TargetState::NotProcessed {
+            link.say(Body::Missing {
+                number,
+                attempt,
+                have: record.assembly.have(),
+            });
+            if !record.assembly.has_begun() {
+                record.clear();
+            }
+            return;
+        }
+        let round = Round::missing(have, link.segments(record.reply), link.config.burst);
+        respond(link, record, slot, attempt, round);
+    }
+
+    pub(super) fn query(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        number: Number,
+        first_incomplete: u64,
+        attempt: u16,
+    ) {
+        if !self.admit(link, pool, number, first_incomplete) {
+            return;
+        }
+        let Some(slot) = self.record(link, pool, number, attempt) else {
+            return;
+        };
+        let Some(record) = pool.get_mut(slot) else {
+            return;
+        };
+        let has_not_started = matches!(
+            record.state,
+            TargetState::NotProcessed | TargetState::RequestReceived | TargetState::ReplyNotSent
+        );
+        if has_not_started {
+            // The tombstone is in the log before "not run" is said: a late duplicate can never run it.
+            record.ack_due = NEVER;
+            change(link, record, slot, TargetState::Cancelled);
+        }
+        let round = Round::missing(
+            Have::default(),
+            link.segments(record.reply),
+            link.config.burst,
+        );
+        respond(link, record, slot, attempt, round);
+    }
+
+    /// The initiator has the reply (AMUDP).
+    pub(super) fn reply_ack(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        number: Number,
+        first_incomplete: u64,
+    ) {
+        if link.config.protocol != Protocol::Amudp
+            || !self.admit(link, pool, number, first_incomplete)
+        {
+            return;
+        }
+        let id = TransactionId {
+            initiator: link.peer,
+            incarnation: number.incarnation,
+            sequence: number.sequence,
+        };
+        if let Found::Record(slot) = pool.find(id, since(link))
+            && let Some(record) = pool.get_mut(slot)
+            && record.state == TargetState::ReplySent
+        {
+            self.free(record);
+        }
+    }
+
+    /// The reply goes; that its request has run is remembered (AMUDP).
+    fn free(&mut self, record: &mut Received) {
+        if let Some(place) = record.id.sequence.checked_sub(self.low) {
+            self.done |= 1_u64.checked_shl(place as u32).unwrap_or(0);
+        }
+        record.clear();
+    }
+
+    /// Whether the initiator needs no answer any more.
+    fn is_given_up(&self, link: &Link, id: TransactionId) -> bool {
+        id.sequence < self.low || id.incarnation < since(link)
+    }
+
+    pub(super) fn start(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        now: Nanos,
+        slot: Slot,
+        id: TransactionId,
+    ) -> bool {
+        let Some(record) = pool
+            .get_mut(slot)
+            .filter(|record| record.id == id && record.is_out)
+        else {
+            return false;
+        };
+        let is_waiting = matches!(
+            record.state,
+            TargetState::RequestReceived | TargetState::ReplyNotSent
+        );
+        if !is_waiting || self.is_given_up(link, id) {
+            record.is_out = false;
+            return false;
+        }
+        record.ends = link
+            .config
+            .handler_time
+            .map_or(NEVER, |time| link.alarm(now, time));
+        link.counters().started += 1;
+        change(link, record, slot, TargetState::Started);
+        true
+    }
+
+    pub(super) fn handled(
+        &mut self,
+        link: &mut Link,
+        pool: &mut ReplyPool,
+        now: Nanos,
+        slot: Slot,
+        handler: u16,
+        length: u32,
+    ) -> Result<(), SlotError> {
+        let most = link.longest();
+        if length > most {
+            return Err(SlotError::TooLong { length, most });
+        }
+        let record = pool
+            .get_mut(slot)
+            .filter(|record| record.is_out)
+            .ok_or(SlotError::NotRunning(slot))?;
+        match record.state {
+            TargetState::Started => {}
+            TargetState::HandlerTimeout => {
+                record.is_out = false;
+                return Ok(());
+            }
+            _ => return Err(SlotError::NotRunning(slot)),
+        }
+        (record.reply_handler, record.reply, record.ends) = (handler, length, NEVER);
+        record.is_out = false;
+        change(link, record, slot, TargetState::ReplySent);
+        if link.config.protocol == Protocol::Amvia && !record.is_acked {
+            link.counters().acks_riding += 1;
+            (record.is_acked, record.ack_due) = (true, NEVER);
+        }
+        if self.is_given_up(link, record.id) {
+            record.clear();
+            return Ok(());
+        }
+        if link.config.protocol == Protocol::Amudp {
+            record.resend_due = link.alarm(now, link.timeout.after(0));
+        }
+        let round = Round::missing(Have::default(), link.segments(length), link.config.burst);
+        let attempt = record.attempt;
+        respond(link, record, slot, attempt, round);
+        Ok(())
+    }
+
+    pub(super) fn expire(&mut self, link: &mut Link, pool: &mut ReplyPool, now: Nanos) {
+        for (slot, record) in pool.of(link.peer) {
+            if record.ack_due <= now {
+                acknowledge(link, record, record.attempt);
+            }
+            if record.ends <= now && record.state == TargetState::Started {
+                record.ends = NEVER;
+                change(link, record, slot, TargetState::HandlerTimeout);
+                let attempt = record.attempt;
+                respond(
+                    link,
+                    record,
+                    slot,
+                    attempt,
+                    Round::first(Have::default(), 1),
+                );
+            }
+            if record.resend_due <= now {
+                if record.tries == link.config.reply_retransmissions {
+                    self.free(record);
+                    continue;
+                }
+                record.tries += 1;
+                record.resend_due = link.alarm(now, link.timeout.after(record.tries));
+                let round = Round::first(Have::default(), link.segments(record.reply));
+                let attempt = record.attempt;
+                respond(link, record, slot, attempt, round);
+            }
+        }
+    }
+
+    /// Whether no handler of the peer's requests runs or waits to be run.
+    pub(super) fn is_idle(link: &Link, pool: &mut ReplyPool) -> bool {
+        pool.of(link.peer).all(|(_, record)| !record.is_out)
+    }
+
+    pub(super) fn deadline(link: &Link, pool: &mut ReplyPool) -> Nanos {
+        let due = |record: &mut Received| record.ack_due.min(record.ends).min(record.resend_due);
+        pool.of(link.peer)
+            .map(|(_, record)| due(record))
+            .min()
+            .unwrap_or(NEVER)
+    }
+}
+
+/// Takes back a record of the log. A handler that was cut off stays indeterminate for good.
+pub(super) fn restore(
+    link: &mut Link,
+    pool: &mut ReplyPool,
+    slot: Slot,
+    record: Record<TargetState>,
+) {
+    let Some(received) = pool.get_mut(slot) else {
+        return;
+    };
+    received.claim(record.id);
+    (received.handler, received.request) = (record.handler, record.request);
+    (received.reply_handler, received.reply) = (record.reply_handler, record.reply);
+    received.state = record.state;
+    if record.state == TargetState::Started {
+        change(link, received, slot, TargetState::Indeterminate);
+    }
+}
+
+/// The incarnation since which the peer remembers what it has sent.
+fn since(link: &Link) -> Incarnation {
+    link.hello.map_or(Incarnation(0), |hello| hello.since)
+}
+
+/// The request is whole.
+fn receive(link: &mut Link, record: &mut Received, slot: Slot, now: Nanos, known: bool) {
+    if !known {
+        change(link, record, slot, TargetState::ErrAck);
+        let (number, attempt) = (record.number(), record.attempt);
+        link.say(Body::Nack {
+            number,
+            attempt,
+            reason: Reason::NoHandler,
+        });
+        return;
+    }
+    change(link, record, slot, TargetState::RequestReceived);
+    if link.config.protocol == Protocol::Amvia {
+        if link.config.ack_delay == 0 {
+            acknowledge(link, record, record.attempt);
+        } else {
+            record.ack_due = link.alarm(now, link.config.ack_delay);
+        }
+    }
+    run(link, record, slot);
+}
+
+fn run(link: &mut Link, record: &mut Received, slot: Slot) {
+    record.is_out = true;
+    link.act(Action::Run {
+        slot,
+        id: record.id,
+        handler: record.handler,
+    });
+}
+
+fn acknowledge(link: &mut Link, record: &mut Received, attempt: u16) {
+    link.counters().acks_alone += 1;
+    (record.is_acked, record.ack_due) = (true, NEVER);
+    if record.state == TargetState::RequestReceived {
+        record.state = TargetState::ReplyNotSent;
+    }
+    link.say(Body::Ack {
+        number: record.number(),
+        attempt,
+    });
+}
+
+fn change(link: &mut Link, record: &mut Received, slot: Slot, state: TargetState) {
+    record.state = state;
+    link.act(Action::Log {
+        slot,
+        entry: Entry::Received(record.record()),
+    });
+}
+
+/// Says how a transaction stands; where its reply is there, sends the segments of `round`.
+fn respond(link: &mut Link, record: &mut Received, slot: Slot, attempt: u16, round: Round) {
+    let number = record.number();
+    let reason = match record.state {
+        TargetState::NotProcessed => return,
+        TargetState::RequestReceived | TargetState::ReplyNotSent | TargetState::Started => {
+            if link.config.protocol == Protocol::Amvia {
+                acknowledge(link, record, attempt);
+            }
+            if !record.is_out {
+                // Left by an earlier life: it is run because the initiator asks for it again.
+                run(link, record, slot);
+            }
+            return;
+        }
+        TargetState::ReplySent => {
+            let message = Message {
+                role: Role::Reply,
+                slot,
+                number,
+                first_incomplete: 0,
+                attempt,
+                handler: record.reply_handler,
+                length: record.reply,
+            };
+            link.send(message, round);
+            return;
+        }
+        TargetState::ErrAck => Reason::NoHandler,
+        TargetState::HandlerTimeout => Reason::HandlerTime,
+        TargetState::Cancelled => Reason::NotRun,
+        TargetState::Indeterminate => Reason::Indeterminate,
+    };
+    link.say(Body::Nack {
+        number,
+        attempt,
+        reason,
+    });
+}

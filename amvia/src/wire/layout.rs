@@ -1,0 +1,360 @@
+//! Where each field stands.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{
+    Body, Field, Have, Head, Hello, MAX_WINDOW, MIN_MTU, Number, Part, Protocol, Reason, Refusal,
+    Tag, WireError,
+};
+use crate::transaction::{EndpointId, Incarnation};
+
+/// Bytes of a head.
+pub const HEAD: usize = size_of::<RawHead>();
+/// The first two bytes of each frame.
+pub const MAGIC: [u8; 2] = *b"AM";
+/// The version of the format.
+pub const VERSION: u8 = 1;
+
+const BODY: usize = 48;
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct RawHead {
+    magic: [u8; 2],
+    version: u8,
+    kind: u8,
+    /// CRC32C of the whole frame, with these four bytes 0.
+    checksum: U32,
+    tag: U64,
+    from: U64,
+    body: [u8; BODY],
+}
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct RawHello {
+    to: U64,
+    tag: U64,
+    first_incomplete: U64,
+    incarnation: U32,
+    since: U32,
+    mtu: U32,
+    message: U32,
+    attempt: U16,
+    window: u8,
+    protocol: u8,
+    unused: [u8; 4],
+}
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct RawTransaction {
+    sequence: U64,
+    first_incomplete: U64,
+    /// Segments that are there, beyond the first missing one.
+    beyond: U64,
+    incarnation: U32,
+    /// Bytes before the part; in Pull and Missing: the first missing segment.
+    offset: U32,
+    size: U32,
+    length: U32,
+    attempt: U16,
+    /// The handler; in Nack and Refuse: the reason.
+    handler: U16,
+    push: u8,
+    unused: [u8; 3],
+}
+
+const CONNECT: u8 = 1;
+const ACCEPT: u8 = 2;
+const REFUSE: u8 = 3;
+const REQUEST: u8 = 4;
+const REPLY: u8 = 5;
+const PULL: u8 = 6;
+const QUERY: u8 = 7;
+const ACK: u8 = 8;
+const MISSING: u8 = 9;
+const NACK: u8 = 10;
+const REPLY_ACK: u8 = 11;
+
+impl Head {
+    /// The bytes of the head of a frame with this `payload`, whose checksum they hold.
+    pub fn encode(&self, payload: &[u8]) -> [u8; HEAD] {
+        let (kind, body) = raw_body(&self.body);
+        let mut raw = RawHead {
+            magic: MAGIC,
+            version: VERSION,
+            kind,
+            checksum: U32::ZERO,
+            tag: self.tag.0.into(),
+            from: self.from.0.into(),
+            body,
+        };
+        raw.checksum = crc32c::crc32c_append(crc32c::crc32c(raw.as_bytes()), payload).into();
+        zerocopy::transmute!(raw)
+    }
+}
+
+/// Reads a frame: its head, and its payload where it lies.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn decode(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
+    let (raw, payload) =
+        RawHead::ref_from_prefix(frame).map_err(|_| WireError::Short(frame.len()))?;
+    if raw.magic != MAGIC {
+        return Err(WireError::Magic);
+    }
+    if raw.version != VERSION {
+        return Err(WireError::Version(raw.version));
+    }
+    let checksum = crc32c::crc32c(&frame[..4]);
+    let checksum = crc32c::crc32c_append(checksum, &[0; 4]);
+    if crc32c::crc32c_append(checksum, &frame[8..]) != raw.checksum.get() {
+        return Err(WireError::Checksum);
+    }
+    let body = read_body(raw.kind, &raw.body)?;
+    if raw_body(&body) != (raw.kind, raw.body) {
+        return Err(WireError::Field(Field::Unused));
+    }
+    check_payload(&body, payload.len())?;
+    Ok((
+        Head {
+            tag: Tag(raw.tag.get()),
+            from: EndpointId(raw.from.get()),
+            body,
+        },
+        payload,
+    ))
+}
+
+fn check_payload(body: &Body, size: usize) -> Result<(), WireError> {
+    let fits = match body {
+        Body::Request(part) | Body::Reply(part) => {
+            let end = part.offset.checked_add(part.size);
+            size == part.size as usize
+                && end.is_some_and(|end| end <= part.length)
+                && (part.size > 0 || part.length == 0)
+        }
+        _ => size == 0,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(WireError::Field(Field::Size))
+    }
+}
+
+fn raw_body(body: &Body) -> (u8, [u8; BODY]) {
+    let (kind, raw) = match *body {
+        Body::Connect(hello) => return (CONNECT, raw_hello(&hello)),
+        Body::Accept(hello) => return (ACCEPT, raw_hello(&hello)),
+        Body::Refuse { reason } => (
+            REFUSE,
+            RawTransaction {
+                handler: (reason as u16).into(),
+                ..RawTransaction::new_zeroed()
+            },
+        ),
+        Body::Request(part) => (REQUEST, raw_part(&part)),
+        Body::Reply(part) => (REPLY, raw_part(&part)),
+        Body::Pull {
+            number,
+            first_incomplete,
+            attempt,
+            have,
+        } => (
+            PULL,
+            raw_transaction(number, first_incomplete, attempt).have(have),
+        ),
+        Body::Query {
+            number,
+            first_incomplete,
+            attempt,
+        } => (QUERY, raw_transaction(number, first_incomplete, attempt)),
+        Body::Ack { number, attempt } => (ACK, raw_transaction(number, 0, attempt)),
+        Body::Missing {
+            number,
+            attempt,
+            have,
+        } => (MISSING, raw_transaction(number, 0, attempt).have(have)),
+        Body::Nack {
+            number,
+            attempt,
+            reason,
+        } => (
+            NACK,
+            RawTransaction {
+                handler: (reason as u16).into(),
+                ..raw_transaction(number, 0, attempt)
+            },
+        ),
+        Body::ReplyAck {
+            number,
+            first_incomplete,
+            attempt,
+        } => (
+            REPLY_ACK,
+            raw_transaction(number, first_incomplete, attempt),
+        ),
+    };
+    (kind, zerocopy::transmute!(raw))
+}
+
+fn raw_hello(hello: &Hello) -> [u8; BODY] {
+    zerocopy::transmute!(RawHello {
+        to: hello.to.0.into(),
+        tag: hello.tag.0.into(),
+        first_incomplete: hello.first_incomplete.into(),
+        incarnation: hello.incarnation.0.into(),
+        since: hello.since.0.into(),
+        mtu: hello.mtu.into(),
+        message: hello.message.into(),
+        attempt: hello.attempt.into(),
+        window: hello.window,
+        protocol: hello.protocol as u8,
+        unused: [0; 4],
+    })
+}
+
+fn raw_part(part: &Part) -> RawTransaction {
+    RawTransaction {
+        offset: part.offset.into(),
+        size: part.size.into(),
+        length: part.length.into(),
+        handler: part.handler.into(),
+        push: u8::from(part.push),
+        ..raw_transaction(part.number, part.first_incomplete, part.attempt)
+    }
+}
+
+fn raw_transaction(number: Number, first_incomplete: u64, attempt: u16) -> RawTransaction {
+    RawTransaction {
+        sequence: number.sequence.into(),
+        incarnation: number.incarnation.0.into(),
+        first_incomplete: first_incomplete.into(),
+        attempt: attempt.into(),
+        ..RawTransaction::new_zeroed()
+    }
+}
+
+impl RawTransaction {
+    fn have(self, have: Have) -> Self {
+        Self {
+            offset: have.first.into(),
+            beyond: have.beyond.into(),
+            ..self
+        }
+    }
+}
+
+fn read_body(kind: u8, body: &[u8; BODY]) -> Result<Body, WireError> {
+    if kind == CONNECT || kind == ACCEPT {
+        let hello = read_hello(&zerocopy::transmute!(*body))?;
+        return Ok(if kind == CONNECT {
+            Body::Connect(hello)
+        } else {
+            Body::Accept(hello)
+        });
+    }
+    let raw: RawTransaction = zerocopy::transmute!(*body);
+    if kind == REFUSE {
+        return Ok(Body::Refuse {
+            reason: listed(&Refusal::ALL, raw.handler.get(), Field::Reason)?,
+        });
+    }
+    if !(REQUEST..=REPLY_ACK).contains(&kind) {
+        return Err(WireError::Kind(kind));
+    }
+    let number = Number {
+        sequence: raw.sequence.get(),
+        incarnation: Incarnation(raw.incarnation.get()),
+    };
+    if number.sequence == 0 {
+        return Err(WireError::Field(Field::Sequence));
+    }
+    let (first_incomplete, attempt) = (raw.first_incomplete.get(), raw.attempt.get());
+    let have = Have {
+        first: raw.offset.get(),
+        beyond: raw.beyond.get(),
+    };
+    Ok(match kind {
+        REQUEST => Body::Request(read_part(number, &raw)),
+        REPLY => Body::Reply(read_part(number, &raw)),
+        PULL => Body::Pull {
+            number,
+            first_incomplete,
+            attempt,
+            have,
+        },
+        QUERY => Body::Query {
+            number,
+            first_incomplete,
+            attempt,
+        },
+        ACK => Body::Ack { number, attempt },
+        MISSING => Body::Missing {
+            number,
+            attempt,
+            have,
+        },
+        NACK => Body::Nack {
+            number,
+            attempt,
+            reason: listed(&Reason::ALL, raw.handler.get(), Field::Reason)?,
+        },
+        _ => Body::ReplyAck {
+            number,
+            first_incomplete,
+            attempt,
+        },
+    })
+}
+
+fn read_hello(raw: &RawHello) -> Result<Hello, WireError> {
+    let hello = Hello {
+        to: EndpointId(raw.to.get()),
+        tag: Tag(raw.tag.get()),
+        incarnation: Incarnation(raw.incarnation.get()),
+        since: Incarnation(raw.since.get()),
+        first_incomplete: raw.first_incomplete.get(),
+        mtu: raw.mtu.get(),
+        message: raw.message.get(),
+        window: raw.window,
+        protocol: listed(&Protocol::ALL, u16::from(raw.protocol), Field::Protocol)?,
+        attempt: raw.attempt.get(),
+    };
+    if !(1..=MAX_WINDOW).contains(&hello.window) {
+        return Err(WireError::Field(Field::Window));
+    }
+    if hello.mtu < MIN_MTU {
+        return Err(WireError::Field(Field::Mtu));
+    }
+    if hello.tag == Tag::UNKNOWN {
+        return Err(WireError::Field(Field::Tag));
+    }
+    if hello.first_incomplete == 0 {
+        return Err(WireError::Field(Field::Sequence));
+    }
+    Ok(hello)
+}
+
+fn read_part(number: Number, raw: &RawTransaction) -> Part {
+    Part {
+        number,
+        first_incomplete: raw.first_incomplete.get(),
+        attempt: raw.attempt.get(),
+        handler: raw.handler.get(),
+        offset: raw.offset.get(),
+        size: raw.size.get(),
+        length: raw.length.get(),
+        push: raw.push != 0,
+    }
+}
+
+fn listed<T: Copy>(all: &[T], code: u16, field: Field) -> Result<T, WireError> {
+    all.get(usize::from(code))
+        .copied()
+        .ok_or(WireError::Field(field))
+}

@@ -1,0 +1,6 @@
+//! The wire and the protocol machines.
+
+mod exchange;
+mod pair;
+mod recovery;
+mod wire;

@@ -1,0 +1,241 @@
+//! Frames: what is written is read, and nothing else is.
+
+use jitterlab_amvia::transaction::{EndpointId, Incarnation};
+use jitterlab_amvia::wire::{
+    Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, Tag, WireError,
+    decode,
+};
+use proptest::prelude::*;
+
+fn number() -> impl Strategy<Value = Number> {
+    (1..=u64::MAX, any::<u32>()).prop_map(|(sequence, incarnation)| Number {
+        sequence,
+        incarnation: Incarnation(incarnation),
+    })
+}
+
+fn hello() -> impl Strategy<Value = Hello> {
+    let numbers = (
+        any::<u64>(),
+        1..=u64::MAX,
+        any::<u32>(),
+        any::<u32>(),
+        1..=u64::MAX,
+    );
+    let sizes = (
+        any::<u32>(),
+        any::<u32>(),
+        1..=64_u8,
+        0..3_usize,
+        any::<u16>(),
+    );
+    (numbers, sizes).prop_map(
+        |(
+            (to, tag, incarnation, since, first_incomplete),
+            (mtu, message, window, protocol, attempt),
+        )| Hello {
+            to: EndpointId(to),
+            tag: Tag(tag),
+            incarnation: Incarnation(incarnation),
+            since: Incarnation(since),
+            first_incomplete,
+            mtu,
+            message,
+            window,
+            protocol: Protocol::ALL[protocol],
+            attempt,
+        },
+    )
+}
+
+/// A part that has this payload.
+fn part(payload: usize) -> impl Strategy<Value = Part> {
+    let size = payload as u32;
+    (
+        number(),
+        any::<u64>(),
+        any::<u16>(),
+        any::<u16>(),
+        0..1_000_000_u32,
+        0..1_000_u32,
+        any::<bool>(),
+    )
+        .prop_map(
+            move |(number, first_incomplete, attempt, handler, offset, rest, push)| {
+                let (offset, rest) = if size == 0 { (0, 0) } else { (offset, rest) };
+                Part {
+                    number,
+                    first_incomplete,
+                    attempt,
+                    handler,
+                    offset,
+                    size,
+                    length: offset + size + rest,
+                    push,
+                }
+            },
+        )
+}
+
+fn body() -> impl Strategy<Value = (Body, Vec<u8>)> {
+    let have = (any::<u32>(), any::<u64>()).prop_map(|(first, beyond)| Have { first, beyond });
+    let bare = (
+        number(),
+        any::<u64>(),
+        any::<u16>(),
+        have,
+        0..6_usize,
+        0..5_usize,
+        0..7_usize,
+    )
+        .prop_map(
+            |(number, first_incomplete, attempt, have, reason, refusal, kind)| match kind {
+                0 => Body::Pull {
+                    number,
+                    first_incomplete,
+                    attempt,
+                    have,
+                },
+                1 => Body::Query {
+                    number,
+                    first_incomplete,
+                    attempt,
+                },
+                2 => Body::Ack { number, attempt },
+                3 => Body::Missing {
+                    number,
+                    attempt,
+                    have,
+                },
+                4 => Body::Nack {
+                    number,
+                    attempt,
+                    reason: Reason::ALL[reason],
+                },
+                5 => Body::ReplyAck {
+                    number,
+                    first_incomplete,
+                    attempt,
+                },
+                _ => Body::Refuse {
+                    reason: Refusal::ALL[refusal],
+                },
+            },
+        );
+    let with_part = proptest::collection::vec(any::<u8>(), 0..200).prop_flat_map(|payload| {
+        (part(payload.len()), any::<bool>()).prop_map(move |(part, reply)| {
+            (
+                if reply {
+                    Body::Reply(part)
+                } else {
+                    Body::Request(part)
+                },
+                payload.clone(),
+            )
+        })
+    });
+    prop_oneof![
+        bare.prop_map(|body| (body, Vec::new())),
+        with_part,
+        hello().prop_map(|hello| (Body::Connect(hello), Vec::new())),
+        hello().prop_map(|hello| (Body::Accept(hello), Vec::new())),
+    ]
+}
+
+fn frame() -> impl Strategy<Value = (Head, Vec<u8>, Vec<u8>)> {
+    (any::<u64>(), any::<u64>(), body()).prop_map(|(tag, from, (body, payload))| {
+        let head = Head {
+            tag: Tag(tag),
+            from: EndpointId(from),
+            body,
+        };
+        let mut bytes = head.encode(&payload).to_vec();
+        bytes.extend(&payload);
+        (head, payload, bytes)
+    })
+}
+
+/// The bytes with the checksum that they should have.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes[4..8].fill(0);
+    let checksum = crc32c::crc32c(&bytes);
+    bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read((head, payload, bytes) in frame()) {
+        prop_assert_eq!(decode(&bytes), Ok((head, &payload[..])));
+    }
+
+    #[test]
+    fn one_changed_bit_is_noticed((_, _, mut bytes) in frame(), at in any::<prop::sample::Index>()) {
+        let bit = at.index(8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        prop_assert!(decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_cut_frame_is_noticed((_, _, bytes) in frame(), at in any::<prop::sample::Index>()) {
+        prop_assert!(decode(&bytes[..at.index(bytes.len())]).is_err());
+    }
+
+    #[test]
+    fn what_is_read_can_have_been_written(bytes in proptest::collection::vec(any::<u8>(), HEAD..HEAD + 20), kind in 0..14_u8) {
+        let mut bytes = bytes;
+        bytes[..4].copy_from_slice(&[b'A', b'M', 1, kind]);
+        let bytes = sealed(bytes);
+        if let Ok((head, payload)) = decode(&bytes) {
+            prop_assert_eq!(&head.encode(payload)[..], &bytes[..HEAD]);
+        }
+    }
+}
+
+fn ack() -> Vec<u8> {
+    let number = Number {
+        sequence: 7,
+        incarnation: Incarnation(1),
+    };
+    Head {
+        tag: Tag(1),
+        from: EndpointId(2),
+        body: Body::Ack { number, attempt: 3 },
+    }
+    .encode(&[])
+    .to_vec()
+}
+
+#[test]
+fn each_fault_has_its_error() {
+    let with = |at: usize, byte: u8| {
+        let mut bytes = ack();
+        bytes[at] = byte;
+        sealed(bytes)
+    };
+    assert_eq!(decode(&[]), Err(WireError::Short(0)));
+    assert_eq!(decode(&ack()[..HEAD - 1]), Err(WireError::Short(HEAD - 1)));
+    assert_eq!(decode(&with(0, b'X')), Err(WireError::Magic));
+    assert_eq!(decode(&with(2, 9)), Err(WireError::Version(9)));
+    assert_eq!(decode(&with(3, 0)), Err(WireError::Kind(0)));
+    assert_eq!(decode(&with(3, 77)), Err(WireError::Kind(77)));
+    assert_eq!(decode(&with(24, 0)), Err(WireError::Field(Field::Sequence)));
+    assert_eq!(
+        decode(&with(HEAD - 1, 1)),
+        Err(WireError::Field(Field::Unused))
+    );
+    let mut bytes = ack();
+    bytes.push(0);
+    assert_eq!(decode(&sealed(bytes)), Err(WireError::Field(Field::Size)));
+    let mut bytes = ack();
+    bytes[30] ^= 1;
+    assert_eq!(decode(&bytes), Err(WireError::Checksum));
+}
+
+#[test]
+fn a_tag_depends_on_secret_and_peer() {
+    let tag = |secret: u8, peer| Tag::of(&[secret; 32], EndpointId(peer));
+    assert_eq!(tag(1, 1), tag(1, 1));
+    assert_ne!(tag(1, 1), tag(1, 2));
+    assert_ne!(tag(1, 1), tag(2, 1));
+}
