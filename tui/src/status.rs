@@ -4,13 +4,15 @@ use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jitterlab_base::show::{count, time};
 use jitterlab_live::{Total, follow_own, own_reader};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use ratatui::crossterm::terminal;
+
+use crate::shown;
 
 /// What is written on stderr. A reader that has gone away, or a terminal, stops nothing.
 #[derive(Clone)]
@@ -78,13 +80,66 @@ pub fn samples(total: &Total) -> String {
     }
 }
 
+/// How much is going to be measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Planned {
+    /// So many parts, at least and at most, which take so long each.
+    Parts {
+        /// How many.
+        counts: [u32; 2],
+        /// How long each.
+        each: Duration,
+    },
+    /// So many samples.
+    Samples(u64),
+    /// That is not known.
+    Unknown,
+}
+
+/// How long it still takes.
+struct Left {
+    planned: Planned,
+    /// When the first samples were seen, and how many they were.
+    first: Option<(Duration, u64)>,
+}
+
+impl Left {
+    fn new(planned: Planned) -> Self {
+        Left {
+            planned,
+            first: None,
+        }
+    }
+
+    /// For people, when so many samples are there and so much time has gone by; nothing where nobody knows.
+    fn after(&mut self, samples: u64, elapsed: Duration) -> Option<String> {
+        match self.planned {
+            Planned::Parts { counts, each } => {
+                let [least, most] = counts;
+                let left = (each * most).checked_sub(elapsed)?.as_secs_f64();
+                let bound = if least == most { "" } else { "at most " };
+                Some(format!("{bound}{} left", shown::time(left)))
+            }
+            Planned::Samples(_) if samples == 0 => None,
+            Planned::Samples(all) => {
+                let (since, before) = *self.first.get_or_insert((elapsed, samples));
+                let each = (elapsed - since).as_secs_f64() / samples.checked_sub(before)? as f64;
+                let left = each * all.saturating_sub(samples) as f64;
+                left.is_finite()
+                    .then(|| format!("{} left", shown::time(left)))
+            }
+            Planned::Unknown => None,
+        }
+    }
+}
+
 /// Shows what this process publishes, until it is over.
 pub struct Shown(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Shown {
     /// Begins, if stderr is a terminal. It is looked at by a thread that keeps off the CPUs `measuring`; where there are no
     /// others, nothing is shown, since looking would disturb what is measured.
-    pub fn begin(measuring: &[usize]) -> Self {
+    pub fn begin(measuring: &[usize], planned: Planned) -> Self {
         const PERIOD: Duration = Duration::from_millis(250);
         let status = Status::new();
         let Some(others) = others(measuring).filter(|_| status.is_terminal()) else {
@@ -95,11 +150,16 @@ impl Shown {
         let thread = std::thread::spawn(move || {
             let _ = sched_setaffinity(Pid::from_raw(0), &others);
             let (mut reader, mut total) = (own_reader(), Total::default());
+            let (mut left, begun) = (Left::new(planned), Instant::now());
             while let Err(RecvTimeoutError::Timeout) = is_over.recv_timeout(PERIOD) {
                 if let Some(update) = reader.update() {
                     total.take(update);
-                    status.show(&format!("… {}  {}", total.label, samples(&total)));
                 }
+                let mut line = format!("… {}  {}", total.label, samples(&total));
+                if let Some(left) = left.after(total.samples(), begun.elapsed()) {
+                    line.push_str(&format!("  {left}"));
+                }
+                status.show(&line);
             }
             status.show("");
         });
@@ -131,6 +191,30 @@ mod tests {
     use super::*;
     use jitterlab_live::Update;
     use jitterlab_stats::histogram::Histogram;
+
+    #[test]
+    fn the_time_that_is_left_follows_from_what_is_planned() {
+        let mut parts = Left::new(Planned::Parts {
+            counts: [9, 9],
+            each: Duration::from_millis(700),
+        });
+        let after = |left: &mut Left, samples, ms| left.after(samples, Duration::from_millis(ms));
+        assert_eq!(after(&mut parts, 0, 300).as_deref(), Some("6 s left"));
+        assert_eq!(after(&mut parts, 5, 6_500), None);
+        let mut bounded = Left::new(Planned::Parts {
+            counts: [2, 15],
+            each: Duration::from_secs(1),
+        });
+        let told = after(&mut bounded, 7, 5_000);
+        assert_eq!(told.as_deref(), Some("at most 10 s left"));
+        // Of samples it is known from the second look on, by how fast they come.
+        let mut counted = Left::new(Planned::Samples(100_000));
+        assert_eq!(after(&mut counted, 0, 250), None);
+        assert_eq!(after(&mut counted, 1_000, 500), None);
+        let told = after(&mut counted, 11_000, 1_500);
+        assert_eq!(told.as_deref(), Some("9 s left"));
+        assert_eq!(after(&mut Left::new(Planned::Unknown), 5, 500), None);
+    }
 
     #[test]
     fn a_line_tells_samples_of_all_parts_and_quantiles_of_one() {

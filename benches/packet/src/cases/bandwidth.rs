@@ -18,6 +18,9 @@ use crate::Error;
 use crate::pace::{Pace, Patience};
 use crate::transport::{Buffers, Link, Path, Plan, Progress, Role, Stream, Wait};
 
+/// Messages that may be under way, if nothing is said.
+pub const WINDOW: u32 = 100;
+
 /// What is measured.
 #[derive(Debug, Clone)]
 pub struct Bandwidth {

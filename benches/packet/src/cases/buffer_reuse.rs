@@ -18,6 +18,12 @@ use crate::transport::{Buffers, Path, Plan};
 
 /// Messages of one pattern of percentages: those that have buffers of their own have a thousand at most.
 pub const PATTERN: u32 = 1000;
+/// Numbers of buffers, if nothing is said.
+pub const BUFFERS: [u32; 4] = [1, 10, 100, 1000];
+/// Percentages of messages in one buffer, if nothing is said.
+pub const REUSE: [u8; 5] = [0, 25, 50, 75, 100];
+/// The most buffers.
+pub const MOST_BUFFERS: u32 = 1 << 20;
 
 /// One pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -22,6 +22,8 @@ use crate::transport::{Connection, Path, Plan, Role};
 
 /// The most slaves: over datagrams, what a slave may be behind has to fit into its receives.
 pub const MOST_SLAVES: usize = 32;
+/// Slaves, if nothing is said.
+pub const SLAVES: u8 = 4;
 
 /// One master and so many slaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ mod report;
 pub mod rtt;
 mod samples;
 mod silence;
+mod told;
 
 use jitterlab_base::named;
 use jitterlab_base::units::{Bytes, Nanos};
@@ -22,6 +23,7 @@ use crate::Error;
 use crate::transport::Path;
 
 pub use report::{Part, Point, Report, Setting, Text};
+pub use told::Told;
 
 /// The time to measure for, of a case that is measured for a time, if nothing is said.
 pub const DURATION: Nanos = Nanos(500_000_000);

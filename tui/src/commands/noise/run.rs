@@ -17,7 +17,7 @@ use crate::cpus::{enter, kept_for_measuring};
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
-use crate::status::Shown;
+use crate::status::{Planned, Shown};
 
 /// Options of `noise run`.
 #[derive(clap::Args)]
@@ -58,7 +58,11 @@ impl Run {
         progress(&format!("spinning for {}", self.duration));
         let measuring = noise.chosen().map_err(failure)?;
         let measuring: Vec<usize> = measuring.iter().map(|cpu| cpu as usize).collect();
-        let shown = Shown::begin(&measuring);
+        let planned = Planned::Parts {
+            counts: [1, 1],
+            each: self.duration.as_duration(),
+        };
+        let shown = Shown::begin(&measuring, planned);
         let report = noise.run();
         drop(shown);
         let mut report = report.map_err(failure)?;

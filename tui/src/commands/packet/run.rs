@@ -3,17 +3,18 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::samples::{self, SamplesError};
 use jitterlab_packet::Error;
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
-use jitterlab_packet::cases::buffer_reuse::{self, PATTERN};
+use jitterlab_packet::cases::buffer_reuse::{self, MOST_BUFFERS, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::open_loop::{self, Timetable};
 use jitterlab_packet::cases::rtt::{self, Length, Report, Rtt};
 use jitterlab_packet::cases::{
-    self, Case, Part, Text, bidirectional, completion, latency, overhead,
+    self, Case, Part, Text, Told, bidirectional, completion, latency, overhead,
 };
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
 use serde::Serialize;
@@ -26,7 +27,7 @@ use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, aligned};
 use crate::peer::Peer;
-use crate::status::Shown;
+use crate::status::{Planned, Shown};
 
 /// Options of `packet run`.
 #[derive(clap::Args)]
@@ -72,13 +73,13 @@ pub struct Run {
     #[arg(long, value_parser = count::<u32>(1..=MOST_WINDOW.into()))]
     window: Option<u32>,
     /// buffer-reuse: numbers of buffers that are used in turn [default: 1,10,100,1000]
-    #[arg(long, value_delimiter = ',', value_parser = count::<u32>(1..=1 << 20))]
+    #[arg(long, value_delimiter = ',', value_parser = count::<u32>(1..=MOST_BUFFERS.into()))]
     buffers: Vec<u32>,
     /// buffer-reuse: shares of messages that use one single buffer, in percent [default: 0,25,50,75,100]
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_delimiter = ',', value_parser = count::<u8>(0..=100))]
     reuse: Vec<u8>,
     /// hot-spot: number of servers to start on this machine [default: 4]
-    #[arg(long, conflicts_with = "to", value_parser = clap::value_parser!(u8).range(1..=MOST_SLAVES as i64))]
+    #[arg(long, conflicts_with = "to", value_parser = count::<u8>(1..=MOST_SLAVES as u64))]
     slaves: Option<u8>,
     /// HOST or HOST:PORT of a running `packet serve`; hot-spot takes a list [default: start one on
     /// this machine]
@@ -118,37 +119,25 @@ impl Run {
         let peers = self.peers()?;
         let slaves: Vec<SocketAddr> = peers.iter().map(Peer::address).collect();
         let cpus: Vec<usize> = cpu.into_iter().collect();
-        let shown = Shown::begin(&cpus);
+        let shown = Shown::begin(&cpus, self.planned(&job, peers.len()));
         pin(cpu)?;
         self.measure(&job, &slaves, shown)
     }
 
     /// Refuses options that the case has no use for.
     fn check(&self) -> Result<(), Failure> {
-        use Case::{Bandwidth, Bidirectional, BufferReuse, Completion, HotSpot, Latency, Overhead};
-        let streams: &[Case] = match self.open.is_given() {
-            true => &[Case::Rtt, Bandwidth, Bidirectional, Overhead, BufferReuse],
-            false => &[Bandwidth, Bidirectional, Overhead, BufferReuse],
-        };
-        let by_size = [
-            Latency,
-            Bandwidth,
-            Bidirectional,
-            Overhead,
-            Completion,
-            BufferReuse,
+        let given = [
+            ("--rate", self.open.is_given(), Told::Rate),
+            ("--samples", self.samples.is_some(), Told::Samples),
+            ("--window", self.window.is_some(), Told::Window),
+            ("--buffers", !self.buffers.is_empty(), Told::Buffers),
+            ("--reuse", !self.reuse.is_empty(), Told::Reuse),
+            ("--slaves", self.slaves.is_some(), Told::Slaves),
+            ("more than one --to", self.to.len() > 1, Told::Slaves),
+            ("more than one --size", self.size.len() > 1, Told::Sizes),
         ];
-        let uses: [(&str, bool, &[Case]); 8] = [
-            ("--rate", self.open.is_given(), &[Case::Rtt]),
-            ("--samples", self.samples.is_some(), &[Case::Rtt]),
-            ("--window", self.window.is_some(), streams),
-            ("--buffers", !self.buffers.is_empty(), &[BufferReuse]),
-            ("--reuse", !self.reuse.is_empty(), &[BufferReuse]),
-            ("--slaves", self.slaves.is_some(), &[HotSpot]),
-            ("more than one --to", self.to.len() > 1, &[HotSpot]),
-            ("more than one --size", self.size.len() > 1, &by_size),
-        ];
-        for (option, is_given, cases) in uses {
+        for (option, is_given, told) in given {
+            let cases = told.cases(self.open.is_given());
             if is_given && !cases.contains(&self.case) {
                 let names: Vec<&str> = cases.iter().map(|case| case.name()).collect();
                 return Err(Failure::input(format!(
@@ -158,16 +147,14 @@ impl Run {
                 )));
             }
         }
-        if self.case == Case::Completion && self.wait.is_some() {
-            return Err(Failure::input(
-                "--case completion measures all ways to wait; leave out --wait",
-            ));
+        if self.wait.is_some() && !Told::Wait.cases(false).contains(&self.case) {
+            return Err(Failure::input(format!(
+                "--case {} measures all ways to wait; leave out --wait",
+                self.case
+            )));
         }
-        if self.case == BufferReuse && self.size.len() > 2 {
-            return Err(Failure::input(
-                "--case buffer-reuse has one size for latency and one for bandwidth",
-            ));
-        }
+        let sizes = self.case.check_sizes(self.size.len());
+        sizes.map_err(|problem| Failure::input(format!("--case {problem}")))?;
         if self.to.len() > MOST_SLAVES {
             return Err(Failure::input(format!("at most {MOST_SLAVES} slaves")));
         }
@@ -217,14 +204,6 @@ impl Run {
         if !self.size.is_empty() {
             return self.size.clone();
         }
-        let powers = || (0..=8).map(|power| 1 << (2 * power)).collect();
-        let usual: Vec<u64> = match self.case {
-            Case::Rtt | Case::Completion => vec![rtt::SIZE.0],
-            Case::Latency | Case::Bandwidth | Case::Bidirectional => powers(),
-            Case::Overhead => vec![64, 1 << 10, 16 << 10],
-            Case::BufferReuse => vec![4 << 10],
-            Case::HotSpot => vec![4],
-        };
         let possible = link.sizes();
         let least = match self.case {
             // What can be sent in both directions at once.
@@ -236,7 +215,9 @@ impl Run {
             // One packet, which is no longer on an ordinary Ethernet.
             false => 1024,
         };
-        let mut sizes: Vec<u64> = usual
+        let mut sizes: Vec<u64> = self
+            .case
+            .usual_sizes()
             .into_iter()
             .map(|size| size.clamp(least, most))
             .collect();
@@ -264,6 +245,25 @@ impl Run {
         }
     }
 
+    /// How much is going to be measured, against so many servers.
+    fn planned(&self, job: &Job, servers: usize) -> Planned {
+        let warmup = match self.warmup() {
+            Length::Time(time) => time.0,
+            Length::Messages(_) => 0,
+        };
+        match self.length() {
+            Length::Time(time) => Planned::Parts {
+                counts: self
+                    .case
+                    .measurements(job.sizes.len(), job.patterns.len(), servers as u8),
+                each: Duration::from_nanos(warmup + time.0),
+            },
+            // A sample a message.
+            Length::Messages(count) if self.case == Case::Rtt => Planned::Samples(count),
+            Length::Messages(_) => Planned::Unknown,
+        }
+    }
+
     fn latency(&self, link: &Link, size: Bytes) -> Rtt {
         Rtt {
             link: link.clone(),
@@ -280,7 +280,7 @@ impl Run {
             link: link.clone(),
             size,
             wait: self.wait(),
-            window: self.window.unwrap_or(100),
+            window: self.window.unwrap_or(bandwidth::WINDOW),
             buffers: Buffers::Fifo(1),
             both: false,
             computing: Nanos(0),
@@ -296,7 +296,7 @@ impl Run {
         }
         let (mut buffers, mut reuse) = (self.buffers.clone(), self.reuse.clone());
         if buffers.is_empty() && reuse.is_empty() {
-            (buffers, reuse) = (vec![1, 10, 100, 1000], vec![0, 25, 50, 75, 100]);
+            (buffers, reuse) = (buffer_reuse::BUFFERS.into(), buffer_reuse::REUSE.into());
         }
         let reused = |percent| Buffers::Reuse {
             percent,
@@ -317,11 +317,9 @@ impl Run {
         if !self.to.is_empty() {
             return self.to.iter().map(|to| start(Some(to))).collect();
         }
-        let count = match self.case {
-            Case::HotSpot => self.slaves.unwrap_or(4),
-            _ => 1,
-        };
-        (0..count).map(|_| start(None)).collect()
+        (0..self.case.servers(self.slaves))
+            .map(|_| start(None))
+            .collect()
     }
 
     /// The arguments of a server that is started.

@@ -36,7 +36,9 @@ impl<'a> Work<'a> {
             listening.push(at.to_string());
         }
         let is_rtt = case.case == Case::Rtt;
-        let wait = (case.case != Case::Completion).then(|| case.wait(transport).to_string());
+        let wait = case
+            .is_told_to_wait()
+            .then(|| case.wait(transport).to_string());
         let run = words(&[
             "packet",
             "run",

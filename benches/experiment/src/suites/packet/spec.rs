@@ -94,11 +94,6 @@ impl PacketCase {
         self.size.unwrap_or(rtt::SIZE)
     }
 
-    /// Whether messages of one size are measured: other cases have sizes of their own.
-    fn has_one_size(&self) -> bool {
-        matches!(self.case, Kind::Rtt | Kind::HotSpot)
-    }
-
     /// Whether it takes samples of round trips in the closed loop: what a load is known by, and delays are made from.
     pub fn is_closed_rtt(&self) -> bool {
         self.case == Kind::Rtt && self.rate.is_none()
@@ -139,7 +134,7 @@ impl Case for PacketCase {
         let size = self
             .has_one_size()
             .then(|| ("size", self.message().to_string()));
-        let is_told_to_wait = self.case != Kind::Completion;
+        let is_told_to_wait = self.is_told_to_wait();
         let mut said = vec![
             (
                 "transports",
