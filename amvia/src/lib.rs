@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod endpoint;
 pub mod log;
 pub mod protocol;
 pub mod transaction;

@@ -8,6 +8,7 @@ use std::process::Command;
 use jitterlab_amvia::log::{
     Durability, Found, Log, LogError, Payload, Place, Pool, Record, Shape, set_aside,
 };
+use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
 use jitterlab_skip::skip;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -36,12 +37,16 @@ fn open(path: &Path) -> Result<Log, LogError> {
 
 fn record(sequence: u64) -> Record {
     Record {
-        peer: 7,
-        initiator: ENDPOINT,
-        incarnation: 3,
-        sequence,
+        peer: EndpointId(7),
+        id: TransactionId {
+            initiator: EndpointId(ENDPOINT),
+            incarnation: Incarnation(3),
+            sequence,
+        },
+        target: Incarnation(2),
         handler: 9,
-        state: [1, 2],
+        reply_handler: 10,
+        state: 1,
     }
 }
 
@@ -65,10 +70,11 @@ fn what_was_committed_is_there_after_the_next_opening() {
     for durability in [Durability::Process, Durability::Power] {
         let (_folder, path) = folder();
         let mut log = Log::open(&path, ENDPOINT, SHAPE, durability).unwrap();
-        assert_eq!(log.incarnation(), 1);
+        let first = log.incarnation();
+        assert_eq!(log.since(), first);
         commit(&mut log, PLACE, 5, b'x', 100);
         let done = Record {
-            state: [1, 3],
+            state: 2,
             ..record(5)
         };
         log.commit(PLACE, &done, Payload::Kept).unwrap();
@@ -79,8 +85,8 @@ fn what_was_committed_is_there_after_the_next_opening() {
         log.free(other).unwrap();
         drop(log);
 
-        let log = Log::open(&path, ENDPOINT, SHAPE, durability).unwrap();
-        assert_eq!(log.incarnation(), 2);
+        let mut log = Log::open(&path, ENDPOINT, SHAPE, durability).unwrap();
+        assert_eq!((log.incarnation(), log.since()), (first + 1, first));
         assert_eq!(log.records().count(), 16);
         for (place, found) in log.records() {
             match place == PLACE {
@@ -88,6 +94,10 @@ fn what_was_committed_is_there_after_the_next_opening() {
                 false => assert_eq!(found, Found::Empty, "{place:?}"),
             }
         }
+        assert_eq!(log.renew().unwrap(), first + 2);
+        drop(log);
+        let log = Log::open(&path, ENDPOINT, SHAPE, durability).unwrap();
+        assert_eq!((log.incarnation(), log.since()), (first + 3, first + 2));
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jitterlab_amvia::log::{Durability, Found, Log, Payload, Place, Record, Shape};
+use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -40,12 +41,16 @@ fn changes() -> Vec<Change> {
 
 fn record(sequence: u64, state: u8) -> Record {
     Record {
-        peer: 1,
-        initiator: 2,
-        incarnation: 3,
-        sequence,
+        peer: EndpointId(1),
+        id: TransactionId {
+            initiator: EndpointId(2),
+            incarnation: Incarnation(3),
+            sequence,
+        },
+        target: Incarnation(0),
         handler: 4,
-        state: [state, state],
+        reply_handler: 5,
+        state,
     }
 }
 
@@ -143,7 +148,7 @@ fn killed_at_every_store(test: &str, durability: Durability) {
         assert_eq!(signal, Some(Signal::SIGKILL as i32), "{child:?}");
 
         let log = Log::open(&path, 2, SHAPE, durability).unwrap();
-        assert_eq!(log.incarnation(), 2);
+        assert_eq!(log.incarnation(), log.since() + 1);
         // The change within whose stores it was killed.
         let change = ends.partition_point(|&end| end < at);
         let found = content(&log);

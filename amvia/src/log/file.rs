@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::head::{self, Head, NoHead};
 use super::map::Map;
-use super::{Durability, LogError, Shape};
+use super::{Durability, LogError, Shape, incarnation_by_clock};
 
 /// What the names of files begin with that have not become logs yet.
 const UNFINISHED: &str = ".jitterlab-log-";
@@ -48,6 +48,7 @@ pub(super) fn open(
         map,
         file,
         incarnation: head.incarnation,
+        since: head.since,
     })
 }
 
@@ -55,8 +56,10 @@ pub(super) fn open(
 pub(super) struct Opened {
     pub(super) map: Map,
     pub(super) file: Flock<File>,
-    /// The last life of the endpoint; 0 if there was none.
+    /// The last life of the endpoint.
     pub(super) incarnation: u32,
+    /// The life since which the log has no gap.
+    pub(super) since: u32,
 }
 
 fn system(action: &'static str, path: &Path, source: io::Error) -> LogError {
@@ -120,10 +123,13 @@ fn make(
     let handle = unfinished.as_file().try_clone().map_err(system("make"))?;
     let file = lock(handle, path)?;
     reserve(&file, path, shape)?;
+    // A log that takes the place of one that was lost has to begin above it: peers remember the last life.
+    let before = incarnation_by_clock();
     let head = Head {
         endpoint,
         shape,
-        incarnation: 0,
+        incarnation: before,
+        since: before + 1,
     };
     unfinished
         .write_all(&head.encode())

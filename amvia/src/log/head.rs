@@ -1,7 +1,7 @@
 //! The head of a log's file: what it is, and whose.
 //!
-//! All but the incarnation is written once, when the file is made, before the file has its name. The incarnation grows at each
-//! opening by one store of one word.
+//! All but two words is written once, when the file is made, before the file has its name. The incarnation grows at each
+//! opening by one store of one word; the incarnation since which the log has no gap is another such word.
 
 use super::{Shape, record::commit_word};
 
@@ -11,6 +11,8 @@ pub(super) const BYTES: usize = 4096;
 pub(super) const VERSION: u32 = 1;
 /// Where the incarnation is.
 pub(super) const INCARNATION: usize = 64;
+/// Where the incarnation is since which the log has no gap.
+pub(super) const SINCE: usize = 72;
 
 /// Read as a number, so that a file of a machine of the other byte order is a foreign one.
 const MAGIC: u64 = u64::from_be_bytes(*b"AMVIALOG");
@@ -21,6 +23,7 @@ pub(super) struct Head {
     pub(super) endpoint: u64,
     pub(super) shape: Shape,
     pub(super) incarnation: u32,
+    pub(super) since: u32,
 }
 
 /// Why bytes are no head.
@@ -47,7 +50,9 @@ impl Head {
         put(&self.endpoint.to_ne_bytes());
         let crc = crc32c::crc32c(&bytes[..FIXED - 4]);
         bytes[FIXED - 4..FIXED].copy_from_slice(&crc.to_ne_bytes());
-        bytes[INCARNATION..][..8].copy_from_slice(&commit_word(self.incarnation).to_ne_bytes());
+        for (at, life) in [(INCARNATION, self.incarnation), (SINCE, self.since)] {
+            bytes[at..][..8].copy_from_slice(&commit_word(life).to_ne_bytes());
+        }
         bytes
     }
 
@@ -81,14 +86,17 @@ impl Head {
                 window: u32_at(16)?,
                 payload: u32_at(20)?,
             };
-            let word = u64_at(INCARNATION)?;
+            let life = |at| {
+                let word = u64_at(at)?;
+                (word == commit_word(word as u32)).then_some(word as u32)
+            };
             let head = Head {
                 endpoint: u64_at(24)?,
                 shape,
-                incarnation: word as u32,
+                incarnation: life(INCARNATION)?,
+                since: life(SINCE)?,
             };
-            let whole =
-                u32_at(FIXED - 4)? == crc && shape.fits() && word == commit_word(head.incarnation);
+            let whole = u32_at(FIXED - 4)? == crc && shape.fits();
             whole.then_some(head)
         };
         head().ok_or(NoHead::Damaged)

@@ -26,6 +26,7 @@ pub use error::LogError;
 pub use file::set_aside;
 pub use shape::{Place, Pool, Shape};
 
+use crate::transaction::{EndpointId, Incarnation, TransactionId};
 use map::Map;
 use record::{Committed, HALF, Slot};
 
@@ -42,21 +43,22 @@ pub enum Durability {
 
 jitterlab_base::named!(Durability, "a durability", None => "none", Process => "process", Power => "power");
 
-/// A transaction in a log.
+/// A transaction in a log. What its payload is (request or reply) follows from the pool and the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Record {
     /// The endpoint at the other side.
-    pub peer: u64,
-    /// The endpoint that made the request.
-    pub initiator: u64,
-    /// The initiator's life that made it.
-    pub incarnation: u32,
-    /// The number of the request.
-    pub sequence: u64,
-    /// The handler that it is for.
+    pub peer: EndpointId,
+    /// The transaction.
+    pub id: TransactionId,
+    /// The incarnation of the target that the request was first sent to; 0 where it was not, and in the receive pool.
+    pub target: Incarnation,
+    /// The handler that the request is for.
     pub handler: u16,
-    /// Acknowledgement and operation.
-    pub state: [u8; 2],
+    /// The handler that the reply is for.
+    pub reply_handler: u16,
+    /// The code of the state: [`InitiatorState::code`](crate::transaction::InitiatorState::code) in the send pool,
+    /// [`TargetState::code`](crate::transaction::TargetState::code) in the receive pool.
+    pub state: u8,
 }
 
 /// What is at a place.
@@ -86,6 +88,7 @@ pub struct Log {
     file: Option<(PathBuf, nix::fcntl::Flock<std::fs::File>)>,
     endpoint: u64,
     incarnation: u32,
+    since: u32,
     shape: Shape,
     durability: Durability,
     /// What holds in each slot; none where it is torn.
@@ -119,6 +122,7 @@ impl Log {
             file: None,
             endpoint,
             incarnation,
+            since: incarnation,
             shape,
             durability: Durability::None,
             slots: vec![Some(Held::default()); shape.slots()],
@@ -145,6 +149,7 @@ impl Log {
             mut map,
             file,
             incarnation,
+            since,
         } = file::open(path, endpoint, shape, durability)?;
         let incarnation = incarnation
             .checked_add(1)
@@ -159,6 +164,7 @@ impl Log {
             file: Some((path.into(), file)),
             endpoint,
             incarnation,
+            since,
             shape,
             durability,
             slots: Vec::new(),
@@ -186,6 +192,34 @@ impl Log {
     /// The endpoint's present life.
     pub fn incarnation(&self) -> u32 {
         self.incarnation
+    }
+
+    /// The life since which the log has no gap: that in which it was made, or that of the last [`Log::renew`].
+    pub fn since(&self) -> u32 {
+        self.since
+    }
+
+    /// Begins a life of the endpoint without its process ending, since which the log has no gap: records were cleared that a
+    /// peer may still ask for. Gives the new incarnation.
+    ///
+    /// # Errors
+    /// There are no numbers left, or the disk refuses ([`Durability::Power`]).
+    pub fn renew(&mut self) -> Result<u32, LogError> {
+        let path = self.file.as_ref().map(|(path, _)| path.clone());
+        let next = self
+            .incarnation
+            .checked_add(1)
+            .ok_or_else(|| LogError::Damaged {
+                path: path.unwrap_or_default(),
+            })?;
+        // In this order: a process that is killed between the two begins its next life with this number.
+        for at in [head::SINCE, head::INCARNATION] {
+            store_word(&mut self.map, at, record::commit_word(next));
+            self.watched();
+        }
+        self.sync(0, head::BYTES)?;
+        (self.incarnation, self.since) = (next, next);
+        Ok(next)
     }
 
     /// Its sizes.

@@ -15,6 +15,7 @@
 //! seen and cannot make the older half hold.
 
 use super::Record;
+use crate::transaction::{EndpointId, Incarnation, TransactionId};
 
 /// Bytes of one half: a cache line.
 pub(super) const HALF: usize = 64;
@@ -93,14 +94,13 @@ impl Committed {
     pub(super) fn encode(&self) -> [u64; WORDS] {
         let mut words = [commit_word(self.version), 0, 0, 0, 0, 0, 0, 0];
         if let Some(record) = &self.record {
-            let [acknowledgement, operation] = record.state;
-            words[1] = record.peer;
-            words[2] = record.initiator;
-            words[3] = record.sequence;
-            words[4] = u64::from(record.incarnation)
+            words[1] = record.peer.0;
+            words[2] = record.id.initiator.0;
+            words[3] = record.id.sequence;
+            words[4] = u64::from(record.id.incarnation.0)
                 | u64::from(record.handler) << 32
-                | u64::from(acknowledgement) << 48
-                | u64::from(operation) << 56;
+                | u64::from(record.reply_handler) << 48;
+            words[7] = u64::from(record.target.0) | u64::from(record.state) << 32;
         }
         words[5] = u64::from(self.payload.length) | u64::from(self.payload.crc) << 32;
         words[6] = u64::from(self.record.is_some()) << 32 | u64::from(self.payload.area) << 40;
@@ -111,16 +111,20 @@ impl Committed {
     fn decode(words: &[u64; WORDS]) -> Option<Committed> {
         let mut unchecked = *words;
         unchecked[6] &= !u64::from(u32::MAX);
-        if checksum(&unchecked) != words[6] as u32 || words[7] != 0 {
+        if checksum(&unchecked) != words[6] as u32 || words[7] >> 40 != 0 {
             return None;
         }
         let record = Record {
-            peer: words[1],
-            initiator: words[2],
-            sequence: words[3],
-            incarnation: words[4] as u32,
+            peer: EndpointId(words[1]),
+            id: TransactionId {
+                initiator: EndpointId(words[2]),
+                incarnation: Incarnation(words[4] as u32),
+                sequence: words[3],
+            },
+            target: Incarnation(words[7] as u32),
             handler: (words[4] >> 32) as u16,
-            state: [(words[4] >> 48) as u8, (words[4] >> 56) as u8],
+            reply_handler: (words[4] >> 48) as u16,
+            state: (words[7] >> 32) as u8,
         };
         let held = match words[6] >> 32 & 0xff {
             0 => None,

@@ -395,6 +395,11 @@ impl Connection {
         self.link.hello.as_ref()
     }
 
+    /// Bytes of a message at most, in either direction.
+    pub fn longest(&self) -> u32 {
+        self.link.longest()
+    }
+
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.link.config

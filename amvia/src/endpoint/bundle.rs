@@ -1,0 +1,351 @@
+//! Bundles: endpoints that are polled together.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, JoinHandle, Thread, ThreadId};
+use std::time::Duration;
+
+use jitterlab_base::clock::Clock;
+use jitterlab_base::fork::Parent;
+
+use super::Endpoint;
+use super::driver::{Driver, Running};
+use super::error::EndpointError;
+use super::handlers::{Answer, Call, Reply};
+use super::options::Options;
+use crate::protocol::Nanos;
+use crate::transaction::EndpointId;
+use crate::transport::Transport;
+
+/// How often the service thread looks whether a handler takes its time. An initiator waits a millisecond at least, so two
+/// looks and an acknowledgement come before it sends again.
+const STEP: Duration = Duration::from_micros(250);
+/// Looks without a poll after which the service thread sleeps until the next one.
+const QUIET: u32 = 400;
+
+/// Endpoints that are polled together. Clones are handles of one bundle, for any thread.
+///
+/// Nothing happens but in [`Bundle::poll`] and in calls that say that they poll: frames are taken, what is due is done, and
+/// handlers run, on the thread that polls, one at a time. While a handler runs, the bundle's service thread acknowledges
+/// what arrives, and sends again what is due; it runs no handler.
+///
+/// A child of fork has no endpoint: each call there says so. It may make a bundle of its own.
+#[derive(Clone)]
+pub struct Bundle(Arc<Shared>);
+
+pub(super) struct Shared {
+    parent: Parent,
+    clock: &'static Clock,
+    origin: u64,
+    state: Mutex<State>,
+    /// Threads that wait for the state.
+    waiting: AtomicU32,
+    /// Counts handlers; odd while one runs.
+    handlers: AtomicU64,
+    /// Counts polls.
+    polls: AtomicU64,
+    /// The service thread sleeps until it is woken.
+    sleeps: AtomicBool,
+    service: Mutex<Option<Thread>>,
+}
+
+/// What threads take turns at.
+pub(super) struct State {
+    pub(super) drivers: Vec<Option<Driver>>,
+    /// The thread that runs a handler.
+    in_handler: Option<ThreadId>,
+    reply: Reply,
+}
+
+impl Bundle {
+    /// A bundle without endpoints.
+    ///
+    /// # Errors
+    /// The system gives no memory, or no thread.
+    pub fn new() -> Result<Bundle, EndpointError> {
+        let failed = |action| move |source| EndpointError::System { action, source };
+        let clock = Clock::global();
+        let shared = Arc::new(Shared {
+            parent: Parent::mark().map_err(failed("get memory that a child finds wiped"))?,
+            clock,
+            origin: clock.now(),
+            state: Mutex::new(State {
+                drivers: Vec::new(),
+                in_handler: None,
+                reply: Reply::default(),
+            }),
+            waiting: AtomicU32::new(0),
+            handlers: AtomicU64::new(0),
+            polls: AtomicU64::new(0),
+            sleeps: AtomicBool::new(false),
+            service: Mutex::new(None),
+        });
+        let weak = Arc::downgrade(&shared);
+        let service: JoinHandle<()> = thread::Builder::new()
+            .name("amvia-service".into())
+            .spawn(move || serve(&weak))
+            .map_err(failed("start the service thread"))?;
+        *shared
+            .service
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(service.thread().clone());
+        Ok(Bundle(shared))
+    }
+
+    /// Makes the endpoint called `name` on a transport, and takes up what its log holds.
+    ///
+    /// # Errors
+    /// The name is none, the options contradict themselves, or the log cannot be opened.
+    pub fn endpoint(
+        &self,
+        name: &str,
+        transport: impl Transport + 'static,
+        options: &Options,
+    ) -> Result<Endpoint, EndpointError> {
+        let id = EndpointId::of(name);
+        let now = self.0.now();
+        let driver = Driver::open(id, Box::new(transport), options, now)?;
+        let mut state = self.0.lock()?;
+        let free = state.drivers.iter().position(Option::is_none);
+        let number = free.unwrap_or(state.drivers.len());
+        match free {
+            Some(number) => state.drivers[number] = Some(driver),
+            None => state.drivers.push(Some(driver)),
+        }
+        drop(state);
+        Ok(Endpoint::new(Arc::clone(&self.0), number, name, id))
+    }
+
+    /// Takes what has arrived, does what is due, and runs a handler that is due. Does not wait. Says whether there was
+    /// anything.
+    ///
+    /// In a handler it runs no other.
+    ///
+    /// # Errors
+    /// A transport or a log is broken.
+    pub fn poll(&self) -> Result<bool, EndpointError> {
+        self.0.poll()
+    }
+
+    /// Polls until something was there, at most so long.
+    ///
+    /// # Errors
+    /// A transport or a log is broken.
+    pub fn wait(&self, at_most: Duration) -> Result<bool, EndpointError> {
+        self.0.wait(at_most)
+    }
+}
+
+impl fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bundle")
+    }
+}
+
+impl Shared {
+    /// Nanoseconds since the bundle was made.
+    pub(super) fn now(&self) -> Nanos {
+        self.clock
+            .ticks_to_ns(self.clock.now().wrapping_sub(self.origin))
+    }
+
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>, EndpointError> {
+        if !self.parent.is_caller() {
+            return Err(EndpointError::Forked);
+        }
+        if let Ok(state) = self.state.try_lock() {
+            return Ok(state);
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        Ok(state)
+    }
+
+    pub(super) fn poll(&self) -> Result<bool, EndpointError> {
+        self.polls.fetch_add(1, Ordering::SeqCst);
+        if self.sleeps.load(Ordering::SeqCst) {
+            self.wake();
+        }
+        let mut state = self.lock()?;
+        let now = self.now();
+        let mut was_there = state.progress(now)?;
+        if state.in_handler.is_some() {
+            return Ok(was_there);
+        }
+        for number in 0..state.drivers.len() {
+            let Some(driver) = &mut state.drivers[number] else {
+                continue;
+            };
+            if let Some(running) = driver.start(now)? {
+                was_there = true;
+                state = self.run(state, number, running)?;
+            }
+        }
+        Ok(was_there)
+    }
+
+    /// Runs a handler without holding the state.
+    fn run<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        number: usize,
+        mut running: Running,
+    ) -> Result<MutexGuard<'a, State>, EndpointError> {
+        state.in_handler = Some(thread::current().id());
+        let mut reply = std::mem::take(&mut state.reply);
+        drop(state);
+        reply.clear();
+        let mut release = false;
+        let answer = match running.is_request() {
+            true => Answer::Reply(&mut reply, running.most),
+            false => Answer::Release(&mut release),
+        };
+        let mut call = Call {
+            from: running.from,
+            transaction: running.id(),
+            bytes: running.message.bytes(),
+            answer,
+        };
+        self.handlers.fetch_add(1, Ordering::Relaxed);
+        let ended = match &mut running.handler {
+            Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(&mut call))),
+            None => Ok(()),
+        };
+        self.handlers.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock()?;
+        state.in_handler = None;
+        if let Some(driver) = &mut state.drivers[number] {
+            match ended {
+                Ok(()) => driver.end(running, &reply, release, self.now())?,
+                Err(panic) => {
+                    driver.abandon(running);
+                    drop(state);
+                    resume_unwind(panic);
+                }
+            }
+        }
+        state.reply = reply;
+        Ok(state)
+    }
+
+    pub(super) fn wait(&self, at_most: Duration) -> Result<bool, EndpointError> {
+        let end = self.now().saturating_add(at_most.as_nanos() as Nanos);
+        loop {
+            if self.poll()? {
+                return Ok(true);
+            }
+            let now = self.now();
+            if now >= end {
+                return Ok(false);
+            }
+            let mut state = self.lock()?;
+            let idle = state.idle(now).min(end - now);
+            let Some(driver) = state.sole() else {
+                // Of several transports none can be waited for alone.
+                drop(state);
+                thread::sleep(Duration::from_nanos(idle.min(NAP)));
+                continue;
+            };
+            // Other threads want the state now and then.
+            driver
+                .transport
+                .wait(Duration::from_nanos(idle.min(TURN)))?;
+            drop(state);
+            if self.waiting.load(Ordering::Relaxed) > 0 {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// The calling thread runs a handler of this bundle.
+    pub(super) fn is_in_handler(&self) -> Result<bool, EndpointError> {
+        Ok(self.lock()?.in_handler == Some(thread::current().id()))
+    }
+
+    #[cold]
+    fn wake(&self) {
+        self.sleeps.store(false, Ordering::Relaxed);
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(service) = &*service {
+            service.unpark();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+impl State {
+    fn progress(&mut self, now: Nanos) -> Result<bool, EndpointError> {
+        let mut was_there = false;
+        for driver in self.drivers.iter_mut().flatten() {
+            was_there |= driver.progress(now)?;
+        }
+        Ok(was_there)
+    }
+
+    fn idle(&self, now: Nanos) -> Nanos {
+        let drivers = self.drivers.iter().flatten();
+        drivers
+            .map(|driver| driver.idle(now))
+            .min()
+            .unwrap_or(Nanos::MAX)
+    }
+
+    /// The endpoint, where there is one alone.
+    fn sole(&mut self) -> Option<&mut Driver> {
+        let mut drivers = self.drivers.iter_mut().flatten();
+        let first = drivers.next()?;
+        drivers.next().is_none().then_some(first)
+    }
+}
+
+/// How long a wait for several transports sleeps between two polls, in nanoseconds.
+const NAP: Nanos = 50_000;
+/// How long a wait holds the state at once, in nanoseconds.
+const TURN: Nanos = 1_000_000;
+
+/// The service thread: takes the bundle's work while a handler takes its time.
+fn serve(bundle: &Weak<Shared>) {
+    let mut last = 0;
+    let mut polls = 0;
+    let mut quiet = 0;
+    loop {
+        if quiet < QUIET {
+            thread::park_timeout(STEP);
+        } else {
+            thread::park();
+            quiet = 0;
+        }
+        let Some(shared) = bundle.upgrade() else {
+            return;
+        };
+        let handlers = shared.handlers.load(Ordering::Relaxed);
+        let runs_still = handlers % 2 == 1 && handlers == last;
+        last = handlers;
+        if runs_still {
+            quiet = 0;
+            // An error shows again at the next poll.
+            if let Ok(mut state) = shared.lock() {
+                let _ = state.progress(shared.now());
+            }
+            continue;
+        }
+        let now = shared.polls.load(Ordering::Relaxed);
+        quiet = if now == polls { quiet + 1 } else { 0 };
+        polls = now;
+        if quiet == QUIET {
+            shared.sleeps.store(true, Ordering::SeqCst);
+            // A poll that came before that has not seen it.
+            if shared.polls.load(Ordering::SeqCst) != polls {
+                quiet = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,716 @@
+//! What drives the connections of one endpoint: it hands frames and time to them, and carries out their actions in order.
+
+use std::collections::{HashMap, VecDeque};
+
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+use super::error::EndpointError;
+use super::handlers::{Handler, Handlers, Reply};
+use super::options::Options;
+use super::peer::{Peer, Standing};
+use super::received::Received;
+use crate::log::{self, Durability, Found, Log, Pool, Shape};
+use crate::protocol::{
+    self, Action, Config, Connection, Entry, Greeting, Local, Nanos, Payload, Place, Protocol,
+    ReplyPool, Slot,
+};
+use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, TransactionId};
+use crate::transport::{self, Arrived, Transport};
+use crate::wire::{self, Body, HEAD, Head, Refusal, Tag};
+
+/// Frames that are taken before a handler runs.
+const BATCH: usize = 32;
+
+/// A message whose handler is to run.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    peer: usize,
+    slot: Slot,
+    id: TransactionId,
+    handler: u16,
+    /// A request, in a slot of the receive pool; otherwise a reply, in a slot of the send pool.
+    is_request: bool,
+}
+
+/// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile.
+pub(super) struct Running {
+    due: Due,
+    pub(super) handler: Option<Handler>,
+    pub(super) message: Received,
+    pub(super) from: EndpointId,
+    /// Bytes of a reply at most.
+    pub(super) most: usize,
+}
+
+impl Running {
+    pub(super) fn id(&self) -> TransactionId {
+        self.due.id
+    }
+
+    pub(super) fn is_request(&self) -> bool {
+        self.due.is_request
+    }
+}
+
+/// One endpoint: its transport, its log, its connections and its handlers.
+pub(super) struct Driver {
+    pub(super) id: EndpointId,
+    pub(super) config: Config,
+    pub(super) transport: Box<dyn Transport>,
+    pub(super) log: Log,
+    pub(super) handlers: Handlers,
+    /// By their numbers in the log.
+    pub(super) peers: Vec<Option<Peer>>,
+    numbers: HashMap<EndpointId, usize>,
+    /// Tags are made of it.
+    secret: [u8; 32],
+    /// The receive pool that all peers share, and its messages (AMUDP).
+    shared: ReplyPool,
+    messages: Vec<Received>,
+    /// Slots of the send pool that all peers share and nobody uses (AMUDP).
+    free: Vec<u32>,
+    due: VecDeque<Due>,
+    /// No connection has anything to do before.
+    deadline: Nanos,
+    /// Frames that were none.
+    pub(super) undecodable: u64,
+}
+
+impl Driver {
+    /// Opens the log, and takes up what it holds.
+    ///
+    /// # Errors
+    /// The options contradict themselves, or the log cannot be opened, or is of another endpoint or shape.
+    pub(super) fn open(
+        id: EndpointId,
+        transport: Box<dyn Transport>,
+        options: &Options,
+        now: Nanos,
+    ) -> Result<Driver, EndpointError> {
+        let mtu = u32::try_from(transport.mtu()).unwrap_or(u32::MAX);
+        let config = Config {
+            mtu: options.config.mtu.min(mtu),
+            ..options.config.clone()
+        };
+        config.check()?;
+        let is_shared = config.protocol == Protocol::Amudp;
+        let window = u32::from(config.window);
+        let shape = Shape {
+            peers: if is_shared { 1 } else { options.peers },
+            window,
+            payload: config.message,
+        };
+        let shared = match is_shared {
+            true => ReplyPool::shared(config.window.into(), &config),
+            false => ReplyPool::default(),
+        };
+        let mut driver = Driver {
+            id,
+            transport,
+            log: open_log(id, shape, options, is_shared)?,
+            handlers: Handlers::default(),
+            peers: (0..options.peers).map(|_| None).collect(),
+            numbers: HashMap::new(),
+            secret: secret()?,
+            messages: (0..shared.slots()).map(|_| Received::default()).collect(),
+            shared,
+            free: (0..if is_shared { window } else { 0 }).collect(),
+            due: VecDeque::with_capacity(window as usize),
+            deadline: Nanos::MAX,
+            undecodable: 0,
+            config,
+        };
+        driver.recover(now)?;
+        Ok(driver)
+    }
+
+    /// Takes up the transactions of the log. Their peers are connected to once their addresses are known.
+    fn recover(&mut self, now: Nanos) -> Result<(), EndpointError> {
+        let mut entries: Vec<(u32, EndpointId, Slot, Entry)> = Vec::new();
+        for (place, found) in self.log.records() {
+            let Found::Whole(record, payload) = found else {
+                match found {
+                    Found::Torn => return Err(EndpointError::Torn(place)),
+                    _ => continue,
+                }
+            };
+            let entry = logged(place.pool, &record, payload.len());
+            let entry = entry.ok_or(EndpointError::Torn(place))?;
+            entries.push((place.peer, record.peer, Slot(place.slot as u16), entry));
+        }
+        for number in 0..self.peers.len() {
+            let mine = || entries.iter().filter(|entry| entry.0 as usize == number);
+            let Some(&(_, peer, ..)) = mine().next() else {
+                continue;
+            };
+            let local = self.local(peer);
+            let records = mine().map(|&(_, _, slot, entry)| (slot, entry));
+            let connection = Connection::recover(self.config.clone(), local, peer, now, records)?;
+            let mut taken = Peer::new(peer, local.tag, connection);
+            for &(_, _, slot, entry) in mine() {
+                match entry {
+                    Entry::Sent(record) => {
+                        let place = send_place(number, slot);
+                        let sent = &mut taken.sent[slot.index()];
+                        sent.place = Some(place);
+                        if record.state == InitiatorState::Processed {
+                            sent.reply = Received::recovered(self.log.payload(place));
+                        }
+                    }
+                    Entry::Received(record) if record.state == TargetState::RequestReceived => {
+                        let bytes = self.log.payload(receive_place(number, slot));
+                        taken.received[slot.index()] = Received::recovered(bytes);
+                    }
+                    Entry::Received(_) => {}
+                }
+            }
+            self.numbers.insert(peer, number);
+            self.peers[number] = Some(taken);
+            self.carry_out(number)?;
+        }
+        Ok(())
+    }
+
+    fn is_shared(&self) -> bool {
+        self.config.protocol == Protocol::Amudp
+    }
+
+    fn local(&self, peer: EndpointId) -> Local {
+        Local {
+            endpoint: self.id,
+            incarnation: Incarnation(self.log.incarnation()),
+            since: Incarnation(self.log.since()),
+            tag: Tag::of(&self.secret, peer),
+        }
+    }
+
+    /// The number of a peer, which is made where it is new.
+    ///
+    /// # Errors
+    /// There is no room for another.
+    pub(super) fn peer(&mut self, peer: EndpointId, now: Nanos) -> Result<usize, EndpointError> {
+        if let Some(&number) = self.numbers.get(&peer) {
+            return Ok(number);
+        }
+        let free = self.peers.iter().position(Option::is_none);
+        let number = free.ok_or(EndpointError::Full(self.peers.len()))?;
+        let local = self.local(peer);
+        let connection = Connection::new(self.config.clone(), local, peer, now);
+        let made = Peer::new(peer, local.tag, connection);
+        self.peers[number] = Some(made);
+        self.numbers.insert(peer, number);
+        Ok(number)
+    }
+
+    /// Takes what has arrived and does what is due. Says whether there was anything.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    pub(super) fn progress(&mut self, now: Nanos) -> Result<bool, EndpointError> {
+        let mut has_come = false;
+        for _ in 0..BATCH {
+            let Some(arrived) = self.transport.receive()? else {
+                break;
+            };
+            has_come = true;
+            self.arrived(arrived, now)?;
+        }
+        if self.deadline <= now {
+            self.expire(now)?;
+        }
+        Ok(has_come)
+    }
+
+    fn expire(&mut self, now: Nanos) -> Result<(), EndpointError> {
+        self.deadline = Nanos::MAX;
+        for number in 0..self.peers.len() {
+            let Some(peer) = &mut self.peers[number] else {
+                continue;
+            };
+            peer.connection.expire(now, &mut self.shared);
+            self.carry_out(number)?;
+        }
+        Ok(())
+    }
+
+    /// How long nothing is due, if nothing arrives.
+    pub(super) fn idle(&self, now: Nanos) -> Nanos {
+        self.deadline.saturating_sub(now)
+    }
+
+    fn arrived(&mut self, arrived: Arrived, now: Nanos) -> Result<(), EndpointError> {
+        let Ok((head, payload)) = wire::decode(&arrived.frame) else {
+            self.undecodable += 1;
+            self.transport.recycle(arrived.frame);
+            return Ok(());
+        };
+        let size = payload.len();
+        let number = match self.numbers.get(&head.from) {
+            Some(&number) => number,
+            None => match self.greet(&head, arrived.from, now)? {
+                Some(number) => number,
+                None => {
+                    self.transport.recycle(arrived.frame);
+                    return Ok(());
+                }
+            },
+        };
+        let knows = match &head.body {
+            Body::Request(part) => self.handlers.knows(part.handler),
+            _ => true,
+        };
+        let Some(peer) = &mut self.peers[number] else {
+            self.transport.recycle(arrived.frame);
+            return Ok(());
+        };
+        // Its tag shows that the peer gets what is sent to it: here it is now. One that is off the path cannot redirect it.
+        let is_greeting = matches!(head.body, Body::Connect(_) | Body::Accept(_));
+        if peer.to.is_none() || (is_greeting && head.tag == peer.tag) {
+            peer.to = Some(arrived.from);
+        }
+        let place = peer.connection.frame(now, &head, knows, &mut self.shared);
+        let (message, offset) = match place {
+            Some(Place::Request { slot, offset }) => match peer.received.get_mut(slot.index()) {
+                Some(message) => (message, offset),
+                None => (&mut self.messages[slot.index()], offset),
+            },
+            Some(Place::Reply { slot, offset }) => (&mut peer.sent[slot.index()].reply, offset),
+            None => {
+                self.transport.recycle(arrived.frame);
+                return self.carry_out(number);
+            }
+        };
+        let length = match &head.body {
+            Body::Request(part) | Body::Reply(part) => part.length as usize,
+            _ => size,
+        };
+        let used = if size == length {
+            message.land(arrived.frame, HEAD)
+        } else {
+            message.put(&arrived.frame[HEAD..], offset as usize, length);
+            Some(arrived.frame)
+        };
+        if let Some(frame) = used {
+            self.transport.recycle(frame);
+        }
+        self.carry_out(number)
+    }
+
+    /// Judges a frame of a peer that is not known. Gives its number where it is welcome.
+    fn greet(
+        &mut self,
+        head: &Head,
+        from: transport::Peer,
+        now: Nanos,
+    ) -> Result<Option<usize>, EndpointError> {
+        let answer = match protocol::greet(&self.local(head.from), &self.config, head) {
+            Greeting::Welcome => match self.peer(head.from, now) {
+                Ok(number) => return Ok(Some(number)),
+                Err(_) => protocol::refuse(self.id, head, Refusal::Full),
+            },
+            Greeting::Answer(answer) => Some(answer),
+            Greeting::Ignore => None,
+        };
+        if let Some(head) = answer {
+            // One that is not taken is lost; the peer asks again.
+            self.transport.send(from, &head.encode(&[]), &[])?;
+        }
+        Ok(None)
+    }
+
+    /// Carries out all that a connection has to have done.
+    pub(super) fn carry_out(&mut self, number: usize) -> Result<(), EndpointError> {
+        loop {
+            let Some(peer) = &mut self.peers[number] else {
+                return Ok(());
+            };
+            let Some(action) = peer.connection.next() else {
+                let deadline = peer.connection.deadline().unwrap_or(Nanos::MAX);
+                self.deadline = self.deadline.min(deadline);
+                return Ok(());
+            };
+            match action {
+                Action::Send { head, payload } => {
+                    let bytes = match payload {
+                        Payload::None => &[],
+                        Payload::Request { slot, offset, size } => {
+                            let place = peer.sent[slot.index()].place;
+                            part(
+                                place.map_or(&[], |place| self.log.payload(place)),
+                                offset,
+                                size,
+                            )
+                        }
+                        Payload::Reply { slot, offset, size } => {
+                            let number = if peer.received.is_empty() { 0 } else { number };
+                            part(self.log.payload(receive_place(number, slot)), offset, size)
+                        }
+                    };
+                    if let Some(to) = peer.to {
+                        // One that is not taken is lost; the protocol sees to it.
+                        self.transport.send(to, &head.encode(bytes), bytes)?;
+                    }
+                }
+                Action::Log { slot, entry } => self.log_entry(number, slot, entry)?,
+                Action::Run { slot, id, handler } => self.due.push_back(Due {
+                    peer: number,
+                    slot,
+                    id,
+                    handler,
+                    is_request: true,
+                }),
+                Action::Deliver { slot } => {
+                    let record = peer.connection.record(slot);
+                    let replied = record.filter(|record| record.state == InitiatorState::Processed);
+                    if let Some(record) = replied
+                        && self.handlers.knows(record.reply_handler)
+                    {
+                        self.due.push_back(Due {
+                            peer: number,
+                            slot,
+                            id: record.id,
+                            handler: record.reply_handler,
+                            is_request: false,
+                        });
+                    }
+                }
+                Action::Connected { incarnation } => {
+                    peer.standing = Standing::Connected(incarnation);
+                }
+                Action::Unreachable { refusal } => peer.standing = Standing::Unreachable(refusal),
+                Action::Forget => return self.forget(number),
+            }
+        }
+    }
+
+    /// Writes a record and its payload.
+    fn log_entry(&mut self, number: usize, slot: Slot, entry: Entry) -> Result<(), EndpointError> {
+        let Some(peer) = &mut self.peers[number] else {
+            return Ok(());
+        };
+        let keeps = self.log.durability() != Durability::None;
+        match entry {
+            Entry::Sent(record) => {
+                let sent = &mut peer.sent[slot.index()];
+                let Some(place) = sent.place else {
+                    return Ok(());
+                };
+                if record.state == InitiatorState::Released {
+                    sent.reply.clear(&mut *self.transport);
+                    sent.place = None;
+                    if self.config.protocol == Protocol::Amudp {
+                        self.free.push(place.slot);
+                    }
+                    return Ok(self.log.free(place)?);
+                }
+                let payload = match sent.unlogged.take() {
+                    Some(length) => log::Payload::Written(length),
+                    None if keeps && record.state == InitiatorState::Processed => {
+                        let reply = sent.reply.bytes();
+                        self.log.payload_mut(place)[..reply.len()].copy_from_slice(reply);
+                        log::Payload::Written(reply.len())
+                    }
+                    None => log::Payload::Kept,
+                };
+                let record = as_logged(peer.id, &record, record.state.code());
+                Ok(self.log.commit(place, &record, payload)?)
+            }
+            Entry::Received(record) => {
+                let number = if peer.received.is_empty() { 0 } else { number };
+                let place = receive_place(number, slot);
+                let payload = match record.state {
+                    TargetState::ReplySent => log::Payload::Written(record.reply as usize),
+                    TargetState::RequestReceived if keeps => {
+                        let request = peer.received[slot.index()].bytes();
+                        self.log.payload_mut(place)[..request.len()].copy_from_slice(request);
+                        log::Payload::Written(request.len())
+                    }
+                    TargetState::Started => log::Payload::Kept,
+                    _ => log::Payload::Written(0),
+                };
+                let record = as_logged(peer.id, &record, record.state.code());
+                Ok(self.log.commit(place, &record, payload)?)
+            }
+        }
+    }
+
+    /// The lease of a peer has ended. What it may still ask for is gone, and the new incarnation says so.
+    fn forget(&mut self, number: usize) -> Result<(), EndpointError> {
+        let Some(mut peer) = self.peers[number].take() else {
+            return Ok(());
+        };
+        self.numbers.remove(&peer.id);
+        for message in &mut peer.received {
+            message.clear(&mut *self.transport);
+        }
+        for slot in 0..peer.received.len() {
+            self.log.free(receive_place(number, Slot(slot as u16)))?;
+        }
+        self.log.renew()?;
+        Ok(())
+    }
+
+    /// A request can be made of a peer now.
+    pub(super) fn has_credit(&self, number: usize) -> bool {
+        let peer = self.peers[number].as_ref();
+        let has_slot = !self.is_shared() || !self.free.is_empty();
+        has_slot && peer.is_some_and(|peer| peer.connection.credits() > 0)
+    }
+
+    /// Makes a request. `fill` writes its bytes where they stay.
+    ///
+    /// # Errors
+    /// There is no credit, the peer takes no message of this length, or the log is broken.
+    pub(super) fn request(
+        &mut self,
+        number: usize,
+        handler: u16,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]),
+        now: Nanos,
+    ) -> Result<(Slot, TransactionId), EndpointError> {
+        let is_shared = self.is_shared();
+        let Some(peer) = &mut self.peers[number] else {
+            return Err(EndpointError::Closed);
+        };
+        if is_shared && self.free.is_empty() {
+            return Err(protocol::RequestError::NoCredit.into());
+        }
+        let size = u32::try_from(length).unwrap_or(u32::MAX);
+        let slot = peer.connection.request(now, handler, size)?;
+        let place = match is_shared.then(|| self.free.pop()).flatten() {
+            Some(shared) => log::Place {
+                pool: Pool::Send,
+                peer: 0,
+                slot: shared,
+            },
+            None => send_place(number, slot),
+        };
+        let sent = &mut peer.sent[slot.index()];
+        (sent.place, sent.unlogged) = (Some(place), Some(length));
+        fill(&mut self.log.payload_mut(place)[..length]);
+        let id = peer.connection.record(slot).map(|record| record.id);
+        let id = id.ok_or(EndpointError::Released)?;
+        self.carry_out(number)?;
+        Ok((slot, id))
+    }
+
+    /// The next handler that is to run, which has started.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    pub(super) fn start(&mut self, now: Nanos) -> Result<Option<Running>, EndpointError> {
+        while let Some(due) = self.due.pop_front() {
+            let Some(peer) = &mut self.peers[due.peer] else {
+                continue;
+            };
+            let from = peer.id;
+            let most = peer.connection.longest() as usize;
+            let message = if due.is_request {
+                let starts = peer
+                    .connection
+                    .start(now, due.slot, due.id, &mut self.shared);
+                self.carry_out(due.peer)?;
+                if !starts {
+                    continue;
+                }
+                let Some(peer) = &mut self.peers[due.peer] else {
+                    continue;
+                };
+                match peer.received.get_mut(due.slot.index()) {
+                    Some(message) => std::mem::take(message),
+                    None => std::mem::take(&mut self.messages[due.slot.index()]),
+                }
+            } else {
+                let record = peer.connection.record(due.slot);
+                if record.is_none_or(|record| record.id != due.id) {
+                    continue;
+                }
+                std::mem::take(&mut peer.sent[due.slot.index()].reply)
+            };
+            let handler = self.handlers.take(due.handler);
+            return Ok(Some(Running {
+                due,
+                handler,
+                message,
+                from,
+                most,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// A handler has panicked. Nothing is said of how it ended: to the initiator it takes its time.
+    pub(super) fn abandon(&mut self, running: Running) {
+        let Running {
+            due,
+            handler,
+            mut message,
+            ..
+        } = running;
+        if let Some(handler) = handler {
+            self.handlers.put_back(due.handler, handler);
+        }
+        message.clear(&mut *self.transport);
+    }
+
+    /// A handler has ended: its reply goes out, or its transaction is released.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    pub(super) fn end(
+        &mut self,
+        running: Running,
+        reply: &Reply,
+        release: bool,
+        now: Nanos,
+    ) -> Result<(), EndpointError> {
+        let Running {
+            due,
+            handler,
+            mut message,
+            ..
+        } = running;
+        if let Some(handler) = handler {
+            self.handlers.put_back(due.handler, handler);
+        }
+        let Some(peer) = &mut self.peers[due.peer] else {
+            message.clear(&mut *self.transport);
+            return Ok(());
+        };
+        if !due.is_request {
+            let sent = &mut peer.sent[due.slot.index()];
+            sent.reply = message;
+            if release
+                && peer
+                    .connection
+                    .record(due.slot)
+                    .is_some_and(|record| record.id == due.id)
+            {
+                peer.connection.release(due.slot)?;
+            }
+            return self.carry_out(due.peer);
+        }
+        message.clear(&mut *self.transport);
+        let number = if peer.received.is_empty() {
+            0
+        } else {
+            due.peer
+        };
+        let place = receive_place(number, due.slot);
+        self.log.payload_mut(place)[..reply.bytes.len()].copy_from_slice(&reply.bytes);
+        let length = reply.bytes.len() as u32;
+        let connection = &mut peer.connection;
+        // Refused where the peer's lease has ended meanwhile: nobody waits for the reply.
+        let _ = connection.handled(now, due.slot, reply.handler, length, &mut self.shared);
+        match peer.received.get_mut(due.slot.index()) {
+            Some(kept) => *kept = message,
+            None => self.messages[due.slot.index()] = message,
+        }
+        self.carry_out(due.peer)
+    }
+}
+
+fn open_log(
+    id: EndpointId,
+    shape: Shape,
+    options: &Options,
+    is_shared: bool,
+) -> Result<Log, EndpointError> {
+    match (&options.log, options.durability) {
+        (None, Durability::None) => Ok(Log::in_memory(id.0, shape, log::incarnation_by_clock())?),
+        (Some(_), Durability::None) => Err(EndpointError::Durability(
+            "a log of durability none is no file: choose process or power, or name no file",
+        )),
+        (_, _) if is_shared => Err(EndpointError::Durability(
+            "amudp keeps no log: its target frees a reply once the initiator has it; choose durability none, or another protocol",
+        )),
+        (Some(path), durability) => Ok(Log::open(path, id.0, shape, durability)?),
+        (None, _) => Err(EndpointError::Durability(
+            "a log that survives its process is a file: name it",
+        )),
+    }
+}
+
+/// Random bytes that nobody off this machine knows.
+fn secret() -> Result<[u8; 32], EndpointError> {
+    let mut secret = [0; 32];
+    SysRng
+        .try_fill_bytes(&mut secret)
+        .map_err(|source| EndpointError::System {
+            action: "draw a random number",
+            source: std::io::Error::other(source),
+        })?;
+    Ok(secret)
+}
+
+fn send_place(number: usize, slot: Slot) -> log::Place {
+    log::Place {
+        pool: Pool::Send,
+        peer: number as u32,
+        slot: slot.0.into(),
+    }
+}
+
+fn receive_place(number: usize, slot: Slot) -> log::Place {
+    log::Place {
+        pool: Pool::Receive,
+        peer: number as u32,
+        slot: slot.0.into(),
+    }
+}
+
+/// The bytes of a part of a message.
+fn part(message: &[u8], offset: u32, size: u32) -> &[u8] {
+    &message[offset as usize..][..size as usize]
+}
+
+/// A record as the log has it.
+fn as_logged<S>(peer: EndpointId, record: &protocol::Record<S>, state: u8) -> log::Record {
+    log::Record {
+        peer,
+        id: record.id,
+        target: record.target,
+        handler: record.handler,
+        reply_handler: record.reply_handler,
+        state,
+    }
+}
+
+/// A record of the log as the protocol has it; none if no such state is known. `length`: of the payload, which is the reply
+/// once there is one.
+fn logged(pool: Pool, record: &log::Record, length: usize) -> Option<Entry> {
+    let length = length as u32;
+    match pool {
+        Pool::Send => {
+            let state = InitiatorState::from_code(record.state)?;
+            let is_reply = state == InitiatorState::Processed;
+            Some(Entry::Sent(with_lengths(record, state, is_reply, length)))
+        }
+        Pool::Receive => {
+            let state = TargetState::from_code(record.state)?;
+            let is_reply = state == TargetState::ReplySent;
+            Some(Entry::Received(with_lengths(
+                record, state, is_reply, length,
+            )))
+        }
+    }
+}
+
+fn with_lengths<S>(
+    record: &log::Record,
+    state: S,
+    is_reply: bool,
+    length: u32,
+) -> protocol::Record<S> {
+    protocol::Record {
+        id: record.id,
+        target: record.target,
+        handler: record.handler,
+        request: if is_reply { 0 } else { length },
+        reply_handler: record.reply_handler,
+        reply: if is_reply { length } else { 0 },
+        state,
+    }
+}

@@ -1,0 +1,147 @@
+//! The handlers of an endpoint, and what a handler sees of the message that it runs for.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::transaction::{EndpointId, TransactionId};
+
+/// A function that runs when a message arrives: on the thread that polls, and one at a time in a bundle.
+pub type Handler = Box<dyn FnMut(&mut Call<'_>) + Send>;
+
+/// The handlers of an endpoint, by their numbers.
+#[derive(Default)]
+pub(super) struct Handlers(HashMap<u16, Option<Handler>>);
+
+impl Handlers {
+    /// Sets the handler of a number, in place of the one before.
+    pub(super) fn set(&mut self, number: u16, handler: Handler) {
+        self.0.insert(number, Some(handler));
+    }
+
+    pub(super) fn knows(&self, number: u16) -> bool {
+        self.0.contains_key(&number)
+    }
+
+    /// Takes a handler out while it runs.
+    pub(super) fn take(&mut self, number: u16) -> Option<Handler> {
+        self.0.get_mut(&number)?.take()
+    }
+
+    /// Puts back what was taken out, unless it was set anew meanwhile.
+    pub(super) fn put_back(&mut self, number: u16, handler: Handler) {
+        if let Some(place @ None) = self.0.get_mut(&number) {
+            *place = Some(handler);
+        }
+    }
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// The message that a handler runs for.
+pub struct Call<'a> {
+    pub(super) from: EndpointId,
+    pub(super) transaction: TransactionId,
+    pub(super) bytes: &'a [u8],
+    pub(super) answer: Answer<'a>,
+}
+
+/// What a handler can say to the message that it runs for.
+pub(super) enum Answer<'a> {
+    /// It is a request, to which a reply of so many bytes can go at most.
+    Reply(&'a mut Reply, usize),
+    /// It is a reply, whose transaction can be released.
+    Release(&'a mut bool),
+}
+
+/// A reply in the making. Its memory is kept from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    pub(super) handler: u16,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A reply that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the reply has {length} bytes, the initiator takes {most}")]
+pub struct ReplyError {
+    /// Its bytes.
+    pub length: usize,
+    /// Bytes that the initiator takes.
+    pub most: usize,
+}
+
+impl Reply {
+    pub(super) fn clear(&mut self) {
+        self.handler = 0;
+        self.bytes.clear();
+    }
+}
+
+impl Call<'_> {
+    /// The endpoint that has sent the message.
+    pub fn from(&self) -> EndpointId {
+        self.from
+    }
+
+    /// The transaction that the message belongs to.
+    pub fn transaction(&self) -> TransactionId {
+        self.transaction
+    }
+
+    /// The payload of the message, where it landed. Its memory is used again after the handler.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// Replies with `bytes` when the handler has ended. A second reply takes the place of the first; without one, an empty
+    /// reply goes out. In the handler of a reply it does nothing.
+    ///
+    /// # Errors
+    /// The initiator takes no message of this length: no reply is set.
+    pub fn reply(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
+        self.reply_to(0, bytes)
+    }
+
+    /// Replies like [`Call::reply`], to a handler of the initiator, which runs there on the reply.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn reply_to(&mut self, handler: u16, bytes: &[u8]) -> Result<(), ReplyError> {
+        self.reply_in_place(handler, |reply| reply.extend_from_slice(bytes))
+    }
+
+    /// Replies like [`Call::reply_to`] with what `fill` appends to an empty vector.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn reply_in_place(
+        &mut self,
+        handler: u16,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), ReplyError> {
+        let Answer::Reply(reply, most) = &mut self.answer else {
+            return Ok(());
+        };
+        reply.clear();
+        fill(&mut reply.bytes);
+        let (length, most) = (reply.bytes.len(), *most);
+        if length > most {
+            reply.clear();
+            return Err(ReplyError { length, most });
+        }
+        reply.handler = handler;
+        Ok(())
+    }
+
+    /// Releases the transaction when the handler has ended: the application needs it no more. In the handler of a request
+    /// it does nothing.
+    pub fn release(&mut self) {
+        if let Answer::Release(release) = &mut self.answer {
+            **release = true;
+        }
+    }
+}

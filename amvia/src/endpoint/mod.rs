@@ -1,0 +1,465 @@
+//! Endpoints, and what applications do with them: connect, make requests, take replies, ask what became of each.
+//!
+//! ```
+//! use jitterlab_amvia::endpoint::{Bundle, Credit, Options};
+//! use jitterlab_amvia::transport::Udp;
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! const DOUBLE: u16 = 1;
+//! let bundle = Bundle::new()?;
+//! let loopback = || Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU);
+//! let server = bundle.endpoint("server", loopback()?, &Options::default())?;
+//! server.on(DOUBLE, |call| {
+//!     let doubled: Vec<u8> = call.bytes().iter().map(|byte| byte * 2).collect();
+//!     call.reply(&doubled).unwrap();
+//! })?;
+//! let client = bundle.endpoint("client", loopback()?, &Options::default())?;
+//! let peer = client.connect("server", &server.address()?, Duration::from_secs(1))?;
+//! let transaction = client.request(peer, DOUBLE, &[1, 2, 3], Credit::Refuse)?;
+//! let status = client.finish(transaction, Duration::from_secs(1))?;
+//! assert_eq!(status.to_string(), "<ACKED, PROCESSED>");
+//! assert_eq!(client.reply(transaction, |reply| reply.to_vec())?, [2, 4, 6]);
+//! client.release(transaction)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Threads
+//!
+//! Every call may be made from every thread. A call that polls runs handlers on the thread that calls. A handler may make
+//! requests, of its own endpoint too; it may not wait for them.
+
+mod bundle;
+mod driver;
+mod error;
+mod handlers;
+mod options;
+mod peer;
+mod received;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::protocol::{Counters, Nanos, RequestError, Slot};
+use crate::transaction::{EndpointId, InitiatorState, Status, TransactionId};
+use crate::transport::Address;
+
+pub use bundle::Bundle;
+pub use error::EndpointError;
+pub use handlers::{Call, ReplyError};
+pub use options::{Credit, Options};
+pub use peer::Standing;
+
+use bundle::{Shared, State};
+use driver::Driver;
+use peer::Peer;
+
+/// An endpoint. Clones are handles of one endpoint, for any thread.
+///
+/// It is there until [`Endpoint::close`], or until its bundle's last handle and its own are dropped. A handler that holds a
+/// handle of its own bundle keeps it: close such an endpoint.
+#[derive(Clone)]
+pub struct Endpoint {
+    bundle: Arc<Shared>,
+    number: usize,
+    name: Arc<str>,
+    id: EndpointId,
+}
+
+/// A peer of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PeerId(usize, EndpointId);
+
+impl PeerId {
+    /// The peer's endpoint.
+    pub fn endpoint(self) -> EndpointId {
+        self.1
+    }
+}
+
+/// A transaction that an endpoint has begun, until it is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Transaction {
+    peer: PeerId,
+    slot: Slot,
+    id: TransactionId,
+}
+
+impl Transaction {
+    /// Its name.
+    pub fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    /// The peer that it was made to.
+    pub fn peer(&self) -> PeerId {
+        self.peer
+    }
+}
+
+impl Endpoint {
+    fn new(bundle: Arc<Shared>, number: usize, name: &str, id: EndpointId) -> Self {
+        Endpoint {
+            bundle,
+            number,
+            name: name.into(),
+            id,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The hash of its name.
+    pub fn id(&self) -> EndpointId {
+        self.id
+    }
+
+    /// The address by which others reach it.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn address(&self) -> Result<Address, EndpointError> {
+        self.with(|driver, _| Ok(driver.transport.address()))
+    }
+
+    /// Its incarnation.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn incarnation(&self) -> Result<u32, EndpointError> {
+        self.with(|driver, _| Ok(driver.log.incarnation()))
+    }
+
+    /// Has `handler` run on messages for `number`, in place of the handler before.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn on(
+        &self,
+        number: u16,
+        handler: impl FnMut(&mut Call<'_>) + Send + 'static,
+    ) -> Result<(), EndpointError> {
+        self.with(|driver, _| {
+            driver.handlers.set(number, Box::new(handler));
+            Ok(())
+        })
+    }
+
+    /// Connects to the endpoint called `name` at `address`, and polls until it has answered.
+    ///
+    /// # Errors
+    /// It does not answer in time, or refuses; there is no room for another peer; the address is of another transport.
+    pub fn connect(
+        &self,
+        name: &str,
+        address: &Address,
+        at_most: Duration,
+    ) -> Result<PeerId, EndpointError> {
+        let peer = self.begin_connect(name, address)?;
+        let end = self.end(at_most);
+        loop {
+            match self.standing(peer)? {
+                Standing::Connected(_) => return Ok(peer),
+                Standing::Unreachable(Some(refusal)) => {
+                    return Err(EndpointError::Refused {
+                        address: address.clone(),
+                        refusal,
+                    });
+                }
+                Standing::Connecting if self.poll_until(end)? => {}
+                Standing::Connecting | Standing::Unreachable(None) => {
+                    return Err(EndpointError::NoAnswer {
+                        address: address.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Begins to connect to the endpoint called `name` at `address`, and does not wait. [`Endpoint::standing`] says how far it
+    /// is. A peer that was there before is looked for at the new address.
+    ///
+    /// # Errors
+    /// There is no room for another peer, or the address is of another transport.
+    pub fn begin_connect(&self, name: &str, address: &Address) -> Result<PeerId, EndpointError> {
+        let id = EndpointId::of(name);
+        self.with(|driver, now| {
+            let to = driver.transport.peer(address)?;
+            let number = driver.peer(id, now)?;
+            if let Some(peer) = &mut driver.peers[number] {
+                (peer.to, peer.address) = (Some(to), Some(address.clone()));
+                if !matches!(peer.standing, Standing::Connected(_)) {
+                    peer.standing = Standing::Connecting;
+                }
+                peer.connection.connect(now);
+            }
+            driver.carry_out(number)?;
+            Ok(PeerId(number, id))
+        })
+    }
+
+    /// How far the connection to a peer is.
+    ///
+    /// # Errors
+    /// There is no such peer.
+    pub fn standing(&self, peer: PeerId) -> Result<Standing, EndpointError> {
+        self.with(|driver, _| Ok(found(driver, peer)?.standing))
+    }
+
+    /// Makes a request of a peer: `handler` is to run there on `bytes`.
+    ///
+    /// # Errors
+    /// There is no credit (with [`Credit::Block`] never), the peer takes no message of this length, or the log is broken.
+    pub fn request(
+        &self,
+        peer: PeerId,
+        handler: u16,
+        bytes: &[u8],
+        credit: Credit,
+    ) -> Result<Transaction, EndpointError> {
+        self.request_in_place(peer, handler, bytes.len(), credit, |place| {
+            place.copy_from_slice(bytes);
+        })
+    }
+
+    /// Makes a request like [`Endpoint::request`], of `length` bytes that `fill` writes where they stay.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn request_in_place(
+        &self,
+        peer: PeerId,
+        handler: u16,
+        length: usize,
+        credit: Credit,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<Transaction, EndpointError> {
+        let end = match credit {
+            Credit::Refuse => None,
+            Credit::Block => Some(Nanos::MAX),
+            Credit::Within(at_most) => Some(self.end(at_most)),
+        };
+        loop {
+            let mut state = self.bundle.lock()?;
+            let driver = driver(&mut state, self.number)?;
+            found(driver, peer)?;
+            if driver.has_credit(peer.0) || end.is_none() {
+                let made = driver.request(peer.0, handler, length, fill, self.bundle.now());
+                return made.map(|(slot, id)| Transaction { peer, slot, id });
+            }
+            drop(state);
+            if self.bundle.is_in_handler()? {
+                return Err(EndpointError::InHandler);
+            }
+            if !self.poll_until(end.unwrap_or(0))? {
+                return Err(RequestError::NoCredit.into());
+            }
+        }
+    }
+
+    /// What is known of a transaction: <acknowledgement or reply, operation>.
+    ///
+    /// # Errors
+    /// It was released.
+    pub fn status(&self, transaction: Transaction) -> Result<Status, EndpointError> {
+        self.state(transaction).map(InitiatorState::status)
+    }
+
+    /// The state of a transaction.
+    ///
+    /// # Errors
+    /// It was released.
+    pub fn state(&self, transaction: Transaction) -> Result<InitiatorState, EndpointError> {
+        self.with(|driver, _| state(driver, transaction))
+    }
+
+    /// Polls until a transaction is final or unknown, at most so long, and gives its status then.
+    ///
+    /// # Errors
+    /// It was released, or a handler waits.
+    pub fn finish(
+        &self,
+        transaction: Transaction,
+        at_most: Duration,
+    ) -> Result<Status, EndpointError> {
+        let end = self.end(at_most);
+        loop {
+            let state = self.state(transaction)?;
+            if state.is_final() || state.is_unknown() {
+                return Ok(state.status());
+            }
+            if self.bundle.is_in_handler()? {
+                return Err(EndpointError::InHandler);
+            }
+            if !self.poll_until(end)? {
+                return self.status(transaction);
+            }
+        }
+    }
+
+    /// Gives the reply of a transaction to `read`, where it landed: empty while there is none.
+    ///
+    /// # Errors
+    /// It was released.
+    pub fn reply<T>(
+        &self,
+        transaction: Transaction,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, EndpointError> {
+        self.with(|driver, _| {
+            let reply = match state(driver, transaction)? {
+                InitiatorState::Processed => {
+                    let peer = found(driver, transaction.peer)?;
+                    peer.sent[transaction.slot.index()].reply.bytes()
+                }
+                _ => &[],
+            };
+            Ok(read(reply))
+        })
+    }
+
+    /// Asks the target what became of a transaction that is unknown. The answer comes with later polls: not run, run once
+    /// with its reply, indeterminate for good, or unknown as before where the target still does not answer.
+    ///
+    /// # Errors
+    /// It was released, is under way, or is known.
+    pub fn ask(&self, transaction: Transaction) -> Result<(), EndpointError> {
+        self.with(|driver, now| {
+            state(driver, transaction)?;
+            let number = transaction.peer.0;
+            if let Some(peer) = &mut driver.peers[number] {
+                peer.connection.ask(now, transaction.slot)?;
+            }
+            driver.carry_out(number)
+        })
+    }
+
+    /// Releases a transaction: the application needs it no more. Its credit comes back, and its target may forget it.
+    ///
+    /// # Errors
+    /// It was released, or is under way.
+    pub fn release(&self, transaction: Transaction) -> Result<(), EndpointError> {
+        self.with(|driver, _| {
+            state(driver, transaction)?;
+            let number = transaction.peer.0;
+            if let Some(peer) = &mut driver.peers[number] {
+                peer.connection.release(transaction.slot)?;
+            }
+            driver.carry_out(number)
+        })
+    }
+
+    /// The transactions that are not released, those of earlier lives that the log held among them.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn transactions(&self) -> Result<Vec<(Transaction, InitiatorState)>, EndpointError> {
+        self.with(|driver, _| {
+            let mut all = Vec::new();
+            for (number, peer) in driver.peers.iter().enumerate() {
+                let Some(peer) = peer else { continue };
+                for slot in (0..peer.sent.len()).map(|slot| Slot(slot as u16)) {
+                    if let Some(record) = peer.connection.record(slot) {
+                        let (peer, id) = (PeerId(number, peer.id), record.id);
+                        all.push((Transaction { peer, slot, id }, record.state));
+                    }
+                }
+            }
+            Ok(all)
+        })
+    }
+
+    /// Requests that can be made of a peer before one is released.
+    ///
+    /// # Errors
+    /// There is no such peer.
+    pub fn credits(&self, peer: PeerId) -> Result<u64, EndpointError> {
+        self.with(|driver, _| Ok(found(driver, peer)?.connection.credits()))
+    }
+
+    /// What has happened on the connection to a peer.
+    ///
+    /// # Errors
+    /// There is no such peer.
+    pub fn counters(&self, peer: PeerId) -> Result<Counters, EndpointError> {
+        self.with(|driver, _| Ok(*found(driver, peer)?.connection.counters()))
+    }
+
+    /// Every peer, those that have connected by themselves among them.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn peers(&self) -> Result<Vec<PeerId>, EndpointError> {
+        self.with(|driver, _| {
+            let peers = driver.peers.iter().enumerate();
+            let known = peers.filter_map(|(number, peer)| Some(PeerId(number, peer.as_ref()?.id)));
+            Ok(known.collect())
+        })
+    }
+
+    /// Takes the endpoint out of its bundle. Its log stays.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn close(self) -> Result<(), EndpointError> {
+        let mut state = self.bundle.lock()?;
+        let place = state.drivers.get_mut(self.number);
+        let driver = place.and_then(Option::take).ok_or(EndpointError::Closed)?;
+        drop(state);
+        // Outside the state: handlers may hold handles of this bundle.
+        drop(driver);
+        Ok(())
+    }
+
+    fn with<T>(
+        &self,
+        use_it: impl FnOnce(&mut Driver, Nanos) -> Result<T, EndpointError>,
+    ) -> Result<T, EndpointError> {
+        let mut state = self.bundle.lock()?;
+        use_it(driver(&mut state, self.number)?, self.bundle.now())
+    }
+
+    fn end(&self, at_most: Duration) -> Nanos {
+        let at_most = u64::try_from(at_most.as_nanos()).unwrap_or(Nanos::MAX);
+        self.bundle.now().saturating_add(at_most)
+    }
+
+    /// Polls, and says whether `end` is still to come.
+    fn poll_until(&self, end: Nanos) -> Result<bool, EndpointError> {
+        let left = end.saturating_sub(self.bundle.now());
+        self.bundle.wait(Duration::from_nanos(left))?;
+        Ok(self.bundle.now() < end)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({})", self.name)
+    }
+}
+
+fn driver(state: &mut State, number: usize) -> Result<&mut Driver, EndpointError> {
+    let driver = state.drivers.get_mut(number).and_then(Option::as_mut);
+    driver.ok_or(EndpointError::Closed)
+}
+
+fn found(driver: &Driver, peer: PeerId) -> Result<&Peer, EndpointError> {
+    let known = driver.peers.get(peer.0).and_then(Option::as_ref);
+    known
+        .filter(|known| known.id == peer.1)
+        .ok_or(EndpointError::NotConnected(peer.1))
+}
+
+fn state(driver: &Driver, transaction: Transaction) -> Result<InitiatorState, EndpointError> {
+    let peer = found(driver, transaction.peer)?;
+    let record = peer.connection.record(transaction.slot);
+    record
+        .filter(|record| record.id == transaction.id)
+        .map(|record| record.state)
+        .ok_or(EndpointError::Released)
+}

@@ -1,0 +1,42 @@
+//! What can be chosen of an endpoint.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::log::Durability;
+use crate::protocol::Config;
+
+/// What can be chosen of an endpoint.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Protocol, window, sizes and times of its connections. The MTU is that of the transport where it is larger.
+    pub config: Config,
+    /// Peers at most, each with a window of slots in either pool: their memory is taken when the endpoint is made.
+    pub peers: u32,
+    /// What its log survives.
+    pub durability: Durability,
+    /// The file of its log; none with [`Durability::None`].
+    pub log: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            config: Config::default(),
+            peers: 64,
+            durability: Durability::None,
+            log: None,
+        }
+    }
+}
+
+/// What a request does where the peer has as many transactions as its window holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credit {
+    /// It polls until one is released.
+    Block,
+    /// It is refused.
+    Refuse,
+    /// It polls so long at most, and is then refused.
+    Within(Duration),
+}

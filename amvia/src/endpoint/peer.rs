@@ -1,0 +1,68 @@
+//! A peer of an endpoint: its connection, and the messages that are under way.
+
+use super::received::Received;
+use crate::log;
+use crate::protocol::{Connection, Protocol};
+use crate::transaction::{EndpointId, Incarnation};
+use crate::transport::{self, Address};
+use crate::wire::{Refusal, Tag};
+
+/// A peer of an endpoint.
+pub(super) struct Peer {
+    pub(super) id: EndpointId,
+    /// Where it was said to be; none for one that has connected by itself.
+    pub(super) address: Option<Address>,
+    /// Where frames to it go; none while that is not known.
+    pub(super) to: Option<transport::Peer>,
+    /// The tag that it has been given.
+    pub(super) tag: Tag,
+    pub(super) connection: Connection,
+    pub(super) standing: Standing,
+    /// By slot of the send pool.
+    pub(super) sent: Vec<Sent>,
+    /// By slot of the receive pool; none where all peers share one.
+    pub(super) received: Vec<Received>,
+}
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The peer has not answered yet.
+    Connecting,
+    /// The peer has answered, in this incarnation.
+    Connected(Incarnation),
+    /// The peer does not answer, or refuses.
+    Unreachable(Option<Refusal>),
+}
+
+/// A request that this endpoint has made.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    /// Where the log has it; none while the slot is free.
+    pub(super) place: Option<log::Place>,
+    /// Bytes of the request that wait for their first commit.
+    pub(super) unlogged: Option<usize>,
+    /// What has come of the reply.
+    pub(super) reply: Received,
+}
+
+impl Peer {
+    /// A peer with empty pools.
+    pub(super) fn new(id: EndpointId, tag: Tag, connection: Connection) -> Self {
+        let window = usize::from(connection.config().window);
+        let received = match connection.config().protocol {
+            Protocol::Amudp => 0,
+            Protocol::Amvia | Protocol::TwoWay => window,
+        };
+        Peer {
+            id,
+            address: None,
+            to: None,
+            tag,
+            connection,
+            standing: Standing::Connecting,
+            sent: (0..window).map(|_| Sent::default()).collect(),
+            received: (0..received).map(|_| Received::default()).collect(),
+        }
+    }
+}
