@@ -27,6 +27,7 @@ fn options(protocol: Protocol) -> Options {
             message: 100_000,
             ..Config::default()
         },
+        peers: 8,
         ..Options::default()
     }
 }

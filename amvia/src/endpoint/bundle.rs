@@ -129,7 +129,8 @@ impl Bundle {
         self.0.poll()
     }
 
-    /// Polls until something was there, at most so long.
+    /// Polls; where nothing was there, waits for something at most so long, and polls again. It returns after a millisecond
+    /// at the latest: what another thread has done meanwhile is to be looked for.
     ///
     /// # Errors
     /// A transport or a log is broken.
@@ -232,32 +233,26 @@ impl Shared {
     }
 
     pub(super) fn wait(&self, at_most: Duration) -> Result<bool, EndpointError> {
-        let end = self.now().saturating_add(at_most.as_nanos() as Nanos);
-        loop {
-            if self.poll()? {
-                return Ok(true);
-            }
-            let now = self.now();
-            if now >= end {
-                return Ok(false);
-            }
-            let mut state = self.lock()?;
-            let idle = state.idle(now).min(end - now);
-            let Some(driver) = state.sole() else {
-                // Of several transports none can be waited for alone.
+        if self.poll()? {
+            return Ok(true);
+        }
+        let mut state = self.lock()?;
+        let idle = state.idle(self.now());
+        let at_most = at_most.min(TURN).min(Duration::from_nanos(idle));
+        match state.sole() {
+            Some(driver) => driver.transport.wait(at_most)?,
+            // Of several transports none can be waited for alone.
+            None => {
                 drop(state);
-                thread::sleep(Duration::from_nanos(idle.min(NAP)));
-                continue;
-            };
-            // Other threads want the state now and then.
-            driver
-                .transport
-                .wait(Duration::from_nanos(idle.min(TURN)))?;
-            drop(state);
-            if self.waiting.load(Ordering::Relaxed) > 0 {
-                thread::yield_now();
+                thread::sleep(at_most.min(NAP));
+                return self.poll();
             }
         }
+        drop(state);
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            thread::yield_now();
+        }
+        self.poll()
     }
 
     /// The calling thread runs a handler of this bundle.
@@ -306,10 +301,10 @@ impl State {
     }
 }
 
-/// How long a wait for several transports sleeps between two polls, in nanoseconds.
-const NAP: Nanos = 50_000;
-/// How long a wait holds the state at once, in nanoseconds.
-const TURN: Nanos = 1_000_000;
+/// How long a wait for several transports sleeps between two polls.
+const NAP: Duration = Duration::from_micros(50);
+/// How long a wait holds the state: other threads want it now and then.
+const TURN: Duration = Duration::from_millis(1);
 
 /// The service thread: takes the bundle's work while a handler takes its time.
 fn serve(bundle: &Weak<Shared>) {

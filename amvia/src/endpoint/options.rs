@@ -23,7 +23,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             config: Config::default(),
-            peers: 64,
+            peers: 32,
             durability: Durability::None,
             log: None,
         }

@@ -48,7 +48,7 @@ impl Default for Config {
             protocol: Protocol::Amvia,
             window: 16,
             mtu: 1472,
-            message: 65_536,
+            message: 8_192,
             burst: 32,
             request_retransmissions: 6,
             reply_retransmissions: 6,
