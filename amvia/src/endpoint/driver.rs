@@ -153,7 +153,9 @@ impl Driver {
                     Entry::Sent(record) => {
                         let place = send_place(number, slot);
                         let sent = &mut taken.sent[slot.index()];
-                        sent.place = Some(place);
+                        if record.state != InitiatorState::Released {
+                            sent.place = Some(place);
+                        }
                         if record.state == InitiatorState::Processed {
                             sent.reply = Received::recovered(self.log.payload(place));
                         }
@@ -402,7 +404,6 @@ impl Driver {
                     if self.config.protocol == Protocol::Amudp {
                         self.free.push(place.slot);
                     }
-                    return Ok(self.log.free(place)?);
                 }
                 let payload = match sent.unlogged.take() {
                     Some(length) => log::Payload::Written(length),
@@ -411,8 +412,10 @@ impl Driver {
                         self.log.payload_mut(place)[..reply.len()].copy_from_slice(reply);
                         log::Payload::Written(reply.len())
                     }
+                    None if record.state == InitiatorState::Released => log::Payload::Written(0),
                     None => log::Payload::Kept,
                 };
+                // A released record stays: the next life goes on behind its number.
                 let record = as_logged(peer.id, &record, record.state.code());
                 Ok(self.log.commit(place, &record, payload)?)
             }

@@ -402,6 +402,17 @@ impl Endpoint {
         })
     }
 
+    /// Has `watch` called after each store to the log, and before each wait for the disk. A test ends its process there.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn watch_log(&self, watch: impl FnMut() + Send + 'static) -> Result<(), EndpointError> {
+        self.with(|driver, _| {
+            driver.log.watch(watch);
+            Ok(())
+        })
+    }
+
     /// Takes the endpoint out of its bundle. Its log stays.
     ///
     /// # Errors
