@@ -141,7 +141,11 @@ fn wrong_options_are_refused() {
     lab.refuses(
         "packet run --case rtt --transport sctp",
         "error: invalid value 'sctp' for '--transport <TRANSPORT>': `sctp` is not a transport: \
-         udp, tcp or verbs",
+         udp, tcp, verbs or shm",
+    );
+    lab.refuses(
+        "packet run --case rtt --transport shm --wait block",
+        "messages in shared memory can only be polled for: use `--wait poll`",
     );
     for option in [
         "--operation send",

@@ -269,6 +269,18 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (18, 27),
         "did you mean `send`?",
     ),
+    (
+        "transports: [udp, tcp]\n      from: client\n      to: server\n      size: 64B\n      warmup: 10ms\n      duration: 250ms\n      wait: block",
+        "transports: [udp, shm]\n      wait: poll",
+        (17, 19),
+        "nothing can be injected into messages over `shm`",
+    ),
+    (
+        "transports: [udp, tcp]",
+        "transports: [udp, shm]\n      levels: [none, load]",
+        (17, 19),
+        "can only be polled for",
+    ),
     ("case: rtt", "case: rttt", (16, 13), "unknown value"),
     ("size: 64B", "size: 4B", (20, 13), "has 8 to 65507 bytes"),
     (

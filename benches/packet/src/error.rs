@@ -77,6 +77,12 @@ pub enum Error {
         "the operation `write` can only be polled for: use `--wait poll`, or the operation `write-imm` or `send`"
     )]
     BlockingWrite,
+    /// Nothing wakes who waits for a message in shared memory.
+    #[error("messages in shared memory can only be polled for: use `--wait poll`")]
+    BlockingMemory,
+    /// Shared memory cannot be had, or is not shared with the other end.
+    #[error(transparent)]
+    Memory(#[from] jitterlab_base::page::PageError),
     /// Nobody sleeps while a stream goes on.
     #[error("bandwidth over verbs needs `--wait poll`")]
     BlockingStream,
@@ -147,6 +153,7 @@ impl Error {
             Error::Verbs(error) => error.is_of_input(),
             Error::Size { .. }
             | Error::BlockingWrite
+            | Error::BlockingMemory
             | Error::BlockingStream
             | Error::Datagram(_)
             | Error::DatagramBuffers

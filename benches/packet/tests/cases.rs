@@ -111,11 +111,12 @@ fn stream(transport: Transport, wait: Wait) -> Bandwidth {
     }
 }
 
-const WAYS: [(Transport, Wait); 4] = [
+const WAYS: [(Transport, Wait); 5] = [
     (Transport::Udp, Wait::Block),
     (Transport::Udp, Wait::Poll),
     (Transport::Tcp, Wait::Block),
     (Transport::Tcp, Wait::Poll),
+    (Transport::Shm, Wait::Poll),
 ];
 
 /// What was asked for and no more than a half window beyond, each half window with its time.
@@ -132,7 +133,7 @@ fn check(outcome: &Outcome, options: &Bandwidth, asked: u64) {
     let sum: u64 = outcome.halves.iter().sum();
     assert!(sum.abs_diff(outcome.time_ns) <= halves + 1, "{outcome:?}");
     assert!(!outcome.memory_full);
-    if options.link == Link::Tcp {
+    if options.link.is_reliable() {
         assert_eq!(outcome.missing, 0);
     }
 }
@@ -369,6 +370,10 @@ fn every_way_to_see_an_arrival_is_measured() {
         assert!(report.points.iter().all(|p| p.rtt_ns.n == 40));
         assert_eq!(report.points[0].added_ns, 0.0);
     }
+    let options = pings(Transport::Shm, Wait::Poll);
+    let report = completion::by_way(&options, &[Bytes(64)], serve(Transport::Shm)).unwrap();
+    let ways: Vec<&str> = report.points.iter().map(|p| p.way.words()).collect();
+    assert_eq!(ways, ["polling memory"]);
 }
 
 #[test]

@@ -46,27 +46,26 @@ fn serve_at(transport: Transport, address: SocketAddr) -> SocketAddr {
 
 #[test]
 fn messages_of_every_size_come_back() {
-    for transport in Transport::SOCKETS {
-        for wait in [Wait::Block, Wait::Poll] {
-            let address = serve(transport);
-            let sizes = transport.sizes();
-            for size in [*sizes.start(), 16, 1_400, *sizes.end()] {
-                let outcome = case(transport, wait, size, 5).run(address).unwrap();
-                assert_eq!(outcome.samples.len(), 5, "{transport} {wait:?} {size}");
-                assert_eq!(outcome.discarded, 2);
-                assert!(outcome.samples.iter().all(|&ns| ns > 0));
-            }
+    let sockets = Transport::SOCKETS.map(|over| [(over, Wait::Block), (over, Wait::Poll)]);
+    for (transport, wait) in [&sockets.concat()[..], &[(Transport::Shm, Wait::Poll)]].concat() {
+        let address = serve(transport);
+        let sizes = transport.sizes();
+        for size in [*sizes.start(), 16, 1_400, *sizes.end()] {
+            let outcome = case(transport, wait, size, 5).run(address).unwrap();
+            assert_eq!(outcome.samples.len(), 5, "{transport} {wait:?} {size}");
+            assert_eq!(outcome.discarded, 2);
+            assert!(outcome.samples.iter().all(|&ns| ns > 0));
         }
     }
 }
 
 #[test]
 fn sizes_that_do_not_fit_are_refused() {
-    for transport in Transport::SOCKETS {
+    for transport in [Transport::Udp, Transport::Tcp, Transport::Shm] {
         let sizes = transport.sizes();
         for size in [*sizes.start() - 1, *sizes.end() + 1] {
             // Port 9: nobody is asked before the size is looked at.
-            let error = case(transport, Wait::Block, size, 1)
+            let error = case(transport, transport.usual_wait(), size, 1)
                 .run(([127, 0, 0, 1], 9).into())
                 .unwrap_err();
             assert!(matches!(error, Error::Size { .. }), "{error:?}");
@@ -76,13 +75,13 @@ fn sizes_that_do_not_fit_are_refused() {
 
 #[test]
 fn nobody_there_is_said() {
-    for transport in Transport::SOCKETS {
+    for transport in [Transport::Udp, Transport::Tcp, Transport::Shm] {
         // A port that was free a moment ago.
         let address = match transport {
             Transport::Udp => UdpSocket::bind(LOCAL).unwrap().local_addr().unwrap(),
             _ => TcpListener::bind(LOCAL).unwrap().local_addr().unwrap(),
         };
-        let error = case(transport, Wait::Block, 64, 1)
+        let error = case(transport, transport.usual_wait(), 64, 1)
             .run(address)
             .unwrap_err();
         assert!(matches!(error, Error::NoPeer { .. }), "{error:?}");
@@ -393,6 +392,31 @@ fn strangers_are_known_by_their_first_words() {
         .run(address)
         .unwrap_err();
     assert!(matches!(error, Error::StrangePeer { .. }), "{error:?}");
+}
+
+#[test]
+fn a_server_of_another_transport_is_a_stranger() {
+    for (one, other) in [
+        (Transport::Tcp, Transport::Shm),
+        (Transport::Shm, Transport::Tcp),
+    ] {
+        let error = case(one, one.usual_wait(), 64, 1)
+            .run(serve(other))
+            .unwrap_err();
+        assert!(matches!(error, Error::StrangePeer { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn messages_in_shared_memory_are_polled_for() {
+    let error = case(Transport::Shm, Wait::Block, 64, 1)
+        .run(([127, 0, 0, 1], 9).into())
+        .unwrap_err();
+    assert!(error.is_of_input());
+    assert_eq!(
+        error.to_string(),
+        "messages in shared memory can only be polled for: use `--wait poll`"
+    );
 }
 
 /// A ping-pong of 64 bytes: every message is answered, one buffer is used at each end.

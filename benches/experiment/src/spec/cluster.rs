@@ -136,6 +136,12 @@ fn check(cluster: &Cluster, transport: Transport) -> Checked<'_> {
     if cluster.slots == 0 {
         return wrong(&[Key("slots")], "a host has at least 1 slot");
     }
+    if transport == Transport::Shm {
+        return wrong(
+            &[Key("hosts")],
+            "hosts share no memory: compare them over udp, tcp or verbs",
+        );
+    }
     let link = match Link::of(transport) {
         Link::Verbs(..) => Link::Verbs(cluster.verbs, Adapter::default()),
         sockets => sockets,

@@ -112,6 +112,9 @@ impl report::Point for Point {
 
 /// The ways over a link: with what carries messages, and how they are waited for.
 fn ways(link: &Link) -> Vec<(Way, Link, Wait)> {
+    if *link == Link::Shm {
+        return vec![(Way::PollMemory, Link::Shm, Wait::Poll)];
+    }
     let Link::Verbs(how, adapter) = link else {
         return vec![
             (Way::PollSocket, link.clone(), Wait::Poll),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::end::{Connection, Stream, Unwaited};
 use super::link::{Link, no_connection};
 use super::plan::Plan;
-use super::{tcp, udp, verbs};
+use super::{shm, tcp, udp, verbs};
 use crate::Error;
 
 impl Link {
@@ -29,6 +29,7 @@ impl Link {
             Link::Verbs(how, adapter) => {
                 Box::new(verbs::connect(address, how, plan, timeout, adapter)?)
             }
+            Link::Shm => Box::new(shm::connect(address, plan, timeout)?),
         })
     }
 
@@ -45,6 +46,7 @@ impl Link {
             Link::Verbs(how, adapter) => {
                 Box::new(verbs::connect(address, how, plan, Duration::ZERO, adapter)?)
             }
+            Link::Shm => Box::new(shm::connect(address, plan, Duration::ZERO)?),
         })
     }
 
@@ -59,6 +61,7 @@ impl Link {
             Link::Udp => Box::new(udp::stream(address, plan).map_err(failed)?),
             Link::Tcp => Box::new(tcp::stream(address, plan).map_err(failed)?),
             Link::Verbs(how, adapter) => Box::new(verbs::stream(address, how, plan, adapter)?),
+            Link::Shm => Box::new(shm::stream(address, plan)?),
         })
     }
 }

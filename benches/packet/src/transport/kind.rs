@@ -11,6 +11,8 @@ pub enum Transport {
     Tcp,
     /// RDMA, or sends of an RDMA device.
     Verbs,
+    /// Shared memory of two processes of one user on one machine.
+    Shm,
 }
 
 impl Transport {
@@ -24,6 +26,8 @@ impl Transport {
             // one; up to the largest datagram of IPv4.
             Transport::Udp => 8..=65_507,
             Transport::Tcp | Transport::Verbs => 1..=1 << 24,
+            // A ring has room for several.
+            Transport::Shm => 1..=1 << 16,
         }
     }
 
@@ -31,12 +35,12 @@ impl Transport {
     pub fn usual_wait(self) -> Wait {
         match self {
             Transport::Udp | Transport::Tcp => Wait::Block,
-            Transport::Verbs => Wait::Poll,
+            Transport::Verbs | Transport::Shm => Wait::Poll,
         }
     }
 }
 
-named!(Transport, serde, "a transport", Udp => "udp", Tcp => "tcp", Verbs => "verbs");
+named!(Transport, serde, "a transport", Udp => "udp", Tcp => "tcp", Verbs => "verbs", Shm => "shm");
 
 /// How the arrival of a message is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -24,6 +24,8 @@ pub enum Link {
     Tcp,
     /// RDMA.
     Verbs(Verbs, Adapter),
+    /// Shared memory.
+    Shm,
 }
 
 impl Link {
@@ -33,6 +35,7 @@ impl Link {
             Transport::Udp => Link::Udp,
             Transport::Tcp => Link::Tcp,
             Transport::Verbs => Link::Verbs(Verbs::default(), Adapter::default()),
+            Transport::Shm => Link::Shm,
         }
     }
 
@@ -42,6 +45,7 @@ impl Link {
             Link::Udp => Transport::Udp,
             Link::Tcp => Transport::Tcp,
             Link::Verbs(..) => Transport::Verbs,
+            Link::Shm => Transport::Shm,
         }
     }
 
@@ -49,7 +53,7 @@ impl Link {
     pub fn is_reliable(&self) -> bool {
         match self {
             Link::Udp => false,
-            Link::Tcp => true,
+            Link::Tcp | Link::Shm => true,
             Link::Verbs(how, _) => how.service == Service::Rc,
         }
     }
@@ -91,6 +95,9 @@ impl Link {
             if how.service == Service::Ud && plan.buffers != Buffers::Fifo(1) {
                 return Err(Error::DatagramBuffers);
             }
+        }
+        if *self == Link::Shm && plan.wait == Wait::Block {
+            return Err(Error::BlockingMemory);
         }
         let (mut least, most) = self.sizes().into_inner();
         if matches!(plan.role, Role::Both { .. }) {
@@ -151,6 +158,7 @@ mod tests {
     #[test]
     fn only_what_is_reliable_is_called_so() {
         assert!(!Link::Udp.is_reliable() && Link::Tcp.is_reliable());
+        assert!(Link::Shm.is_reliable());
         assert!(verbs(Operation::Write, Service::Rc).is_reliable());
         assert!(!verbs(Operation::Send, Service::Ud).is_reliable());
     }
@@ -171,6 +179,9 @@ mod tests {
             matches!(error, Error::Datagram(Operation::WriteImm)),
             "{error:?}"
         );
+        Link::Shm.check(1 << 16, Wait::Poll).unwrap();
+        let error = Link::Shm.check(64, Wait::Block).unwrap_err();
+        assert!(matches!(error, Error::BlockingMemory), "{error:?}");
         for size in [7, 4097] {
             let error = check(Operation::Send, Service::Ud, size, Wait::Poll).unwrap_err();
             assert!(

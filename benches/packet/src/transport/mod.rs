@@ -7,6 +7,7 @@ mod ledger;
 mod link;
 mod path;
 mod plan;
+mod shm;
 mod slots;
 mod socket;
 mod tcp;
@@ -44,6 +45,7 @@ impl Transport {
             Transport::Udp => Box::new(udp::listen(address).map_err(failed)?),
             Transport::Tcp => Box::new(tcp::listen(address).map_err(failed)?),
             Transport::Verbs => Box::new(verbs::listen(address, adapter)?),
+            Transport::Shm => Box::new(shm::listen(address).map_err(failed)?),
         })
     }
 }

@@ -51,7 +51,7 @@ fn failure(error: Error) -> Failure {
 /// Options of `packet serve`.
 #[derive(clap::Args)]
 pub struct Serve {
-    /// udp, tcp or verbs
+    /// udp, tcp, verbs or shm
     #[arg(long)]
     transport: Transport,
     #[command(flatten)]

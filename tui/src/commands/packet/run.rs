@@ -38,7 +38,7 @@ pub struct Run {
     /// hot-spot. `packet list` explains them
     #[arg(long)]
     case: Case,
-    /// udp, tcp or verbs
+    /// udp, tcp, verbs or shm
     #[arg(long)]
     transport: Transport,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct Run {
     /// waiting. The run ends after 20 such times without any answer
     #[arg(long, default_value_t = rtt::TIMEOUT, value_parser = span)]
     timeout: Nanos,
-    /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; for verbs poll]
+    /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; for verbs and shm poll]
     #[arg(long)]
     wait: Option<Wait>,
     #[command(flatten)]

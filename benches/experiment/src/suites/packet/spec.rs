@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jitterlab_base::units::{Bytes, Nanos, Rate};
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
-use jitterlab_cluster::Host;
+use jitterlab_cluster::{Host, Place};
 use jitterlab_packet::cases::open_loop::Spacing;
 use jitterlab_packet::cases::{self, Case as Kind, rtt};
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
@@ -178,6 +178,23 @@ impl Case for PacketCase {
                 &inside("verbs"),
                 "`verbs` says how messages go over the transport verbs, which is not among `transports`",
             );
+        }
+        if self.transports.contains(&Transport::Shm) {
+            let to = scene.named(&self.to, &inside("to"))?;
+            let is_here = |host: &Host| !matches!(host.at, Place::Ssh(_));
+            if self.from != self.to && !(is_here(from) && is_here(to)) {
+                return wrong(
+                    &inside("transports"),
+                    "`shm` is memory of one machine, and `from` and `to` are not on one",
+                );
+            }
+            let injected = scene.levels.of(&[LevelKind::Injected]);
+            if self.levels.contains(&LevelKind::Injected) && !injected.is_empty() {
+                return wrong(
+                    &inside("transports"),
+                    "nothing can be injected into messages over `shm`: let the case have `levels: [none, load]`",
+                );
+            }
         }
         self.check_options(at)?;
         let message = self.message();
