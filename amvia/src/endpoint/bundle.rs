@@ -22,6 +22,8 @@ use crate::transport::Transport;
 /// How often the service thread looks whether a handler takes its time. An initiator waits a millisecond at least, so two
 /// looks and an acknowledgement come before it sends again.
 const STEP: Duration = Duration::from_micros(250);
+/// Frames that the service thread takes at once.
+const BACKLOG: usize = 64;
 /// Looks without a poll after which the service thread sleeps until the next one.
 const QUIET: u32 = 400;
 
@@ -172,7 +174,8 @@ impl Shared {
         }
         let mut state = self.lock()?;
         let now = self.now();
-        let mut was_there = state.progress(now)?;
+        // One frame: its handler runs before the next is looked for, which is a call of the system.
+        let mut was_there = state.progress(1, now)?;
         if state.in_handler.is_some() {
             return Ok(was_there);
         }
@@ -277,10 +280,10 @@ impl Drop for Shared {
 }
 
 impl State {
-    fn progress(&mut self, now: Nanos) -> Result<bool, EndpointError> {
+    fn progress(&mut self, most: usize, now: Nanos) -> Result<bool, EndpointError> {
         let mut was_there = false;
         for driver in self.drivers.iter_mut().flatten() {
-            was_there |= driver.progress(now)?;
+            was_there |= driver.progress(most, now)?;
         }
         Ok(was_there)
     }
@@ -328,7 +331,7 @@ fn serve(bundle: &Weak<Shared>) {
             quiet = 0;
             // An error shows again at the next poll.
             if let Ok(mut state) = shared.lock() {
-                let _ = state.progress(shared.now());
+                let _ = state.progress(BACKLOG, shared.now());
             }
             continue;
         }

@@ -19,9 +19,6 @@ use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, T
 use crate::transport::{self, Arrived, Transport};
 use crate::wire::{self, Body, HEAD, Head, Refusal, Tag};
 
-/// Frames that are taken before a handler runs.
-const BATCH: usize = 32;
-
 /// A message whose handler is to run.
 #[derive(Debug, Clone, Copy)]
 struct Due {
@@ -63,6 +60,8 @@ pub(super) struct Driver {
     /// By their numbers in the log.
     pub(super) peers: Vec<Option<Peer>>,
     numbers: HashMap<EndpointId, usize>,
+    /// The peer of the last frame.
+    latest: usize,
     /// Tags are made of it.
     secret: [u8; 32],
     /// The receive pool that all peers share, and its messages (AMUDP).
@@ -96,6 +95,9 @@ impl Driver {
         config.check()?;
         let is_shared = config.protocol == Protocol::Amudp;
         let window = u32::from(config.window);
+        if options.peers == 0 {
+            return Err(EndpointError::Full(0));
+        }
         let shape = Shape {
             peers: if is_shared { 1 } else { options.peers },
             window,
@@ -112,6 +114,7 @@ impl Driver {
             handlers: Handlers::default(),
             peers: (0..options.peers).map(|_| None).collect(),
             numbers: HashMap::new(),
+            latest: 0,
             secret: secret()?,
             messages: (0..shared.slots()).map(|_| Received::default()).collect(),
             shared,
@@ -205,13 +208,13 @@ impl Driver {
         Ok(number)
     }
 
-    /// Takes what has arrived and does what is due. Says whether there was anything.
+    /// Takes `most` frames that have arrived at most, and does what is due. Says whether there was a frame.
     ///
     /// # Errors
     /// The transport or the log is broken.
-    pub(super) fn progress(&mut self, now: Nanos) -> Result<bool, EndpointError> {
+    pub(super) fn progress(&mut self, most: usize, now: Nanos) -> Result<bool, EndpointError> {
         let mut has_come = false;
-        for _ in 0..BATCH {
+        for _ in 0..most {
             let Some(arrived) = self.transport.receive()? else {
                 break;
             };
@@ -248,8 +251,8 @@ impl Driver {
             return Ok(());
         };
         let size = payload.len();
-        let number = match self.numbers.get(&head.from) {
-            Some(&number) => number,
+        let number = match self.number(head.from) {
+            Some(number) => number,
             None => match self.greet(&head, arrived.from, now)? {
                 Some(number) => number,
                 None => {
@@ -297,6 +300,16 @@ impl Driver {
             self.transport.recycle(frame);
         }
         self.carry_out(number)
+    }
+
+    /// The number of a peer that is known. Frames of one peer often follow one another.
+    #[inline]
+    fn number(&mut self, peer: EndpointId) -> Option<usize> {
+        let latest = self.peers[self.latest].as_ref();
+        if latest.is_none_or(|latest| latest.id != peer) {
+            self.latest = *self.numbers.get(&peer)?;
+        }
+        Some(self.latest)
     }
 
     /// Judges a frame of a peer that is not known. Gives its number where it is welcome.
@@ -417,7 +430,7 @@ impl Driver {
                 };
                 // A released record stays: the next life goes on behind its number.
                 let record = as_logged(peer.id, &record, record.state.code());
-                Ok(self.log.commit(place, &record, payload)?)
+                self.commit(place, &record, payload)
             }
             Entry::Received(record) => {
                 let number = if peer.received.is_empty() { 0 } else { number };
@@ -433,9 +446,25 @@ impl Driver {
                     _ => log::Payload::Written(0),
                 };
                 let record = as_logged(peer.id, &record, record.state.code());
-                Ok(self.log.commit(place, &record, payload)?)
+                self.commit(place, &record, payload)
             }
         }
+    }
+
+    /// Commits a record. In memory nobody reads it: its payload alone is kept.
+    #[inline]
+    fn commit(
+        &mut self,
+        place: log::Place,
+        record: &log::Record,
+        payload: log::Payload,
+    ) -> Result<(), EndpointError> {
+        match (self.log.durability(), payload) {
+            (Durability::None, log::Payload::Kept) => {}
+            (Durability::None, log::Payload::Written(length)) => self.log.replace(place, length)?,
+            _ => self.log.commit(place, record, payload)?,
+        }
+        Ok(())
     }
 
     /// The lease of a peer has ended. What it may still ask for is gone, and the new incarnation says so.

@@ -294,6 +294,29 @@ impl Log {
         self.write(place, Some(*record), payload)
     }
 
+    /// Makes the first `length` bytes that [`Log::payload_mut`] was filled with the payload at a place, without a record. It is
+    /// for a log in memory, whose records nobody reads.
+    ///
+    /// # Errors
+    /// The payload is too long.
+    ///
+    /// # Panics
+    /// There is no such place.
+    pub fn replace(&mut self, place: Place, length: usize) -> Result<(), LogError> {
+        let most = self.shape.payload;
+        if length > most as usize {
+            return Err(LogError::TooLong { length, most });
+        }
+        let index = self.shape.index(place);
+        let held = self.slots[index].get_or_insert_default();
+        held.payload = record::Payload {
+            area: held.payload.area ^ 1,
+            length: length as u32,
+            crc: 0,
+        };
+        Ok(())
+    }
+
     /// Frees a place.
     ///
     /// # Errors

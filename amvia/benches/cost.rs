@@ -1,0 +1,296 @@
+//! What active messages cost: round trips beside those of the bare transport, in interleaved pairs, and instructions.
+//!
+//!     cargo bench -p jitterlab-amvia --bench cost [-- PAIRS]
+//!     cargo bench -p jitterlab-amvia --bench cost -- transactions COUNT PROTOCOL DURABILITY udp|shm
+//!
+//! The second form makes COUNT transactions between two endpoints of one thread, and prints nothing: it is for callgrind,
+//! which counts the instructions of two counts, of which the difference is taken.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jitterlab_amvia::endpoint::{Bundle, Credit, Endpoint, Options};
+use jitterlab_amvia::log::Durability;
+use jitterlab_amvia::protocol::{Config, Protocol};
+use jitterlab_amvia::transport::{Address, Shm, Transport, Udp};
+use jitterlab_stats::bootstrap::Bootstrap;
+
+const ECHO: u16 = 1;
+/// A short message.
+const BYTES: usize = 32;
+/// Round trips of one side of a pair.
+const ROUND_TRIPS: usize = 2_000;
+const LONG: Duration = Duration::from_secs(10);
+
+/// One side of a pair: gives the median round trip in nanoseconds.
+type Side = Box<dyn FnMut() -> f64>;
+
+fn main() {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    if words.first().is_some_and(|word| word == "transactions") {
+        let [_, count, protocol, durability, over] = &words[..] else {
+            panic!("transactions COUNT PROTOCOL DURABILITY udp|shm");
+        };
+        let made = Made::new(protocol.parse().unwrap(), durability.parse().unwrap(), over);
+        made.transact(count.parse().unwrap());
+        return;
+    }
+    let pairs: usize = words
+        .first()
+        .map_or(60, |word| word.parse().expect("a number of pairs"));
+    compare(
+        "two-way over UDP / raw UDP",
+        pairs,
+        raw_udp(),
+        amvia(Protocol::TwoWay, Durability::None, "udp"),
+    );
+    compare(
+        "two-way over shm / raw shm",
+        pairs,
+        raw_shm(),
+        amvia(Protocol::TwoWay, Durability::None, "shm"),
+    );
+    for over in ["udp", "shm"] {
+        let base = || amvia(Protocol::TwoWay, Durability::None, over);
+        for (protocol, durability) in [
+            (Protocol::Amvia, Durability::None),
+            (Protocol::Amudp, Durability::None),
+            (Protocol::TwoWay, Durability::Process),
+            (Protocol::Amvia, Durability::Process),
+        ] {
+            let name = format!("{protocol}, {durability} / two-way, none, over {over}");
+            compare(&name, pairs, base(), amvia(protocol, durability, over));
+        }
+    }
+}
+
+fn compare(name: &str, pairs: usize, mut base: Side, mut other: Side) {
+    let (mut ratios, mut bases, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    // The first of each warms up.
+    (base(), other());
+    for pair in 0..pairs {
+        // Who goes first alternates, so that a drift of the machine favours nobody.
+        let (a, b) = if pair % 2 == 0 {
+            let a = base();
+            (a, other())
+        } else {
+            let b = other();
+            (base(), b)
+        };
+        ratios.push(b / a);
+        bases.push(a);
+        others.push(b);
+    }
+    let ratio = Bootstrap::default()
+        .percentile(&ratios, median)
+        .expect("ratios");
+    println!(
+        "{name:52} {:7.0} / {:7.0} ns: {:.3} ({:.3} to {:.3}), {:+.0} ns, {pairs} pairs",
+        median(&others),
+        median(&bases),
+        ratio.estimate,
+        ratio.low,
+        ratio.high,
+        median(&others) - median(&bases),
+    );
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+fn median_of(mut round_trip: impl FnMut()) -> f64 {
+    let mut times: Vec<u128> = (0..ROUND_TRIPS)
+        .map(|_| {
+            let begun = Instant::now();
+            round_trip();
+            begun.elapsed().as_nanos()
+        })
+        .collect();
+    times.sort_unstable();
+    times[times.len() / 2] as f64
+}
+
+/// A thread that answers until it is dropped.
+struct Answers(Arc<AtomicBool>, Option<thread::JoinHandle<()>>);
+
+impl Answers {
+    fn new(mut answer: impl FnMut() + Send + 'static) -> Answers {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stops = Arc::clone(&stop);
+        let answers = thread::spawn(move || {
+            while !stops.load(Ordering::Relaxed) {
+                answer();
+            }
+        });
+        Answers(stop, Some(answers))
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        let _ = self.1.take().map(thread::JoinHandle::join);
+    }
+}
+
+fn raw_udp() -> Side {
+    Box::new(|| {
+        let socket = || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket
+        };
+        let (server, client) = (socket(), socket());
+        let to = server.local_addr().unwrap();
+        let mut buffer = [0; 2048];
+        let _answers = Answers::new(move || {
+            if let Ok((length, from)) = server.recv_from(&mut buffer) {
+                server.send_to(&buffer[..length], from).unwrap();
+            }
+        });
+        let mut buffer = [0; 2048];
+        median_of(|| {
+            client.send_to(&[0; BYTES], to).unwrap();
+            while client.recv_from(&mut buffer).is_err() {}
+        })
+    })
+}
+
+fn shm(name: &str) -> Shm {
+    Shm::open(
+        format!("cost-{}-{name}", std::process::id())
+            .parse()
+            .unwrap(),
+        Shm::MTU,
+    )
+    .unwrap()
+}
+
+fn raw_shm() -> Side {
+    Box::new(|| {
+        let (mut server, mut client) = (shm("raw-server"), shm("raw-client"));
+        let to = client.peer(&server.address()).unwrap();
+        let _answers = Answers::new(move || {
+            if let Some(arrived) = server.receive().unwrap() {
+                server.send(arrived.from, &arrived.frame, &[]).unwrap();
+                server.recycle(arrived.frame);
+            }
+        });
+        median_of(|| {
+            client.send(to, &[0; BYTES], &[]).unwrap();
+            loop {
+                if let Some(arrived) = client.receive().unwrap() {
+                    client.recycle(arrived.frame);
+                    break;
+                }
+            }
+        })
+    })
+}
+
+fn amvia(protocol: Protocol, durability: Durability, over: &'static str) -> Side {
+    Box::new(move || {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let bundle = Bundle::new().unwrap();
+        let server = endpoint(&bundle, folder.path(), "server", protocol, durability, over);
+        let address = server.address().unwrap();
+        let polled = bundle.clone();
+        let _answers = Answers::new(move || _ = polled.poll().unwrap());
+        let own = Bundle::new().unwrap();
+        let client = endpoint(&own, folder.path(), "client", protocol, durability, over);
+        let peer = client.connect("server", &address, LONG).unwrap();
+        median_of(|| {
+            let sent = client
+                .request(peer, ECHO, &[0; BYTES], Credit::Refuse)
+                .unwrap();
+            while !client.state(sent).unwrap().is_final() {
+                own.poll().unwrap();
+            }
+            client.release(sent).unwrap();
+        })
+    })
+}
+
+fn endpoint(
+    bundle: &Bundle,
+    folder: &std::path::Path,
+    name: &str,
+    protocol: Protocol,
+    durability: Durability,
+    over: &str,
+) -> Endpoint {
+    let options = Options {
+        config: Config {
+            protocol,
+            ..Config::default()
+        },
+        peers: 2,
+        durability,
+        log: (durability != Durability::None).then(|| folder.join(name)),
+    };
+    let made = match over {
+        "udp" => {
+            let udp = Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU).unwrap();
+            bundle.endpoint(name, udp, &options)
+        }
+        _ => bundle.endpoint(name, shm(name), &options),
+    };
+    let endpoint = made.unwrap();
+    endpoint
+        .on(ECHO, |call| {
+            let mut bytes = [0; BYTES];
+            bytes.copy_from_slice(call.bytes());
+            call.reply(&bytes).unwrap();
+        })
+        .unwrap();
+    endpoint
+}
+
+/// Two endpoints of one thread.
+struct Made {
+    bundle: Bundle,
+    client: Endpoint,
+    peer: jitterlab_amvia::endpoint::PeerId,
+    _server: Endpoint,
+    _folder: tempfile::TempDir,
+}
+
+impl Made {
+    fn new(protocol: Protocol, durability: Durability, over: &str) -> Made {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let bundle = Bundle::new().unwrap();
+        let server = endpoint(&bundle, folder.path(), "server", protocol, durability, over);
+        let client = endpoint(&bundle, folder.path(), "client", protocol, durability, over);
+        let address: Address = server.address().unwrap();
+        let peer = client.connect("server", &address, LONG).unwrap();
+        Made {
+            bundle,
+            client,
+            peer,
+            _server: server,
+            _folder: folder,
+        }
+    }
+
+    fn transact(&self, count: u64) {
+        for _ in 0..count {
+            let sent = self
+                .client
+                .request(self.peer, ECHO, &[0; BYTES], Credit::Refuse)
+                .unwrap();
+            while !self.client.state(sent).unwrap().is_final() {
+                self.bundle.poll().unwrap();
+            }
+            self.client.release(sent).unwrap();
+        }
+    }
+}
