@@ -73,6 +73,17 @@ pub struct Endpoint {
 pub struct PeerId(usize, EndpointId);
 
 impl PeerId {
+    /// The peer of these two numbers, which another language has kept. Who makes one up gets
+    /// [`EndpointError::NotConnected`].
+    pub fn of(number: u32, endpoint: EndpointId) -> Self {
+        PeerId(number as usize, endpoint)
+    }
+
+    /// Its number at this endpoint.
+    pub fn number(self) -> u32 {
+        self.0 as u32
+    }
+
     /// The peer's endpoint.
     pub fn endpoint(self) -> EndpointId {
         self.1
@@ -88,6 +99,16 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// The transaction of these parts, which another language has kept. Who makes one up gets [`EndpointError::Released`].
+    pub fn of(peer: PeerId, slot: Slot, id: TransactionId) -> Self {
+        Transaction { peer, slot, id }
+    }
+
+    /// Its slot in the send pool.
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
     /// Its name.
     pub fn id(&self) -> TransactionId {
         self.id

@@ -1,0 +1,39 @@
+//! `libamvia.so`: [`jitterlab_amvia`] for programs in C. `include/amvia.h` is made of this crate by cbindgen.
+//!
+//! What a program in C can do wrong is an error to it as far as it can be seen: handles are numbers in a table, tokens hold
+//! during their handler alone, and no panic leaves a function. What cannot be seen is its own: that a pointer which is not
+//! null points to memory of the size that goes with it, and that a text ends with a zero byte. The functions are `unsafe`
+//! for this reason alone.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+#![allow(non_camel_case_types, non_snake_case)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the head of amvia.h says it once for all functions"
+)]
+
+mod bundle;
+mod connect;
+mod error;
+mod handler;
+mod memory;
+mod options;
+mod request;
+mod status;
+mod table;
+
+use std::time::Duration;
+
+/// Bytes of a short message at most.
+pub const AM_SHORT: u32 = 32;
+/// Bytes of a medium message at most.
+pub const AM_MEDIUM: u32 = 128;
+/// A timeout without end.
+pub const AM_FOREVER: u64 = u64::MAX;
+
+fn timeout(nanoseconds: u64) -> Duration {
+    match nanoseconds {
+        AM_FOREVER => Duration::MAX,
+        _ => Duration::from_nanos(nanoseconds),
+    }
+}
