@@ -178,7 +178,7 @@ impl Connection {
                 first_incomplete,
                 attempt,
             } => {
-                target.query(link, pool, number, first_incomplete, attempt);
+                target.query(link, pool, now, number, first_incomplete, attempt);
             }
             Body::ReplyAck {
                 number,

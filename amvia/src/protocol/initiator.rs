@@ -301,10 +301,16 @@ impl Initiator {
         attempt: u16,
         reason: Reason,
     ) {
+        let low = self.low;
         let Some((slot, sent)) = self.find(number) else {
+            acknowledge_reply(link, low, number, attempt);
             return;
         };
-        if sent.record.state.is_final() || sent.phase == Phase::Held {
+        if sent.record.state.is_final() {
+            acknowledge_reply(link, low, number, attempt);
+            return;
+        }
+        if sent.phase == Phase::Held {
             return;
         }
         hear(link, sent, now, attempt, false);
@@ -317,6 +323,7 @@ impl Initiator {
             Reason::ReplyGone => InitiatorState::ReplyGone,
         };
         end(link, sent, slot, state);
+        acknowledge_reply(link, low, number, attempt);
     }
 
     pub(super) fn release(&mut self, link: &mut Link, slot: Slot) -> Result<(), SlotError> {

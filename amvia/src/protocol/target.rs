@@ -11,13 +11,19 @@ use crate::wire::{Body, Have, Hello, Number, Part, Reason};
 pub(super) struct Target {
     /// The initiator needs no answer to what is below.
     low: u64,
-    /// Bit `i`: `low + i` has run and its reply is freed (AMUDP).
+    /// Bit `i`: `low + i` has run and its record is freed (AMUDP).
     done: u64,
+    /// Bit `i`: `low + i` will never run and its record is freed (AMUDP).
+    not_run: u64,
 }
 
 impl Target {
     pub(super) fn new() -> Self {
-        Self { low: 1, done: 0 }
+        Self {
+            low: 1,
+            done: 0,
+            not_run: 0,
+        }
     }
 
     /// The peer is connected: records of lives that it does not remember are freed.
@@ -45,10 +51,9 @@ impl Target {
         if first_incomplete <= self.low {
             return;
         }
-        self.done = self
-            .done
-            .checked_shr((first_incomplete - self.low).min(64) as u32)
-            .unwrap_or(0);
+        let by = (first_incomplete - self.low).min(64) as u32;
+        self.done = self.done.checked_shr(by).unwrap_or(0);
+        self.not_run = self.not_run.checked_shr(by).unwrap_or(0);
         self.low = first_incomplete;
         if link.config.protocol == Protocol::Amudp {
             for (_, record) in pool.of(link.peer) {
@@ -114,9 +119,14 @@ impl Target {
             nack(link, Reason::Stale);
             return None;
         }
-        if self.done >> (number.sequence - self.low) & 1 == 1 {
-            nack(link, Reason::ReplyGone);
-            return None;
+        for (freed, reason) in [
+            (self.done, Reason::ReplyGone),
+            (self.not_run, Reason::NotRun),
+        ] {
+            if freed >> (number.sequence - self.low) & 1 == 1 {
+                nack(link, reason);
+                return None;
+            }
         }
         match pool.find(id, since(link)) {
             Found::Record(slot) => Some(slot),
@@ -229,6 +239,7 @@ impl Target {
         &mut self,
         link: &mut Link,
         pool: &mut ReplyPool,
+        now: Nanos,
         number: Number,
         first_incomplete: u64,
         attempt: u16,
@@ -250,6 +261,7 @@ impl Target {
             // The tombstone is in the log before "not run" is said: a late duplicate can never run it.
             record.ack_due = NEVER;
             change(link, record, slot, TargetState::Cancelled);
+            conclude(link, record, now);
         }
         let round = Round::missing(
             Have::default(),
@@ -279,16 +291,20 @@ impl Target {
         };
         if let Found::Record(slot) = pool.find(id, since(link))
             && let Some(record) = pool.get_mut(slot)
-            && record.state == TargetState::ReplySent
+            && has_ended(record)
         {
             self.free(record);
         }
     }
 
-    /// The reply goes; that its request has run is remembered (AMUDP).
+    /// The record goes; whether its request has run is remembered (AMUDP).
     fn free(&mut self, record: &mut Received) {
+        let freed = match record.state {
+            TargetState::ReplySent | TargetState::HandlerTimeout => &mut self.done,
+            _ => &mut self.not_run,
+        };
         if let Some(place) = record.id.sequence.checked_sub(self.low) {
-            self.done |= 1_u64.checked_shl(place as u32).unwrap_or(0);
+            *freed |= 1_u64.checked_shl(place as u32).unwrap_or(0);
         }
         record.clear();
     }
@@ -365,9 +381,7 @@ impl Target {
             record.clear();
             return Ok(());
         }
-        if link.config.protocol == Protocol::Amudp {
-            record.resend_due = link.alarm(now, link.timeout.after(0));
-        }
+        conclude(link, record, now);
         let round = Round::missing(Have::default(), link.segments(length), link.config.burst);
         let attempt = record.attempt;
         respond(link, record, slot, attempt, round);
@@ -382,6 +396,7 @@ impl Target {
             if record.ends <= now && record.state == TargetState::Started {
                 record.ends = NEVER;
                 change(link, record, slot, TargetState::HandlerTimeout);
+                conclude(link, record, now);
                 let attempt = record.attempt;
                 respond(
                     link,
@@ -392,11 +407,11 @@ impl Target {
                 );
             }
             if record.resend_due <= now {
-                if record.tries == link.config.reply_retransmissions {
+                if record.tries == link.config.reply_retransmissions && has_ended(record) {
                     self.free(record);
                     continue;
                 }
-                record.tries += 1;
+                record.tries = record.tries.saturating_add(1);
                 record.resend_due = link.alarm(now, link.timeout.after(record.tries));
                 let round = Round::first(Have::default(), link.segments(record.reply));
                 let attempt = record.attempt;
@@ -447,6 +462,7 @@ fn since(link: &Link) -> Incarnation {
 fn receive(link: &mut Link, record: &mut Received, slot: Slot, now: Nanos, known: bool) {
     if !known {
         change(link, record, slot, TargetState::ErrAck);
+        conclude(link, record, now);
         let (number, attempt) = (record.number(), record.attempt);
         link.say(Body::Nack {
             number,
@@ -485,6 +501,26 @@ fn acknowledge(link: &mut Link, record: &mut Received, attempt: u16) {
         number: record.number(),
         attempt,
     });
+}
+
+/// Whether nothing more happens to it: no handler runs, or waits to be run.
+fn has_ended(record: &Received) -> bool {
+    let runs_yet = matches!(
+        record.state,
+        TargetState::NotProcessed
+            | TargetState::RequestReceived
+            | TargetState::ReplyNotSent
+            | TargetState::Started
+    );
+    !runs_yet && !record.is_out
+}
+
+/// The answer goes out until the initiator has acknowledged it, so that the record can go (AMUDP).
+fn conclude(link: &mut Link, record: &mut Received, now: Nanos) {
+    if link.config.protocol == Protocol::Amudp {
+        record.tries = 0;
+        record.resend_due = link.alarm(now, link.timeout.after(0));
+    }
 }
 
 fn change(link: &mut Link, record: &mut Received, slot: Slot, state: TargetState) {
