@@ -8,6 +8,7 @@
 
 pub mod endpoint;
 pub mod log;
+pub mod names;
 pub mod protocol;
 pub mod transaction;
 pub mod transport;

@@ -1,6 +1,7 @@
 //! The commands, one file a noun.
 
 mod agent;
+mod amvia;
 mod analyze;
 mod boot;
 mod check;
@@ -83,6 +84,11 @@ commands! {
         Check => check,
         /// Measure all pairs of hosts and find slow nodes and slow pairs
         Validate => validate,
+    }
+    "Send active messages" {
+        /// Active messages: tell endpoints where others are
+        #[command(subcommand)]
+        Amvia => amvia,
     }
     "Boot nodes" {
         /// Show how an appliance booted, or check its node.yaml
