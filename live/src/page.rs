@@ -18,9 +18,20 @@ pub enum Count {
     Messages,
     /// Bytes that were sent.
     Bytes,
+    /// Iterations that are done.
+    Iterations,
+    /// Iterations that there are to be.
+    Planned,
 }
 
-named!(Count, "a count: lost, messages or bytes", Lost => "lost", Messages => "messages", Bytes => "bytes");
+named!(
+    Count, "a count: lost, messages, bytes, iterations or planned",
+    Lost => "lost",
+    Messages => "messages",
+    Bytes => "bytes",
+    Iterations => "iterations",
+    Planned => "planned",
+);
 
 shared! {
     /// The page of a thread that measures, in parts: a part is a point of a case, as a size of its messages.
@@ -41,7 +52,7 @@ shared! {
 }
 
 impl Content for Live {
-    const MAGIC: u64 = u64::from_be_bytes(*b"jlablive\x01".first_chunk::<8>().unwrap());
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabliv\x02");
     const NAME: &'static str = "live page";
 
     fn head(&self) -> &Head {

@@ -58,6 +58,13 @@ impl Total {
         self.counts = update.counts;
     }
 
+    /// How many iterations are done, of how many; nothing of what has none.
+    pub fn iterations(&self) -> Option<(u64, u64)> {
+        let planned = *self.counts.get(&Count::Planned)?;
+        let done = self.counts.get(&Count::Iterations);
+        Some((done.copied().unwrap_or(0), planned))
+    }
+
     /// Samples of all parts.
     pub fn samples(&self) -> u64 {
         self.before + self.histogram.count()

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use jitterlab_base::show::{count, time};
-use jitterlab_live::{Total, follow_own, own_reader};
+use jitterlab_base::show::{count, percent, time};
+use jitterlab_live::{Count, Total, follow_own, own_reader};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use ratatui::crossterm::terminal;
@@ -62,8 +62,20 @@ impl Status {
     }
 }
 
-/// What was published so far, in a line: samples, and of the part that is measured, median, 99 % and the highest.
+/// What was published so far, in a line: samples, and of the part that is measured, median, 99 % and the highest; of what takes
+/// no samples, iterations or messages.
 pub fn samples(total: &Total) -> String {
+    let counted = |what| total.counts.get(&what).copied().unwrap_or(0);
+    if total.samples() == 0
+        && let Some((done, planned)) = total.iterations()
+    {
+        let share = done as f64 / planned.max(1) as f64;
+        return format!("{} of the iterations", percent(share));
+    }
+    if total.samples() == 0 && counted(Count::Messages) > 0 {
+        let (messages, bytes) = (counted(Count::Messages), counted(Count::Bytes));
+        return format!("{} messages, {} bytes", count(messages), count(bytes));
+    }
     let of_part = |share| {
         let ns = total.histogram.quantile(share).unwrap_or_default();
         time(ns.min(total.max_ns) as f64)
@@ -233,5 +245,15 @@ mod tests {
             samples(&total),
             "1,003 samples  median 18.02 us  99 % 90 us  max 90 us"
         );
+        let counted = |counts: &[(Count, u64)]| Total {
+            part: 1,
+            counts: counts.iter().copied().collect(),
+            ..Total::default()
+        };
+        let loaded = counted(&[(Count::Messages, 3_000), (Count::Bytes, 196_608_000)]);
+        assert_eq!(samples(&loaded), "3,000 messages, 196,608,000 bytes");
+        // Of four ranks with 60 each.
+        let iterated = counted(&[(Count::Iterations, 60), (Count::Planned, 240)]);
+        assert_eq!(samples(&iterated), "25 % of the iterations");
     }
 }

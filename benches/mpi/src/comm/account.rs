@@ -51,6 +51,11 @@ impl Account {
         }));
     }
 
+    /// Whether the phase under way goes on whatever is entered.
+    pub fn is_held(&self) -> bool {
+        self.held.get()
+    }
+
     /// The phase under way goes on until `body` ends.
     pub fn hold<R>(&self, body: impl FnOnce() -> R) -> R {
         let held = self.held.replace(true);

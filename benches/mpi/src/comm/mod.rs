@@ -4,6 +4,7 @@
 //! Ranks are `usize` here, and errors of MPI end the program: that is MPI's default error handler.
 
 mod account;
+mod iterations;
 mod meeting;
 mod posts;
 
@@ -11,6 +12,7 @@ use std::panic;
 use std::rc::Rc;
 use std::time::Instant;
 
+use jitterlab_live::Publisher;
 use mpi::Tag;
 use mpi::collective::{Operation, Root as _, SystemOperation};
 use mpi::datatype::{Equivalence, Partition, PartitionMut};
@@ -19,6 +21,7 @@ use mpi::topology::{Color, Communicator as _, Process, SimpleCommunicator};
 use mpi::traits::CommunicatorCollectives as _;
 
 pub use account::Account;
+pub use iterations::Iterations;
 pub use jitterlab_mpi_results::npb::Phase;
 pub use meeting::Meeting;
 pub use posts::{Posted, Posts};
@@ -74,6 +77,15 @@ impl Comm {
     /// Does something once before it is measured: whatever phases it names, it belongs to the one under way.
     pub fn warm_up<R>(&self, body: impl FnOnce() -> R) -> R {
         self.account.hold(body)
+    }
+
+    /// The numbers of iterations that are measured; whoever follows is told how many are done.
+    pub fn iterations<I: ExactSizeIterator>(&self, numbers: I) -> Iterations<I> {
+        let live = match self.account.is_held() {
+            true => Publisher::NOBODY,
+            false => jitterlab_live::publisher(),
+        };
+        Iterations::new(numbers, live)
     }
 
     /// What was counted up to now, a phase each, in the order in which they were first entered.

@@ -42,6 +42,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
         ))
         .into());
     }
+    jitterlab_live::publisher().begin(&format!("{} {}", kernel.name, arguments.class));
     let before = memory::peak();
     let outcome = (kernel.run)(comm, arguments.class);
     let ranks = everybodys(comm, before);

@@ -9,6 +9,8 @@ mod one_sided;
 mod pace;
 mod victim;
 
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Nanos, Percent};
 use jitterlab_load::bucket::Bucket;
@@ -189,7 +191,11 @@ impl Prepared<'_> {
         let moved = if self.load.level.value() > 0.0 {
             let seed = self.load.seed.wrapping_add(self.comm.rank() as u64);
             let gaps = Gaps::new(seed, 1.0 / rate);
-            let pace = Pace::new(self.clock, Some(Bucket::new(gaps)));
+            let live = jitterlab_live::publisher();
+            let pattern = self.load.pattern.to_possible_value();
+            live.begin(pattern.as_ref().map_or("load", PossibleValue::get_name));
+            let pace = Pace::new(self.clock, Some(Bucket::new(gaps)))
+                .publishing(live, self.load.message as u64);
             self.traffic.run(pace, over)
         } else {
             self.rest(over)

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_live::{Count, Publisher};
 use jitterlab_load::bucket::Bucket;
 
 /// The time of a rank that makes load. Nanoseconds of its clock.
@@ -15,6 +16,8 @@ pub struct Pace<'a> {
     now: u64,
     last_sent: u64,
     longest_gap: u64,
+    live: Publisher,
+    message: u64,
 }
 
 /// Algorithm 3 holds the CPU between messages. A gap longer than this is slept through instead, but for its end: where
@@ -35,6 +38,17 @@ impl<'a> Pace<'a> {
             now,
             last_sent: now,
             longest_gap: 0,
+            live: Publisher::NOBODY,
+            message: 0,
+        }
+    }
+
+    /// The same, which publishes every message of so many bytes.
+    pub fn publishing(self, live: Publisher, message: u64) -> Self {
+        Pace {
+            live,
+            message,
+            ..self
         }
     }
 
@@ -53,6 +67,8 @@ impl<'a> Pace<'a> {
         if may_go {
             self.longest_gap = self.longest_gap.max(self.now - self.last_sent);
             self.last_sent = self.now;
+            self.live.count(Count::Messages, 1);
+            self.live.count(Count::Bytes, self.message);
         }
         may_go
     }

@@ -108,7 +108,7 @@ fn run(comm: &Comm, class: Class) -> Outcome {
     comm.warm_up(|| sort.rank(1));
     let mut mine = [0u64; 2];
     let time_s = comm.timed(|| {
-        for iteration in 1..=ITERATIONS {
+        for iteration in comm.iterations(1..ITERATIONS + 1) {
             sort.rank(iteration);
             mine[0] += sort.right(iteration);
             mine[1] += sort.strays;

@@ -224,6 +224,7 @@ pub fn status_line(now: &Now) -> String {
         return String::new();
     }
     let published = match (now.samples, now.said.as_str()) {
+        (0, _) if !now.measured.counts.is_empty() => status::samples(&now.measured),
         (0, "") => format!("{:.0} s", now.seconds),
         (0, said) => printable(said),
         _ => status::samples(&now.measured),

@@ -94,7 +94,7 @@ pub fn run<const LOCAL: usize, const ROW: usize, const REACH: usize>(
     comm.warm_up(|| simulation.step());
     simulation.restart();
     let time_s = comm.timed(|| {
-        for _ in 0..problem.iterations {
+        for _ in comm.iterations(0..problem.iterations) {
             simulation.step();
         }
     });

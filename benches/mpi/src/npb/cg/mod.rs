@@ -42,7 +42,7 @@ fn run(comm: &Comm, class: Class) -> Outcome {
     solver.x.fill(1.0);
     let mut zeta = 0.0;
     let time_s = comm.timed(|| {
-        for _ in 0..iterations {
+        for _ in comm.iterations(0..iterations) {
             zeta = shift + 1.0 / solver.iterate();
         }
     });

@@ -56,7 +56,7 @@ fn run(comm: &Comm, class: Class) -> Outcome {
     comm.warm_up(|| begin(comm, &mut grid, sizes));
     let time_s = comm.timed(|| {
         begin(comm, &mut grid, sizes);
-        for time in 1..=published.len() {
+        for time in comm.iterations(1..published.len() + 1) {
             grid.inverse(&sizes.map(|size| decay(size, time)));
             comm.phase("checksum");
             checksums.push(checksum(comm, &grid, sizes));

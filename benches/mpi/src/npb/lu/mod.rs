@@ -60,7 +60,7 @@ fn run(comm: &Comm, class: Class) -> Outcome {
     });
     let mut residual = [0.0; 5];
     let time_s = comm.timed(|| {
-        for _ in 1..problem.iterations {
+        for _ in comm.iterations(1..problem.iterations) {
             solver.iterate();
         }
         solver.sweep();

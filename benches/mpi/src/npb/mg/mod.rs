@@ -126,7 +126,7 @@ impl<'a> Multigrid<'a> {
         self.residual(finest);
         // Part of the benchmark, but nothing is verified against it.
         self.norm();
-        for _ in 0..cycles {
+        for _ in self.comm.iterations(0..cycles) {
             self.cycle();
             self.residual(finest);
         }
