@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::ended::Ended;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -65,6 +65,8 @@ pub enum Request {
     Run {
         /// The program.
         program: Program,
+        /// The name of the place that it publishes to.
+        live: String,
         /// It is asked to end after this time, and killed if it does not.
         timeout: Nanos,
     },
@@ -72,6 +74,8 @@ pub enum Request {
     Start {
         /// The program.
         program: Program,
+        /// The name of the place that it publishes to.
+        live: String,
         /// When it counts as started.
         ready: Ready,
         /// It has to end if it is not ready after this time.
@@ -84,6 +88,21 @@ pub enum Request {
         id: u32,
         /// Killed after this time.
         timeout: Nanos,
+    },
+    /// Tell what is published here to a place of this name, by what is started from elsewhere, as ranks are.
+    Follow {
+        /// The name.
+        live: String,
+    },
+    /// Tell the rest of that, and no more.
+    Unfollow {
+        /// The name.
+        live: String,
+    },
+    /// What was published to a place of this name whose worker was killed?
+    Left {
+        /// The name.
+        live: String,
     },
 }
 
@@ -121,6 +140,8 @@ pub enum Reply {
     },
     /// Done; to [`Request::Take`] with the file as payload.
     Done,
+    /// To [`Request::Left`]: all of it; nothing where nothing is known.
+    Left(Option<Update>),
     /// To [`Request::FreePort`].
     Port {
         /// The port.

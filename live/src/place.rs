@@ -1,9 +1,11 @@
 //! The folder of the live pages of one program, however many processes it becomes.
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use jitterlab_base::page::{directory, make_directory};
 use nix::fcntl::{Flock, FlockArg};
@@ -12,47 +14,55 @@ use nix::unistd::geteuid;
 use crate::page::Live;
 
 const PREFIX: &str = "live-";
+/// In a place whose maker was killed: since when that is known.
+const LEFT: &str = "left";
+/// For so long what was published there can still be read.
+const KEPT: Duration = Duration::from_secs(60);
 
 /// A place for live pages: `/dev/shm/jitterlab-<uid>/live-<random>`, this user's alone, locked as long as its maker lives. It
 /// goes with this value, and with all that is in it.
 #[derive(Debug)]
 pub struct Place {
-    name: String,
     path: PathBuf,
     _lock: Flock<File>,
 }
 
 impl Place {
-    /// Makes one. Places whose makers were killed are removed first.
-    ///
-    /// # Errors
-    /// There is no /dev/shm, or it cannot be used.
-    pub fn make() -> io::Result<Self> {
-        let own = directory(geteuid().as_raw());
-        make_directory::<Live>(&own).map_err(io::Error::other)?;
-        sweep(&own);
-        loop {
-            let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&own)?;
-            fs::set_permissions(made.path(), fs::Permissions::from_mode(0o700))?;
-            let Some(lock) = lock(made.path()) else {
-                continue;
-            };
-            // Somebody who sweeps may have come between.
-            if is_same(&lock, made.path()) {
-                let path = made.keep();
-                let name = path.file_name().unwrap_or_default();
-                return Ok(Place {
-                    name: name.to_string_lossy().into_owned(),
-                    path,
-                    _lock: lock,
-                });
-            }
-        }
+    /// A name that no place has.
+    pub fn new_name() -> String {
+        // Hashed with keys that the system draws.
+        let number = RandomState::new().hash_one(std::process::id());
+        format!("{PREFIX}{number:016x}")
     }
 
-    /// The value of [`PLACE`](crate::PLACE) for a program that is to publish here.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// Makes the place of a name. Places whose makers were killed more than a minute ago are removed first.
+    ///
+    /// # Errors
+    /// It is no name of a place; there is one of this name; or there is no /dev/shm, or it cannot be used.
+    pub fn make(name: &str) -> io::Result<Self> {
+        check(name).map_err(io::Error::other)?;
+        let own = directory(geteuid().as_raw());
+        make_directory::<Live>(&own).map_err(io::Error::other)?;
+        sweep(&own, SystemTime::now());
+        let path = own.join(name);
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = File::open(&path)?;
+        // Somebody who sweeps may have it for a moment.
+        let lock = Flock::lock(lock, FlockArg::LockExclusive)
+            .map_err(|(_, errno)| io::Error::from(errno))?;
+        Ok(Place { path, _lock: lock })
+    }
+
+    /// Takes over the place of a name whose maker was killed; nothing where there is none, or its maker lives.
+    ///
+    /// # Errors
+    /// It is no name of a place, or the place is not this user's alone; for people.
+    pub fn take_over(name: &str) -> Result<Option<Self>, String> {
+        let Some(path) = path(name)? else {
+            return Ok(None);
+        };
+        let lock = lock(&path);
+        Ok(lock.map(|lock| Place { path, _lock: lock }))
     }
 
     /// Where it is.
@@ -72,10 +82,7 @@ impl Drop for Place {
 /// # Errors
 /// It is no name of a place, or the place is not this user's alone; for people.
 pub(crate) fn path(name: &str) -> Result<Option<PathBuf>, String> {
-    let is_plain = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric());
-    if !name.strip_prefix(PREFIX).is_some_and(is_plain) {
-        return Err("it is not the name of a place for live data".into());
-    }
+    check(name)?;
     let own = directory(geteuid().as_raw());
     let path = own.join(name);
     for directory in [&own, &path] {
@@ -91,13 +98,32 @@ pub(crate) fn path(name: &str) -> Result<Option<PathBuf>, String> {
     Ok(Some(path))
 }
 
-/// Removes places that nobody has locked any more.
-fn sweep(own: &Path) {
+fn check(name: &str) -> Result<(), String> {
+    let is_plain = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric());
+    match name.strip_prefix(PREFIX).is_some_and(is_plain) {
+        true => Ok(()),
+        false => Err("it is not the name of a place for live data".into()),
+    }
+}
+
+/// Removes places that nobody has locked for a while.
+fn sweep(own: &Path, now: SystemTime) {
     let entries = fs::read_dir(own).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with(PREFIX) && lock(&path).is_some() {
-            let _ = fs::remove_dir_all(&path);
+        if !name.starts_with(PREFIX) {
+            continue;
+        }
+        let Some(_lock) = lock(&path) else {
+            continue;
+        };
+        let mark = path.join(LEFT);
+        match fs::metadata(&mark).and_then(|mark| mark.modified()) {
+            Ok(since) if now.duration_since(since).is_ok_and(|left| left > KEPT) => {
+                let _ = fs::remove_dir_all(&path);
+            }
+            Ok(_) => {}
+            Err(_) => drop(File::create(mark)),
         }
     }
 }
@@ -105,9 +131,4 @@ fn sweep(own: &Path) {
 fn lock(path: &Path) -> Option<Flock<File>> {
     let directory = File::open(path).ok()?;
     Flock::lock(directory, FlockArg::LockExclusiveNonblock).ok()
-}
-
-fn is_same(lock: &Flock<File>, path: &Path) -> bool {
-    let there = fs::metadata(path).map(|there| there.ino());
-    there.is_ok_and(|inode| lock.metadata().is_ok_and(|own| own.ino() == inode))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use jitterlab_base::page::{Attached, attach};
+use jitterlab_base::page::{Attached, Namespaces, Standing, attach};
 use jitterlab_stats::histogram::Histogram;
 
 use crate::own::pages;
@@ -56,6 +56,18 @@ impl Reader {
                 pages: BTreeMap::new(),
             },
             told: None,
+        }
+    }
+
+    /// Whether a process that published, as far as was read, may go on.
+    pub fn is_written(&self) -> bool {
+        match &self.source {
+            Source::Process => true,
+            Source::Place { pages, .. } => {
+                let here = Namespaces::own();
+                let mut pages = pages.values();
+                pages.any(|page| matches!(page.standing(here), Standing::Runs(_)))
+            }
         }
     }
 

@@ -58,6 +58,31 @@ impl Total {
         self.counts = update.counts;
     }
 
+    /// Several of them added up. Their part is the latest that any is at; samples of other parts are those of parts before.
+    pub fn together<'a>(all: impl Iterator<Item = &'a Total> + Clone) -> Total {
+        let Some(latest) = all.clone().max_by_key(|total| total.part) else {
+            return Total::default();
+        };
+        let mut sum = Total {
+            part: latest.part,
+            label: latest.label.clone(),
+            ..Total::default()
+        };
+        for total in all {
+            sum.before += total.before;
+            for (&count, n) in &total.counts {
+                *sum.counts.entry(count).or_default() += n;
+            }
+            if total.part == sum.part {
+                sum.max_ns = sum.max_ns.max(total.max_ns);
+                sum.histogram.add(&total.histogram);
+            } else {
+                sum.before += total.histogram.count();
+            }
+        }
+        sum
+    }
+
     /// How many iterations are done, of how many; nothing of what has none.
     pub fn iterations(&self) -> Option<(u64, u64)> {
         let planned = *self.counts.get(&Count::Planned)?;

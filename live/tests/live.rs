@@ -44,12 +44,13 @@ fn sent(update: Update) -> Update {
 
 #[test]
 fn what_processes_have_published_is_read_after_they_have_ended() {
-    let place = Place::make().unwrap();
+    let name = Place::new_name();
+    let place = Place::make(&name).unwrap();
     let mut reader = Reader::of_place(place.path().into());
     assert_eq!(reader.update(), None);
     let mut total = Total::default();
     for (processes, samples) in [(1, 5_000), (2, 3_000)] {
-        assert!(publish(place.name(), samples).status.success());
+        assert!(publish(&name, samples).status.success());
         let update = sent(reader.update().unwrap());
         assert_eq!(update.starts_over, processes == 1);
         total.take(update);
@@ -110,7 +111,8 @@ fn a_reader_sees_whole_parts_while_they_are_published() {
 
 #[test]
 fn nothing_is_shared_where_the_place_is_not_this_users_alone() {
-    let place = Place::make().unwrap();
+    let name = Place::new_name();
+    let place = Place::make(&name).unwrap();
     let refused = |name: &str, why: &str| {
         let output = publish(name, 1);
         assert!(output.status.success(), "the program goes on");
@@ -124,16 +126,74 @@ fn nothing_is_shared_where_the_place_is_not_this_users_alone() {
     let elsewhere = publish("live-0", 1);
     assert!(elsewhere.status.success() && elsewhere.stderr.is_empty());
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    refused(place.name(), "is not this user's alone");
+    refused(&name, "is not this user's alone");
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_place_that_was_left_is_removed_by_the_next() {
-    let kept = Place::make().unwrap();
-    let left = kept.path().with_file_name(format!("{}left", kept.name()));
-    std::fs::create_dir(&left).unwrap();
-    let _next = Place::make().unwrap();
-    assert!(!left.exists());
+fn a_name_is_had_by_one_place() {
+    let name = Place::new_name();
+    let place = Place::make(&name).unwrap();
+    assert_ne!(name, Place::new_name());
+    let again = Place::make(&name).unwrap_err();
+    assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
+    assert!(Place::make("live-../x").is_err());
+    assert!(
+        Place::take_over(&name).unwrap().is_none(),
+        "its maker lives"
+    );
+    drop(place);
+    assert!(Place::take_over(&name).unwrap().is_none(), "it is gone");
+}
+
+#[test]
+fn a_place_that_was_left_can_be_read_for_a_while_and_is_removed_then() {
+    let name = Place::new_name();
+    let kept = Place::make(&name).unwrap();
+    let left = Place::new_name();
+    let path = kept.path().with_file_name(&left);
+    std::fs::create_dir(&path).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(&path, mode).unwrap();
+    assert!(publish(&left, 40).status.success());
+    drop(Place::make(&Place::new_name()).unwrap());
+    let taken = Place::take_over(&left).unwrap().unwrap();
+    let mut reader = Reader::of_place(taken.path().into());
+    assert_eq!(reader.update().unwrap().more.count(), 40);
+    assert!(!reader.is_written(), "who published has ended");
+    // Whoever has it has not forgotten it, so it stays; then it is left again, and for long.
+    let mark = std::fs::File::options()
+        .write(true)
+        .open(path.join("left"))
+        .unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    mark.set_modified(long_ago).unwrap();
+    drop(Place::make(&Place::new_name()).unwrap());
+    assert!(path.exists());
+    std::mem::forget(taken);
     assert!(kept.path().exists());
+}
+
+/// What several sources tell is added up, whatever part each is at.
+#[test]
+fn totals_are_added_up() {
+    let total = |part: u64, before: u64, samples: &[f64], lost: u64| Total {
+        part,
+        label: part.to_string(),
+        before,
+        max_ns: samples.iter().copied().fold(0.0, f64::max) as u64,
+        counts: [(Count::Lost, lost)].into(),
+        histogram: Histogram::of(samples),
+    };
+    let all = [
+        total(2, 10, &[5.0, 9.0], 1),
+        total(1, 0, &[7.0; 4], 2),
+        total(2, 10, &[6.0], 3),
+    ];
+    let sum = Total::together(all.iter());
+    assert_eq!((sum.part, sum.label.as_str(), sum.before), (2, "2", 24));
+    assert_eq!((sum.samples(), sum.max_ns), (27, 9));
+    assert_eq!(sum.counts[&Count::Lost], 6);
+    assert_eq!(sum.histogram, Histogram::of(&[5.0, 6.0, 9.0]));
+    assert_eq!(Total::together([].iter()), Total::default());
 }

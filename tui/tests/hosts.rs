@@ -200,7 +200,11 @@ fn a_worker_that_hears_nothing_any_more_ends_with_what_it_has_started() {
         cpu: None,
     };
     let timeout = Nanos(600_000_000_000);
-    let run = Request::Run { program, timeout };
+    let run = Request::Run {
+        program,
+        live: "live-0".into(),
+        timeout,
+    };
     // It stays open: the controller has not ended, its link has.
     let mut stdin = worker.stdin.take().unwrap();
     protocol::write(&mut stdin, &run, &[]).unwrap();

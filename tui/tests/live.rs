@@ -145,15 +145,11 @@ fn what_was_followed_ends_where_the_worker_did() {
         panic!("{events:?}");
     };
     assert_eq!(event["record"]["outcome"], "failed");
-    let live = event["live"].as_u64().unwrap();
-    assert!(
-        (before..=measured.samples()).contains(&live),
-        "{before} {live} {}",
-        measured.samples()
-    );
+    // All that was published is told, up to the last sample before the end.
+    assert!(measured.samples() >= before);
+    assert_eq!(event["live"], measured.samples());
     let stored = lines(&folder(&lab).join("runs.jsonl"));
     assert!(stored.len() == 1 && stored[0]["outcome"] == "failed");
-    println!("told {live} of {} samples", measured.samples());
 }
 
 #[test]

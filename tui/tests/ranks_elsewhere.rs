@@ -26,6 +26,16 @@ fn records(cluster: &Cluster, output: &Output) -> Vec<Value> {
     lines(&folder(&cluster.lab).join("runs.jsonl"))
 }
 
+/// The samples of each run of a case that were followed while it was measured.
+fn followed(output: &Output, case: &str) -> Vec<Value> {
+    let events = text(&output.stdout);
+    let events = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ended = events.filter(|it| it["event"] == "run_ended" && it["record"]["case"] == case);
+    ended.map(|event| event["live"].clone()).collect()
+}
+
 #[test]
 fn eight_namespaces_are_eight_nodes() {
     if !is_root() || !has_mpi() {
@@ -40,7 +50,9 @@ fn eight_namespaces_are_eight_nodes() {
     cluster
         .lab
         .write("e.yaml", experiment(&hosts, &mpi, suites));
-    let records = records(&cluster, &cluster.lab.run("run e.yaml --headless"));
+    let output = cluster.lab.run("run e.yaml --headless");
+    assert_eq!(followed(&output, "allreduce"), [8 * 20]);
+    let records = records(&cluster, &output);
     let of = |case: &str| printed(records.iter().find(|r| r["case"] == case).unwrap());
     assert_eq!(of("allreduce")["points"][0]["samples"], 8 * 20);
     assert_eq!(
@@ -71,7 +83,7 @@ fn has_rank(cluster: &Cluster, host: usize) -> bool {
         .any(|name| name.starts_with("jitterlab-mpi"))
 }
 
-/// Two machines at the end of ssh, `n1` and `n2`: each has its own network and its own temporary files, and from each
+/// Two machines at the end of ssh, `n1` and `n2`: each has its own network, temporary files and shared memory, and from each
 /// the other is reached by its name. Nothing of it can be reached from anywhere else.
 struct Machines {
     cluster: Cluster,
@@ -82,7 +94,7 @@ impl Machines {
     fn new() -> Self {
         let cluster = Cluster::new(2);
         let lab = &cluster.lab;
-        for folder in ["tmp", "tmp-n1", "tmp-n2"] {
+        for folder in ["tmp", "tmp-n1", "tmp-n2", "shm-n1", "shm-n2"] {
             fs::create_dir(lab.path(folder)).unwrap();
         }
         let folder = lab.path("");
@@ -94,7 +106,8 @@ impl Machines {
             "enter",
             format!(
                 "host=$1\nshift\nexec ip netns exec {prefix}${{host#n}} sh -c \
-                 'mount --bind \"$0\" {folder}tmp && exec \"$@\"' {folder}tmp-$host \"$@\"\n"
+                 'mount --bind $0tmp-$1 $0tmp && mount --bind $0shm-$1 /dev/shm && shift && exec \"$@\"' \
+                 {folder} $host \"$@\"\n"
             ),
         );
         let variables = format!(
@@ -187,7 +200,10 @@ fn ranks_at_the_end_of_ssh_are_started_and_delayed_and_leave_nothing() {
     }
     let machines = Machines::new();
     machines.write(OWN, ONE_RANK_EACH, INJECTED);
-    let records = records(&machines.cluster, &machines.command().output().unwrap());
+    let output = machines.command().output().unwrap();
+    // Those of both machines.
+    assert_eq!(followed(&output, "barrier"), [200, 200]);
+    let records = records(&machines.cluster, &output);
     for case in ["barrier", "ep"] {
         for record in records.iter().filter(|record| record["case"] == case) {
             assert_eq!(printed(record)["ranks"], 2, "{record}");

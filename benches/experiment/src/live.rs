@@ -1,6 +1,7 @@
 //! The run that is under way, as its programs tell of it: for whoever looks on, in this process or in another, which reads
 //! `live.json` in the result folder.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -79,6 +80,9 @@ pub struct Board {
 #[derive(Debug, Default)]
 struct State {
     now: Option<(Now, Instant)>,
+    /// What was published, by host: by what is measured, and by programs beside it.
+    measured: BTreeMap<String, Total>,
+    beside: BTreeMap<(String, u32), Total>,
     /// How often it has changed.
     changes: u64,
     is_closed: bool,
@@ -99,27 +103,37 @@ impl Board {
 
     /// An attempt begins.
     pub(crate) fn begin(&self, now: Now) {
-        self.change(|state| state.now = Some((now, Instant::now())));
+        self.change(|state| {
+            state.now = Some((now, Instant::now()));
+            state.measured.clear();
+            state.beside.clear();
+        });
     }
 
-    /// A program has told something: the one that measures, or if it has an `id`, one beside it.
-    pub(crate) fn take(&self, id: Option<u32>, news: News) {
+    /// A program on a host has told something: the one that measures, or if it has an `id`, one beside it.
+    pub(crate) fn take(&self, host: &str, id: Option<u32>, news: News) {
         self.change(|state| {
-            let Some((now, _)) = state
-                .now
-                .as_mut()
-                .filter(|(now, _)| now.stage == Stage::UnderWay)
+            let State {
+                now,
+                measured,
+                beside,
+                ..
+            } = state;
+            let Some((now, _)) = now.as_mut().filter(|(now, _)| now.stage == Stage::UnderWay)
             else {
                 return;
             };
             match (id, news) {
                 (None, News::Published(update)) => {
-                    now.measured.take(update);
+                    measured.entry(host.into()).or_default().take(update);
+                    now.measured = Total::together(measured.values());
                     now.samples = now.measured.samples();
                 }
                 (None, News::Said(line)) => now.said = line,
-                (Some(_), News::Published(update)) => {
-                    now.load.get_or_insert_default().take(update);
+                (Some(id), News::Published(update)) => {
+                    let program = (host.to_string(), id);
+                    beside.entry(program).or_default().take(update);
+                    now.load = Some(Total::together(beside.values()));
                 }
                 (Some(_), News::Said(_)) => {}
             }

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 /// What so many ranks have published, and what they reported.
 fn followed(ranks: usize, arguments: &[&str]) -> (Total, Value) {
-    let place = Place::make().unwrap();
-    let publishing = format!("{PLACE}={}", place.name());
+    let name = Place::new_name();
+    let place = Place::make(&name).unwrap();
+    let publishing = format!("{PLACE}={name}");
     let launcher = ["env", &publishing, "mpirun", "--oversubscribe"];
     let program = env!("CARGO_BIN_EXE_jitterlab-mpi");
     let arguments = [arguments, &["--format", "json"]].concat();

@@ -14,9 +14,10 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use directory::Directory;
-use jitterlab_live::Place;
+use jitterlab_live::{Place, Reader, Update};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use process::{Groups, Process};
 use teller::Teller;
@@ -132,6 +133,26 @@ fn end<W>(groups: &Groups, directory: &Directory, teller: &Teller<W>) {
     teller.forget();
 }
 
+/// What was published to a place whose worker was killed, when those who published have ended; nothing where there is none.
+fn left(live: &str) -> Result<Option<Update>, String> {
+    /// They are killed with their worker.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let Some(place) = Place::take_over(live)? else {
+        return Ok(None);
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let mut reader = Reader::of_place(place.path().into());
+    loop {
+        // It finds pages that were made meanwhile.
+        let _ = reader.update();
+        if !reader.is_written() || Instant::now() >= deadline {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(Reader::of_place(place.path().into()).update())
+}
+
 impl<W> Drop for Agent<W> {
     fn drop(&mut self) {
         end(&self.groups, &self.directory, &self.teller);
@@ -175,8 +196,12 @@ impl<W: Write + Send + 'static> Agent<W> {
             Request::Find { program } => {
                 Reply::Found(process::is_there(&program, self.directory.path()))
             }
-            Request::Run { program, timeout } => {
-                let process = self.start(None, &program, &Ready::Now)?;
+            Request::Run {
+                program,
+                live,
+                timeout,
+            } => {
+                let process = self.start(None, &program, &live, &Ready::Now)?;
                 let ended = process.end(timeout.as_duration());
                 self.teller.end(None);
                 self.end_orphans();
@@ -184,12 +209,13 @@ impl<W: Write + Send + 'static> Agent<W> {
             }
             Request::Start {
                 program,
+                live,
                 ready,
                 timeout,
             } => {
                 self.started += 1;
                 let id = self.started;
-                let mut process = self.start(Some(id), &program, &ready)?;
+                let mut process = self.start(Some(id), &program, &live, &ready)?;
                 match process.ready(&ready, timeout.as_duration()) {
                     Ok(line) => {
                         self.running.insert(id, process);
@@ -214,17 +240,34 @@ impl<W: Write + Send + 'static> Agent<W> {
                     None => Reply::Ended(ended),
                 }
             }
+            // Another worker on this machine may be the one that tells.
+            Request::Follow { live } => {
+                self.teller.watch(None, None, Place::make(&live).ok(), None);
+                Reply::Done
+            }
+            Request::Unfollow { .. } => {
+                self.teller.end(None);
+                Reply::Done
+            }
+            Request::Left { live } => Reply::Left(left(&live)?),
         };
         Ok((reply, Vec::new()))
     }
 
     /// Starts a program, and tells the controller under `id` what it publishes. A host without a place for live data is as
     /// good as any other.
-    fn start(&self, id: Option<u32>, program: &Program, ready: &Ready) -> Result<Process, String> {
-        let place = Place::make().ok();
+    fn start(
+        &self,
+        id: Option<u32>,
+        program: &Program,
+        live: &str,
+        ready: &Ready,
+    ) -> Result<Process, String> {
+        let place = Place::make(live).ok();
         let directory = self.directory.path();
-        let process = Process::start(program, ready, directory, place.as_ref(), &self.groups)?;
-        self.teller.watch(id, program.cpu, place, process.said());
+        let process = Process::start(program, ready, directory, live, &self.groups)?;
+        let said = Some(process.said());
+        self.teller.watch(id, program.cpu, place, said);
         Ok(process)
     }
 

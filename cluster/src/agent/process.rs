@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jitterlab_live::{PLACE, Place};
+use jitterlab_live::PLACE;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{AccessFlags, Pid, access};
 use regex::Regex;
@@ -131,13 +131,13 @@ pub struct Process {
 
 impl Process {
     /// Starts a program in `directory`, with a process group of its own. It is killed when the
-    /// calling thread ends, however that comes. `ready` is what [`Process::ready`] will wait for, and `place` is where it
-    /// publishes live data.
+    /// calling thread ends, however that comes. `ready` is what [`Process::ready`] will wait for, and `live` is the name of
+    /// the place that it publishes to.
     pub fn start(
         program: &Program,
         ready: &Ready,
         directory: &Path,
-        place: Option<&Place>,
+        live: &str,
         groups: &Groups,
     ) -> Result<Self, String> {
         let name = program.command.first();
@@ -151,8 +151,7 @@ impl Process {
         let command = command_of(program);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
-            .env_remove(PLACE)
-            .envs(place.map(|place| (PLACE, place.name())))
+            .env(PLACE, live)
             .current_dir(directory)
             .env("PATH", search_path())
             .process_group(0)

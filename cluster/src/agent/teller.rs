@@ -62,7 +62,8 @@ struct Watched {
     reader: Option<Reader>,
     _place: Option<Place>,
     publishes: bool,
-    said: Said,
+    /// What it prints, of a program that was started here.
+    said: Option<Said>,
     last_said: String,
 }
 
@@ -102,8 +103,14 @@ impl<W: Write + Send + 'static> Teller<W> {
         self.output.clone()
     }
 
-    /// From now on tells of a program.
-    pub fn watch(&self, id: Option<u32>, cpu: Option<usize>, place: Option<Place>, said: Said) {
+    /// From now on tells of a program, or of what is published to a place.
+    pub fn watch(
+        &self,
+        id: Option<u32>,
+        cpu: Option<usize>,
+        place: Option<Place>,
+        said: Option<Said>,
+    ) {
         locked(&self.watched.0).push(Watched {
             id,
             cpu,
@@ -136,10 +143,10 @@ impl Watched {
             let _ = output.write(&Reply::Live { id, news }, &[]);
             self.publishes = true;
         }
-        if self.publishes {
+        let Some(said) = self.said.as_ref().filter(|_| !self.publishes) else {
             return;
-        }
-        let said = self.said.last_line();
+        };
+        let said = said.last_line();
         if said != self.last_said {
             let news = News::Said(said.clone());
             let _ = output.write(&Reply::Live { id, news }, &[]);

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jitterlab_base::units::Nanos;
+use jitterlab_live::Update;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
@@ -42,6 +43,8 @@ const ENDING_OF_LOST: Duration = Duration::from_secs(1);
 pub struct Worker {
     link: Link,
     node: serde_json::Value,
+    /// The place of the program that is run to its end.
+    running: Option<String>,
 }
 
 /// A host that nothing can be measured on, for people.
@@ -138,7 +141,11 @@ impl Worker {
             (Reply::Here { version, node }, _) if version == VERSION => {
                 link.has_answered = true;
                 link.stderr.pass_on();
-                Ok(Worker { link, node })
+                Ok(Worker {
+                    link,
+                    node,
+                    running: None,
+                })
             }
             (Reply::Here { version, .. }, _) => {
                 let error = io::Error::other(protocol::other_version(version));
@@ -192,10 +199,7 @@ impl Worker {
 
     /// Lets its directory be found by another path, too.
     pub fn name_directory(&mut self, path: &Path) -> Result<(), String> {
-        match self.link.ask(&Request::Name { path: path.into() }, &[])? {
-            (Reply::Done, _) => Ok(()),
-            (other, _) => Err(self.link.strange(&other)),
-        }
+        self.done(&Request::Name { path: path.into() })
     }
 
     /// A port that is free there.
@@ -223,8 +227,62 @@ impl Worker {
 
     /// Runs a program, however it ends.
     pub fn run_to_end(&mut self, program: Program, timeout: Nanos) -> Result<Ended, String> {
-        match self.link.ask(&Request::Run { program, timeout }, &[])? {
+        self.run_published(program, jitterlab_live::Place::new_name(), timeout)
+    }
+
+    /// The same of a program that publishes to a place of this name.
+    pub fn run_published(
+        &mut self,
+        program: Program,
+        live: String,
+        timeout: Nanos,
+    ) -> Result<Ended, String> {
+        self.running = Some(live.clone());
+        let request = Request::Run {
+            program,
+            live,
+            timeout,
+        };
+        let answer = self.link.ask(&request, &[]);
+        if !self.is_lost() {
+            self.running = None;
+        }
+        match answer? {
             (Reply::Ended(ended), _) => Ok(ended),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    /// The place of the program that it ran to its end when it was lost.
+    pub fn left_behind(&self) -> Option<&str> {
+        self.running.as_deref()
+    }
+
+    /// Tells what is published there to a place of this name by what is started from elsewhere, until
+    /// [`Worker::unfollow`].
+    pub fn follow(&mut self, live: &str) -> Result<(), String> {
+        let live = live.to_string();
+        self.done(&Request::Follow { live })
+    }
+
+    /// Tells the rest of that, and no more.
+    pub fn unfollow(&mut self, live: &str) -> Result<(), String> {
+        let live = live.to_string();
+        self.done(&Request::Unfollow { live })
+    }
+
+    /// All that was published there to a place of this name whose worker was killed; nothing where nothing is known.
+    pub fn left(&mut self, live: &str) -> Result<Option<Update>, String> {
+        let live = live.to_string();
+        match self.link.ask(&Request::Left { live }, &[])? {
+            (Reply::Left(update), _) => Ok(update),
+            (other, _) => Err(self.link.strange(&other)),
+        }
+    }
+
+    fn done(&mut self, request: &Request) -> Result<(), String> {
+        match self.link.ask(request, &[])? {
+            (Reply::Done, _) => Ok(()),
             (other, _) => Err(self.link.strange(&other)),
         }
     }
@@ -257,6 +315,7 @@ impl Worker {
         let timeout = PROMPT;
         let request = Request::Start {
             program,
+            live: jitterlab_live::Place::new_name(),
             ready,
             timeout,
         };
@@ -383,6 +442,9 @@ fn patience(request: &Request, patience: Duration) -> Duration {
         | Request::Heartbeat
         | Request::Name { .. }
         | Request::Find { .. }
+        | Request::Follow { .. }
+        | Request::Unfollow { .. }
+        | Request::Left { .. }
         | Request::FreePort { .. } => patience,
         Request::Put { .. } | Request::Take { .. } => FILE_PATIENCE,
         // Starting may end in stopping, which is given the same time again.

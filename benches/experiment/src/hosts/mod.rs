@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jitterlab_cluster::{Host, PROMPT, Program, Unfit, Worker};
+use jitterlab_cluster::{Host, News, PROMPT, Program, Unfit, Worker};
 
 use crate::environment::Node;
 use crate::live::Board;
@@ -121,12 +121,25 @@ impl<'a> Hosts<'a> {
 
     fn start(&self, name: &str, host: &Host) -> Result<Worker, String> {
         let board = self.board();
-        let follow = move |program, news| board.take(program, news);
+        let host_name = name.to_string();
+        let follow = move |program, news| board.take(&host_name, program, news);
         Worker::start(name, host, self.scene.trust, &self.own, follow)
     }
 
-    /// Ends every worker, and so whatever they have started.
+    /// Ends every worker, and so whatever they have started. What programs had published whose worker was killed is told by the
+    /// next worker there, if that can be had.
     pub(crate) fn end(&mut self) {
-        self.workers.clear();
+        let workers = std::mem::take(&mut self.workers).into_iter();
+        let left = workers.filter_map(|(name, worker)| {
+            let left = worker.left_behind().map(String::from);
+            drop(worker);
+            Some((name, left?))
+        });
+        for (name, live) in left.collect::<Vec<_>>() {
+            let told = self.worker(name).and_then(|worker| worker.left(&live));
+            if let Ok(Some(update)) = told {
+                self.board.take(name, None, News::Published(update));
+            }
+        }
     }
 }

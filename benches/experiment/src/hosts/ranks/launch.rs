@@ -119,7 +119,8 @@ fn on_hosts(
             let directly = ["--mca", "plm_rsh_no_tree_spawn", "1"];
             let after = words(&["--hostfile", HOSTFILE])
                 .chain(words(&["--mca", "plm_rsh_agent", &agent]))
-                .chain(words(&directly));
+                .chain(words(&directly))
+                .chain(words(&["-x", jitterlab_live::PLACE]));
             (before(variables), after.collect())
         }
         Mpirun::Mpich => {
@@ -263,6 +264,7 @@ mod tests {
             "binding_policy=none",
             "mpi_yield_when_idle=1 mpirun --hostfile hostfile ",
             "sh agent.sh",
+            " -x JITTERLAB_LIVE",
         ] {
             assert!(command.contains(part), "{command}");
         }

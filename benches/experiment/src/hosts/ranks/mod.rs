@@ -36,8 +36,19 @@ impl<'a> Hosts<'a> {
             // Ranks are bound by what starts them.
             cpu: None,
         };
-        let ended = worker.run_to_end(program, timeout)?;
-        printed(mpi.launcher, ranks, &ended, timeout)
+        // Those on other machines publish there.
+        let live = jitterlab_live::Place::new_name();
+        let elsewhere = elsewhere(self.scene, mpi);
+        for host in &elsewhere {
+            self.worker(host)?.follow(&live)?;
+        }
+        let worker = self.worker(&mpi.on)?;
+        let ended = worker.run_published(program, live.clone(), timeout);
+        for host in elsewhere {
+            // One that is gone by then has failed the run, or will be missed where it is needed.
+            let _ = self.worker(host).and_then(|worker| worker.unfollow(&live));
+        }
+        printed(mpi.launcher, ranks, &ended?, timeout)
     }
 
     /// Whose mpirun it is; it is asked only where that matters.
