@@ -49,7 +49,7 @@ fn a_machine_without_libibverbs_says_so() {
     let suite: Value = serde_json::from_slice(&run("packet list --format json").stdout).unwrap();
     assert_eq!(
         suite["cases"][0]["transports"],
-        serde_json::json!(["udp", "tcp", "verbs"])
+        serde_json::json!(["udp", "tcp", "verbs", "shm"])
     );
     assert_eq!(suite["verbs"].as_array().unwrap().len(), 4);
     assert_eq!(suite["ports"], serde_json::json!([]));
@@ -352,7 +352,7 @@ fn the_list_has_every_way_and_every_port() {
     let suite = mock.json("packet list --format json");
     assert_eq!(
         suite["cases"][0]["transports"],
-        serde_json::json!(["udp", "tcp", "verbs"])
+        serde_json::json!(["udp", "tcp", "verbs", "shm"])
     );
     let ways: Vec<String> = suite["verbs"]
         .as_array()
