@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::{NonNull, null_mut};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use rdma_sys::{
@@ -21,7 +21,7 @@ use crate::{Device, Error};
 pub struct CompletionQueue {
     queue: NonNull<ibv_cq>,
     channel: Option<NonNull<ibv_comp_channel>>,
-    device: Rc<Device>,
+    device: Arc<Device>,
 }
 
 /// A work request that was completed.
@@ -37,12 +37,15 @@ pub struct Completion {
     pub source: u32,
 }
 
+// SAFETY: libibverbs allows calls of any thread; what is taken from the queue is copied.
+unsafe impl Send for CompletionQueue {}
+
 impl CompletionQueue {
     /// One with room for `entries` completions; one that wakes who sleeps, if it `has_events`.
     ///
     /// # Errors
     /// The device does not make it.
-    pub fn new(device: &Rc<Device>, entries: u32, has_events: bool) -> Result<Self, Error> {
+    pub fn new(device: &Arc<Device>, entries: u32, has_events: bool) -> Result<Self, Error> {
         let channel = match has_events {
             true => Some(channel(device)?),
             false => None,
@@ -63,7 +66,7 @@ impl CompletionQueue {
         Ok(CompletionQueue {
             queue,
             channel,
-            device: Rc::clone(device),
+            device: Arc::clone(device),
         })
     }
 
@@ -124,7 +127,7 @@ impl Drop for CompletionQueue {
 }
 
 /// A channel whose descriptor does not block.
-fn channel(device: &Rc<Device>) -> Result<NonNull<ibv_comp_channel>, Error> {
+fn channel(device: &Arc<Device>) -> Result<NonNull<ibv_comp_channel>, Error> {
     // SAFETY: the context is open.
     let channel = unsafe { ibv_create_comp_channel(device.context()) };
     let channel = NonNull::new(channel)

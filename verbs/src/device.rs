@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use rdma_sys::{
@@ -22,6 +22,11 @@ pub struct Device {
     name: String,
 }
 
+// SAFETY: an open device is used by any thread; libibverbs is safe for that.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
 impl Device {
     /// The names of all devices that are there, as libibverbs lists them.
     ///
@@ -35,7 +40,7 @@ impl Device {
     ///
     /// # Errors
     /// There is none of this name, or it cannot be opened.
-    pub fn open(name: &str) -> Result<Rc<Self>, Error> {
+    pub fn open(name: &str) -> Result<Arc<Self>, Error> {
         let list = List::get()?;
         let names = list.names();
         let Some(index) = names.iter().position(|n| n == name) else {
@@ -52,7 +57,7 @@ impl Device {
         let context = unsafe { ibv_open_device(list.devices()[index]) };
         let context =
             NonNull::new(context).ok_or_else(|| Error::of_errno("ibv_open_device", name))?;
-        Ok(Rc::new(Device {
+        Ok(Arc::new(Device {
             context,
             name: name.into(),
         }))

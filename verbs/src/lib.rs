@@ -10,11 +10,14 @@
 //! A queue pair that is not connected yet is a [`Prepared`] one and cannot send.
 //!
 //! Devices write into memory at any moment. Nothing here hands out a reference to such memory; it is read
-//! and written byte by byte, volatile or atomic.
+//! and written byte by byte, volatile or atomic. A [`Mailbox`] alone gives messages where they lie: in memory that the other
+//! end may not write to, in a place where no receive is posted.
+//!
+//! Every value may be handed to another thread, and is used by one at a time.
 //!
 //! libibverbs is opened when the program starts. A machine without it has no ports, and is told so
-//! ([`Error::NoLibrary`]). `unsafe` is confined to the modules that call it: `completion`, `device`, `memory`,
-//! `queue_pair`.
+//! ([`Error::NoLibrary`]). `unsafe` is confined to the modules that call it (`completion`, `device`, `memory`,
+//! `queue_pair`), and to `mailbox`.
 
 #![deny(unsafe_code)]
 
@@ -23,6 +26,7 @@ mod completion;
 mod device;
 mod error;
 pub mod exchange;
+mod mailbox;
 mod memory;
 mod port;
 mod queue_pair;
@@ -31,6 +35,7 @@ pub use choose::{Adapter, Chosen, choose};
 pub use completion::{Completion, CompletionQueue, Events};
 pub use device::Device;
 pub use error::Error;
+pub use mailbox::{Draft, Mailbox, Received};
 pub use memory::{MemoryRegion, ProtectionDomain};
 pub use port::{Gid, Mtu, Port, ports};
 pub use queue_pair::{

@@ -2,7 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rdma_sys::{
@@ -18,27 +18,32 @@ const PAGE: usize = 4096;
 #[derive(Debug)]
 pub struct ProtectionDomain {
     domain: NonNull<ibv_pd>,
-    device: Rc<Device>,
+    device: Arc<Device>,
 }
+
+// SAFETY: a handle that is only given to calls, which libibverbs allows of any thread.
+unsafe impl Send for ProtectionDomain {}
+// SAFETY: as above.
+unsafe impl Sync for ProtectionDomain {}
 
 impl ProtectionDomain {
     /// A new one.
     ///
     /// # Errors
     /// The device has none left.
-    pub fn new(device: &Rc<Device>) -> Result<Rc<Self>, Error> {
+    pub fn new(device: &Arc<Device>) -> Result<Arc<Self>, Error> {
         // SAFETY: the context is open.
         let domain = unsafe { ibv_alloc_pd(device.context()) };
         let domain =
             NonNull::new(domain).ok_or_else(|| Error::of_errno("ibv_alloc_pd", device.name()))?;
-        Ok(Rc::new(ProtectionDomain {
+        Ok(Arc::new(ProtectionDomain {
             domain,
-            device: Rc::clone(device),
+            device: Arc::clone(device),
         }))
     }
 
     /// Its device.
-    pub fn device(&self) -> &Rc<Device> {
+    pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
@@ -64,15 +69,36 @@ pub struct MemoryRegion {
     region: NonNull<ibv_mr>,
     /// Whether a device may go on using it, so that it can never be given back.
     is_abandoned: bool,
-    domain: Rc<ProtectionDomain>,
+    domain: Arc<ProtectionDomain>,
 }
+
+// SAFETY: the memory is this value's own, wherever that goes, and no thread keeps anything of it.
+unsafe impl Send for MemoryRegion {}
 
 impl MemoryRegion {
     /// Registers `length` bytes of new memory, rounded up to pages, for writes of the other end.
     ///
     /// # Errors
     /// There is no memory, or the device may not lock as much.
-    pub fn new(domain: &Rc<ProtectionDomain>, length: usize) -> Result<Self, Error> {
+    pub fn new(domain: &Arc<ProtectionDomain>, length: usize) -> Result<Self, Error> {
+        let access =
+            ibv_access_flags::IBV_ACCESS_LOCAL_WRITE | ibv_access_flags::IBV_ACCESS_REMOTE_WRITE;
+        MemoryRegion::register(domain, length, access)
+    }
+
+    /// The same for this end's own sends and receives: the other end may not write to it.
+    ///
+    /// # Errors
+    /// As those of [`MemoryRegion::new`].
+    pub fn private(domain: &Arc<ProtectionDomain>, length: usize) -> Result<Self, Error> {
+        MemoryRegion::register(domain, length, ibv_access_flags::IBV_ACCESS_LOCAL_WRITE)
+    }
+
+    fn register(
+        domain: &Arc<ProtectionDomain>,
+        length: usize,
+        access: ibv_access_flags,
+    ) -> Result<Self, Error> {
         let no_memory = || Error::Memory { length };
         let length = length
             .max(1)
@@ -85,8 +111,6 @@ impl MemoryRegion {
             // SAFETY: the byte lies within what was just allocated, and nobody else knows of it.
             unsafe { start.as_ptr().add(page).write_volatile(0) };
         }
-        let access =
-            ibv_access_flags::IBV_ACCESS_LOCAL_WRITE | ibv_access_flags::IBV_ACCESS_REMOTE_WRITE;
         // SAFETY: the domain is there, and the memory is ours and stays at its place: it is given back
         // after it was deregistered, or never.
         let region = unsafe {
@@ -108,7 +132,7 @@ impl MemoryRegion {
             layout,
             region,
             is_abandoned: false,
-            domain: Rc::clone(domain),
+            domain: Arc::clone(domain),
         })
     }
 
@@ -126,7 +150,7 @@ impl MemoryRegion {
     }
 
     /// The domain that it belongs to.
-    pub fn domain(&self) -> &Rc<ProtectionDomain> {
+    pub fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
     }
 
@@ -182,6 +206,20 @@ impl MemoryRegion {
         }
     }
 
+    /// The bytes of a part.
+    ///
+    /// # Safety
+    /// Neither the device nor anybody in this process writes to the part as long as the bytes are used.
+    ///
+    /// # Panics
+    /// Part of it lies outside.
+    #[inline]
+    pub(crate) unsafe fn slice(&self, at: usize, length: usize) -> &[u8] {
+        self.check(at, length);
+        // SAFETY: the part lies within, as was just checked, and was touched; the caller vouches for the rest.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), length) }
+    }
+
     /// The address of a part, for a work request.
     #[inline]
     pub(crate) fn part(&self, at: usize, length: usize) -> u64 {
@@ -198,7 +236,7 @@ impl MemoryRegion {
     /// Never gives the memory back, nor the domain and the device: a queue pair that works on it could not be ended.
     pub(crate) fn abandon(&mut self) {
         self.is_abandoned = true;
-        std::mem::forget(Rc::clone(&self.domain));
+        std::mem::forget(Arc::clone(&self.domain));
     }
 }
 

@@ -140,6 +140,11 @@ struct Raw {
 #[derive(Debug)]
 struct AddressHandle(NonNull<ibv_ah>);
 
+// SAFETY: libibverbs allows calls of any thread, and what the pair works on goes with it.
+unsafe impl Send for Raw {}
+// SAFETY: a handle that is only given to calls.
+unsafe impl Send for AddressHandle {}
+
 impl Prepared {
     /// A queue pair on a port, in the state INIT, that works on `memory`.
     ///

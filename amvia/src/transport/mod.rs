@@ -4,6 +4,8 @@
 mod address;
 mod shm;
 mod udp;
+mod verbs;
+mod waiting;
 
 use std::fmt;
 use std::io;
@@ -17,6 +19,7 @@ use thiserror::Error;
 pub use address::{Address, AddressError, ShmName};
 pub use shm::Shm;
 pub use udp::Udp;
+pub use verbs::Verbs;
 
 /// One endpoint's access to a network. It belongs to one thread at a time, and may be handed to another.
 ///
@@ -97,6 +100,8 @@ enum Memory {
     Buffer(Box<[u8]>, usize),
     /// A part of a ring, which is given back when it is dropped.
     Ring(shm::Frame),
+    /// A part of the memory of an RDMA connection, given back in the same way.
+    Registered(jitterlab_verbs::Received),
 }
 
 impl Deref for Landed {
@@ -107,6 +112,7 @@ impl Deref for Landed {
         match &self.0 {
             Memory::Buffer(buffer, length) => &buffer[..*length],
             Memory::Ring(frame) => frame,
+            Memory::Registered(frame) => frame,
         }
     }
 }
@@ -159,6 +165,9 @@ pub enum TransportError {
     /// Shared memory cannot be had.
     #[error(transparent)]
     Page(#[from] PageError),
+    /// No RDMA device can be used.
+    #[error(transparent)]
+    Verbs(#[from] jitterlab_verbs::Error),
     /// The system refused.
     #[error("cannot {action} {address}")]
     System {

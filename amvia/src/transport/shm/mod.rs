@@ -8,7 +8,7 @@
 
 mod files;
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jitterlab_base::fork;
 use jitterlab_base::page::Attached;
@@ -16,15 +16,13 @@ use jitterlab_base::ring::{self, Consumer, Producer, Put};
 
 use files::{Door, Files, LINES, Ring, clear};
 
+use super::waiting::nap_until;
 use super::{
     Address, Arrived, Known, Landed, Memory, Peer, Sent, ShmName, Transport, TransportError,
 };
 
 /// A frame where it lies.
 pub(super) type Frame = ring::Frame<LINES>;
-
-/// The shortest sleep of who waits, and the longest.
-const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 
 /// An endpoint in shared memory.
 pub struct Shm {
@@ -252,17 +250,7 @@ impl Transport for Shm {
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
-        let start = Instant::now();
-        let [mut nap, longest] = NAPS;
-        while !self.has_arrived() {
-            let rest = at_most.saturating_sub(start.elapsed());
-            if rest.is_zero() {
-                break;
-            }
-            std::thread::sleep(nap.min(rest));
-            nap = longest.min(nap * 2);
-        }
-        Ok(())
+        nap_until(at_most, || Ok(self.has_arrived()))
     }
 }
 

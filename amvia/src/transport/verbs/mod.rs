@@ -1,0 +1,263 @@
+//! Frames over reliable connections of an RDMA device, one for each pair of endpoints. A frame is sent by one work request,
+//! and read where the device has put it.
+//!
+//! A connection is made when the first frame is sent, by a thread; until then nobody is reached. One that breaks, as it does
+//! when the other end is gone, is made anew in the same way. Two endpoints that ask each other at once have two.
+
+mod meet;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use jitterlab_base::fork;
+use jitterlab_verbs::{Adapter, Mailbox, choose, ports};
+use nix::sys::socket::{Shutdown, shutdown};
+
+use super::waiting::nap_until;
+use super::{Address, Arrived, Known, Landed, Memory, Peer, Sent, Transport, TransportError};
+use meet::{Met, Own};
+
+/// Empty looks between two at what became of sends.
+const LOOKS: u32 = 1024;
+/// Connections of one peer, at most: the newest, and one that frames may still come over.
+const MOST: usize = 2;
+
+/// An endpoint's access to an RDMA device.
+pub struct Verbs {
+    own: Own,
+    peers: Vec<Linked>,
+    /// The peer that is looked at first.
+    turn: usize,
+    looks: u32,
+    /// A frame that came while somebody waited.
+    next: Option<Arrived>,
+    /// Connections that threads have made.
+    met: Receiver<Met>,
+    to: Sender<Met>,
+    listener: TcpListener,
+    answers: Option<JoinHandle<()>>,
+    process: fork::Parent,
+}
+
+/// A peer, and the connections to it, the newest last.
+struct Linked {
+    address: SocketAddr,
+    mailboxes: Vec<Mailbox>,
+    is_asked: bool,
+}
+
+impl Verbs {
+    /// The MTU where nothing else is said, in bytes. All endpoints that meet have the same.
+    pub const MTU: usize = 4096;
+    /// The greatest MTU.
+    pub const MOST: usize = 65_536;
+    /// The least MTU.
+    pub const LEAST: usize = 548;
+
+    /// Listens at a TCP address, where port 0 is any free one, for endpoints that want a connection over `adapter`, with
+    /// frames of up to `mtu` bytes.
+    ///
+    /// # Errors
+    /// The MTU is outside [`Verbs::LEAST`] to [`Verbs::MOST`]; no port of an RDMA device can be used; or the system refuses
+    /// the address.
+    pub fn bind(address: SocketAddr, adapter: Adapter, mtu: usize) -> Result<Self, TransportError> {
+        if !(Verbs::LEAST..=Verbs::MOST).contains(&mtu) {
+            return Err(TransportError::Mtu {
+                transport: "verbs",
+                mtu,
+                least: Verbs::LEAST,
+                most: Verbs::MOST,
+            });
+        }
+        choose(&ports(adapter.device.as_deref())?, &adapter, address.ip())?;
+        let failed = |source: io::Error| TransportError::System {
+            action: "listen on",
+            address: Address::Verbs(address),
+            source,
+        };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let own = Own {
+            address: listener.local_addr().map_err(failed)?,
+            mtu,
+            adapter,
+        };
+        let (to, met) = channel();
+        let process = fork::Parent::mark().map_err(failed)?;
+        let answers = {
+            let (listener, own, to) = (
+                listener.try_clone().map_err(failed)?,
+                own.clone(),
+                to.clone(),
+            );
+            let thread = std::thread::Builder::new().name("verbs".into());
+            thread
+                .spawn(move || meet::answer(&listener, &own, &to))
+                .map_err(failed)?
+        };
+        Ok(Verbs {
+            own,
+            peers: Vec::new(),
+            turn: 0,
+            looks: 0,
+            next: None,
+            met,
+            to,
+            listener,
+            answers: Some(answers),
+            process,
+        })
+    }
+
+    fn place_of(&mut self, address: SocketAddr) -> usize {
+        let known = self.peers.iter().position(|peer| peer.address == address);
+        known.unwrap_or_else(|| {
+            self.peers.push(Linked {
+                address,
+                mailboxes: Vec::new(),
+                is_asked: false,
+            });
+            self.peers.len() - 1
+        })
+    }
+
+    /// Takes the connections that threads have made.
+    #[inline]
+    fn take_met(&mut self) {
+        while let Ok(met) = self.met.try_recv() {
+            let place = self.place_of(met.address);
+            let peer = &mut self.peers[place];
+            peer.is_asked = false;
+            peer.mailboxes.extend(met.mailbox);
+            if peer.mailboxes.len() > MOST {
+                peer.mailboxes.remove(0);
+            }
+        }
+    }
+
+    /// Lets a thread ask a peer for a connection.
+    #[cold]
+    fn ask(&mut self, place: usize) -> Result<(), TransportError> {
+        let peer = &mut self.peers[place];
+        if peer.is_asked {
+            return Ok(());
+        }
+        let (address, own, to) = (peer.address, self.own.clone(), self.to.clone());
+        let thread = std::thread::Builder::new().name("verbs".into());
+        let spawned = thread.spawn(move || drop(to.send(meet::ask(address, &own))));
+        spawned.map_err(|source| TransportError::System {
+            action: "start a thread to connect",
+            address: self.address(),
+            source,
+        })?;
+        self.peers[place].is_asked = true;
+        Ok(())
+    }
+}
+
+impl Transport for Verbs {
+    fn address(&self) -> Address {
+        Address::Verbs(self.own.address)
+    }
+
+    fn mtu(&self) -> usize {
+        self.own.mtu
+    }
+
+    fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
+        match address {
+            Address::Verbs(to) => Ok(Peer(Known::Listed(self.place_of(*to) as u32))),
+            _ => Err(TransportError::Foreign {
+                address: address.clone(),
+                own: self.address(),
+            }),
+        }
+    }
+
+    fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
+        let length = head.len() + payload.len();
+        if length > self.own.mtu {
+            return Err(TransportError::TooLong {
+                length,
+                mtu: self.own.mtu,
+            });
+        }
+        self.take_met();
+        let Peer(Known::Listed(place)) = to else {
+            return Ok(Sent::Away);
+        };
+        let place = place as usize;
+        let Some(peer) = self.peers.get_mut(place) else {
+            return Ok(Sent::Away);
+        };
+        while let Some(mailbox) = peer.mailboxes.last_mut() {
+            match mailbox.send(head, payload) {
+                Ok(true) => return Ok(Sent::Sent),
+                Ok(false) => return Ok(Sent::Full),
+                // It is broken.
+                Err(_) => peer.mailboxes.pop(),
+            };
+        }
+        self.ask(place)?;
+        Ok(Sent::Away)
+    }
+
+    fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
+        if self.next.is_some() {
+            return Ok(self.next.take());
+        }
+        self.take_met();
+        for _ in 0..self.peers.len() {
+            self.turn = (self.turn + 1) % self.peers.len();
+            let mailboxes = &mut self.peers[self.turn].mailboxes;
+            let mut arrived = None;
+            mailboxes.retain_mut(|mailbox| match arrived {
+                Some(_) => true,
+                None => mailbox.receive().map(|frame| arrived = frame).is_ok(),
+            });
+            if let Some(frame) = arrived {
+                return Ok(Some(Arrived {
+                    from: Peer(Known::Listed(self.turn as u32)),
+                    frame: Landed(Memory::Registered(frame)),
+                }));
+            }
+        }
+        self.looks += 1;
+        if self.looks >= LOOKS {
+            self.looks = 0;
+            for peer in &mut self.peers {
+                peer.mailboxes.retain_mut(|mailbox| mailbox.look().is_ok());
+            }
+        }
+        Ok(None)
+    }
+
+    #[inline]
+    fn recycle(&mut self, frame: Landed) {
+        drop(frame);
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        nap_until(at_most, || {
+            self.next = self.receive()?;
+            Ok(self.next.is_some())
+        })
+    }
+}
+
+impl Drop for Verbs {
+    fn drop(&mut self) {
+        // A child of fork has none of the threads.
+        if !self.process.is_caller() {
+            return;
+        }
+        // Who accepts there is told so.
+        let _ = shutdown(self.listener.as_raw_fd(), Shutdown::Both);
+        if let Some(answers) = self.answers.take() {
+            let _ = answers.join();
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! A reliable connection whose messages are read where the device has put them.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::exchange::Place;
+use crate::{
+    Chosen, Device, EndPoint, Error, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain,
+    QueuePair, Remote, Route, SendKind, Service, Work,
+};
+
+/// Messages that may be under way, and messages that may be kept: a bit of a word each.
+const SLOTS: usize = 64;
+/// One send in so many asks for its completion, which stands for those before it.
+const SIGNALLED: u64 = SLOTS as u64 / 2;
+/// Longer messages the device fetches itself.
+const INLINE: u32 = 220;
+
+/// A mailbox that is not connected. Messages that come already have their places.
+#[derive(Debug)]
+pub struct Draft {
+    prepared: Prepared,
+    chosen: Chosen,
+    slot: usize,
+    first_packet: u32,
+}
+
+impl Draft {
+    /// One on the port that was chosen, for messages of up to `length` bytes.
+    ///
+    /// # Errors
+    /// The device cannot be opened, or does not give what is needed.
+    pub fn new(chosen: Chosen, length: usize) -> Result<Self, Error> {
+        let device = Device::open(&chosen.port.device)?;
+        let prepare = |inline| {
+            let domain = ProtectionDomain::new(&device)?;
+            let memory = MemoryRegion::private(&domain, 2 * SLOTS * length)?;
+            let limits = Limits {
+                sends: SLOTS as u32,
+                receives: SLOTS as u32,
+                inline,
+                has_events: false,
+            };
+            Prepared::new(Service::Rc, memory, &limits, chosen.port.number)
+        };
+        // What a device does not take inline it says by an error, or by giving less.
+        let prepared = match prepare(INLINE) {
+            Err(error) if error.is_of("ibv_create_qp") => prepare(0)?,
+            prepared => prepared?,
+        };
+        for slot in 0..SLOTS {
+            prepared.post_receive(slot as u64, (SLOTS + slot) * length, length)?;
+        }
+        let any = RandomState::new().hash_one(prepared.number());
+        Ok(Draft {
+            prepared,
+            chosen,
+            slot: length,
+            first_packet: any as u32 & 0xff_ffff,
+        })
+    }
+
+    /// The longest packet that its port carries.
+    pub fn mtu(&self) -> Mtu {
+        self.chosen.mtu
+    }
+
+    /// Where it is, for the other end. No memory of it may be written to.
+    pub fn place(&self) -> Place {
+        let gid = self.chosen.gid.as_ref();
+        Place {
+            end: EndPoint {
+                number: self.prepared.number(),
+                first_packet: self.first_packet,
+                lid: self.chosen.port.lid,
+                gid: gid.map_or([0; 16], |gid| gid.bytes),
+            },
+            memory: Remote { address: 0, key: 0 },
+        }
+    }
+
+    /// Joins it with the other end, with packets of up to `mtu`.
+    ///
+    /// # Errors
+    /// The other end cannot be reached from this port.
+    pub fn connect(self, mtu: Mtu, other: &Place) -> Result<Mailbox, Error> {
+        let route = Route {
+            port: self.chosen.port.number,
+            gid_index: self.chosen.gid.map(|gid| gid.index),
+            mtu,
+            first_packet: self.first_packet,
+            to: other.end,
+        };
+        let inline = self.prepared.inline() as usize;
+        Ok(Mailbox {
+            shared: Arc::new(Shared {
+                pair: self.prepared.connect(&route)?,
+                slot: self.slot,
+                returned: AtomicU64::new(0),
+            }),
+            inline,
+            sent: 0,
+            completed: 0,
+        })
+    }
+}
+
+/// A reliable connection for messages of up to some length. It allocates nothing for them.
+#[derive(Debug)]
+pub struct Mailbox {
+    shared: Arc<Shared>,
+    inline: usize,
+    /// Sends so far, and the last of them that is known to be completed.
+    sent: u64,
+    completed: u64,
+}
+
+/// What a mailbox and the messages that were received share.
+#[derive(Debug)]
+struct Shared {
+    pair: QueuePair,
+    /// The length of a slot: the sends' come first in the memory, then the receives'.
+    slot: usize,
+    /// A bit for each slot of a receive that its reader keeps no longer.
+    returned: AtomicU64,
+}
+
+// SAFETY: the mailbox alone uses the pair, one thread at a time. Messages read their own slots, and the atomic.
+unsafe impl Sync for Shared {}
+
+impl Mailbox {
+    /// Sends a message: `head` followed by `payload`; whether there was room for it.
+    ///
+    /// # Errors
+    /// The connection is broken: an earlier message did not arrive, or the device says so.
+    ///
+    /// # Panics
+    /// The message is longer than what the mailbox is for.
+    pub fn send(&mut self, head: &[u8], payload: &[u8]) -> Result<bool, Error> {
+        let (number, length) = (self.sent + 1, head.len() + payload.len());
+        let Shared { pair, slot, .. } = &*self.shared;
+        assert!(length <= *slot, "{length} bytes");
+        if number - self.completed > SLOTS as u64 {
+            while let Some(done) = pair.sends().poll()? {
+                self.completed = done.id;
+            }
+            if number - self.completed > SLOTS as u64 {
+                return Ok(false);
+            }
+        }
+        let at = (number % SLOTS as u64) as usize * slot;
+        pair.memory().write(at, head);
+        pair.memory().write(at + head.len(), payload);
+        let work = Work {
+            id: number,
+            at,
+            length,
+            is_inline: length <= self.inline,
+            is_signalled: number.is_multiple_of(SIGNALLED),
+        };
+        pair.post_send(SendKind::Send, &work)?;
+        self.sent = number;
+        Ok(true)
+    }
+
+    /// The next message that has come, where it lies, until it is dropped.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn receive(&mut self) -> Result<Option<Received>, Error> {
+        let Shared {
+            pair,
+            slot,
+            returned,
+        } = &*self.shared;
+        if returned.load(Ordering::Relaxed) != 0 {
+            // Acquire: what was read there has been read.
+            let mut slots = returned.swap(0, Ordering::Acquire);
+            while slots != 0 {
+                let number = slots.trailing_zeros() as usize;
+                slots &= slots - 1;
+                pair.post_receive(number as u64, (SLOTS + number) * slot, *slot)?;
+            }
+        }
+        Ok(pair.receives().poll()?.map(|done| Received {
+            shared: Arc::clone(&self.shared),
+            slot: done.id as usize % SLOTS,
+            length: (done.length as usize).min(*slot),
+        }))
+    }
+
+    /// Looks whether what was sent has failed, which a receiver alone would not see.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn look(&mut self) -> Result<(), Error> {
+        while let Some(done) = self.shared.pair.sends().poll()? {
+            self.completed = done.id;
+        }
+        Ok(())
+    }
+}
+
+/// A message that has come, in the memory that the device wrote it to.
+pub struct Received {
+    shared: Arc<Shared>,
+    slot: usize,
+    length: usize,
+}
+
+impl Deref for Received {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let Shared { pair, slot, .. } = &*self.shared;
+        // SAFETY: the slot is this message's alone until it is dropped: the device writes to it only between a receive that
+        // is posted and its completion, and no other end may write to this memory (`MemoryRegion::private`). The memory
+        // lives as long as `shared`.
+        unsafe { pair.memory().slice((SLOTS + self.slot) * slot, self.length) }
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.shared
+            .returned
+            .fetch_or(1 << self.slot, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Received {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Received({} bytes)", self.length)
+    }
+}
