@@ -1,6 +1,10 @@
 //! The wire and the protocol machines.
 
+mod bulk;
 mod exchange;
+mod handshake;
+mod liars;
 mod pair;
 mod recovery;
+mod shared_pool;
 mod wire;
