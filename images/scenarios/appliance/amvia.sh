@@ -1,0 +1,60 @@
+# Runs in the appliance after verbs.sh, behind `checks`: active messages over each transport. verbs.sh has made two Soft-RoCE
+# devices, one with the address 10.7.0.2.
+set -uo pipefail
+
+mkdir -p /run/amvia
+cd /run/amvia || exit 125
+# However it ends: ssh waits for whoever holds its output.
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
+client=2 server=3
+
+serving=''
+serve() { # serve ADDRESS OPTIONS…: one server at a time
+    [ -z "$serving" ] || { kill "$serving" && wait "$serving"; } 2>/dev/null
+    rm -f ready
+    jitterlab amvia serve --listen "$@" --cpu $server >ready &
+    serving=$!
+    until_it test -s ready
+}
+call() { # call ADDRESS OPTIONS…
+    timeout 120 jitterlab amvia call "server@$1" --cpu $client "${@:2}" >out 2>err
+    local status=$?
+    [ $status = 0 ] || sed 's/^/# /' out err
+    return $status
+}
+
+for address in udp://127.0.0.1:7421 shm://server verbs://10.7.0.2:7421; do
+    over=${address%%:*}
+    for protocol in amvia amudp two-way; do
+        serve $address --protocol $protocol
+        call $address --protocol $protocol --count 300
+        is "$over, $protocol: requests" $? 0
+        sed "s/^/# $over, $protocol: /" out
+        # In several frames.
+        call $address --protocol $protocol --count 20 --size 8000
+        is "$over, $protocol: long requests" $? 0
+    done
+
+    # Whoever is killed, the other one goes on, and says what it knows.
+    serve $address
+    call $address --count 1000000 --patience 3s &
+    calling=$!
+    until_it sh -c "[ \$(ps -o cputimes= -p $serving) -gt 0 ]"
+    kill -9 $serving
+    wait $calling
+    is "$over: a server that is killed" $? 1
+    serving=''
+    serve $address
+    call $address --count 100
+    is "$over: a server that lives again" $? 0
+    for ((try = 1; try <= 3; try++)); do
+        call $address --count 1000000 &
+        until_it pgrep -f 'amvia call' >/dev/null
+        sleep "0.$RANDOM"
+        pkill -9 -f 'amvia call'
+        wait $! 2>/dev/null
+        call $address --count 100
+        is "$over: after a client was killed" $? 0
+    done
+done
+exit $failed
