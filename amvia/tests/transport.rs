@@ -137,6 +137,48 @@ fn udp_drops_a_datagram_that_is_longer_than_a_frame() {
     assert_eq!(*next(&mut narrow).frame, *b"whole");
 }
 
+/// A peer that is sent to again and again has a socket of its own; others are served beside it, and the port is nobody else's.
+#[test]
+fn udp_serves_strangers_beside_the_peer_of_the_moment() {
+    let (mut one, mut other, mut stranger) = (udp(), udp(), udp());
+    carries_frames_both_ways(&mut one, &mut other);
+    for round in 0..300_u16 {
+        let to = stranger.peer(&other.address()).unwrap();
+        send(&mut stranger, to, b"stranger", &round.to_le_bytes());
+        let arrived = next(&mut other);
+        assert_eq!(
+            *arrived.frame,
+            [&b"stranger"[..], &round.to_le_bytes()].concat()
+        );
+        let from = other.peer(&stranger.address()).unwrap();
+        assert_eq!(arrived.from, from);
+        let to = one.peer(&other.address()).unwrap();
+        send(&mut one, to, b"friend", b"");
+        let friend = next(&mut other);
+        assert_eq!(*friend.frame, *b"friend");
+        send(&mut other, friend.from, b"answer", b"");
+        assert_eq!(*next(&mut one).frame, *b"answer");
+        if round % 100 == 99 {
+            carries_frames_both_ways(&mut one, &mut other);
+        }
+    }
+    let taken = other.address().to_string()["udp://".len()..]
+        .parse()
+        .unwrap();
+    assert!(Udp::bind(taken, Udp::MTU).is_err());
+    // A peer that ends and comes back at its address is reached as before.
+    let address = one.address();
+    drop(one);
+    let to = other.peer(&address).unwrap();
+    for _ in 0..100 {
+        assert_ne!(other.send(to, b"away", b"").unwrap(), Sent::Full);
+        assert!(other.receive().unwrap().is_none());
+    }
+    let again = address.to_string()["udp://".len()..].parse().unwrap();
+    let mut one = Udp::bind(again, Udp::MTU).unwrap();
+    carries_frames_both_ways(&mut other, &mut one);
+}
+
 #[test]
 fn udp_goes_on_where_nobody_listens() {
     let mut one = udp();

@@ -1,4 +1,8 @@
 //! Frames as datagrams. One socket serves all peers; a frame is sent by one call and received by one.
+//!
+//! A peer that is sent to again and again, and nobody else between, gets a socket of its own at the same port, connected to it:
+//! the kernel then looks no route up for a frame, and finds the socket sooner. There is one such socket at most, so that a
+//! flood of strangers makes none.
 
 use std::io::{self, IoSlice};
 use std::net::{SocketAddr, UdpSocket};
@@ -7,17 +11,31 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, SockaddrStorage, sendmsg};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockType, SockaddrStorage, bind, connect, sendmsg,
+    setsockopt, socket, sockopt,
+};
 
 use super::{Address, Arrived, Known, Landed, Memory, Peer, Sent, Transport, TransportError};
 
 /// Buffers that are made in advance: as many as a connection may have requests under way.
 const BUFFERS: usize = 64;
 
+/// Frames to one peer in a row that get it a socket of its own.
+const ROW: u32 = 64;
+/// Looks at that socket for one at the other.
+const TURNS: u32 = 8;
+
 /// A UDP socket and its receive buffers.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
+    /// The peer that is sent to now, how many frames it was sent in a row, and its own socket.
+    near: SocketAddr,
+    row: u32,
+    own: Option<UdpSocket>,
+    /// Looks at that since the last one at `socket`.
+    turns: u32,
     address: SocketAddr,
     mtu: usize,
     /// Buffers that nobody keeps.
@@ -51,10 +69,70 @@ impl Udp {
         let address = socket.local_addr().map_err(failed)?;
         Ok(Udp {
             socket,
+            // No peer has the address of this end.
+            near: address,
+            row: 0,
+            own: None,
+            turns: 0,
             address,
             mtu,
             free: (0..BUFFERS).map(|_| buffer(mtu)).collect(),
         })
+    }
+}
+
+impl Udp {
+    /// The socket that frames to `to` are sent from, and whether it is the peer's own.
+    #[inline]
+    fn socket_for(&mut self, to: SocketAddr) -> (&UdpSocket, bool) {
+        if to != self.near {
+            (self.near, self.row) = (to, 0);
+        }
+        if self.row < ROW {
+            self.row += 1;
+            if self.row == ROW {
+                // Frames that came over the one before it are sent again by their protocol.
+                self.own = self.connect(to).ok();
+            }
+        }
+        match &self.own {
+            Some(own) if self.row == ROW => (own, true),
+            _ => (&self.socket, false),
+        }
+    }
+
+    /// A socket at the address of this end, for one peer. Others may use the port only while it is made.
+    #[cold]
+    fn connect(&self, to: SocketAddr) -> io::Result<UdpSocket> {
+        let family = match to {
+            SocketAddr::V4(_) => AddressFamily::Inet,
+            SocketAddr::V6(_) => AddressFamily::Inet6,
+        };
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(family, SockType::Datagram, flags, None)?;
+        setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+        setsockopt(&self.socket, sockopt::ReuseAddr, &true)?;
+        let bound = bind(socket.as_raw_fd(), &SockaddrStorage::from(self.address));
+        setsockopt(&self.socket, sockopt::ReuseAddr, &false)?;
+        bound?;
+        connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
+        setsockopt(&socket, sockopt::ReuseAddr, &false)?;
+        Ok(socket.into())
+    }
+
+    /// The socket that is looked at now.
+    #[inline]
+    fn turn(&mut self) -> &UdpSocket {
+        match &self.own {
+            Some(own) if self.turns < TURNS => {
+                self.turns += 1;
+                own
+            }
+            _ => {
+                self.turns = 0;
+                &self.socket
+            }
+        }
     }
 }
 
@@ -107,9 +185,10 @@ impl Transport for Udp {
             return Ok(Sent::Away);
         };
         let parts = [IoSlice::new(head), IoSlice::new(payload)];
-        let to = SockaddrStorage::from(to);
-        let descriptor = self.socket.as_raw_fd();
-        match sendmsg(descriptor, &parts, &[], MsgFlags::MSG_DONTWAIT, Some(&to)) {
+        let (socket, is_own) = self.socket_for(to);
+        let to = (!is_own).then(|| SockaddrStorage::from(to));
+        let flags = MsgFlags::MSG_DONTWAIT;
+        match sendmsg(socket.as_raw_fd(), &parts, &[], flags, to.as_ref()) {
             Ok(_) => Ok(Sent::Sent),
             Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM | Errno::EINTR) => Ok(Sent::Full),
             // A firewall says EPERM.
@@ -129,7 +208,7 @@ impl Transport for Udp {
     fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
         let mut bytes = self.free.pop().unwrap_or_else(|| buffer(self.mtu));
         loop {
-            match self.socket.recv_from(&mut bytes) {
+            match self.turn().recv_from(&mut bytes) {
                 Ok((length, from)) if length <= self.mtu => {
                     return Ok(Some(Arrived {
                         from: Peer(Known::Socket(from)),
@@ -160,12 +239,19 @@ impl Transport for Udp {
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
-        let mut wanted = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
+        let own = self.own.as_ref().unwrap_or(&self.socket);
+        let mut wanted = [&self.socket, own].map(|at| PollFd::new(at.as_fd(), PollFlags::POLLIN));
         // `poll` counts whole milliseconds: rounded up, so that a short wait is none of spinning.
         let milliseconds = at_most.as_nanos().div_ceil(1_000_000);
         let timeout = PollTimeout::try_from(milliseconds).unwrap_or(PollTimeout::MAX);
         match poll(&mut wanted, timeout) {
-            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Ok(_) | Err(Errno::EINTR) => {
+                // Whatever woke it is looked at next.
+                if wanted[0].any() == Some(true) {
+                    self.turns = TURNS;
+                }
+                Ok(())
+            }
             Err(errno) => Err(failed("wait at", self.address, errno.into())),
         }
     }
