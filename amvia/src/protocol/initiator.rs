@@ -227,6 +227,11 @@ impl Initiator {
         if has_grown(sent.peer_has, have) {
             sent.peer_has = have;
             sent.tries = 0;
+        } else if attempt != sent.attempt || sent.tries >= link.config.request_retransmissions {
+            // It is overtaken, or nothing comes of what is sent: the time-out decides.
+            return;
+        } else {
+            sent.tries += 1;
         }
         sent.phase = Phase::Requesting;
         sent.attempt = sent.attempt.wrapping_add(1);

@@ -184,7 +184,8 @@ pub enum Action {
         /// The handler.
         handler: u16,
     },
-    /// Tell the application that the transaction in a slot of the send pool has come to an end, or to an unknown.
+    /// Tell the application that the transaction in a slot of the send pool has come to an end, or to an unknown. After an
+    /// unknown there may be another, with the end: when it is asked for, and when an answer comes late.
     Deliver {
         /// The slot.
         slot: Slot,

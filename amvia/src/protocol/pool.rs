@@ -23,7 +23,7 @@ pub(super) struct Received {
     pub(super) ack_due: Nanos,
     /// When the handler is over its time.
     pub(super) ends: Nanos,
-    /// When the answer goes out again (AMUDP).
+    /// When the answer goes out again, or the rest of the request is not waited for any more (AMUDP).
     pub(super) resend_due: Nanos,
     pub(super) tries: u16,
 }

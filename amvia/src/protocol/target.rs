@@ -185,8 +185,13 @@ impl Target {
             (record.request, record.handler) = (part.length, part.handler);
         }
         let is_new = record.assembly.insert(part.offset / chunk);
+        if link.config.protocol == Protocol::Amudp {
+            // A buffer that all peers share does not wait longer than the initiator does.
+            let longest = link.timeout.after(link.config.request_retransmissions);
+            record.resend_due = link.alarm(now, longest);
+        }
         if record.assembly.is_whole() {
-            record.attempt = part.attempt;
+            (record.attempt, record.resend_due) = (part.attempt, NEVER);
             receive(link, record, slot, now, known);
         } else if part.push {
             let have = record.assembly.have();
@@ -406,7 +411,9 @@ impl Target {
                     Round::first(Have::default(), 1),
                 );
             }
-            if record.resend_due <= now {
+            if record.resend_due <= now && record.state == TargetState::NotProcessed {
+                record.clear();
+            } else if record.resend_due <= now {
                 if record.tries == link.config.reply_retransmissions && has_ended(record) {
                     self.free(record);
                     continue;

@@ -101,6 +101,38 @@ fn two_requests_one_after_the_other_and_at_once() {
 }
 
 #[test]
+fn a_message_in_two_segments() {
+    for protocol in Protocol::ALL {
+        let mut scenario = Scenario {
+            length: 100,
+            asks: 0,
+            capacity: 2,
+            duplicates: 0,
+            ..Scenario::new(protocol)
+        };
+        (scenario.config.mtu, scenario.config.message) = (128, 100);
+        check(
+            &format!("{protocol}, two segments"),
+            scenario,
+            &[RequestRtxExceeded, ReplyRtxExceeded],
+        );
+    }
+}
+
+#[test]
+fn a_reply_that_amudp_has_freed() {
+    let scenario = Scenario {
+        asks: 0,
+        ..retries(2, Scenario::new(Protocol::Amudp))
+    };
+    check(
+        "amudp, reply freed",
+        scenario,
+        &[RequestRtxExceeded, ReplyGone],
+    );
+}
+
+#[test]
 fn a_request_without_a_handler() {
     for protocol in Protocol::ALL {
         let scenario = Scenario {

@@ -38,6 +38,8 @@ pub struct Scenario {
     pub fault: Fault,
     /// Requests that the application makes; the last one has an unknown handler if so asked.
     pub requests: u8,
+    /// Bytes of each request and reply.
+    pub length: u32,
     pub unknown_handler: bool,
     /// Frames under way at most: what is sent into a full network is lost.
     pub capacity: usize,
@@ -79,6 +81,7 @@ impl Scenario {
             config,
             fault: Fault::None,
             requests: 1,
+            length: 1,
             unknown_handler: false,
             capacity: 3,
             duplicates: 1,
@@ -262,7 +265,7 @@ impl Scenario {
                 let node = &mut world.nodes[INITIATOR];
                 let slot = node
                     .connection
-                    .request(0, handler, 1)
+                    .request(0, handler, self.length)
                     .expect("there is a credit");
                 node.requests[slot.index()] = world.made;
                 self.act(world, INITIATOR, cut)
@@ -442,7 +445,7 @@ impl Scenario {
         let node = &mut world.nodes[TARGET];
         node.answers[slot.index()] = node.received[slot.index()];
         node.connection
-            .handled(0, slot, HANDLER, 1, &mut node.pool)
+            .handled(0, slot, HANDLER, self.length, &mut node.pool)
             .expect("it runs");
         self.carry_out(world, TARGET, budget);
     }
