@@ -73,7 +73,8 @@ fn main() {
 fn compare(name: &str, pairs: usize, mut base: Side, mut other: Side) {
     let (mut ratios, mut bases, mut others) = (Vec::new(), Vec::new(), Vec::new());
     // The first of each warms up.
-    (base(), other());
+    base();
+    other();
     for pair in 0..pairs {
         // Who goes first alternates, so that a drift of the machine favours nobody.
         let (a, b) = if pair % 2 == 0 {

@@ -13,3 +13,8 @@ pub mod protocol;
 pub mod transaction;
 pub mod transport;
 pub mod wire;
+
+/// The program in the chapter for who uses the library.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/amvia.md")]
+struct Chapter;

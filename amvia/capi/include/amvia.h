@@ -101,7 +101,7 @@ typedef enum {
      */
     AM_ERR_OPTION = 10,
     /**
-     * There is no room for another peer.
+     * There is no room for another peer, or for another name at the name server.
      */
     AM_ERR_FULL = 11,
     /**
@@ -109,7 +109,7 @@ typedef enum {
      */
     AM_ERR_NOT_CONNECTED = 12,
     /**
-     * The peer does not answer.
+     * The peer or the name server does not answer.
      */
     AM_ERR_NO_ANSWER = 13,
     /**
@@ -153,9 +153,21 @@ typedef enum {
      */
     AM_ERR_SYSTEM = 23,
     /**
+     * The key of the cluster cannot be read.
+     */
+    AM_ERR_KEY = 24,
+    /**
+     * Another endpoint has the name, or a later life of this one.
+     */
+    AM_ERR_NAME_TAKEN = 25,
+    /**
+     * The name is not registered.
+     */
+    AM_ERR_NOT_FOUND = 26,
+    /**
      * A fault of the library. What was called may be half done.
      */
-    AM_ERR_FAULT = 24,
+    AM_ERR_FAULT = 27,
 } AM_Error;
 
 /**
@@ -567,7 +579,7 @@ AM_Error AM_FreeBundle(AM_Bundle bundle);
 
 /**
  * Allocates the endpoint called `name` at an address, and takes up what its log holds. The address is "udp://HOST:PORT",
- * where port 0 is any free one, or "shm://NAME". `options` may be a null pointer.
+ * "verbs://HOST:PORT", where port 0 is any free one, or "shm://NAME". `options` may be a null pointer.
  */
 AM_Error AM_AllocateEndpoint(AM_Bundle bundle,
                              const char *name,
@@ -576,7 +588,8 @@ AM_Error AM_AllocateEndpoint(AM_Bundle bundle,
                              AM_Endpoint *endpoint);
 
 /**
- * Frees an endpoint; waits until a handler of it that runs has returned. Its log stays. Not from a handler.
+ * Frees an endpoint, after it is unregistered; waits until a handler of it that runs has returned. Its log stays. Not from a
+ * handler.
  */
 AM_Error AM_FreeEndpoint(AM_Endpoint endpoint);
 
@@ -674,6 +687,34 @@ AM_Error AMVIA_Identify(AM_Token token,
                         AM_TransactionId *transaction);
 
 /**
+ * Registers an endpoint by its name and address with the name server at "HOST:PORT", and keeps it registered: a thread renews
+ * the lease until the endpoint is freed. `key` is the file with the key of the cluster. A `lease` of 0 is one of 30 s.
+ * `at_most` is how long the server is waited for, now and when the endpoint is freed. An endpoint that is registered leaves
+ * the server before.
+ */
+AM_Error AMVIA_RegisterEndpoint(AM_Endpoint endpoint,
+                                const char *server,
+                                const char *key,
+                                uint64_t lease,
+                                uint64_t at_most);
+
+/**
+ * Whether an endpoint is kept registered: fails with what the last renewal has failed with, which is told once.
+ */
+AM_Error AMVIA_CheckRegistration(AM_Endpoint endpoint);
+
+/**
+ * Asks the name server at "HOST:PORT" where the endpoint called `name` is: `room` bytes at `address`, the zero byte at the
+ * end among them.
+ */
+AM_Error AMVIA_LookUp(const char *server,
+                      const char *key,
+                      const char *name,
+                      uint64_t at_most,
+                      char *address,
+                      size_t room);
+
+/**
  * Fills options with what an endpoint has where nothing else is said: AM_InitOptions(&options, sizeof options).
  */
 AM_Error AM_InitOptions(AM_Options *options,
@@ -697,7 +738,8 @@ AM_Error AM_Request(AM_Endpoint endpoint,
 AM_Error AMVIA_Status(AM_Endpoint endpoint, AM_Transaction transaction, AM_Status *status);
 
 /**
- * Polls until a transaction is final or unknown, at most so long, and gives what is known of it then.
+ * Polls until a transaction is final, or unknown and no question for it on its way, at most so long, and gives what is known of
+ * it then.
  */
 AM_Error AMVIA_Finish(AM_Endpoint endpoint,
                       AM_Transaction transaction,

@@ -1,15 +1,16 @@
 //! Bundles and endpoints: made, polled, freed.
 
 use std::ffi::c_char;
+use std::time::Duration;
 
-use jitterlab_amvia::transport::{Address, Shm, Udp};
+use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
+use jitterlab_verbs::Adapter;
 
-use crate::error::{AM_Error, Failure, guard};
+use crate::error::{AM_Error, guard};
 use crate::handler::refuse_in_handler;
 use crate::memory::{self, Out, Room};
 use crate::options::AM_Options;
 use crate::table::{AM_Bundle, AM_Endpoint};
-use crate::timeout;
 
 /// Allocates a bundle, which has no endpoint yet.
 #[unsafe(no_mangle)]
@@ -32,7 +33,7 @@ pub extern "C" fn AM_FreeBundle(bundle: AM_Bundle) -> AM_Error {
 }
 
 /// Allocates the endpoint called `name` at an address, and takes up what its log holds. The address is "udp://HOST:PORT",
-/// where port 0 is any free one, or "shm://NAME". `options` may be a null pointer.
+/// "verbs://HOST:PORT", where port 0 is any free one, or "shm://NAME". `options` may be a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn AM_AllocateEndpoint(
     bundle: AM_Bundle,
@@ -61,9 +62,11 @@ pub unsafe extern "C" fn AM_AllocateEndpoint(
                 let chosen = options.options(mtu)?;
                 held.endpoint(name, Shm::open(place, mtu)?, &chosen)?
             }
-            Address::Verbs(_) => {
-                let text = "no endpoint can be allocated over verbs yet";
-                return Err(Failure::new(AM_Error::AM_ERR_ADDRESS, text));
+            Address::Verbs(socket) => {
+                let mtu = options.mtu(Verbs::MTU);
+                let chosen = options.options(mtu)?;
+                let transport = Verbs::bind(socket, Adapter::default(), mtu)?;
+                held.endpoint(name, transport, &chosen)?
             }
         };
         out.put(AM_Endpoint::of(bundle, made)?);
@@ -71,7 +74,8 @@ pub unsafe extern "C" fn AM_AllocateEndpoint(
     })
 }
 
-/// Frees an endpoint; waits until a handler of it that runs has returned. Its log stays. Not from a handler.
+/// Frees an endpoint, after it is unregistered; waits until a handler of it that runs has returned. Its log stays. Not from a
+/// handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn AM_FreeEndpoint(endpoint: AM_Endpoint) -> AM_Error {
     guard(|| {
@@ -94,7 +98,7 @@ pub extern "C" fn AM_Poll(bundle: AM_Bundle) -> AM_Error {
 #[unsafe(no_mangle)]
 pub extern "C" fn AM_Wait(bundle: AM_Bundle, at_most: u64) -> AM_Error {
     guard(|| {
-        bundle.get()?.wait(timeout(at_most))?;
+        bundle.get()?.wait(Duration::from_nanos(at_most))?;
         Ok(())
     })
 }

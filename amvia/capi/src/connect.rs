@@ -1,6 +1,7 @@
 //! Peers.
 
 use std::ffi::c_char;
+use std::time::Duration;
 
 use jitterlab_amvia::endpoint::{PeerId, Standing};
 use jitterlab_amvia::transaction::EndpointId;
@@ -10,7 +11,6 @@ use jitterlab_amvia::wire::Refusal;
 use crate::error::{AM_Error, guard};
 use crate::memory::{self, Out, Room};
 use crate::table::AM_Endpoint;
-use crate::timeout;
 
 /// A peer of an endpoint. It is a value: it may be copied and kept.
 #[repr(C)]
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn AMVIA_Connect(
         let address: Address = address.parse()?;
         let peer = match at_most {
             0 => endpoint.begin_connect(name, &address)?,
-            _ => endpoint.connect(name, &address, timeout(at_most))?,
+            _ => endpoint.connect(name, &address, Duration::from_nanos(at_most))?,
         };
         out.put(peer.into());
         Ok(())

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jitterlab_amvia::endpoint::{EndpointError, ReplyError};
 use jitterlab_amvia::log::LogError;
+use jitterlab_amvia::names::{KeyError, NameError, NamesError};
 use jitterlab_amvia::protocol::{RequestError, SlotError};
 use jitterlab_amvia::transport::{AddressError, TransportError};
 
@@ -36,11 +37,11 @@ pub enum AM_Error {
     AM_ERR_ADDRESS = 9,
     /// An option is out of its range, or contradicts another; 0 is no number of a handler.
     AM_ERR_OPTION = 10,
-    /// There is no room for another peer.
+    /// There is no room for another peer, or for another name at the name server.
     AM_ERR_FULL = 11,
     /// There is no such peer.
     AM_ERR_NOT_CONNECTED = 12,
-    /// The peer does not answer.
+    /// The peer or the name server does not answer.
     AM_ERR_NO_ANSWER = 13,
     /// The peer refuses to be connected.
     AM_ERR_REFUSED = 14,
@@ -62,8 +63,14 @@ pub enum AM_Error {
     AM_ERR_TRANSPORT = 22,
     /// The system refuses.
     AM_ERR_SYSTEM = 23,
+    /// The key of the cluster cannot be read.
+    AM_ERR_KEY = 24,
+    /// Another endpoint has the name, or a later life of this one.
+    AM_ERR_NAME_TAKEN = 25,
+    /// The name is not registered.
+    AM_ERR_NOT_FOUND = 26,
     /// A fault of the library. What was called may be half done.
-    AM_ERR_FAULT = 24,
+    AM_ERR_FAULT = 27,
 }
 
 /// What hindered a function, and the sentence that tells it.
@@ -142,6 +149,33 @@ impl From<TransportError> for Failure {
 impl From<AddressError> for Failure {
     fn from(error: AddressError) -> Self {
         Failure::of(AM_Error::AM_ERR_ADDRESS, &error)
+    }
+}
+
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        Failure::of(AM_Error::AM_ERR_NAME, &error)
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        Failure::of(AM_Error::AM_ERR_KEY, &error)
+    }
+}
+
+impl From<NamesError> for Failure {
+    fn from(error: NamesError) -> Self {
+        let code = match &error {
+            NamesError::Silent { .. } | NamesError::Nonsense { .. } => AM_Error::AM_ERR_NO_ANSWER,
+            NamesError::Outlived { .. }
+            | NamesError::InUse { .. }
+            | NamesError::Collision { .. } => AM_Error::AM_ERR_NAME_TAKEN,
+            NamesError::Full { .. } => AM_Error::AM_ERR_FULL,
+            NamesError::BadLease { .. } => AM_Error::AM_ERR_OPTION,
+            NamesError::System { .. } => AM_Error::AM_ERR_SYSTEM,
+        };
+        Failure::of(code, &error)
     }
 }
 

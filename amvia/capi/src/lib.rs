@@ -17,12 +17,11 @@ mod connect;
 mod error;
 mod handler;
 mod memory;
+mod names;
 mod options;
 mod request;
 mod status;
 mod table;
-
-use std::time::Duration;
 
 /// Bytes of a short message at most.
 pub const AM_SHORT: u32 = 32;
@@ -30,10 +29,3 @@ pub const AM_SHORT: u32 = 32;
 pub const AM_MEDIUM: u32 = 128;
 /// A timeout without end.
 pub const AM_FOREVER: u64 = u64::MAX;
-
-fn timeout(nanoseconds: u64) -> Duration {
-    match nanoseconds {
-        AM_FOREVER => Duration::MAX,
-        _ => Duration::from_nanos(nanoseconds),
-    }
-}

@@ -1,17 +1,18 @@
 //! Requests, and what became of them.
 
 use std::ffi::c_void;
+use std::time::Duration;
 
 use jitterlab_amvia::endpoint::{Credit, Transaction};
 use jitterlab_amvia::protocol::Slot;
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
 
+use crate::AM_FOREVER;
 use crate::connect::AM_Peer;
 use crate::error::{AM_Error, Failure, guard};
 use crate::memory::{self, Out, Room};
 use crate::status::AM_Status;
 use crate::table::AM_Endpoint;
-use crate::{AM_FOREVER, timeout};
 
 /// The name of a transaction.
 #[repr(C)]
@@ -91,7 +92,7 @@ pub unsafe extern "C" fn AM_Request(
         let credit = match at_most {
             0 => Credit::Refuse,
             AM_FOREVER => Credit::Block,
-            _ => Credit::Within(timeout(at_most)),
+            _ => Credit::Within(Duration::from_nanos(at_most)),
         };
         let endpoint = endpoint.get()?;
         let made = endpoint.request(peer.into(), handler, bytes, credit)?;
@@ -115,7 +116,8 @@ pub unsafe extern "C" fn AMVIA_Status(
     })
 }
 
-/// Polls until a transaction is final or unknown, at most so long, and gives what is known of it then.
+/// Polls until a transaction is final, or unknown and no question for it on its way, at most so long, and gives what is known of
+/// it then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn AMVIA_Finish(
     endpoint: AM_Endpoint,
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn AMVIA_Finish(
         // SAFETY: the program's promise, see the head of amvia.h.
         let out = unsafe { Out::new("status", status) }?;
         let (endpoint, transaction) = (endpoint.get()?, transaction.into());
-        endpoint.finish(transaction, timeout(at_most))?;
+        endpoint.finish(transaction, Duration::from_nanos(at_most))?;
         out.put(endpoint.state(transaction)?.into());
         Ok(())
     })

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use jitterlab_amvia::endpoint::{Bundle, Endpoint, EndpointError};
+use jitterlab_amvia::names::Keeper;
 use jitterlab_base::fork::Parent;
 
 use crate::error::{AM_Error, Failure};
@@ -31,6 +32,14 @@ pub(crate) struct Held {
     bundle: u64,
     endpoint: Endpoint,
     gate: Arc<Gate>,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+impl Held {
+    /// What keeps the endpoint registered.
+    pub(crate) fn keeper(&self) -> MutexGuard<'_, Option<Keeper>> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The way to the handlers of an endpoint: locked while one runs; true once it was freed.
@@ -174,11 +183,12 @@ impl AM_Endpoint {
             bundle: bundle.number,
             endpoint,
             gate: Arc::default(),
+            keeper: Mutex::default(),
         })));
         Ok(AM_Endpoint { number })
     }
 
-    fn held(self) -> Result<Arc<Held>, Failure> {
+    pub(crate) fn held(self) -> Result<Arc<Held>, Failure> {
         match Table::of(self.number)?.read().get(&self.number) {
             Some(Handle::Endpoint(held)) => Ok(Arc::clone(held)),
             _ => Err(unknown(self.number)),
@@ -193,9 +203,10 @@ impl AM_Endpoint {
         Ok(Arc::clone(&self.held()?.gate))
     }
 
-    /// Closes the endpoint, and waits until a handler of it that runs has returned.
+    /// Unregisters and closes the endpoint, and waits until a handler of it that runs has returned.
     pub(crate) fn free(self) -> Result<(), Failure> {
         let held = self.held()?;
+        drop(held.keeper().take());
         let closed = held.endpoint.clone().close();
         *held.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         Table::of(self.number)?.remove(self.number);

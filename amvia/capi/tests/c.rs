@@ -1,9 +1,13 @@
 //! Programs in C use the library: each in `tests/c` is compiled and run.
 
+use std::fs;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::thread;
 
+use jitterlab_amvia::names::{self, Key};
 use jitterlab_skip::{skip, skip_part};
 use tempfile::TempDir;
 
@@ -56,29 +60,33 @@ const CPP: Compiler = Compiler {
 impl Compiler {
     /// Compiles a program of `tests/c`; none where there is no compiler.
     fn compile(&self, name: &str, folder: &Path) -> Option<PathBuf> {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+        self.compile_file(&sources.join(format!("{name}.c")), &folder.join(name))
+    }
+
+    fn compile_file(&self, source: &Path, program: &Path) -> Option<PathBuf> {
         if !is_there(self.program) {
             skip(format!("there is no {}", self.program));
             return None;
         }
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let library = library().parent().unwrap();
-        let program = folder.join(name);
         let output = Command::new(self.program)
             .args(self.options)
             .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-pthread"])
-            .arg(here.join("tests/c").join(format!("{name}.c")))
+            .arg(source)
             .args(["-x", "none", "-I"])
             .arg(here.join("include"))
             .arg("-L")
             .arg(library)
             .arg(format!("-Wl,-rpath,{}", library.display()))
             .args(["-lamvia", "-o"])
-            .arg(&program)
+            .arg(program)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
-        Some(program)
+        Some(program.into())
     }
 }
 
@@ -100,8 +108,9 @@ fn run_and_check(program: &Path, arguments: &[&str]) {
         return skip_part("memcheck", "there is no valgrind");
     }
     run(Command::new("valgrind")
-        .args(["--quiet", "--error-exitcode=9", "--leak-check=full"])
-        .args(["--errors-for-leak-kinds=definite", "--fair-sched=yes"])
+        .args(["--quiet", "--error-exitcode=9", "--fair-sched=yes"])
+        .args(["--leak-check=full", "--show-leak-kinds=definite"])
+        .arg("--errors-for-leak-kinds=definite")
         .arg(program)
         .args(arguments)
         .arg("checked"));
@@ -134,4 +143,86 @@ fn a_program_in_cpp_uses_the_header() {
         return;
     };
     run(Command::new(echo).args(["udp://127.0.0.1:0", "udp://127.0.0.1:0"]));
+}
+
+#[test]
+fn the_program_in_the_chapter_says_what_the_chapter_says() {
+    let folder = TempDir::new().unwrap();
+    let chapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/amvia.md");
+    let chapter = fs::read_to_string(chapter).unwrap();
+    let (_, rest) = chapter.split_once("```c\n").unwrap();
+    let (source, _) = rest.split_once("```").unwrap();
+    let file = folder.path().join("program.c");
+    fs::write(&file, source).unwrap();
+    let Some(program) = C.compile_file(&file, &folder.path().join("program")) else {
+        return;
+    };
+    let output = Command::new(program).output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "<ACKED, PROCESSED>: 2 4 6\n"
+    );
+}
+
+#[test]
+fn an_endpoint_is_found_by_its_name() {
+    let folder = TempDir::new().unwrap();
+    let Some(program) = C.compile("names", folder.path()) else {
+        return;
+    };
+    let [key, other_key] = ["key", "other-key"].map(|name| folder.path().join(name));
+    for key in [&key, &other_key] {
+        Key::make(key).unwrap();
+    }
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    let server = names::Server::new(Key::read(&key).unwrap(), &names::random().unwrap(), 16);
+    // It serves as long as the test runs.
+    thread::spawn(move || names::serve(&socket, server, |_| ()));
+    let files = [&key, &other_key].map(|file| file.to_str().unwrap());
+    run_and_check(&program, &[&address, files[0], files[1]]);
+}
+
+#[test]
+fn every_error_is_a_code_and_a_sentence() {
+    let folder = TempDir::new().unwrap();
+    let Some(errors) = C.compile("errors", folder.path()) else {
+        return;
+    };
+    run_and_check(&errors, &[]);
+}
+
+#[test]
+fn a_request_goes_to_another_node_once_it_is_known_not_to_have_run() {
+    let folder = TempDir::new().unwrap();
+    let Some(failover) = C.compile("failover", folder.path()) else {
+        return;
+    };
+    let server = C.compile("server", folder.path()).unwrap();
+    for transport in TRANSPORTS {
+        let logs = TempDir::new().unwrap();
+        run(Command::new(&failover)
+            .arg(&server)
+            .arg(place(transport, "first"))
+            .arg(place(transport, "second"))
+            .arg(place(transport, "client"))
+            .arg(logs.path()));
+    }
+}
+
+#[test]
+fn a_client_that_was_killed_learns_from_its_log_what_became_of_its_requests() {
+    let folder = TempDir::new().unwrap();
+    let Some(recovery) = C.compile("recovery", folder.path()) else {
+        return;
+    };
+    let server = C.compile("server", folder.path()).unwrap();
+    for transport in TRANSPORTS {
+        let logs = TempDir::new().unwrap();
+        run(Command::new(&recovery)
+            .arg(&server)
+            .arg(place(transport, "counts"))
+            .arg(place(transport, "killed"))
+            .arg(logs.path()));
+    }
 }

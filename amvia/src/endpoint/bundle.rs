@@ -15,6 +15,7 @@ use super::driver::{Driver, Running};
 use super::error::EndpointError;
 use super::handlers::{Answer, Call, Reply};
 use super::options::Options;
+use crate::names::Name;
 use crate::protocol::Nanos;
 use crate::transaction::EndpointId;
 use crate::transport::Transport;
@@ -106,7 +107,7 @@ impl Bundle {
         transport: impl Transport + 'static,
         options: &Options,
     ) -> Result<Endpoint, EndpointError> {
-        let id = EndpointId::of(name);
+        let id = EndpointId::of(name.parse::<Name>()?.as_str());
         let now = self.0.now();
         let driver = Driver::open(id, Box::new(transport), options, now)?;
         let mut state = self.0.lock()?;

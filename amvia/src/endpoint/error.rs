@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::log::{LogError, Place};
+use crate::names::NameError;
 use crate::protocol::{ConfigError, RecoverError, RequestError, SlotError};
 use crate::transaction::EndpointId;
 use crate::transport::{Address, TransportError};
@@ -18,8 +19,8 @@ pub enum EndpointError {
     #[error("the endpoint is closed")]
     Closed,
     /// A name is none.
-    #[error("`{0}` is not a name of an endpoint: 1 to 63 of a-z, 0-9, `-`, `_` and `.`")]
-    Name(String),
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// The options contradict themselves.
     #[error(transparent)]
     Config(#[from] ConfigError),

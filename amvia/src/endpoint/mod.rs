@@ -299,7 +299,8 @@ impl Endpoint {
         self.with(|driver, _| state(driver, transaction))
     }
 
-    /// Polls until a transaction is final or unknown, at most so long, and gives its status then.
+    /// Polls until a transaction is final, or unknown and no question for it on its way, at most so long, and gives its
+    /// status then.
     ///
     /// # Errors
     /// It was released, or a handler waits.
@@ -310,8 +311,12 @@ impl Endpoint {
     ) -> Result<Status, EndpointError> {
         let end = self.end(at_most);
         loop {
-            let state = self.state(transaction)?;
-            if state.is_final() || state.is_unknown() {
+            let (state, is_asking) = self.with(|driver, _| {
+                let peer = found(driver, transaction.peer)?;
+                let is_asking = peer.connection.is_asking(transaction.slot);
+                Ok((state(driver, transaction)?, is_asking))
+            })?;
+            if state.is_final() || (state.is_unknown() && !is_asking) {
                 return Ok(state.status());
             }
             if self.bundle.is_in_handler()? {

@@ -380,6 +380,11 @@ impl Connection {
         self.initiator.record(slot)
     }
 
+    /// Whether the question what became of a transaction is on its way.
+    pub fn is_asking(&self, slot: Slot) -> bool {
+        self.initiator.is_asking(slot)
+    }
+
     /// Requests that can be made before one is released.
     pub fn credits(&self) -> u64 {
         self.initiator.credits()

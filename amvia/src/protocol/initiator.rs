@@ -74,6 +74,11 @@ impl Initiator {
             .map(|sent| &sent.record)
     }
 
+    pub(super) fn is_asking(&self, slot: Slot) -> bool {
+        let sent = self.sent.get(slot.index());
+        sent.is_some_and(|sent| sent.phase == Phase::Asking)
+    }
+
     /// Room for replies in segments.
     pub(super) fn reserve(&mut self, segments: u32) {
         for sent in &mut self.sent {

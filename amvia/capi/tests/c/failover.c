@@ -1,0 +1,98 @@
+/* failover PROGRAM FIRST SECOND CLIENT FOLDER: section 3.2.3 of the paper. A server is killed with two requests under way.
+ * The client cannot know what became of them; it asks when the server is back, and sends the one that has not run to another
+ * server. */
+#include "handlers.h"
+
+static AM_Endpoint client;
+
+static AM_Transaction request(AM_Peer peer, uint16_t handler, const char *text) {
+    AM_Transaction sent;
+    CHECK(AM_Request(client, peer, handler, text, strlen(text), 0, &sent));
+    return sent;
+}
+
+static AM_Status finish(AM_Transaction sent) {
+    AM_Status status;
+    CHECK(AMVIA_Finish(client, sent, LONG, &status));
+    return status;
+}
+
+/* Asks until the target has answered. */
+static AM_Status truth(AM_Transaction sent) {
+    AM_Status status = finish(sent);
+    while (status.is_unknown) {
+        CHECK(AMVIA_Ask(client, sent));
+        status = finish(sent);
+    }
+    REQUIRE(status.is_final);
+    return status;
+}
+
+static void require_reply(AM_Transaction sent, const char *text) {
+    char reply[64];
+    size_t length;
+    CHECK(AMVIA_ReadReply(client, sent, reply, sizeof reply, &length));
+    REQUIRE(length == strlen(text) && memcmp(reply, text, length) == 0);
+}
+
+int main(int count, char **arguments) {
+    REQUIRE(count == 6);
+    const char *program = arguments[1];
+    char log[512];
+    snprintf(log, sizeof log, "%s/first.log", arguments[5]);
+    Server first = start(program, "first", arguments[2], log);
+    Server second = start(program, "second", arguments[3], "-");
+
+    AM_Options options;
+    CHECK(AM_InitOptions(&options, sizeof options));
+    options.request_retransmissions = options.reply_retransmissions = 3;
+    options.initial_rto = options.max_rto = 20000000;
+    AM_Bundle bundle;
+    CHECK(AM_AllocateBundle(&bundle));
+    CHECK(AM_AllocateEndpoint(bundle, "client", arguments[4], &options, &client));
+    AM_Peer to_first, to_second;
+    CHECK(AMVIA_Connect(client, "first", first.address, LONG, &to_first));
+    CHECK(AMVIA_Connect(client, "second", second.address, LONG, &to_second));
+    AM_Transaction served = request(to_first, ECHO, "served");
+    AM_Status status = truth(served);
+    REQUIRE(status.operation == AM_PROCESSED);
+    require_reply(served, "served");
+
+    /* One request runs when the server is killed, another is made after that. */
+    char line[64];
+    AM_Transaction held = request(to_first, HOLD, "held");
+    read_line(&first, line, sizeof line);
+    REQUIRE(strcmp(line, "started") == 0);
+    stop(&first);
+    AM_Transaction lost = request(to_first, ECHO, "lost");
+    status = finish(lost);
+    REQUIRE(status.acknowledgement == AM_NOT_ACKED && status.operation == AM_REQUEST_RTX_EXCEEDED);
+    REQUIRE(status.is_unknown && !status.is_final);
+    REQUIRE(finish(held).is_unknown);
+    /* Nobody answers a question now. */
+    CHECK(AMVIA_Ask(client, lost));
+    REQUIRE(finish(lost).is_unknown);
+    /* What was known before is known. */
+    require_reply(served, "served");
+
+    Server again = start(program, "first", first.address, log);
+    REQUIRE(truth(lost).operation == AM_NOT_RUN);
+    REQUIRE(truth(held).operation == AM_INDETERMINATE);
+    EXPECT(AM_ERR_KNOWN, AMVIA_Ask(client, lost));
+
+    /* "Not run" never becomes anything else: the request may go to another server. */
+    AM_Transaction moved = request(to_second, ECHO, "lost");
+    REQUIRE(truth(moved).operation == AM_PROCESSED);
+    require_reply(moved, "lost");
+
+    /* The first serves again. */
+    AM_Transaction later = request(to_first, ECHO, "later");
+    REQUIRE(truth(later).operation == AM_PROCESSED);
+    AM_Transaction all[] = {served, lost, held, moved, later};
+    for (size_t one = 0; one < sizeof all / sizeof *all; one++)
+        CHECK(AMVIA_Release(client, all[one]));
+    stop(&again);
+    stop(&second);
+    CHECK(AM_FreeBundle(bundle));
+    return 0;
+}

@@ -1,0 +1,43 @@
+//! The examples run, and say what they should.
+
+use std::process::Command;
+
+/// What an example says. It is built if it has to be: cargo does not when it is asked for one test alone.
+fn said(example: &str) -> String {
+    // target/PROFILE/deps/this-test
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().unwrap().parent().unwrap();
+    let mut build = Command::new(env!("CARGO"));
+    build
+        .args(["build", "--quiet", "--package", "jitterlab-amvia"])
+        .args(["--example", example, "--target-dir"])
+        .arg(folder.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    if folder.ends_with("release") {
+        build.arg("--release");
+    }
+    assert!(build.status().unwrap().success());
+    let program = folder.join("examples").join(example);
+    let output = Command::new(program).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn messages_come_back() {
+    let lines = [5, 100, 8_000]
+        .map(|length| format!("{length} bytes: <ACKED, PROCESSED>, the same came back: true\n"));
+    assert_eq!(said("echo"), lines.concat());
+}
+
+#[test]
+fn a_request_goes_to_another_node() {
+    assert_eq!(
+        said("failover"),
+        "killed: <NOT_ACKED, REQUEST_RTX_EXCEEDED>\n\
+         held: <NOT_ACKED, INDETERMINATE>\n\
+         greet: <NOT_ACKED, NOT_RUN>\n\
+         greet, moved: <ACKED, PROCESSED>: second greets Kaur\n"
+    );
+}
