@@ -6,7 +6,8 @@ use std::thread::JoinHandle;
 
 use super::{Client, NamesError, Registration};
 
-/// Renews a registration until it is dropped, and unregisters the endpoint then.
+/// Renews a registration until it is dropped, and unregisters the endpoint then: it waits for the server as long as the client
+/// has patience.
 ///
 /// It renews when a third of the lease has gone. After a crash of the server, whose table is then empty, the endpoint is thus
 /// known again within a third of its lease.
