@@ -110,13 +110,10 @@ fn fail_over() -> Outcome<()> {
     let mut first = Server::start("first", "127.0.0.1:0", &log)?;
     let second = Server::start("second", "127.0.0.1:0", &folder.path().join("second.log"))?;
 
-    // Retransmissions are few here, so that a dead server is given up soon.
+    // The timeout hardly grows here, so that a dead server is given up soon.
     let options = Options {
         config: Config {
-            request_retransmissions: 3,
-            reply_retransmissions: 3,
-            initial_rto: 20_000_000,
-            max_rto: 20_000_000,
+            max_rto: 200_000_000,
             ..Config::default()
         },
         ..Options::default()
@@ -146,8 +143,14 @@ fn fail_over() -> Outcome<()> {
         return Err("a server that was dead has run a request".into());
     }
     client.release(greet)?;
-    let moved = client.request(to_second, GREET, b"Kaur", Credit::Block)?;
-    let state = truth(&client, moved)?;
+    let mut moved = client.request(to_second, GREET, b"Kaur", Credit::Block)?;
+    let mut state = truth(&client, moved)?;
+    // It was too slow to begin: as before, the request may go anywhere, also there again.
+    while state == InitiatorState::NotRun {
+        client.release(moved)?;
+        moved = client.request(to_second, GREET, b"Kaur", Credit::Block)?;
+        state = truth(&client, moved)?;
+    }
     let reply = client.reply(moved, |reply| String::from_utf8_lossy(reply).into_owned())?;
     println!("greet, moved: {state}: {reply}");
     Ok(())

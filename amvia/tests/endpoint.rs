@@ -259,6 +259,22 @@ fn a_panic_of_a_handler_comes_out_of_the_poll_and_the_endpoint_goes_on() {
 }
 
 #[test]
+fn a_handle_of_a_closed_endpoint_does_not_reach_the_next() {
+    let bundle = Bundle::new().unwrap();
+    let first = bundle
+        .endpoint("first", udp(), &Options::default())
+        .unwrap();
+    let old = first.clone();
+    first.close().unwrap();
+    let second = bundle
+        .endpoint("second", udp(), &Options::default())
+        .unwrap();
+    assert!(matches!(old.address(), Err(EndpointError::Closed)));
+    assert!(matches!(old.close(), Err(EndpointError::Closed)));
+    second.close().unwrap();
+}
+
+#[test]
 fn a_child_of_fork_has_no_endpoint() {
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};

@@ -56,7 +56,9 @@ pub(super) struct Shared {
 
 /// What threads take turns at.
 pub(super) struct State {
-    pub(super) drivers: Vec<Option<Driver>>,
+    drivers: Vec<Option<Driver>>,
+    /// Endpoints that were made.
+    made: u64,
     /// The thread that runs a handler.
     in_handler: Option<ThreadId>,
     reply: Reply,
@@ -76,6 +78,7 @@ impl Bundle {
             origin: clock.now(),
             state: Mutex::new(State {
                 drivers: Vec::new(),
+                made: 0,
                 in_handler: None,
                 reply: Reply::default(),
             }),
@@ -111,14 +114,9 @@ impl Bundle {
         let now = self.0.now();
         let driver = Driver::open(id, Box::new(transport), options, now)?;
         let mut state = self.0.lock()?;
-        let free = state.drivers.iter().position(Option::is_none);
-        let number = free.unwrap_or(state.drivers.len());
-        match free {
-            Some(number) => state.drivers[number] = Some(driver),
-            None => state.drivers.push(Some(driver)),
-        }
+        let place = state.add(driver);
         drop(state);
-        Ok(Endpoint::new(Arc::clone(&self.0), number, name, id))
+        Ok(Endpoint::new(Arc::clone(&self.0), place, name, id))
     }
 
     /// Takes what has arrived, does what is due, and runs a handler that is due. Does not wait. Says whether there was
@@ -180,13 +178,17 @@ impl Shared {
         if state.in_handler.is_some() {
             return Ok(was_there);
         }
-        for number in 0..state.drivers.len() {
-            let Some(driver) = &mut state.drivers[number] else {
+        for index in 0..state.drivers.len() {
+            let Some(driver) = &mut state.drivers[index] else {
                 continue;
+            };
+            let place = Place {
+                index,
+                number: driver.number,
             };
             if let Some(running) = driver.start(now)? {
                 was_there = true;
-                state = self.run(state, number, running)?;
+                state = self.run(state, place, running)?;
             }
         }
         Ok(was_there)
@@ -196,7 +198,7 @@ impl Shared {
     fn run<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        number: usize,
+        place: Place,
         mut running: Running,
     ) -> Result<MutexGuard<'a, State>, EndpointError> {
         state.in_handler = Some(thread::current().id());
@@ -222,7 +224,7 @@ impl Shared {
         self.handlers.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock()?;
         state.in_handler = None;
-        if let Some(driver) = &mut state.drivers[number] {
+        if let Some(driver) = state.driver(place) {
             match ended {
                 Ok(()) => driver.end(running, &reply, release, self.now())?,
                 Err(panic) => {
@@ -280,7 +282,41 @@ impl Drop for Shared {
     }
 }
 
+/// Where an endpoint is in its bundle, and which it is: another may take its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    index: usize,
+    number: u64,
+}
+
 impl State {
+    fn add(&mut self, mut driver: Driver) -> Place {
+        self.made += 1;
+        driver.number = self.made;
+        let free = self.drivers.iter().position(Option::is_none);
+        let index = free.unwrap_or(self.drivers.len());
+        match free {
+            Some(index) => self.drivers[index] = Some(driver),
+            None => self.drivers.push(Some(driver)),
+        }
+        Place {
+            index,
+            number: self.made,
+        }
+    }
+
+    /// The endpoint, unless it was closed.
+    pub(super) fn driver(&mut self, place: Place) -> Option<&mut Driver> {
+        let driver = self.drivers.get_mut(place.index)?.as_mut();
+        driver.filter(|driver| driver.number == place.number)
+    }
+
+    /// Takes the endpoint out.
+    pub(super) fn take(&mut self, place: Place) -> Option<Driver> {
+        self.driver(place)?;
+        self.drivers[place.index].take()
+    }
+
     fn progress(&mut self, most: usize, now: Nanos) -> Result<bool, EndpointError> {
         let mut was_there = false;
         for driver in self.drivers.iter_mut().flatten() {

@@ -52,6 +52,8 @@ impl Running {
 
 /// One endpoint: its transport, its log, its connections and its handlers.
 pub(super) struct Driver {
+    /// Its number in its bundle, which no other endpoint ever has.
+    pub(super) number: u64,
     pub(super) id: EndpointId,
     pub(super) config: Config,
     pub(super) transport: Box<dyn Transport>,
@@ -108,6 +110,7 @@ impl Driver {
             false => ReplyPool::default(),
         };
         let mut driver = Driver {
+            number: 0,
             id,
             transport,
             log: open_log(id, shape, options, is_shared)?,

@@ -52,7 +52,7 @@ pub use handlers::{Call, ReplyError};
 pub use options::{Credit, Options};
 pub use peer::Standing;
 
-use bundle::{Shared, State};
+use bundle::{Place, Shared, State};
 use driver::Driver;
 use peer::Peer;
 
@@ -63,7 +63,7 @@ use peer::Peer;
 #[derive(Clone)]
 pub struct Endpoint {
     bundle: Arc<Shared>,
-    number: usize,
+    place: Place,
     name: Arc<str>,
     id: EndpointId,
 }
@@ -121,10 +121,10 @@ impl Transaction {
 }
 
 impl Endpoint {
-    fn new(bundle: Arc<Shared>, number: usize, name: &str, id: EndpointId) -> Self {
+    fn new(bundle: Arc<Shared>, place: Place, name: &str, id: EndpointId) -> Self {
         Endpoint {
             bundle,
-            number,
+            place,
             name: name.into(),
             id,
         }
@@ -267,7 +267,7 @@ impl Endpoint {
         };
         loop {
             let mut state = self.bundle.lock()?;
-            let driver = driver(&mut state, self.number)?;
+            let driver = driver(&mut state, self.place)?;
             found(driver, peer)?;
             if driver.has_credit(peer.0) || end.is_none() {
                 let made = driver.request(peer.0, handler, length, fill, self.bundle.now());
@@ -445,8 +445,7 @@ impl Endpoint {
     /// It is closed.
     pub fn close(self) -> Result<(), EndpointError> {
         let mut state = self.bundle.lock()?;
-        let place = state.drivers.get_mut(self.number);
-        let driver = place.and_then(Option::take).ok_or(EndpointError::Closed)?;
+        let driver = state.take(self.place).ok_or(EndpointError::Closed)?;
         drop(state);
         // Outside the state: handlers may hold handles of this bundle.
         drop(driver);
@@ -458,7 +457,7 @@ impl Endpoint {
         use_it: impl FnOnce(&mut Driver, Nanos) -> Result<T, EndpointError>,
     ) -> Result<T, EndpointError> {
         let mut state = self.bundle.lock()?;
-        use_it(driver(&mut state, self.number)?, self.bundle.now())
+        use_it(driver(&mut state, self.place)?, self.bundle.now())
     }
 
     fn end(&self, at_most: Duration) -> Nanos {
@@ -480,9 +479,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-fn driver(state: &mut State, number: usize) -> Result<&mut Driver, EndpointError> {
-    let driver = state.drivers.get_mut(number).and_then(Option::as_mut);
-    driver.ok_or(EndpointError::Closed)
+fn driver(state: &mut State, place: Place) -> Result<&mut Driver, EndpointError> {
+    state.driver(place).ok_or(EndpointError::Closed)
 }
 
 fn found(driver: &Driver, peer: PeerId) -> Result<&Peer, EndpointError> {

@@ -13,9 +13,9 @@
 /* Ends the program unless a call gives the code. */
 #define EXPECT(code, call)                                                                         \
     do {                                                                                           \
-        AM_Error given = (call);                                                                   \
-        if (given != (code)) {                                                                     \
-            fprintf(stderr, "%s:%d: %s: %d: %s\n", __FILE__, __LINE__, #call, (int)given,          \
+        AM_Error given_ = (call);                                                                  \
+        if (given_ != (code)) {                                                                    \
+            fprintf(stderr, "%s:%d: %s: %d: %s\n", __FILE__, __LINE__, #call, (int)given_,         \
                     AMVIA_LastError());                                                            \
             exit(1);                                                                               \
         }                                                                                          \
