@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::ended::Ended;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -104,6 +104,13 @@ pub enum Request {
         /// The name.
         live: String,
     },
+    /// Let a program that was started end by itself: its stdin is closed. Otherwise as [`Request::Stop`].
+    Finish {
+        /// As [`Reply::Started`] gave it.
+        id: u32,
+        /// It is asked to end after this time, and killed if it does not.
+        timeout: Nanos,
+    },
 }
 
 /// A program with its arguments; it is started in the worker's directory.
@@ -149,7 +156,7 @@ pub enum Reply {
     },
     /// To [`Request::Find`].
     Found(bool),
-    /// To [`Request::Run`] and [`Request::Stop`].
+    /// To [`Request::Run`], [`Request::Stop`] and [`Request::Finish`].
     Ended(Ended),
     /// To [`Request::Start`].
     Started {

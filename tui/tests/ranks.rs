@@ -202,6 +202,47 @@ fn load_goes_over_mpi() {
     );
 }
 
+/// The load of ranks lasts as long as what is measured beside it, whether that is ranks or not.
+#[test]
+fn background_load_goes_over_mpi() {
+    if !has_mpi() {
+        return;
+    }
+    let injected = RANKS.find("  injected:").unwrap();
+    let (levels, rest) = RANKS.split_at(injected);
+    let suites = &rest[rest.find("suites:").unwrap()..rest.find("    - name: any").unwrap()];
+    let of_sockets = "transport: udp, from: here, to: here, message: 1400B";
+    let text = format!("{levels}{suites}")
+        .replace(of_sockets, "transport: mpi")
+        .replace("[none, injected]", "[none, load]");
+    let lab = Lab::new();
+    lab.write("e.yaml", text);
+    let records = records(&lab);
+    let loads: Vec<&Value> = records
+        .iter()
+        .map(|record| &record["load"])
+        .filter(|load| load.is_object())
+        .collect();
+    // Beside rtt, barrier and ep.
+    assert_eq!(loads.len(), 3);
+    for load in loads {
+        assert_eq!(load["transport"], "mpi", "{load}");
+        assert_eq!(
+            (&load["message"], &load["level"]),
+            (&65536.into(), &20.0.into())
+        );
+        assert!(load["produced_level"].as_f64() > Some(0.0), "{load}");
+        assert_eq!(load["sent_messages"], load["received_messages"], "{load}");
+    }
+    let report = lab.run(&format!("report {}", folder(&lab).display()));
+    assert_eq!(
+        report.status.code(),
+        Some(0),
+        "{}",
+        common::text(&report.stderr)
+    );
+}
+
 #[test]
 fn options_of_one_kind_of_load_are_not_for_the_other() {
     let lab = Lab::new();

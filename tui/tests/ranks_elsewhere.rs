@@ -64,6 +64,36 @@ fn eight_namespaces_are_eight_nodes() {
     }
 }
 
+/// A load over MPI between hosts has a rank on each, wherever the ranks beside it are.
+#[test]
+fn load_over_mpi_goes_between_all_hosts() {
+    if !is_root() || !has_mpi() {
+        return;
+    }
+    let cluster = Cluster::new(3);
+    let hosts: String = (1..=3).map(|host| cluster.host(host)).collect();
+    let rest = "  library:\n    - { case: barrier, ranks: 2, iterations: 200, warmup: 1ms }\n\
+                load: { transport: mpi, between: [n1, n2, n3], message: 1KiB, bandwidth: 10MiB }\nlevels: { load: [20] }\n";
+    cluster
+        .lab
+        .write("e.yaml", experiment(&hosts, "{ on: n1 }", rest));
+    let records = records(&cluster, &cluster.lab.run("run e.yaml --headless"));
+    let load = &records[1]["load"];
+    let load = if load.is_object() {
+        load
+    } else {
+        &records[0]["load"]
+    };
+    // Each of the three sends at least a message, and what a host sent on the mean is a third of all.
+    let level = |name: &str| load[name].as_f64().unwrap();
+    let of_all = 100.0 * level("received_bytes") / level("seconds") / level("bandwidth");
+    assert!(level("sent_messages") >= 3.0, "{load}");
+    assert!((level("produced_level") / of_all) < 0.5, "{load}");
+    for host in 1..=3 {
+        assert_eq!(programs(&cluster, host), [] as [String; 0]);
+    }
+}
+
 /// The programs that run in a host's namespace.
 fn programs(cluster: &Cluster, host: usize) -> Vec<String> {
     let pids = Command::new("ip")

@@ -18,6 +18,23 @@ pub enum Failed {
     Always(String),
 }
 
+impl Failed {
+    /// Why.
+    pub fn reason(self) -> String {
+        match self {
+            Failed::Once(reason) | Failed::Always(reason) => reason,
+        }
+    }
+
+    /// The same with its reason in other words.
+    pub fn say(self, words: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Failed::Once(reason) => Failed::Once(words(reason)),
+            Failed::Always(reason) => Failed::Always(words(reason)),
+        }
+    }
+}
+
 impl From<String> for Failed {
     fn from(reason: String) -> Self {
         Failed::Once(reason)

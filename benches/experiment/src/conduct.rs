@@ -8,6 +8,7 @@ use jitterlab_cluster::Unfit;
 use jitterlab_live::Total;
 use thiserror::Error;
 
+use crate::background;
 use crate::command::Failed;
 use crate::enough::{Enough, begun, enough};
 use crate::environment::Environment;
@@ -270,7 +271,9 @@ fn tally(recorder: &Recorder, runs: &[Run]) -> Tally {
 /// experiment was stopped stays as it was.
 fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, ConductError> {
     let experiment = bench.experiment;
-    let hosts = bench.hosts.survey(experiment.ranks())?;
+    let hosts = bench
+        .hosts
+        .survey(&experiment.ranks().collect::<Vec<_>>())?;
     match recorder.folder().environment() {
         Ok(mut environment) => {
             bench.bandwidth = environment.bandwidth;
@@ -286,9 +289,8 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
     if let Some(load) = &experiment.load {
         let bandwidth = match load.bandwidth {
             Some(bandwidth) => bandwidth.0 as f64,
-            None => bench
-                .measure_bandwidth(load)
-                .map_err(ConductError::Bandwidth)?,
+            None => background::measure_bandwidth(&mut bench.hosts, load)
+                .map_err(|failed| ConductError::Bandwidth(failed.reason()))?,
         };
         bench.bandwidth = Some(bandwidth);
     }
@@ -334,7 +336,7 @@ fn attempt<'a>(
     let is_hopeless = matches!(outcome, Err(Failed::Always(_)));
     let (reason, performed) = match outcome {
         Ok(performed) => (None, Some(performed)),
-        Err(Failed::Once(reason) | Failed::Always(reason)) => (Some(reason), None),
+        Err(failed) => (Some(failed.reason()), None),
     };
     let (result, samples, load, injection) = match performed {
         Some(Performed {

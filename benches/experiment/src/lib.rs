@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod background;
 mod command;
 pub mod conduct;
 pub mod delays;

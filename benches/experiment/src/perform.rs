@@ -1,24 +1,20 @@
 //! Doing one run: everything that is started for it is a command that a person could type.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-
-use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_cluster::Ready;
 use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::shape;
 use jitterlab_load::sender::Produced;
 use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;
 
-use crate::command::{Failed, SLACK, own, printed, words};
+use crate::background::Background;
+use crate::command::{Failed, words};
 use crate::delays::Delays;
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind};
 use crate::record::Injection;
 use crate::scene::Replay;
 use crate::schedule::Run;
-use crate::spec::{Experiment, Load};
+use crate::spec::Experiment;
 use crate::suites::Measured;
 use crate::tables::ByLevel;
 
@@ -49,9 +45,6 @@ const TABLE: &str = "delays.dist";
 const RECORDING: &str = "delays.recording";
 const SEED: &str = "delays.seed";
 const REPORT: &str = "delays.jsonl";
-
-/// A load goes on until it is stopped.
-const UNTIL_STOPPED: Nanos = Nanos(24 * 3600 * 1_000_000_000);
 
 impl<'a> Bench<'a> {
     /// Does a run.
@@ -86,67 +79,16 @@ impl<'a> Bench<'a> {
         let experiment = self.experiment;
         let load = experiment.load.as_ref().ok_or("no load is described")?;
         let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
-        let flows = load.flows();
-        let mut sinks: BTreeMap<&str, (u32, SocketAddr)> = BTreeMap::new();
-        let mut senders = Vec::new();
-        for (seed, &(from, to)) in (run.seed..).zip(&flows) {
-            let (_, listening) = match sinks.get(to) {
-                Some(sink) => *sink,
-                None => {
-                    let sink = self.start_sink(to)?;
-                    *sinks.entry(to).or_insert(sink)
-                }
-            };
-            let level = f64::from(percent) * load.share();
-            let send = load_run(load, listening, level, UNTIL_STOPPED)
-                .chain(words(&[
-                    "--bandwidth",
-                    &Bytes(bandwidth as u64).to_string(),
-                ]))
-                .chain(words(&["--seed", &seed.to_string(), "--announce"]));
-            let program = own(send, self.hosts.host(from)?.cpu);
-            // A measurement that began before the load would count as measured under it.
-            let begins = Ready::Line("^sending$".into());
-            let (sender, _) = self.hosts.worker(from)?.start_program(program, begins)?;
-            senders.push((from, sender));
-        }
+        let background = Background::start(&mut self.hosts, load, percent, bandwidth, run.seed)?;
         let prefix = self.undelayed(run)?;
         let measured = run.work.perform(&mut self.hosts, prefix)?;
-        // The load tells what it has produced when it is stopped.
-        let mut produced = Vec::new();
-        for (from, sender) in senders {
-            let told = self.hosts.worker(from)?.stop(sender)?;
-            let told = printed(&told).map_err(|said| format!("the background load: {said}"))?;
-            produced.push(told);
-        }
-        for (to, (sink, _)) in sinks {
-            self.hosts.worker(to)?.stop(sink)?;
-        }
+        // The load tells what it has produced when it ends.
+        let load = background.end(&mut self.hosts, load, percent)?;
         Ok(Performed {
             measured,
-            load: Produced::together(&produced, f64::from(percent), load.share()),
+            load,
             injection: None,
         })
-    }
-
-    fn start_sink(&mut self, name: &'a str) -> Result<(u32, SocketAddr), String> {
-        let to = self.hosts.host(name)?;
-        let address = to.address().ok_or("the sink has no address")?;
-        let bind = SocketAddr::new(address, 0).to_string();
-        let serve = words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]);
-        self.hosts.worker(name)?.start_server(own(serve, to.cpu))
-    }
-
-    /// The one-way bandwidth in bytes a second, of which loads are shares: from the first host that sends.
-    pub fn measure_bandwidth(&mut self, load: &'a Load) -> Result<f64, String> {
-        let (from, to) = load.flows()[0];
-        let (sink, listening) = self.start_sink(to)?;
-        let run = load_run(load, listening, 0.0, Nanos(1_000_000));
-        let program = own(run, self.hosts.host(from)?.cpu);
-        let ended = self.hosts.worker(from)?.run(program, SLACK)?;
-        self.hosts.worker(to)?.stop(sink)?;
-        let produced: Produced = printed(&ended)?;
-        Ok(produced.bandwidth)
     }
 
     /// A run with delays injected into the program that measures.
@@ -239,20 +181,6 @@ fn replayed(replay: Replay) -> Vec<String> {
     let options = ["--replay", RECORDING].into_iter();
     let options = options.chain(by_message).chain(each_rank);
     options.map(String::from).collect()
-}
-
-fn load_run(
-    load: &Load,
-    to: SocketAddr,
-    percent: f64,
-    duration: Nanos,
-) -> impl Iterator<Item = String> {
-    words(&["load", "run", "--format", "json"])
-        .chain(words(&["--transport", load.transport.name()]))
-        .chain(words(&["--level", &percent.to_string()]))
-        .chain(words(&["--to", &to.to_string()]))
-        .chain(words(&["--duration", &duration.to_string()]))
-        .chain(words(&["--message", &load.message.to_string()]))
 }
 
 /// A line of what the library reports: one for each process of the program.

@@ -66,7 +66,7 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
-    pub const VERSION: u32 = 3;
+    pub const VERSION: u32 = 4;
 
     /// What the packet suite measured, if that is what it is.
     pub fn packet(&self) -> Option<&PacketResult> {

@@ -54,6 +54,9 @@ fn resolved(mut experiment: Experiment) -> Experiment {
     for case in &mut experiment.suites.packet {
         case.wait = Some(case.wait(Transport::Udp));
     }
+    if let Some(load) = &mut experiment.load {
+        load.message = Some(load.message());
+    }
     experiment
 }
 

@@ -167,9 +167,9 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
     ),
     (
         "transport: udp, from",
-        "transport: verbs, from",
+        "transport: mpi, from",
         (7, 20),
-        "goes over udp or tcp",
+        "needs a section `mpi`",
     ),
     (
         "from: client, to: server, message",

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::transport::Transport;
+use crate::transport::Network;
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "ask", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Ask {
     /// Make a place for messages to arrive at.
-    Open { transport: Transport, message: u64 },
+    Open { transport: Network, message: u64 },
     /// Say what has arrived.
     Count,
 }

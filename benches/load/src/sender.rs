@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::transport::Transport;
+use crate::transport::{Network, Transport};
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_live::Count;
@@ -21,7 +21,7 @@ use crate::control::{Arrived, Ask, Line, Opened};
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
     /// Over what.
-    pub transport: Transport,
+    pub transport: Network,
     /// Size of a message.
     pub message: Bytes,
     /// Share of the bandwidth.
@@ -65,7 +65,7 @@ pub struct Produced {
     pub refused_messages: u64,
     /// The longest time without a message, to the end of the load, in nanoseconds; 0 of a level of 0.
     pub longest_gap_ns: u64,
-    /// Bytes sent in each tenth of a second; the last one may be shorter.
+    /// Bytes sent in each tenth of a second; the last one may be shorter. None over MPI, which does not say.
     pub sent_bytes_each_100ms: Vec<u64>,
 }
 
@@ -158,7 +158,7 @@ impl Sink {
         move |source| Error::SinkGone { address, source }
     }
 
-    fn open(&mut self, transport: Transport, message: u64) -> Result<Way, Error> {
+    fn open(&mut self, transport: Network, message: u64) -> Result<Way, Error> {
         let gone = self.gone();
         // Until it has answered, nothing tells it from something else that listens.
         let address = self.address;
@@ -185,7 +185,7 @@ impl Sink {
         let Opened { port } = self.line.hear().map_err(strange)?;
         let place = SocketAddr::new(self.address.ip(), port);
         match transport {
-            Transport::Udp => {
+            Network::Udp => {
                 let any: SocketAddr = match place {
                     SocketAddr::V4(_) => ([0; 4], 0).into(),
                     SocketAddr::V6(_) => ([0; 16], 0).into(),
@@ -194,7 +194,7 @@ impl Sink {
                 socket.connect(place).map_err(&gone)?;
                 Ok(Way::Udp(socket))
             }
-            Transport::Tcp => {
+            Network::Tcp => {
                 let stream = TcpStream::connect_timeout(&place, PATIENCE).map_err(&gone)?;
                 stream.set_nodelay(true).map_err(&gone)?;
                 stream.set_write_timeout(Some(PATIENCE)).map_err(&gone)?;
@@ -250,8 +250,7 @@ impl Load {
     /// Produces the load, until its time is over or `stop` is set.
     ///
     /// # Errors
-    /// There is no sink at `address`, it goes away, or the bandwidth is wanted and nothing arrives; the
-    /// transport is none of sockets.
+    /// There is no sink at `address`, it goes away, or the bandwidth is wanted and nothing arrives.
     pub fn run(&self, address: SocketAddr, stop: &AtomicBool) -> Result<Produced, Error> {
         self.run_telling(address, stop, || {})
     }
@@ -285,7 +284,7 @@ impl Load {
         let (arrived, _) = sink.count_of_all(&way, sent.messages)?;
         let seconds = clock.ticks_to_ns_f64(sent.ticks) / 1e9;
         Ok(Produced {
-            transport: self.transport,
+            transport: self.transport.into(),
             message: self.message.0,
             level: self.level.value(),
             produced_level: 100.0 * arrived.bytes as f64 / seconds / bandwidth,

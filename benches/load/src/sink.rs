@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
-use crate::transport::Transport;
+use crate::transport::Network;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
@@ -100,16 +100,16 @@ fn attend(stream: TcpStream, ip: IpAddr) -> io::Result<()> {
 }
 
 /// Starts a receiver on a free port.
-fn open(transport: Transport, ip: IpAddr, counters: Arc<Counters>) -> io::Result<u16> {
+fn open(transport: Network, ip: IpAddr, counters: Arc<Counters>) -> io::Result<u16> {
     match transport {
-        Transport::Udp => {
+        Network::Udp => {
             let socket = UdpSocket::bind((ip, 0))?;
             socket.set_read_timeout(Some(LOOK))?;
             let port = socket.local_addr()?.port();
             Builder::new().spawn(move || receive_datagrams(&socket, &counters))?;
             Ok(port)
         }
-        Transport::Tcp => {
+        Network::Tcp => {
             let listener = TcpListener::bind((ip, 0))?;
             // It holds for `accept`, too.
             let look = TimeVal::milliseconds(LOOK.as_millis() as i64);

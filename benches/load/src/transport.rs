@@ -5,27 +5,64 @@ use std::ops::RangeInclusive;
 use jitterlab_base::named;
 use jitterlab_base::units::Bytes;
 
-/// The size of a message, if nothing is said.
-pub const MESSAGE: Bytes = Bytes(1400);
-
-/// What carries the messages: the kernel's sockets.
+/// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// Datagrams: what the network cannot carry is lost.
+    /// Datagrams of the kernel's sockets: what the network cannot carry is lost.
     Udp,
-    /// A stream: what the network cannot carry waits.
+    /// A stream of the kernel's sockets: what the network cannot carry waits.
     Tcp,
+    /// Messages between ranks: the load of `jitterlab-mpi`.
+    Mpi,
 }
 
-named!(Transport, serde, "a transport of load", Udp => "udp", Tcp => "tcp");
+named!(Transport, serde, "a transport of load", Udp => "udp", Tcp => "tcp", Mpi => "mpi");
 
 impl Transport {
+    /// The size of a message, if nothing is said.
+    pub const fn message(self) -> Bytes {
+        match self {
+            Transport::Udp | Transport::Tcp => Bytes(1400),
+            Transport::Mpi => Bytes(64 << 10),
+        }
+    }
+
     /// The least and the greatest message, in bytes.
     pub fn sizes(self) -> RangeInclusive<u64> {
         match self {
             // Room for what a message is counted by; up to the largest datagram of IPv4.
             Transport::Udp => 8..=65_507,
             Transport::Tcp => 1..=1 << 24,
+            Transport::Mpi => 1..=i32::MAX as u64,
+        }
+    }
+
+    /// The same, if it goes between a sender and a sink.
+    pub fn network(self) -> Option<Network> {
+        match self {
+            Transport::Udp => Some(Network::Udp),
+            Transport::Tcp => Some(Network::Tcp),
+            Transport::Mpi => None,
+        }
+    }
+}
+
+/// What goes between a sender and a sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// As [`Transport::Udp`].
+    Udp,
+    /// As [`Transport::Tcp`].
+    Tcp,
+}
+
+named!(Network, serde, Udp => "udp", Tcp => "tcp");
+
+impl From<Network> for Transport {
+    fn from(network: Network) -> Transport {
+        match network {
+            Network::Udp => Transport::Udp,
+            Network::Tcp => Transport::Tcp,
         }
     }
 }

@@ -8,12 +8,12 @@ use std::thread;
 
 use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_load::sender::Load;
-use jitterlab_load::transport::Transport;
+use jitterlab_load::transport::Network;
 use jitterlab_load::{Error, sink};
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-fn load(transport: Transport, level: f64) -> Load {
+fn load(transport: Network, level: f64) -> Load {
     Load {
         transport,
         message: Bytes(1_000),
@@ -39,7 +39,7 @@ fn go_on() -> AtomicBool {
 #[test]
 fn what_is_reported_is_what_arrived() {
     let sink = serve();
-    for transport in Transport::ALL {
+    for transport in Network::ALL {
         let load = load(transport, 40.0);
         let produced = load.run(sink, &go_on()).unwrap();
         assert!(produced.sent_messages > 0, "{produced:?}");
@@ -49,7 +49,7 @@ fn what_is_reported_is_what_arrived() {
             produced.received_messages + produced.lost_messages,
             produced.sent_messages
         );
-        if transport == Transport::Tcp {
+        if transport == Network::Tcp {
             assert_eq!(produced.lost_messages, 0);
         }
         assert!(produced.seconds >= 0.3);
@@ -74,7 +74,7 @@ fn what_is_reported_is_what_arrived() {
 #[test]
 fn no_level_sends_nothing() {
     let sink = serve();
-    for transport in Transport::ALL {
+    for transport in Network::ALL {
         let produced = load(transport, 0.0).run(sink, &go_on()).unwrap();
         assert_eq!((produced.sent_messages, produced.received_messages), (0, 0));
         assert_eq!(produced.produced_level, 0.0);
@@ -85,7 +85,7 @@ fn no_level_sends_nothing() {
 #[test]
 fn the_bandwidth_is_measured_where_it_is_not_given() {
     let sink = serve();
-    for transport in Transport::ALL {
+    for transport in Network::ALL {
         let mut load = load(transport, 5.0);
         load.bandwidth = None;
         let produced = load.run(sink, &go_on()).unwrap();
@@ -100,7 +100,7 @@ fn the_bandwidth_is_measured_where_it_is_not_given() {
 fn a_load_that_is_stopped_says_what_it_was() {
     let sink = serve();
     for level in [0.0, 50.0] {
-        let mut load = load(Transport::Udp, level);
+        let mut load = load(Network::Udp, level);
         load.duration = Nanos(3_600_000_000_000);
         let produced = load.run(sink, &AtomicBool::new(true)).unwrap();
         assert_eq!(produced.sent_messages, 0);
@@ -111,9 +111,9 @@ fn a_load_that_is_stopped_says_what_it_was() {
 fn a_sink_counts_for_each_sender_by_itself() {
     let sink = serve();
     let senders: Vec<_> = [
-        (Transport::Udp, 10.0),
-        (Transport::Tcp, 30.0),
-        (Transport::Tcp, 60.0),
+        (Network::Udp, 10.0),
+        (Network::Tcp, 30.0),
+        (Network::Tcp, 60.0),
     ]
     .into_iter()
     .map(|(transport, level)| {
@@ -143,22 +143,20 @@ fn a_sink_outlives_strangers() {
         let _ = BufReader::new(stream).read_line(&mut answer);
         assert_eq!(answer, "", "{words}");
     }
-    assert!(load(Transport::Udp, 10.0).run(sink, &go_on()).is_ok());
+    assert!(load(Network::Udp, 10.0).run(sink, &go_on()).is_ok());
 }
 
 #[test]
 fn no_sink_is_said_with_what_to_start() {
     let address = TcpListener::bind(LOCAL).unwrap().local_addr().unwrap();
-    let error = load(Transport::Udp, 10.0)
-        .run(address, &go_on())
-        .unwrap_err();
+    let error = load(Network::Udp, 10.0).run(address, &go_on()).unwrap_err();
     assert!(matches!(error, Error::NoSink { .. }), "{error:?}");
     let hint = format!("start `jitterlab load serve --bind {address}` there");
     assert!(error.to_string().contains(&hint), "{error}");
 }
 
 /// A sink that has nothing to say of what has arrived for three counts, and then says that all has.
-fn slow_sink(stop: Arc<AtomicBool>, transport: Transport) -> SocketAddr {
+fn slow_sink(stop: Arc<AtomicBool>, transport: Network) -> SocketAddr {
     let listener = TcpListener::bind(LOCAL).unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -168,7 +166,7 @@ fn slow_sink(stop: Arc<AtomicBool>, transport: Transport) -> SocketAddr {
         let mut line = String::new();
         control.read_line(&mut line).unwrap();
         let place = match transport {
-            Transport::Tcp => stream.local_addr(),
+            Network::Tcp => stream.local_addr(),
             _ => datagrams.local_addr(),
         };
         let port = place.unwrap().port();
@@ -177,7 +175,7 @@ fn slow_sink(stop: Arc<AtomicBool>, transport: Transport) -> SocketAddr {
         // What has been sent is kept open until the end.
         let mut taken = None;
         match transport {
-            Transport::Tcp => {
+            Network::Tcp => {
                 let stream = taken.insert(stream.accept().unwrap().0);
                 stream.read_exact(&mut piece[..1_000]).unwrap();
             }
@@ -200,7 +198,7 @@ fn slow_sink(stop: Arc<AtomicBool>, transport: Transport) -> SocketAddr {
 /// At any load the last messages are still under way when the first count is made.
 #[test]
 fn what_arrives_late_is_not_lost() {
-    for transport in Transport::ALL {
+    for transport in Network::ALL {
         let stop = Arc::new(go_on());
         let sink = slow_sink(Arc::clone(&stop), transport);
         let mut load = load(transport, 100.0);
@@ -212,7 +210,7 @@ fn what_arrives_late_is_not_lost() {
 
 #[test]
 fn the_gap_to_the_end_is_one_too() {
-    let mut load = load(Transport::Udp, 0.0001);
+    let mut load = load(Network::Udp, 0.0001);
     load.seed = 1;
     let produced = load.run(serve(), &go_on()).unwrap();
     assert_eq!(
@@ -248,7 +246,7 @@ fn a_sink_has_room_again_when_strangers_have_gone() {
     drop((control, opened));
     // Its place is given up with its control connection, though it is still open itself.
     assert!(!matches!(sends_nothing.read(&mut [0]), Ok(1)));
-    while load(Transport::Tcp, 10.0).run(sink, &go_on()).is_err() {
+    while load(Network::Tcp, 10.0).run(sink, &go_on()).is_err() {
         thread::yield_now();
     }
 }
@@ -279,7 +277,7 @@ fn a_sink_that_goes_away_or_talks_nonsense_is_an_error() {
     for answer in ["", "{}\n", "what?\n", "{\"messages\":-1,\"bytes\":0}\n"] {
         let stop = Arc::new(go_on());
         let sink = false_sink(answer, Arc::clone(&stop));
-        let mut load = load(Transport::Udp, 40.0);
+        let mut load = load(Network::Udp, 40.0);
         load.duration = Nanos(3_600_000_000_000);
         let error = load.run(sink, &stop).unwrap_err();
         assert!(
@@ -301,7 +299,7 @@ fn a_stream_that_its_sink_closes_ends_the_load() {
         drop(place.accept().unwrap());
         stream
     });
-    let mut load = load(Transport::Tcp, 100.0);
+    let mut load = load(Network::Tcp, 100.0);
     load.duration = Nanos(3_600_000_000_000);
     let error = load.run(sink, &go_on()).unwrap_err();
     assert!(matches!(error, Error::SinkGone { .. }), "{error:?}");

@@ -5,7 +5,7 @@ mod mpi;
 
 use clap::ValueEnum as _;
 use jitterlab_mpi::load::Pattern;
-use mpi::{assert_wrong, mpirun};
+use mpi::{assert_wrong, mpirun, mpirun_until_announced};
 use serde_json::Value;
 
 const MESSAGE: u64 = 4096;
@@ -85,6 +85,39 @@ fn a_victim_is_measured_without_the_load_and_with_it() {
     }
 }
 
+/// Whoever starts it beside something else ends it with that: under a launcher a signal would end the ranks.
+#[test]
+fn a_load_lasts_until_the_input_of_rank_0_ends() {
+    for pattern in ["pairs", "alltoall"] {
+        let options = [
+            "--level",
+            "50",
+            "--bandwidth",
+            "100MiB",
+            "--size",
+            "64",
+            "--announce",
+        ];
+        let load = ["load", "--pattern", pattern, "--until-stdin-closes"];
+        let json = ["--format", "json"];
+        let arguments = [&load[..], &options, &json].concat();
+        // The input ends as soon as the load begins: now and then that is before the first message.
+        let report = (0..20)
+            .map(|_| {
+                let ran = mpirun_until_announced(2, &arguments);
+                assert_eq!(ran.status, Some(0), "{ran}");
+                ran.report()
+            })
+            .find(|report| count(report, "sent_messages") > 0)
+            .expect("no load sent anything");
+        assert_eq!(report["sent_bytes"], report["received_bytes"], "{report}");
+        let senders = if pattern == "pairs" { 1.0 } else { 2.0 };
+        let bandwidth = senders * f64::from(100 << 20);
+        assert_eq!(number(&report, "bandwidth"), bandwidth, "{report}");
+        assert_eq!(report["bandwidth_measured"], false, "{report}");
+    }
+}
+
 #[test]
 fn victims_are_as_many_as_is_asked_for() {
     let load = ["--level", "0", "--duration", "5ms", "--warmup", "0ns"];
@@ -129,6 +162,12 @@ fn what_cannot_be_done_is_wrong_usage_and_said_once() {
             "runs on pairs of ranks",
         ),
         (2, &["--victim-size", "8"], "--victim <CASE>"),
+        (2, &["--bandwidth", "0"], "has to be above 0"),
+        (
+            4,
+            &["--victim", "barrier", "--until-stdin-closes"],
+            "cannot be used with",
+        ),
     ] {
         let load = ["load", "--pattern", "pairs", "--level", "10"];
         assert_wrong(ranks, &[&load[..], options].concat(), words);
@@ -142,6 +181,18 @@ fn what_cannot_be_done_is_wrong_usage_and_said_once() {
         2,
         &["load", "--pattern", "ring", "--level", "10"],
         "rma-incast",
+    );
+    assert_wrong(
+        2,
+        &[
+            "load",
+            "--pattern",
+            "p2p-incast",
+            "--level",
+            "10",
+            "--until-stdin-closes",
+        ],
+        "in the others rank 0 sends nothing",
     );
     // On few machines there are 448 GiB.
     let large = ["load", "--pattern", "rma-incast", "--level", "10"];

@@ -17,11 +17,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use directory::Directory;
+use jitterlab_base::units::Nanos;
 use jitterlab_live::{Place, Reader, Update};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use process::{Groups, Process};
 use teller::Teller;
 
+use crate::ended::Ended;
 use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
 
 /// The part of the program that a worker belongs to.
@@ -228,18 +230,8 @@ impl<W: Write + Send + 'static> Agent<W> {
                     }
                 }
             }
-            Request::Stop { id, timeout } => {
-                let process = self.running.remove(&id);
-                let mut process = process.ok_or_else(|| format!("no program {id} is running"))?;
-                let failure = process.failure();
-                let ended = process.stop(timeout.as_duration());
-                self.teller.end(Some(id));
-                self.end_orphans();
-                match failure {
-                    Some(reason) => Reply::Failed { reason },
-                    None => Reply::Ended(ended),
-                }
-            }
+            Request::Stop { id, timeout } => self.end(id, Process::stop, timeout)?,
+            Request::Finish { id, timeout } => self.end(id, Process::end, timeout)?,
             // Another worker on this machine may be the one that tells.
             Request::Follow { live } => {
                 self.teller.watch(None, None, Place::make(&live).ok(), None);
@@ -252,6 +244,25 @@ impl<W: Write + Send + 'static> Agent<W> {
             Request::Left { live } => Reply::Left(left(&live)?),
         };
         Ok((reply, Vec::new()))
+    }
+
+    /// Ends a program that was started, in this way.
+    fn end(
+        &mut self,
+        id: u32,
+        end: fn(Process, Duration) -> Ended,
+        timeout: Nanos,
+    ) -> Result<Reply, String> {
+        let process = self.running.remove(&id);
+        let mut process = process.ok_or_else(|| format!("no program {id} is running"))?;
+        let failure = process.failure();
+        let ended = end(process, timeout.as_duration());
+        self.teller.end(Some(id));
+        self.end_orphans();
+        Ok(match failure {
+            Some(reason) => Reply::Failed { reason },
+            None => Reply::Ended(ended),
+        })
     }
 
     /// Starts a program, and tells the controller under `id` what it publishes. A host without a place for live data is as

@@ -333,10 +333,26 @@ impl Worker {
         Ok((id, listening))
     }
 
-    /// Ends a program that was started.
+    /// Ends a program that was started: it is asked to.
+    ///
+    /// # Errors
+    /// The worker is gone, or the program has ended before, and not well.
     pub fn stop(&mut self, id: u32) -> Result<Ended, String> {
         let timeout = PROMPT;
-        match self.link.ask(&Request::Stop { id, timeout }, &[])? {
+        self.ended(&Request::Stop { id, timeout })
+    }
+
+    /// Ends a program that was started, and that ends by itself when its stdin is closed.
+    ///
+    /// # Errors
+    /// As those of [`Worker::stop`].
+    pub fn finish(&mut self, id: u32) -> Result<Ended, String> {
+        let timeout = PROMPT;
+        self.ended(&Request::Finish { id, timeout })
+    }
+
+    fn ended(&mut self, request: &Request) -> Result<Ended, String> {
+        match self.link.ask(request, &[])? {
             (Reply::Ended(ended), _) => Ok(ended),
             (other, _) => Err(self.link.strange(&other)),
         }
@@ -452,6 +468,8 @@ fn patience(request: &Request, patience: Duration) -> Duration {
             2 * timeout.as_duration() + patience
         }
         Request::Stop { timeout, .. } => timeout.as_duration() + patience,
+        // It may end in being asked to.
+        Request::Finish { timeout, .. } => 2 * timeout.as_duration() + patience,
     }
 }
 

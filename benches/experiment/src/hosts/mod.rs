@@ -2,6 +2,8 @@
 
 mod ranks;
 
+pub(crate) use ranks::Ranks;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,7 +45,7 @@ impl<'a> Hosts<'a> {
     ///
     /// # Errors
     /// A host is not there, or has not the CPU, or not what starts ranks over MPI where some are to be.
-    pub fn survey(&mut self, mpi: Option<&'a Mpi>) -> Result<BTreeMap<String, Node>, Unfit> {
+    pub fn survey(&mut self, ranks: &[&'a Mpi]) -> Result<BTreeMap<String, Node>, Unfit> {
         for (name, host) in self.scene.hosts {
             if !self.workers.contains_key(name.as_str()) {
                 let mut worker = self.start(name, host).map_err(Unfit::Host)?;
@@ -51,17 +53,16 @@ impl<'a> Hosts<'a> {
                 self.workers.insert(name, worker);
             }
         }
-        self.survey_mpi(mpi)?;
+        for mpi in ranks {
+            self.survey_mpi(mpi)?;
+        }
         let workers = self.workers.iter();
         let nodes = workers.map(|(&name, worker)| Ok((name.to_string(), worker.node()?)));
         nodes.collect::<Result<_, _>>().map_err(Unfit::Host)
     }
 
     /// What ranks need and is missing is said, and how to come by it.
-    fn survey_mpi(&mut self, mpi: Option<&'a Mpi>) -> Result<(), Unfit> {
-        let Some(mpi) = mpi else {
-            return Ok(());
-        };
+    fn survey_mpi(&mut self, mpi: &'a Mpi) -> Result<(), Unfit> {
         let missing = self.missing(mpi).map_err(Unfit::Host)?;
         if !missing.is_empty() {
             return Err(Unfit::Mpi(missing.join("; ")));

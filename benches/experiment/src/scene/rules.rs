@@ -1,9 +1,11 @@
 //! What holds for names, times, sizes and lists wherever they stand in a file.
 
+use std::fmt;
+
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_base::yaml::{Checked, Step, wrong};
 use jitterlab_packet::Error;
-use jitterlab_packet::transport::{Link, Transport, Wait};
+use jitterlab_packet::transport::{Link, Wait};
 
 /// What a name is.
 pub const NAME: &str =
@@ -41,7 +43,7 @@ pub fn repeated<T: PartialEq>(list: &[T]) -> Option<usize> {
 }
 
 /// What the sizes of messages over a transport are.
-pub fn size_problem(transport: Transport, least: u64, most: u64) -> String {
+pub fn size_problem(transport: impl fmt::Display, least: u64, most: u64) -> String {
     format!("a message over {transport} has {least} to {most} bytes")
 }
 

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jitterlab_base::units::Nanos;
-use jitterlab_base::yaml::Step::{Index, Key};
+use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
 use jitterlab_cluster::Place;
 use jitterlab_injector::control::Mode;
 use jitterlab_injector::replay::Order;
 use jitterlab_injector::shape;
 use jitterlab_injector::table::MAX_DELAY_NS;
-use jitterlab_packet::transport::Transport;
+use jitterlab_load::transport::Transport;
 
 use super::{Experiment, Load, Repetitions};
 use crate::level::{Level, LevelKind};
@@ -34,6 +34,9 @@ pub fn check(experiment: &Experiment) -> Checked<'_> {
     let scene = experiment.scene();
     if let Some(load) = &experiment.load {
         check_load(scene, load)?;
+        if load.transport == Transport::Mpi {
+            check_load_over_mpi(scene, load)?;
+        }
     }
     if let Some(mpi) = &experiment.mpi {
         check_mpi(scene, mpi)?;
@@ -97,14 +100,8 @@ fn check_load<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
     } else {
         check_between(scene, load)?;
     }
-    if !Transport::SOCKETS.contains(&load.transport) {
-        return wrong(
-            &[Key("load"), Key("transport")],
-            "background load goes over udp or tcp",
-        );
-    }
     let sizes = load.transport.sizes();
-    if !sizes.contains(&load.message.0) {
+    if !sizes.contains(&load.message().0) {
         let problem = size_problem(load.transport, *sizes.start(), *sizes.end());
         return wrong(&[Key("load"), Key("message")], problem);
     }
@@ -143,10 +140,29 @@ fn check_between<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
     Ok(())
 }
 
+/// Checks what a load over MPI needs beside: one rank on each of its hosts, which mpirun enters.
+fn check_load_over_mpi<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
+    let at = [Key("load"), Key("transport")];
+    let Some(mpi) = &load.ranks else {
+        return wrong(
+            &at,
+            "load over MPI needs a section `mpi` that says how ranks are started: `mpi: { on: HOST }`",
+        );
+    };
+    if mpi.launcher == Launcher::Srun {
+        return wrong(
+            &at,
+            "load over MPI is started with mpirun: with srun the allocation says where ranks run",
+        );
+    }
+    let names = mpi.hosts.keys().map(String::as_str);
+    check_ranks_on(scene, &mpi.on, names, |_| at.into())
+}
+
 /// Checks the section `mpi`.
 fn check_mpi<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Checked<'a> {
     let at = |key| [Key("mpi"), Key(key)];
-    let on = scene.named(&mpi.on, &at("on"))?;
+    scene.named(&mpi.on, &at("on"))?;
     let mode = scene.levels.injected.as_ref().map(|injected| injected.mode);
     if mode == Some(Mode::Defer) && matches!(mpi.hook, Hook::Mpi | Hook::Uct) {
         return wrong(
@@ -172,13 +188,28 @@ fn check_mpi<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Checked<'a> {
             ),
         );
     }
-    let mut addresses = BTreeMap::new();
-    for (name, &slots) in &mpi.hosts {
+    if let Some((name, _)) = mpi.hosts.iter().find(|&(_, &slots)| slots == 0) {
         let place = [Key("mpi"), Key("hosts"), Key(name)];
+        return wrong(&place, "a host takes at least one rank");
+    }
+    let names = mpi.hosts.keys().map(String::as_str);
+    check_ranks_on(scene, &mpi.on, names, |name| {
+        vec![Key("mpi"), Key("hosts"), Key(name)]
+    })
+}
+
+/// Checks that mpirun on one host can enter others; `at` is the place where the file names one.
+fn check_ranks_on<'a>(
+    scene: Scene<'a>,
+    starts_on: &'a str,
+    names: impl Iterator<Item = &'a str>,
+    at: impl Fn(&'a str) -> Vec<Step<'a>>,
+) -> Checked<'a> {
+    let on = scene.named(starts_on, &at(starts_on))?;
+    let mut addresses = BTreeMap::new();
+    for name in names {
+        let place = at(name);
         let host = scene.named(name, &place)?;
-        if slots == 0 {
-            return wrong(&place, "a host takes at least one rank");
-        }
         let Some(address) = host
             .address()
             .filter(|_| host.address.is_some() || on.at == host.at)
@@ -195,7 +226,7 @@ fn check_mpi<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Checked<'a> {
             );
         }
         let enters = match (&on.at, &host.at) {
-            (_, Place::Local) => *name == mpi.on,
+            (_, Place::Local) => name == starts_on,
             (Place::Ssh(_), Place::Netns(_)) => false,
             _ => true,
         };
@@ -203,8 +234,8 @@ fn check_mpi<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Checked<'a> {
             return wrong(
                 &place,
                 format!(
-                    "mpirun on `{}` ({}) cannot enter `{name}` ({})",
-                    mpi.on, on.at, host.at
+                    "mpirun on `{starts_on}` ({}) cannot enter `{name}` ({})",
+                    on.at, host.at
                 ),
             );
         }

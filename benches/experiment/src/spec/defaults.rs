@@ -1,9 +1,7 @@
 //! What an experiment file may leave out, and what is taken then.
 
-use jitterlab_base::units::Bytes;
 use jitterlab_base::yaml;
-use jitterlab_load::transport::MESSAGE;
-use jitterlab_packet::transport::Transport;
+use jitterlab_load::transport::Transport;
 use serde_yaml::Value;
 
 use super::{Experiment, Load, Repetitions};
@@ -19,11 +17,6 @@ pub(super) fn load_transport() -> Transport {
     Transport::Udp
 }
 
-/// The size of a message of background load: as `jitterlab load run` has it.
-pub(super) fn message() -> Bytes {
-    MESSAGE
-}
-
 /// Fills in what follows from other parts of the file: the section `load` where there are levels of load, and the hosts of
 /// load and packet cases where there are no more than two.
 pub(super) fn fill(experiment: &mut Experiment) {
@@ -34,14 +27,18 @@ pub(super) fn fill(experiment: &mut Experiment) {
             from: String::new(),
             to: String::new(),
             between: Vec::new(),
-            message: message(),
+            message: None,
             bandwidth: None,
+            ranks: None,
         });
     }
     if let Some(load) = &mut experiment.load
         && load.between.is_empty()
     {
         fill_ends(&mut load.from, &mut load.to, hosts);
+    }
+    if let (Some(load), Some(mpi)) = (&mut experiment.load, &experiment.mpi) {
+        load.ranks = load.ranks(mpi);
     }
     for case in experiment.suites.cases_mut() {
         case.fill(hosts);
@@ -114,6 +111,6 @@ fn of_load(load: &Load) -> Vec<(&'static str, String)> {
     if load.between.is_empty() {
         values.extend([("from", load.from.clone()), ("to", load.to.clone())]);
     }
-    values.push(("message", load.message.to_string()));
+    values.push(("message", load.message().to_string()));
     values
 }

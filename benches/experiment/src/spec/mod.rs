@@ -12,7 +12,7 @@ use std::path::Path;
 use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_base::yaml::{self, FileError};
 use jitterlab_cluster::{Host, Trust};
-use jitterlab_packet::transport::Transport;
+use jitterlab_load::transport::Transport;
 use serde::Deserialize;
 
 use crate::suites::{Suites, Work};
@@ -77,10 +77,12 @@ pub struct Load {
     #[serde(default)]
     pub between: Vec<String>,
     /// Size of a message [default: as `jitterlab load run` has it].
-    #[serde(default = "defaults::message")]
-    pub message: Bytes,
+    pub message: Option<Bytes>,
     /// One-way bandwidth in bytes a second, of which levels are shares [default: measured once].
     pub bandwidth: Option<Bandwidth>,
+    /// Over MPI, how its ranks are started: one on each host; it follows from the section `mpi`.
+    #[serde(skip)]
+    pub ranks: Option<Mpi>,
 }
 
 impl Load {
@@ -94,6 +96,31 @@ impl Load {
         flows
             .flat_map(|from| others(from).map(move |to| (from.as_str(), to.as_str())))
             .collect()
+    }
+
+    /// Size of a message.
+    pub fn message(&self) -> Bytes {
+        self.message.unwrap_or(self.transport.message())
+    }
+
+    /// The hosts that it goes between, the first that sends at the beginning; one that is alone stands once.
+    pub fn hosts(&self) -> Vec<&str> {
+        match &self.between[..] {
+            [] if self.from == self.to => vec![&self.from],
+            [] => vec![&self.from, &self.to],
+            between => between.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// Over MPI, as the section `mpi` starts ranks, but one on each host, the first one where the launcher is.
+    fn ranks(&self, mpi: &Mpi) -> Option<Mpi> {
+        let hosts = self.hosts();
+        let each = hosts.iter().map(|&host| (host.to_string(), 1));
+        (self.transport == Transport::Mpi).then(|| Mpi {
+            on: hosts[0].to_string(),
+            hosts: each.filter(|_| hosts.len() > 1).collect(),
+            ..mpi.clone()
+        })
     }
 
     /// The part of a level that one flow has: a level is what a host sends in all.
@@ -153,8 +180,10 @@ impl Experiment {
         cases.flat_map(|(_, _, case)| case.works(self.scene()))
     }
 
-    /// How ranks are started, where some are.
-    pub fn ranks(&self) -> Option<&Mpi> {
-        self.works().find_map(|work| work.mpi())
+    /// How ranks are started, where some are: those that measure, and those that make load.
+    pub fn ranks(&self) -> impl Iterator<Item = &Mpi> {
+        let of_load = self.load.as_ref().and_then(|load| load.ranks.as_ref());
+        let of_works = self.works().find_map(|work| work.mpi());
+        of_works.into_iter().chain(of_load)
     }
 }

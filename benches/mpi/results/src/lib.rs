@@ -6,4 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod library;
+pub mod load;
 pub mod npb;

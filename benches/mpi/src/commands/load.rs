@@ -1,12 +1,15 @@
+use std::io::{self, Write as _};
+
 use clap::Args;
 use jitterlab_base::seed;
 use jitterlab_base::show;
-use jitterlab_base::units::{Bytes, Nanos, Percent};
+use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
+use jitterlab_load::transport;
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{Case, Figures};
-use jitterlab_mpi::load::{self, Load, Outcome, Pattern, Produced, Victim, VictimOutcome};
+use jitterlab_mpi::load::{self, End, Load, Outcome, Pattern, Produced, Victim};
+use jitterlab_mpi_results::load::{Report, Transport};
 use nix::sys::sysinfo::sysinfo;
-use serde::Serialize;
 
 use super::library::case;
 use super::{Failure, Format, Wrong, print_object};
@@ -22,8 +25,17 @@ pub struct Arguments {
     /// How long the load lasts. With --victim: how long to measure, each time
     #[arg(long, default_value = "10s")]
     duration: Nanos,
+    /// The load lasts until the standard input of rank 0 ends; of a pattern in which rank 0 sends
+    #[arg(long, conflicts_with_all = ["duration", "victim"])]
+    until_stdin_closes: bool,
+    /// What a rank that sends can move, as in 10Gbit or 118MB/s; a number alone is bytes per second [default: measured first]
+    #[arg(long)]
+    bandwidth: Option<Bandwidth>,
+    /// Rank 0 prints `sending` on stderr when the first message is sent
+    #[arg(long, conflicts_with = "victim")]
+    announce: bool,
     /// Size of a message
-    #[arg(long, value_name = "BYTES", default_value = "64KiB")]
+    #[arg(long, value_name = "BYTES", default_value_t = transport::Transport::Mpi.message())]
     size: Bytes,
     /// Seed of the random gaps
     #[arg(long, default_value_t = seed::DEFAULT)]
@@ -55,27 +67,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// A run, as it is printed for programs: the fields of `jitterlab load run`, and those that only MPI has.
-#[derive(Serialize)]
-struct Report<'a> {
-    transport: &'static str,
-    pattern: Pattern,
-    ranks: usize,
-    message: u64,
-    level: f64,
-    produced_level: f64,
-    bandwidth: f64,
-    bandwidth_measured: bool,
-    seconds: f64,
-    sent_messages: u64,
-    sent_bytes: u64,
-    received_messages: u64,
-    received_bytes: u64,
-    longest_gap_ns: u64,
-    per_rank: &'a [Produced],
-    victim: Option<&'a VictimOutcome>,
-}
-
 pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     let victim = arguments.victim();
     arguments.check(comm, victim.as_ref())?;
@@ -83,11 +74,21 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
         pattern: arguments.pattern,
         level: arguments.level,
         message: arguments.size.0 as usize,
-        duration: arguments.duration,
+        bandwidth: arguments.bandwidth.map(|rate| rate.0 as f64),
         seed: arguments.seed,
     };
-    if let Some(outcome) = load::run(comm, &load, victim.as_ref()).map_err(Failure::Failed)? {
-        let report = report(arguments, comm.size(), &outcome);
+    let end = match &victim {
+        Some(victim) => End::WithVictim(victim),
+        None if arguments.until_stdin_closes => End::WithInput,
+        None => End::After(arguments.duration),
+    };
+    let begins = || {
+        if arguments.announce {
+            let _ = io::stderr().write_all(b"sending\n");
+        }
+    };
+    if let Some(outcome) = load::run(comm, &load, end, begins).map_err(Failure::Failed)? {
+        let report = report(arguments, comm.size(), outcome);
         match arguments.format {
             Format::Json => print_object(&report)?,
             Format::Text => print(&report),
@@ -107,6 +108,7 @@ impl Arguments {
             },
             share: self.victims,
             warmup: self.warmup,
+            duration: self.duration,
         })
     }
 
@@ -115,6 +117,14 @@ impl Arguments {
         let wrong = |why: &str| Err(Wrong(why.to_owned()));
         if !(1..=i32::MAX as u64).contains(&self.size.0) {
             return wrong("a message has 1 byte or more, and less than 2 GiB");
+        }
+        if self.bandwidth == Some(Bandwidth(0)) {
+            return wrong("--bandwidth has to be above 0");
+        }
+        if self.until_stdin_closes && !self.pattern.sends_from_0() {
+            return wrong(
+                "--until-stdin-closes is for pairs and alltoall: in the others rank 0 sends nothing",
+            );
         }
         let mut suffering = 0;
         if let Some(victim) = victim {
@@ -141,35 +151,33 @@ fn memory(comm: &Comm) -> u64 {
     memory[0]
 }
 
-fn report<'a>(arguments: &Arguments, ranks: usize, outcome: &'a Outcome) -> Report<'a> {
+fn report(arguments: &Arguments, ranks: usize, outcome: Outcome) -> Report {
     let sum = |count: fn(&Produced) -> u64| outcome.produced.iter().map(count).sum();
     let longest = outcome.produced.iter().map(|part| part.longest_gap_ns);
     Report {
-        transport: "mpi",
-        pattern: arguments.pattern,
+        transport: Transport::Mpi,
+        pattern: arguments.pattern.to_string(),
         ranks,
         message: arguments.size.0,
         level: arguments.level.value(),
         produced_level: outcome.produced_level(),
         bandwidth: outcome.bandwidth(),
-        bandwidth_measured: true,
+        bandwidth_measured: arguments.bandwidth.is_none(),
         seconds: outcome.seconds(),
         sent_messages: sum(|part| part.sent_messages),
         sent_bytes: sum(|part| part.sent_bytes),
         received_messages: sum(|part| part.received_messages),
         received_bytes: sum(|part| part.received_bytes),
         longest_gap_ns: longest.max().unwrap_or_default(),
-        per_rank: &outcome.produced,
-        victim: outcome.victim.as_ref(),
+        per_rank: outcome.produced,
+        victim: outcome.victim,
     }
 }
 
-fn print(report: &Report<'_>) {
+fn print(report: &Report) {
     println!(
         "{} of {} B at {} %: {:.1} % of {} for {:.3} s, {} messages of {} ranks",
-        serde_json::json!(report.pattern)
-            .as_str()
-            .unwrap_or_default(),
+        report.pattern,
         report.message,
         report.level,
         report.produced_level,
@@ -178,7 +186,7 @@ fn print(report: &Report<'_>) {
         report.received_messages,
         report.per_rank.len()
     );
-    if let Some(victim) = report.victim {
+    if let Some(victim) = &report.victim {
         println!("  {} on ranks {:?}", victim.case, victim.ranks);
         println!(
             "  {:<10} {:>9} {:>11} {:>11} {:>11}",

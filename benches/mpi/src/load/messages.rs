@@ -47,6 +47,10 @@ impl<'a> Messages<'a> {
 }
 
 impl Traffic for Messages<'_> {
+    fn moves(&self) -> bool {
+        !self.targets.is_empty()
+    }
+
     fn run(&mut self, mut pace: Pace<'_>, over: &mut dyn FnMut() -> bool) -> Moved {
         let mut inbox = Inbox::new(self);
         let mut sends = !self.targets.is_empty();

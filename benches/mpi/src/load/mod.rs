@@ -4,6 +4,7 @@
 //!
 //! A level is a share of what the pattern moves when every rank in it is as fast as it can be, which is measured first.
 
+mod input;
 mod messages;
 mod one_sided;
 mod pace;
@@ -12,21 +13,21 @@ mod victim;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use jitterlab_base::clock::Clock;
+use jitterlab_base::named;
 use jitterlab_base::units::{Nanos, Percent};
 use jitterlab_load::bucket::Bucket;
 use jitterlab_stats::gaps::Gaps;
-use serde::{Deserialize, Serialize};
 
 use crate::comm::Comm;
 use messages::Messages;
 use one_sided::{Direction, OneSided};
 use pace::Pace;
 
-pub use victim::{Impact, Outcome, Victim, VictimOutcome, run};
+pub use jitterlab_mpi_results::load::{Impact, Produced};
+pub use victim::{End, Outcome, Victim, run};
 
 /// Who sends to whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Pattern {
     /// Rank k sends to rank k + N/2, for N ranks.
     Pairs,
@@ -40,6 +41,8 @@ pub enum Pattern {
     RmaBcast,
 }
 
+named!(Pattern, Pairs => "pairs", Alltoall => "alltoall", RmaIncast => "rma-incast", P2pIncast => "p2p-incast", RmaBcast => "rma-bcast");
+
 /// The load that is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
@@ -49,37 +52,17 @@ pub struct Load {
     pub level: Percent,
     /// Bytes of a message.
     pub message: usize,
-    /// How long it lasts; of a load beside a victim, how long the victim is measured.
-    pub duration: Nanos,
+    /// What a rank that sends can move, in bytes a second; measured first where it is not known.
+    pub bandwidth: Option<f64>,
     /// Seed of the gaps.
     pub seed: u64,
 }
 
-/// The load that one rank produced.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Produced {
-    /// Which.
-    pub rank: usize,
-    /// What it moves when it is as fast as it can be, in bytes a second; 0 if others do it.
-    pub bandwidth: f64,
-    /// What it has moved, in percent of that; 0 if others do it.
-    pub produced_level: f64,
-    /// For how long, until all had arrived.
-    pub seconds: f64,
-    /// Messages that left it.
-    pub sent_messages: u64,
-    /// Bytes in them.
-    pub sent_bytes: u64,
-    /// Messages that came to it.
-    pub received_messages: u64,
-    /// Bytes in them.
-    pub received_bytes: u64,
-    /// The longest time without a message of its own, to the end; 0 if it has none.
-    pub longest_gap_ns: u64,
-}
-
 /// What a rank does in a pattern.
 trait Traffic {
+    /// Whether it moves messages on its own account.
+    fn moves(&self) -> bool;
+
     /// Goes on until it is `over`, at the `pace`, and ends when all that was sent has arrived.
     fn run(&mut self, pace: Pace<'_>, over: &mut dyn FnMut() -> bool) -> Moved;
 }
@@ -128,6 +111,11 @@ impl Pattern {
         }
     }
 
+    /// Whether rank 0 sends in it, and so sees that its input has ended.
+    pub fn sends_from_0(self) -> bool {
+        matches!(self, Pattern::Pairs | Pattern::Alltoall)
+    }
+
     /// Which way its bytes go if one side alone moves them.
     fn one_sided(self) -> Option<Direction> {
         match self {
@@ -165,16 +153,23 @@ struct Prepared<'a> {
 }
 
 impl Load {
-    /// Measures the bandwidth: all ranks of the pattern at once, as fast as they can, for half a second.
+    /// Measures the bandwidth where it is not known: all ranks of the pattern at once, as fast as they can, for half a second.
     fn prepare<'a>(&'a self, comm: &'a Comm, clock: &'a Clock) -> Prepared<'a> {
         let mut traffic = self.pattern.traffic(comm, self.message);
         comm.barrier();
-        let moved = traffic.run(Pace::new(clock, None), &mut after(clock, MEASURE));
-        comm.barrier();
+        let rate = match self.bandwidth {
+            Some(bandwidth) if traffic.moves() => bandwidth / self.message as f64 / 1e9,
+            Some(_) => 0.0,
+            None => {
+                let moved = traffic.run(Pace::new(clock, None), &mut after(clock, MEASURE));
+                comm.barrier();
+                moved.caused as f64 / (moved.elapsed_ns as f64).max(1.0)
+            }
+        };
         Prepared {
             load: self,
             comm,
-            rate: moved.caused as f64 / (moved.elapsed_ns as f64).max(1.0),
+            rate,
             clock,
             traffic,
         }

@@ -55,6 +55,10 @@ impl<'a> OneSided<'a> {
 }
 
 impl Traffic for OneSided<'_> {
+    fn moves(&self) -> bool {
+        self.comm.rank() != 0
+    }
+
     fn run(&mut self, mut pace: Pace<'_>, over: &mut dyn FnMut() -> bool) -> Moved {
         let mut caused = 0;
         let is_root = self.comm.rank() == 0;

@@ -2,9 +2,11 @@
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Nanos, Percent};
+use jitterlab_mpi_results::load::{Impact, Produced, Victim as Suffered};
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Produced, after};
+use super::input::InputEnd;
+use super::{Load, after};
 use crate::comm::Comm;
 use crate::library::{Case, Figures, Length, Plan, Timeline};
 
@@ -19,6 +21,19 @@ pub struct Victim {
     pub share: Percent,
     /// They warm up so long.
     pub warmup: Nanos,
+    /// They are measured so long, each time.
+    pub duration: Nanos,
+}
+
+/// When a load ends.
+#[derive(Clone, Copy)]
+pub enum End<'a> {
+    /// After this time.
+    After(Nanos),
+    /// When the standard input of rank 0 ends. Rank 0 has to send in the pattern ([`Pattern::sends_from_0`](super::Pattern::sends_from_0)).
+    WithInput,
+    /// When this was measured, without it and beside it.
+    WithVictim(&'a Victim),
 }
 
 /// What came of it.
@@ -27,37 +42,7 @@ pub struct Outcome {
     /// Of the ranks that made load.
     pub produced: Vec<Produced>,
     /// Of the others.
-    pub victim: Option<VictimOutcome>,
-}
-
-/// A victim, alone and beside the load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct VictimOutcome {
-    /// What it was.
-    pub case: &'static str,
-    /// On which ranks.
-    pub ranks: Vec<usize>,
-    /// With which size.
-    pub size_bytes: usize,
-    /// While nobody else did anything.
-    pub isolated: Figures,
-    /// Beside the load.
-    pub congested: Figures,
-    /// The second over the first.
-    pub impact: Impact,
-}
-
-/// Impact factors: congested over isolated.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Impact {
-    /// Of the mean.
-    pub mean: f64,
-    /// Of the 99th percentile.
-    pub p99: f64,
-    /// Samples in isolation.
-    pub samples_isolated: usize,
-    /// Samples beside the load.
-    pub samples_congested: usize,
+    pub victim: Option<Suffered>,
 }
 
 /// What a rank has to say to rank 0.
@@ -77,43 +62,70 @@ impl Victim {
             .collect()
     }
 
-    fn measure(&self, comm: &Comm, load: &Load) -> Option<Timeline> {
+    fn measure(&self, comm: &Comm) -> Option<Timeline> {
         let plan = Plan {
             size: self.size,
             non_blocking: false,
             dimensions: 2,
-            length: Length::Time(load.duration),
+            length: Length::Time(self.duration),
             warmup: self.warmup,
         };
         self.case.measure(comm, &plan)
     }
 }
 
-/// Makes a load, and measures the victim without and with it. Called on every rank, it gives the outcome to rank 0.
+/// Makes a load, and measures the victim without and with it. Called on every rank, it gives the outcome to rank 0, and calls `begins`
+/// there when all is prepared and a load without a victim begins.
 ///
-/// A load without a victim ends when its time is over. Beside a victim it goes on until the victim has been measured:
+/// Beside a victim the load goes on until the victim has been measured:
 /// the ranks that make it have entered a barrier when it begins and look whether the last victim has come to it, and so
 /// nobody waits for anybody who is not there.
 ///
 /// # Errors
 /// What a rank said of its part cannot be read.
-pub fn run(world: &Comm, load: &Load, victim: Option<&Victim>) -> Result<Option<Outcome>, String> {
+pub fn run(
+    world: &Comm,
+    load: &Load,
+    end: End<'_>,
+    begins: impl FnOnce(),
+) -> Result<Option<Outcome>, String> {
+    let victim = match end {
+        End::WithVictim(victim) => Some(victim),
+        End::After(_) | End::WithInput => None,
+    };
     let victims = victim.map_or(Vec::new(), |victim| victim.ranks(world.size()));
     let suffers = victims.contains(&world.rank());
     let group = world.split(usize::from(suffers));
     let clock = Clock::monotonic();
-    let part = match victim {
-        Some(victim) if suffers => Part::Victim(suffer(world, &group, load, victim)),
-        Some(_) => Part::Load(congest(world, &group, load, &clock)),
-        None => {
+    let part = match end {
+        End::WithVictim(victim) if suffers => Part::Victim(suffer(world, &group, victim)),
+        End::WithVictim(_) => Part::Load(congest(world, &group, load, &clock)),
+        End::After(time) => {
             let mut prepared = load.prepare(&group, &clock);
-            Part::Load(prepared.produce(&mut after(&clock, load.duration)))
+            begin(world, begins);
+            Part::Load(prepared.produce(&mut after(&clock, time)))
+        }
+        End::WithInput => {
+            let mut prepared = load.prepare(&group, &clock);
+            begin(world, begins);
+            let mut end = InputEnd::new(world, &clock);
+            let produced = prepared.produce(&mut || end.is_over());
+            end.wait();
+            Part::Load(produced)
         }
     };
     let parts = world.collect(serde_json::json!(part).to_string().as_bytes());
     (world.rank() == 0)
         .then(|| outcome(victim, victims, &parts))
         .transpose()
+}
+
+/// All ranks are prepared, and rank 0 says so.
+fn begin(world: &Comm, begins: impl FnOnce()) {
+    world.barrier();
+    if world.rank() == 0 {
+        begins();
+    }
 }
 
 /// The part of those who make the load.
@@ -132,12 +144,12 @@ fn congest(world: &Comm, group: &Comm, load: &Load, clock: &Clock) -> Produced {
 }
 
 /// The part of those who suffer from it.
-fn suffer(world: &Comm, group: &Comm, load: &Load, victim: &Victim) -> Option<[Figures; 2]> {
+fn suffer(world: &Comm, group: &Comm, victim: &Victim) -> Option<[Figures; 2]> {
     // The bandwidth is measured now.
     world.meet().wait_quietly();
-    let isolated = victim.measure(group, load);
+    let isolated = victim.measure(group);
     world.meet().wait_quietly();
-    let congested = victim.measure(group, load);
+    let congested = victim.measure(group);
     world.meet().wait_quietly();
     // Only now: it takes long, and until the last meeting others wait or make load.
     Some([isolated?, congested?].map(|timeline| victim.case.figures(&timeline)))
@@ -162,8 +174,8 @@ fn outcome(
     let victim = victim.zip(suffered);
     Ok(Outcome {
         produced,
-        victim: victim.map(|(victim, [isolated, congested])| VictimOutcome {
-            case: victim.case.name,
+        victim: victim.map(|(victim, [isolated, congested])| Suffered {
+            case: victim.case.name.into(),
             ranks,
             size_bytes: victim.size,
             isolated,
@@ -171,18 +183,6 @@ fn outcome(
             impact: Impact::of(&isolated, &congested),
         }),
     })
-}
-
-impl Impact {
-    /// Of a victim, alone and beside a load.
-    pub fn of(isolated: &Figures, congested: &Figures) -> Impact {
-        Impact {
-            mean: congested.mean_ns / isolated.mean_ns,
-            p99: congested.p99_ns / isolated.p99_ns,
-            samples_isolated: isolated.samples,
-            samples_congested: congested.samples,
-        }
-    }
 }
 
 impl Outcome {
@@ -228,6 +228,7 @@ mod tests {
                 size: 0,
                 share: Percent::new(percent).unwrap(),
                 warmup: Nanos(0),
+                duration: Nanos(0),
             };
             victim.ranks(ranks)
         };

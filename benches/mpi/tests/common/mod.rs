@@ -1,7 +1,8 @@
 //! What a launcher of ranks prints, and how it ends.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use std::process::Command;
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
@@ -40,12 +41,41 @@ pub fn two_ranks() -> Ran {
 }
 
 /// Runs `program ARGUMENTS…` on so many ranks. `launcher` is an mpirun with its options.
-///
-/// One run at a time: ranks of several would wait for each other's cores.
 pub fn mpirun(launcher: &[&str], ranks: usize, program: &str, arguments: &[&str]) -> Ran {
+    attended(launcher, ranks, program, arguments, |command| {
+        command.stdin(Stdio::null()).spawn()
+    })
+}
+
+/// The same; its standard input ends when it has printed a line on stderr.
+pub fn mpirun_until_said(
+    launcher: &[&str],
+    ranks: usize,
+    program: &str,
+    arguments: &[&str],
+) -> Ran {
+    attended(launcher, ranks, program, arguments, |command| {
+        let mut child = command.stdin(Stdio::piped()).spawn()?;
+        let stderr = child.stderr.as_mut().unwrap();
+        let mut byte = [0];
+        while stderr.read(&mut byte)? > 0 && byte != *b"\n" {}
+        drop(child.stdin.take());
+        Ok(child)
+    })
+}
+
+/// One run at a time: ranks of several would wait for each other's cores.
+fn attended(
+    launcher: &[&str],
+    ranks: usize,
+    program: &str,
+    arguments: &[&str],
+    start: impl FnOnce(&mut Command) -> io::Result<Child>,
+) -> Ran {
     static CORES: Mutex<()> = Mutex::new(());
     let _cores = CORES.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = Command::new(launcher[0])
+    let mut command = Command::new(launcher[0]);
+    command
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         // Ranks that wait give way to those that share their core.
@@ -53,7 +83,10 @@ pub fn mpirun(launcher: &[&str], ranks: usize, program: &str, arguments: &[&str]
         .args(&launcher[1..])
         .args(["-n", &ranks.to_string(), program])
         .args(arguments)
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = start(&mut command)
+        .and_then(Child::wait_with_output)
         .unwrap_or_else(|error| {
             let mpirun = launcher[0];
             panic!("{mpirun} does not start ({error}); in Debian it is in openmpi-bin or mpich")

@@ -13,6 +13,18 @@ pub fn mpirun(ranks: usize, arguments: &[&str]) -> Ran {
     )
 }
 
+/// The same; its standard input ends when something is said on stderr.
+#[allow(dead_code, reason = "each test program uses its own part")]
+pub fn mpirun_until_announced(ranks: usize, arguments: &[&str]) -> Ran {
+    let launcher = ["mpirun", "--oversubscribe", "--timeout", "300"];
+    common::mpirun_until_said(
+        &launcher,
+        ranks,
+        env!("CARGO_BIN_EXE_jitterlab-mpi"),
+        arguments,
+    )
+}
+
 /// A command line that is refused with exit status 2 and one message of rank 0's that holds these words.
 pub fn assert_wrong(ranks: usize, arguments: &[&str], words: &str) {
     let ran = mpirun(ranks, arguments);

@@ -64,6 +64,9 @@ fn sorted(a: &str, b: &str) -> [String; 2] {
 
 /// The host of rank 1, where that is certain.
 fn second(mpi: &Mpi) -> Option<&str> {
+    if mpi.hosts.is_empty() && mpi.launcher == Launcher::Mpirun {
+        return Some(&mpi.on);
+    }
     let mut others = mpi.hosts.keys().filter(|&name| *name != mpi.on);
     match (
         option(mpi, &["--map-by", "-map-by"]),

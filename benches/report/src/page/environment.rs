@@ -97,7 +97,7 @@ fn factors(analysed: &Analysed) -> Markup {
                                 Some(bandwidth) => format!(" ({} MB/s)", words::short(bandwidth / 1e6)),
                                 None => String::new(),
                             },
-                            load.transport.name().to_uppercase(), load.message, load
+                            load.transport.name().to_uppercase(), load.message(), load
                         )))
                     }
                     @if let Some(injected) = injected.filter(|injected| injected.imitates()) {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jitterlab_base::show;
-use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent, UnitError};
+use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_load::sender::{Load, Produced};
 use jitterlab_load::sink;
-use jitterlab_load::transport::{MESSAGE, Transport};
+use jitterlab_load::transport::Transport;
 use jitterlab_packet::server::announce;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -46,7 +46,7 @@ const PORT: u16 = 7412;
 pub struct Run {
     /// udp, tcp, or mpi
     #[arg(long)]
-    transport: Over,
+    transport: Transport,
     /// Share of the one-way bandwidth: 0 to 100 (percent)
     #[arg(long)]
     level: Percent,
@@ -80,58 +80,32 @@ pub struct Run {
     format: Format,
 }
 
-/// What load goes over.
-#[derive(Debug, Clone, Copy)]
-enum Over {
-    /// Between two hosts.
-    Network(Transport),
-    /// Between ranks.
-    Mpi,
-}
-
-impl std::str::FromStr for Over {
-    type Err = UnitError;
-
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        match text {
-            "mpi" => Ok(Over::Mpi),
-            other => other.parse().map(Over::Network).map_err(|error| UnitError {
-                expected: "a transport of load: udp, tcp or mpi",
-                ..error
-            }),
-        }
-    }
-}
-
 impl Run {
     fn run(self) -> Result<Exit, Failure> {
-        let transport = match (self.transport, self.mpi.given()) {
-            (Over::Mpi, _) => {
-                self.check_over_mpi()?;
-                return mpi::start(&self);
-            }
-            (Over::Network(_), Some(option)) => {
-                return Err(Failure::input(format!(
-                    "{option} is for load over MPI: --transport mpi"
-                )));
-            }
-            (Over::Network(transport), None) => transport,
+        let Some(network) = self.transport.network() else {
+            self.check_over_mpi()?;
+            return mpi::start(&self);
         };
-        let message = self.message.unwrap_or(MESSAGE);
-        let sizes = transport.sizes();
+        if let Some(option) = self.mpi.given() {
+            return Err(Failure::input(format!(
+                "{option} is for load over MPI: --transport mpi"
+            )));
+        }
+        let message = self.message.unwrap_or(self.transport.message());
+        let sizes = self.transport.sizes();
         if !sizes.contains(&message.0) {
             return Err(Failure::input(format!(
                 "--message has to be {} to {} bytes over {}",
                 sizes.start(),
                 sizes.end(),
-                transport
+                self.transport
             )));
         }
         if self.bandwidth == Some(Bandwidth(0)) {
             return Err(Failure::input("--bandwidth has to be above 0"));
         }
         let load = Load {
-            transport,
+            transport: network,
             message,
             level: self.level,
             duration: self.duration,

@@ -84,7 +84,7 @@ fn experiment(
             hosts = Hosts::new(experiment.scene(), own);
             // Before there is a folder, so that what cannot begin leaves none.
             hosts
-                .survey(experiment.ranks())
+                .survey(&experiment.ranks().collect::<Vec<_>>())
                 .map_err(|unfit| failure(unfit.into()))?;
             let injected = experiment.levels.injected.as_ref();
             if let Some(table) = injected.and_then(|injected| injected.table.as_ref()) {

@@ -7,13 +7,23 @@ mod printed;
 use std::path::Path;
 
 use jitterlab_base::units::Nanos;
-use jitterlab_cluster::{PROMPT, Place, Program};
+use jitterlab_cluster::{PROMPT, Place, Program, Ready};
 
 use super::Hosts;
 use crate::command::Failed;
 use crate::scene::{Mpi, Scene};
 use launch::{Mpirun, launch};
-use printed::{Printed, printed};
+use printed::printed;
+
+pub(crate) use printed::Printed;
+
+/// Ranks that were started, and not ended.
+#[derive(Debug)]
+pub(crate) struct Ranks<'a> {
+    mpi: &'a Mpi,
+    ranks: u32,
+    id: u32,
+}
 
 impl<'a> Hosts<'a> {
     /// Starts ranks of a command, waits for their end, and gives what rank 0 printed.
@@ -24,18 +34,7 @@ impl<'a> Hosts<'a> {
         rank: impl Iterator<Item = String>,
         timeout: Nanos,
     ) -> Result<R, Failed> {
-        let mpirun = self.mpirun(mpi)?;
-        self.name_directories(mpi)?;
-        let launch = launch(self.scene, mpi, mpirun, ranks, rank);
-        let worker = self.worker(&mpi.on)?;
-        for (name, content) in &launch.files {
-            worker.put(name, content.as_bytes())?;
-        }
-        let program = Program {
-            command: launch.command,
-            // Ranks are bound by what starts them.
-            cpu: None,
-        };
+        let program = self.launch(mpi, ranks, rank)?;
         // Those on other machines publish there.
         let live = jitterlab_live::Place::new_name();
         let elsewhere = elsewhere(self.scene, mpi);
@@ -49,6 +48,47 @@ impl<'a> Hosts<'a> {
             let _ = self.worker(host).and_then(|worker| worker.unfollow(&live));
         }
         printed(mpi.launcher, ranks, &ended?, timeout)
+    }
+
+    /// Starts ranks of a command that goes on until its stdin is closed; ready when rank 0 prints such a line.
+    pub(crate) fn start_ranks(
+        &mut self,
+        mpi: &'a Mpi,
+        ranks: u32,
+        rank: impl Iterator<Item = String>,
+        ready: Ready,
+    ) -> Result<Ranks<'a>, Failed> {
+        let program = self.launch(mpi, ranks, rank)?;
+        let (id, _) = self.worker(&mpi.on)?.start_program(program, ready)?;
+        Ok(Ranks { mpi, ranks, id })
+    }
+
+    /// Ends ranks that were started, and gives what rank 0 printed.
+    pub(crate) fn finish_ranks<R: Printed>(&mut self, started: Ranks<'a>) -> Result<R, Failed> {
+        let Ranks { mpi, ranks, id } = started;
+        let ended = self.worker(&mpi.on)?.finish(id)?;
+        printed(mpi.launcher, ranks, &ended, PROMPT)
+    }
+
+    /// What starts ranks of a command, with its files where it finds them.
+    fn launch(
+        &mut self,
+        mpi: &'a Mpi,
+        ranks: u32,
+        rank: impl Iterator<Item = String>,
+    ) -> Result<Program, Failed> {
+        let mpirun = self.mpirun(mpi)?;
+        self.name_directories(mpi)?;
+        let launch = launch(self.scene, mpi, mpirun, ranks, rank);
+        let worker = self.worker(&mpi.on)?;
+        for (name, content) in &launch.files {
+            worker.put(name, content.as_bytes())?;
+        }
+        Ok(Program {
+            command: launch.command,
+            // Ranks are bound by what starts them.
+            cpu: None,
+        })
     }
 
     /// Whose mpirun it is; it is asked only where that matters.

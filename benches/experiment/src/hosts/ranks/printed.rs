@@ -2,7 +2,7 @@
 
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::{Ended, failure};
-use jitterlab_mpi_results::{library, npb};
+use jitterlab_mpi_results::{library, load, npb};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -20,6 +20,16 @@ pub trait Printed: DeserializeOwned {
 }
 
 impl Printed for library::Report {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn wrong(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Printed for load::Report {
     fn ranks(&self) -> usize {
         self.ranks
     }

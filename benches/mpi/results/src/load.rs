@@ -1,0 +1,116 @@
+//! Load between ranks, and who suffers from it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::library::Figures;
+
+/// A load, as it was produced: the fields of `jitterlab load run`, and those that only MPI has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// `mpi`.
+    pub transport: Transport,
+    /// Who sends to whom.
+    pub pattern: String,
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Bytes of a message.
+    pub message: u64,
+    /// The level asked for, in percent.
+    pub level: f64,
+    /// What all ranks moved, in percent of the bandwidth.
+    pub produced_level: f64,
+    /// The bandwidth of all ranks together, in bytes a second.
+    pub bandwidth: f64,
+    /// Whether it was measured, or given.
+    pub bandwidth_measured: bool,
+    /// For how long, on the rank on which it lasted longest, in seconds.
+    pub seconds: f64,
+    /// Messages that left a rank.
+    pub sent_messages: u64,
+    /// Bytes in them.
+    pub sent_bytes: u64,
+    /// Messages that came to one.
+    pub received_messages: u64,
+    /// Bytes in them.
+    pub received_bytes: u64,
+    /// The longest time without a message of a rank that sends, in nanoseconds.
+    pub longest_gap_ns: u64,
+    /// The part of each rank that made it.
+    pub per_rank: Vec<Produced>,
+    /// What was measured beside it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub victim: Option<Victim>,
+}
+
+/// What carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// MPI.
+    Mpi,
+}
+
+/// The load that one rank produced.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Produced {
+    /// Which.
+    pub rank: usize,
+    /// What it moves when it is as fast as it can be, in bytes a second; 0 if others do it.
+    pub bandwidth: f64,
+    /// What it has moved, in percent of that; 0 if others do it.
+    pub produced_level: f64,
+    /// For how long, until all had arrived.
+    pub seconds: f64,
+    /// Messages that left it.
+    pub sent_messages: u64,
+    /// Bytes in them.
+    pub sent_bytes: u64,
+    /// Messages that came to it.
+    pub received_messages: u64,
+    /// Bytes in them.
+    pub received_bytes: u64,
+    /// The longest time without a message of its own, to the end; 0 if it has none.
+    pub longest_gap_ns: u64,
+}
+
+/// A victim, alone and beside the load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Victim {
+    /// What it was.
+    pub case: String,
+    /// On which ranks.
+    pub ranks: Vec<usize>,
+    /// With which size.
+    pub size_bytes: usize,
+    /// While nobody else did anything.
+    pub isolated: Figures,
+    /// Beside the load.
+    pub congested: Figures,
+    /// The second over the first.
+    pub impact: Impact,
+}
+
+/// Impact factors: congested over isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Impact {
+    /// Of the mean.
+    pub mean: f64,
+    /// Of the 99th percentile.
+    pub p99: f64,
+    /// Samples in isolation.
+    pub samples_isolated: usize,
+    /// Samples beside the load.
+    pub samples_congested: usize,
+}
+
+impl Impact {
+    /// Of a victim, alone and beside a load.
+    pub fn of(isolated: &Figures, congested: &Figures) -> Impact {
+        Impact {
+            mean: congested.mean_ns / isolated.mean_ns,
+            p99: congested.p99_ns / isolated.p99_ns,
+            samples_isolated: isolated.samples,
+            samples_congested: congested.samples,
+        }
+    }
+}
