@@ -1,5 +1,6 @@
 //! Tables: rows of one kind, each column declared once for CSV, HTML and terminal alike.
 
+use jitterlab_experiment::level::Level;
 use jitterlab_stats::bootstrap::Interval;
 use serde::Serialize;
 
@@ -80,6 +81,8 @@ impl From<Interval> for Estimate {
 pub enum Value {
     /// Words.
     Text(String),
+    /// A level, which the table calls by what was produced ([`Table::calling`]).
+    Level(Level),
     /// A whole number.
     Count(u64),
     /// A number.
@@ -116,6 +119,7 @@ impl Value {
     pub fn for_people(&self) -> String {
         match self {
             Value::Text(text) => text.clone(),
+            Value::Level(level) => level.to_string(),
             Value::Count(n) => words::count(*n),
             Value::Number(value) => words::short(*value),
             Value::P(p) if *p < 0.001 => "< 0.001".into(),
@@ -242,6 +246,16 @@ impl Table {
         }
     }
 
+    /// The same with levels called so.
+    pub fn calling(mut self, called: impl Fn(Level) -> String) -> Self {
+        for value in self.rows.iter_mut().flatten() {
+            if let Value::Level(level) = *value {
+                *value = Value::Text(called(level));
+            }
+        }
+        self
+    }
+
     /// The names of the columns in CSV.
     pub fn csv_header(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -321,7 +335,7 @@ impl Table {
 
     /// Whether a column holds numbers, which are set to the right.
     pub fn is_numeric(&self, column: usize) -> bool {
-        let is_text = |row: &Vec<Value>| matches!(row[column], Value::Text(_));
+        let is_text = |row: &Vec<Value>| matches!(row[column], Value::Text(_) | Value::Level(_));
         !self.rows.iter().any(is_text)
     }
 }
@@ -330,6 +344,7 @@ fn csv_fields(heading: &Heading, value: &Value) -> Vec<String> {
     let plain = |x: f64| format!("{x}");
     let fields = match value {
         Value::Text(text) => vec![text.clone()],
+        Value::Level(level) => vec![level.to_string()],
         Value::Count(n) => vec![n.to_string()],
         Value::Number(x) | Value::P(x) => vec![plain(*x)],
         Value::Estimate(estimate) | Value::Seconds(estimate) | Value::Change(estimate) => {

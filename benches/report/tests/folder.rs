@@ -428,7 +428,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
         ),
         (
             "broken line",
-            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":3}\n").unwrap(),
+            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":4}\n").unwrap(),
             "runs.jsonl:1",
         ),
         (
@@ -440,7 +440,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
                 )
                 .unwrap()
             },
-            "holds results of format 1, and this jitterlab reads format 3",
+            "holds results of format 1, and this jitterlab reads format 4",
         ),
         (
             "no runs",

@@ -135,10 +135,7 @@ fn a_ping_pong_and_packets_that_go_different_ways_are_not_compared() {
         (
             ", hosts: { client: 1, server: 3 }",
             "",
-            [
-                "64B between ranks whose hosts are not known over TCP",
-                one_way,
-            ],
+            ["64B within client over TCP", one_way],
         ),
     ] {
         std::fs::write(&file, alike.replacen(before, after, 1)).unwrap();
@@ -371,5 +368,5 @@ fn every_rank_has_a_row_in_the_heat_map() {
         assert!(drawn.contains(text), "{text}");
     }
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("the longest on the right (n = 300 a row, of n = 3 runs)"));
+    assert!(page.contains("the longest on the right (n = 300 samples a row, of n = 3 runs)"));
 }

@@ -348,7 +348,12 @@ pub fn normality(groups: &[Group]) -> Vec<Normality> {
 }
 
 /// What variation alone did to each application, and what the mean alone did.
-pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean], effects: &[Effect]) -> Vec<String> {
+pub fn in_words(
+    runtimes: &[Runtime],
+    fixed: &[FixedMean],
+    effects: &[Effect],
+    load_called: &dyn Fn(u8) -> String,
+) -> Vec<String> {
     let mut applications: Vec<&str> = runtimes
         .iter()
         .map(|row| row.application.as_str())
@@ -365,7 +370,7 @@ pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean], effects: &[Effect]) -
         sentences.extend(
             effect
                 .next()
-                .and_then(|row| variation_alone(application, row)),
+                .and_then(|row| variation_alone(application, row, load_called)),
         );
         sentences.extend(elsewhere(application, &fixed));
         let highest = runtimes
@@ -387,13 +392,17 @@ pub fn in_words(runtimes: &[Runtime], fixed: &[FixedMean], effects: &[Effect]) -
 }
 
 /// The most varied delays at the highest mean against constant ones.
-fn variation_alone(application: &str, row: &FixedMean) -> Option<String> {
+fn variation_alone(
+    application: &str,
+    row: &FixedMean,
+    load_called: &dyn Fn(u8) -> String,
+) -> Option<String> {
     let slowdown = &row.slowdown;
     let timed = row.timed.name();
     let (mean, std) = row.injected_ns?;
     let setting = format!(
-        "the mean of load {} % ({} µs added to a message)",
-        row.percent,
+        "the mean of {} ({} µs added to a message)",
+        load_called(row.percent),
         words::short(mean / 1e3)
     );
     let varied = format!(

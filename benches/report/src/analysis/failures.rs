@@ -311,7 +311,7 @@ fn loads(analysis: &Analysis) -> Option<String> {
         .max_by(|(_, a), (_, b)| a.produced.value.total_cmp(&b.produced.value))?;
     Some(format!(
         "The load produced was not the load asked for: {}. This machine reaches {}. Loads under which round trips were measured \
-         are named by what was produced, and those that came to the same are one; delays keep the name of the load asked for.",
+         are named by what was produced, and those that came to the same are one; what imitates each of these is named by both.",
         words::list(&off),
         told(highest.1)
     ))

@@ -376,7 +376,12 @@ pub fn unfitted(rows: &[Alternative], latency: &[Latency]) -> Vec<String> {
 }
 
 /// Which family comes closest to the excess, and what is injected without being an imitation.
-pub fn in_words(rows: &[Alternative], latency: &[Latency], tables: &[Injected]) -> Vec<String> {
+pub fn in_words(
+    rows: &[Alternative],
+    latency: &[Latency],
+    tables: &[Injected],
+    load_called: &dyn Fn(u8) -> String,
+) -> Vec<String> {
     let mut closest: Vec<(&'static str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.chosen) {
         let kind = kind(&row.distribution);
@@ -418,7 +423,7 @@ pub fn in_words(rows: &[Alternative], latency: &[Latency], tables: &[Injected]) 
     let poor: Vec<String> = tables
         .iter()
         .filter(|table| table.fault.is_some())
-        .map(|table| format!("{} of load {} %", table.shape, table.percent))
+        .map(|table| format!("{} of {}", table.shape, load_called(table.percent)))
         .collect();
     if !poor.is_empty() {
         sentences.push(format!(

@@ -87,9 +87,8 @@ impl AtLevel for Latency {
         self.level
     }
 
-    fn name(&self) -> String {
-        let load = self.load.as_ref();
-        load.map_or_else(|| self.level.to_string(), Load::to_string)
+    fn name(&self) -> Option<String> {
+        self.load.as_ref().map(Load::to_string)
     }
 }
 
@@ -192,7 +191,7 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
     let none = of_link().find(|row| row.level == Level::None)?;
     let loaded = of_link().filter(|row| matches!(row.level, Level::Load { .. }));
     let highest = loaded.max_by_key(|row| row.level)?;
-    let load = format!("background {}", highest.name());
+    let load = format!("background {}", highest.name()?);
     let (before, after) = (us(none.mean_ns), us(highest.mean_ns));
     let intervals = none.mean_ns.interval().zip(highest.mean_ns.interval());
     let mean = match intervals {

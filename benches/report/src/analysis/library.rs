@@ -273,7 +273,11 @@ impl Row for Operation {
 }
 
 /// What variation does to each operation at the highest mean, a sentence a case.
-pub fn in_words(rows: &[Operation], imitation: Member) -> Vec<String> {
+pub fn in_words(
+    rows: &[Operation],
+    imitation: Member,
+    load_called: &dyn Fn(u8) -> String,
+) -> Vec<String> {
     let mut cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     cases.dedup();
     let sentence = |case: &str| {
@@ -281,7 +285,7 @@ pub fn in_words(rows: &[Operation], imitation: Member) -> Vec<String> {
         let constant = at_highest(rows, case, Member::Uniform)?;
         let (percent, _) = row.injected()?;
         let ratio = row.to_constant?;
-        let mean = format!("With the mean delay of load {percent} %");
+        let mean = format!("With the mean delay of {}", load_called(percent));
         let (change, size) = (
             words::change(ratio.ratio.value),
             words::signed_percent(ratio.ratio.value),

@@ -36,7 +36,7 @@ impl Row for MadeTable {
     fn columns() -> Vec<Column<Self>> {
         vec![
             column("level", "Level", "what was injected", |row: &MadeTable| {
-                Value::Text(row.level.to_string())
+                Value::Level(row.level)
             }),
             column(
                 "asked_mean_us",

@@ -317,7 +317,7 @@ impl Analysis {
         let mut rows = self
             .latency
             .iter()
-            .filter(|row| Some(&row.link) == link.as_ref());
+            .filter(|row| link.as_ref().is_none_or(|link| row.link == *link));
         let produced = rows.find_map(|row| {
             let load = row.load.as_ref()?;
             load.asked.contains(&percent).then_some(load.produced.value)
@@ -325,14 +325,48 @@ impl Analysis {
         produced.unwrap_or(percent.into())
     }
 
+    /// A load that delays imitate, in words: by what was produced, and what was asked for where that is something else.
+    pub fn load_called(&self, percent: u8) -> String {
+        let (produced, asked) = (
+            format!("{:.0}", self.imitated(percent)),
+            percent.to_string(),
+        );
+        if produced == asked {
+            format!("load {asked} %")
+        } else {
+            format!("load {produced} % (asked {asked} %)")
+        }
+    }
+
+    /// A level in words, the load that it imitates as [`Analysis::load_called`].
+    pub fn level_called(&self, level: Level) -> String {
+        match level {
+            Level::Injected { percent, shape } => {
+                format!("injected {} of {}", shape.name(), self.load_called(percent))
+            }
+            Level::Scaled { percent, multiple } => format!(
+                "injected {} of {multiple} times its variation",
+                self.load_called(percent)
+            ),
+            Level::Load { percent } => self.load_called(percent),
+            other => other.to_string(),
+        }
+    }
+
     fn in_words(&self, done: &[&RunRecord]) -> Summary {
+        let load_called = |percent: u8| self.load_called(percent);
         Summary {
             paper: paper::in_words(&self.paper),
-            applications: applications::in_words(&self.runtimes, &self.fixed_mean, &self.effects),
-            library: library::in_words(&self.library, self.imitation()),
+            applications: applications::in_words(
+                &self.runtimes,
+                &self.fixed_mean,
+                &self.effects,
+                &load_called,
+            ),
+            library: library::in_words(&self.library, self.imitation(), &load_called),
             correlations: correlation::in_words(&self.correlations),
             latency: latency::in_words(&self.latency),
-            fits: fits::in_words(&self.fits, &self.latency, &self.tables),
+            fits: fits::in_words(&self.fits, &self.latency, &self.tables, &load_called),
             emulation: emulation::in_words(&self.emulation, self.imitation()),
             injector: accuracy::in_words(&self.injector),
             normality: normality::in_words(&self.normality),
@@ -349,7 +383,7 @@ impl Analysis {
 
     /// Every table that a report can have, of which those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
-        vec![
+        let tables = vec![
             Table::of(&self.effects),
             Table::of(&self.paper),
             Table::of(&self.latency),
@@ -366,7 +400,11 @@ impl Analysis {
             Table::of(&self.correlations),
             Table::of(&self.normality),
             Table::of(&self.failures),
-        ]
+        ];
+        let called = tables
+            .into_iter()
+            .map(|table| table.calling(|level| self.level_called(level)));
+        called.collect()
     }
 }
 
@@ -409,9 +447,9 @@ pub trait AtLevel {
     /// The level.
     fn level(&self) -> Level;
 
-    /// What it is called.
-    fn name(&self) -> String {
-        self.level().to_string()
+    /// What it is called, where its rows know that themselves.
+    fn name(&self) -> Option<String> {
+        None
     }
 }
 
@@ -419,7 +457,7 @@ pub trait AtLevel {
 pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
     [
         column("level", "Level", "condition of the runs", |row: &R| {
-            Value::Text(row.name())
+            row.name().map_or(Value::Level(row.level()), Value::Text)
         }),
         column("level_kind", "Kind", "none, load or injected", |row: &R| {
             Value::Text(row.level().kind().name().into())

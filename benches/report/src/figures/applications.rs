@@ -5,6 +5,7 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::correlation::Pearson;
 use jitterlab_stats::{correlation, summary};
 
+use super::emulation::imitated;
 use super::{called, n_of, range, series};
 use crate::analysis::Analysis;
 use crate::analysis::applications::Runtime;
@@ -49,10 +50,10 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
         title: "Runtime against mean and standard deviation of the injected delays".into(),
         caption: format!(
             "After the paper's figures 13 and 14: runtime of each run against the mean (left) and the standard deviation (right) of the \
-             delays injected ({} runs an application), with the line of least squares and r with its 95 % interval. If \
+             delays injected ({} an application), with the line of least squares and r with its 95 % interval. If \
              variation decided, the right points would lie on their line, and the left ones would \
              be spread by shape.",
-            n_of(counts)
+            n_of(counts, "run")
         ),
         panels,
         columns: 2,
@@ -134,10 +135,10 @@ pub fn slowdowns(analysis: &Analysis) -> Option<Figure> {
         id: "slowdowns".into(),
         title: "Slowdown of applications by shape of the injected delays, at a fixed mean".into(),
         caption: format!(
-            "Change of the runtime against no injection, with 95 % intervals over runs ({} runs a \
+            "Change of the runtime against no injection, with 95 % intervals over runs ({} a \
              bar). Bars that stand together have delays of one mean; from left to right these vary \
              more.",
-            n_of(rows.iter().map(|row| row.runs))
+            n_of(rows.iter().map(|row| row.runs), "run")
         ),
         panels: applications
             .iter()
@@ -147,7 +148,7 @@ pub fn slowdowns(analysis: &Analysis) -> Option<Figure> {
                     .filter(|row| row.application == **name)
                     .copied()
                     .collect();
-                bars(name, &rows)
+                bars(analysis, name, &rows)
             })
             .collect(),
         columns: 1,
@@ -155,7 +156,10 @@ pub fn slowdowns(analysis: &Analysis) -> Option<Figure> {
     })
 }
 
-fn bars(title: &str, rows: &[&Runtime]) -> Panel {
+/// The part of a category that its bars fill.
+const GROUP: f64 = 0.8;
+
+fn bars(analysis: &Analysis, title: &str, rows: &[&Runtime]) -> Panel {
     let percent = |row: &Runtime| match row.level {
         Level::Injected { percent, .. } => percent,
         _ => 0,
@@ -170,17 +174,26 @@ fn bars(title: &str, rows: &[&Runtime]) -> Panel {
                 .iter()
                 .find(|row| percent(row) == of)
                 .and_then(|row| row.injected_ns);
+            let load = imitated(analysis, of);
             match mean {
-                Some((mean, _)) => format!("{of} % ({} µs)", words::short(mean / 1e3)),
-                None => format!("{of} %"),
+                Some((mean, _)) => format!("{load} %, {} µs", words::short(mean / 1e3)),
+                None => format!("{load} %"),
             }
         })
         .collect();
     let change = |ratio: f64| 100.0 * (ratio - 1.0);
-    let width = 0.15;
-    let all: Vec<Series> = shapes()
-        .map(|(i, shape)| {
-            let left = (i as f64 - 2.5) * width;
+    let is_there = |of: Member| {
+        let mut levels = rows.iter().map(|row| row.level);
+        levels.any(|level| matches!(level, Level::Injected { shape, .. } if shape == of))
+    };
+    let there: Vec<(usize, Member)> = shapes().filter(|&(_, shape)| is_there(shape)).collect();
+    let count = there.len() as f64;
+    let width = GROUP / count;
+    let all: Vec<Series> = there
+        .into_iter()
+        .enumerate()
+        .map(|(place, (i, shape))| {
+            let left = (place as f64 - count / 2.0) * width;
             let bars = rows.iter().filter_map(|row| {
                 let matching =
                     matches!(row.level, Level::Injected { shape: of, .. } if of == shape);
@@ -210,7 +223,7 @@ fn bars(title: &str, rows: &[&Runtime]) -> Panel {
     );
     Panel {
         title: title.into(),
-        x: Axis::categories("Load imitated (mean delay)", &names),
+        x: Axis::categories("Load imitated, produced (asked), and mean delay", &names),
         y: Axis::linear("Change of runtime, %", low.min(0.0), high.max(0.0)),
         series: all,
     }

@@ -53,9 +53,9 @@ pub fn distributions(analysis: &Analysis, link: &Link) -> Option<Figure> {
         title: format!("Distribution functions of the {link} under load and with injected delays"),
         caption: format!(
             "Share of round trips that took at most so long: {link} under each load (solid) and \
-             with the delays that imitate it ({} round trips a line, all runs together). \
+             with the delays that imitate it ({} a line, all runs together). \
              Logarithmic.",
-            n_of(shown.map(|picture| picture.n))
+            n_of(shown.map(|picture| picture.n), "round trip")
         ),
         panels: percents
             .iter()
@@ -135,12 +135,13 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
         title: format!("Mean and median of the {link} under load and with injected delays"),
         caption: format!(
             "After the paper's figures 5 and 6: mean (left) and median (right) of the {link} under load \
-             and with the distributions that imitate it, with 95 % intervals over runs ({} round trips a \
+             and with the distributions that imitate it, with 95 % intervals over runs ({} a \
              point). All were made to have one mean; the median shows how they differ. Points of one \
              load stand side by side only to be seen.",
             n_of(
                 rows.iter()
-                    .flat_map(|row| [row.injected_n, row.background_n])
+                    .flat_map(|row| [row.injected_n, row.background_n]),
+                "round trip",
             )
         ),
         panels: vec![
@@ -153,12 +154,15 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
 }
 
 /// The load that delays imitate, in percent: what was produced, and what was asked for where that is something else.
-fn imitated(analysis: &Analysis, percent: u8) -> String {
-    let produced = analysis.imitated(percent).round();
-    if produced == f64::from(percent) {
-        percent.to_string()
+pub fn imitated(analysis: &Analysis, percent: u8) -> String {
+    let (produced, asked) = (
+        format!("{:.0}", analysis.imitated(percent)),
+        percent.to_string(),
+    );
+    if produced == asked {
+        asked
     } else {
-        format!("{produced} ({percent})")
+        format!("{produced} ({asked})")
     }
 }
 

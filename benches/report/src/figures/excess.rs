@@ -27,9 +27,9 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
         title: format!("Excess of the {link} under load, and the distributions fitted to it"),
         caption: format!(
             "Excess of the {link} over the median without load, what is negative taken as 0, at \
-             each load ({} round trips a panel, all runs together; at most {:.1} % lie to the \
+             each load ({} a panel, all runs together; at most {:.1} % lie to the \
              right of a panel). Curves: densities of the distributions that are injected (the “empirical” is the histogram itself); upright: the mean, which all share and the “uniform” member always takes.",
-            n_of(pictures.iter().map(|picture| picture.n)),
+            n_of(pictures.iter().map(|picture| picture.n), "round trip"),
             100.0 * most_beyond
         ),
         panels: pictures
@@ -55,7 +55,7 @@ fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
         .filter(|table| table.link == picture.link && table.percent == picture.percent);
     all.extend(tables.filter_map(|table| curve(table, shown.end_ns())));
     Panel {
-        title: format!("load {} %", picture.percent),
+        title: analysis.load_called(picture.percent),
         x: Axis::linear_between("Excess RTT, µs", 0.0, shown.end_ns() / 1e3),
         y: Axis::linear("Density, 1/µs", 0.0, top),
         series: all,

@@ -43,10 +43,10 @@ pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
         title: format!("Mean and median time of {case} with injected delays"),
         caption: format!(
             "{of_paper} (left) and median (right) time of {case}{ranks}, without injection (at 0) and with \
-             the delays that imitate each load, with 95 % intervals over runs ({} samples of {} runs a \
+             the delays that imitate each load, with 95 % intervals over runs ({}, of {} a \
              point). The shapes of one load have one mean.",
-            n_of(rows.iter().map(|row| row.n)),
-            n_of(rows.iter().map(|row| row.runs)),
+            n_of(rows.iter().map(|row| row.n), "sample"),
+            n_of(rows.iter().map(|row| row.runs), "run"),
         ),
         panels: vec![
             panel(analysis, "Mean, µs", &rows, |row| row.mean_ns),

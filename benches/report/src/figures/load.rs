@@ -34,10 +34,10 @@ pub fn moments(analysis: &Analysis) -> Option<Figure> {
         title: "Mean and standard deviation of the RTT by background load".into(),
         caption: format!(
             "After the paper's figures 2 and 3: mean (left) and standard deviation (right) of the RTT by \
-             background load that was produced, with 95 % intervals over runs ({} runs and {} round trips a point). No load stands at 0 %. Load \
+             background load that was produced, with 95 % intervals over runs ({} and {} a point). No load stands at 0 %. Load \
              is a continuous quantity, so points are joined.",
-            n_of(rows.iter().map(|row| row.runs)),
-            n_of(rows.iter().map(|row| row.n)),
+            n_of(rows.iter().map(|row| row.runs), "run"),
+            n_of(rows.iter().map(|row| row.n), "round trip"),
         ),
         panels: vec![
             moment(analysis, &rows, "Mean RTT, µs", |row| row.mean_ns),
@@ -115,8 +115,8 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
         caption: format!(
             "The RTT at each background load: the box holds the middle half of all round trips, \
              the stroke in it is the median, the whiskers reach from the 1st to the 99th \
-             percentile ({} round trips a box, all runs together). Logarithmic.",
-            n_of(all().map(|picture| picture.n))
+             percentile ({} a box, all runs together). Logarithmic.",
+            n_of(all().map(|picture| picture.n), "round trip")
         ),
         panels: links
             .iter()
@@ -155,11 +155,11 @@ pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
         id: "unloaded".into(),
         title: "Distribution of the RTT without background load".into(),
         caption: format!(
-            "After the paper's figure 4: how often a round trip without load takes so long ({} round \
-             trips of {} runs a panel; at most {:.1} % lie to the right of a panel). {}; in brackets \
+            "After the paper's figure 4: how often a round trip without load takes so long ({}, of {} \
+             a panel; at most {:.1} % lie to the right of a panel). {}; in brackets \
              the 95 % intervals over runs.",
-            n_of(pictures.iter().map(|picture| picture.n)),
-            n_of(pictures.iter().map(|picture| picture.runs)),
+            n_of(pictures.iter().map(|picture| picture.n), "round trip"),
+            n_of(pictures.iter().map(|picture| picture.runs), "run"),
             100.0 * most_beyond,
             centres.join("; ")
         ),

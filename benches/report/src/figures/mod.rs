@@ -175,13 +175,13 @@ fn with_interval(estimate: Estimate) -> String {
     }
 }
 
-/// `n = 5`, or `n = 5 to 7`.
-fn n_of(counts: impl IntoIterator<Item = usize>) -> String {
+/// `n = 5 runs`, or `n = 5 to 7 runs`.
+fn n_of(counts: impl IntoIterator<Item = usize>, noun: &str) -> String {
     let (low, high) = range(counts.into_iter().map(|n| n as f64));
-    let count = |n: f64| crate::words::count(n as u64);
+    let counted = crate::words::counted(high as usize, noun);
     if low == high {
-        format!("n = {}", count(low))
+        format!("n = {counted}")
     } else {
-        format!("n = {} to {}", count(low), count(high))
+        format!("n = {} to {counted}", crate::words::count(low as u64))
     }
 }

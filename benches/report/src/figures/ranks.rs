@@ -31,18 +31,19 @@ pub fn map(analysis: &Analysis, case: &str) -> Option<Figure> {
         title: format!("Time of {case} on each rank, by quantile"),
         caption: format!(
             "Time of {case} in µs on each rank that times it: a row a rank, a column a quantile of all its samples, \
-             the longest on the right ({} a row, of {} runs); darker is longer. Rows differ where ranks do, and columns \
+             the longest on the right ({} a row, of {}); darker is longer. Rows differ where ranks do, and columns \
              where times vary. Of a collective operation, short times are those of a rank that comes late.",
             n_of(
                 pictures
                     .iter()
-                    .flat_map(|picture| picture.n.iter().copied())
+                    .flat_map(|picture| picture.n.iter().copied()),
+                "sample",
             ),
-            n_of(pictures.iter().map(|picture| picture.runs)),
+            n_of(pictures.iter().map(|picture| picture.runs), "run"),
         ),
         panels: pictures
             .iter()
-            .map(|picture| panel(picture, &limits, row))
+            .map(|picture| panel(analysis, picture, &limits, row))
             .collect(),
         columns: 1,
         panel_height: AROUND + row * ranks as f64,
@@ -72,7 +73,7 @@ fn pictures<'a>(analysis: &'a Analysis, case: &str) -> Vec<&'a RankPicture> {
     .collect()
 }
 
-fn panel(picture: &RankPicture, limits: &[f64], row: f64) -> Panel {
+fn panel(analysis: &Analysis, picture: &RankPicture, limits: &[f64], row: f64) -> Panel {
     let mut all: Vec<Series> = (0..=limits.len())
         .map(|class| {
             let shade = class as f64 / limits.len().max(1) as f64;
@@ -119,7 +120,7 @@ fn panel(picture: &RankPicture, limits: &[f64], row: f64) -> Panel {
     Panel {
         title: match picture.level {
             Level::None => "no injection".into(),
-            level => level.to_string(),
+            level => analysis.level_called(level),
         },
         x: Axis::categories("Quantile", &columns),
         y: Axis::categories("Rank", &ranks),

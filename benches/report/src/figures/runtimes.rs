@@ -47,9 +47,9 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     let counted = constant.iter().chain(&of_one_mean);
     let caption = format!(
         "How much longer each program takes than without injection, by the mean of delays that are all alike (left) and by the \
-         standard deviation of delays of one mean (right), with 95 % intervals over runs ({} runs a point). Lines that rise on \
+         standard deviation of delays of one mean (right), with 95 % intervals over runs ({} a point). Lines that rise on \
          the right are programs that variation slows. Points of one place stand side by side only to be seen.",
-        n_of(counted.map(|(_, _, row)| row.runs))
+        n_of(counted.map(|(_, _, row)| row.runs), "run")
     );
     Some(Figure {
         id: "answer".into(),
@@ -117,9 +117,9 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         caption: format!(
             "After the paper's figures 11 and 12: runtime in proportion to that without injection, with \
              delays that are constant (“uniform”, left) and that vary ({varied}, right), with 95 % \
-             intervals over runs ({} runs a point). Both have one mean at each load imitated. Points of one \
+             intervals over runs ({} a point). Both have one mean at each load imitated. Points of one \
              load stand side by side only to be seen.",
-            n_of(counted)
+            n_of(counted, "run")
         ),
         panels: points
             .into_iter()
@@ -149,9 +149,9 @@ pub fn by_std(analysis: &Analysis) -> Option<Figure> {
             .into(),
         caption: format!(
             "After the paper's figures 15 and 16: change of the runtime against no injection, by the \
-             standard deviation of the delays, with 95 % intervals over runs ({} runs a point). In a \
+             standard deviation of the delays, with 95 % intervals over runs ({} a point). In a \
              panel all delays have one mean. Points of one deviation stand side by side only to be seen.",
-            n_of(injected(analysis).map(|(_, _, row)| row.runs))
+            n_of(injected(analysis).map(|(_, _, row)| row.runs), "run")
         ),
         panels: percents
             .iter()
@@ -170,7 +170,8 @@ fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> P
         .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3));
     Panel {
         title: format!(
-            "mean of load {percent} % ({} µs)",
+            "mean of {} ({} µs)",
+            analysis.load_called(percent),
             words::short(mean.unwrap_or(f64::NAN))
         ),
         x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),

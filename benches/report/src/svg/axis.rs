@@ -1,5 +1,7 @@
 //! Axes: from values to positions, with ticks that people read easily.
 
+use jitterlab_base::units::Bytes;
+
 /// An axis of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -119,6 +121,26 @@ impl Axis {
             scale: Scale::Log,
             range: (low, high),
             ticks,
+        }
+    }
+
+    /// A logarithmic axis of sizes in bytes that holds `low` to `high`, both above 0, with ticks at powers of two.
+    pub fn sizes(label: &str, low: f64, high: f64) -> Self {
+        let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
+        let every = 1 + (last - first) / TICKS as i32;
+        let tick = |power: i32| {
+            let value = 2f64.powi(power);
+            let is_labelled = (power - first).rem_euclid(every) == 0;
+            Tick {
+                value,
+                label: is_labelled.then(|| Bytes(value as u64).to_string()),
+            }
+        };
+        Axis {
+            label: label.into(),
+            scale: Scale::Log,
+            range: (low, high),
+            ticks: (first.max(0)..=last).map(tick).collect(),
         }
     }
 
@@ -249,6 +271,17 @@ mod tests {
             )),
             ["0", "47 (60)"]
         );
+    }
+
+    #[test]
+    fn sizes_are_marked_at_powers_of_two() {
+        assert_eq!(
+            labels(&Axis::sizes("", 6.0, 100.0)),
+            ["8B", "16B", "32B", "64B"]
+        );
+        let wide = Axis::sizes("", 1.0, 65_536.0);
+        assert_eq!(labels(&wide), ["1B", "8B", "64B", "512B", "4KiB", "32KiB"]);
+        assert_eq!(wide.ticks.len(), 17);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Over {
     /// For the axis and the table.
     pub fn label(self) -> &'static str {
         match self {
-            Over::Size => "Message size, B",
+            Over::Size => "Message size",
             Over::Buffers => "Buffers in turn",
             Over::Reuse => "Messages in one buffer, %",
             Over::Slaves => "Slaves",

@@ -39,9 +39,9 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
         .iter()
         .filter_map(|row| {
             Some(format!(
-                "{} at load {} %",
+                "{} at {}",
                 change(row.mean_ratio?),
-                row.percent
+                analysis.load_called(row.percent)
             ))
         })
         .collect();

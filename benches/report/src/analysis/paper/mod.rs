@@ -143,10 +143,13 @@ pub fn in_words(findings: &[Finding]) -> Vec<String> {
     }
     let of = |standing: Standing| findings.iter().filter(|f| f.standing == standing).count();
     let counts = format!(
-        "Of {} of the paper that this experiment asks about, {} hold here, {} not, and {} cannot be \
+        "Of {} of the paper that this experiment asks about, {} here, {} not, and {} cannot be \
          decided with these runs.",
         words::counted(findings.len(), "finding"),
-        of(Standing::Holds),
+        match of(Standing::Holds) {
+            1 => "1 holds".into(),
+            n => format!("{n} hold"),
+        },
         match of(Standing::DoesNotHold) {
             1 => "1 does".into(),
             n => format!("{n} do"),

@@ -33,7 +33,10 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         .flatten()
         .collect();
     correct(planned.iter_mut().map(|planned| &mut planned.found));
-    planned.iter().map(Planned::finding).collect()
+    planned
+        .iter()
+        .map(|planned| planned.finding(analysis))
+        .collect()
 }
 
 fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
@@ -72,13 +75,13 @@ fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
 }
 
 impl Planned<'_> {
-    fn finding(&self) -> Finding {
+    fn finding(&self, analysis: &Analysis) -> Finding {
         let standing = above_one(self.found.ratio.value, self.found.holm_p);
         let evidence = format!(
             "at the highest mean, {}: {}; {}: {}; one over the other{}, n = {}",
-            self.one.injected.level,
+            analysis.level_called(self.one.injected.level),
             self.one.told(),
-            self.other.injected.level,
+            analysis.level_called(self.other.injected.level),
             self.other.told(),
             compared(self.found).replacen("; ", " ", 1),
             words::counted(self.found.blocks, "block")

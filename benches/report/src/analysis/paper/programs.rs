@@ -130,7 +130,11 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
         } else {
             Standing::Undecided
         },
-        format!("at {level}: {}", words::list(&told)),
+        format!(
+            "at {}: {}",
+            analysis.level_called(level),
+            words::list(&told)
+        ),
     ))
 }
 
@@ -157,7 +161,14 @@ fn linear(
     let standings = rows.iter().map(|row| above(of(row).r.into(), LINEAR));
     let told: Vec<String> = rows
         .iter()
-        .map(|row| format!("{} {}, n = {} runs", row.application, r(of(row)), of(row).n))
+        .map(|row| {
+            format!(
+                "{} {}, n = {}",
+                row.application,
+                r(of(row)),
+                words::counted(of(row).n, "run")
+            )
+        })
         .collect();
     Some(Finding::new(
         place,
@@ -189,10 +200,10 @@ fn more_correlated(row: &Correlation) -> Finding {
             Verdict::Undecided | Verdict::Untested => Standing::Undecided,
         },
         format!(
-            "r = {} with the mean and {} with the standard deviation; n = {} runs{}",
+            "r = {} with the mean and {} with the standard deviation; n = {}{}",
             r(row.mean),
             r(row.std),
-            row.mean.n,
+            words::counted(row.mean.n, "run"),
             row.steiger_holm_p
                 .map(|p| format!(", {}", words::p(p)))
                 .unwrap_or_default()
@@ -220,7 +231,8 @@ fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
         format!("{name} runs longer under varied than under constant delays of the same mean"),
         above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
         format!(
-            "at the mean of load {percent} %{}; n = {} of runs{}",
+            "at the mean of {}{}; n = {} of runs{}",
+            analysis.load_called(percent),
             compared(row.slowdown),
             words::counted(row.slowdown.blocks, "pair"),
             shows.map(|shows| format!("; {shows}")).unwrap_or_default()
@@ -242,11 +254,11 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
             above_one(high.slowdown.ratio.value, high.slowdown.holm_p),
         ]),
         format!(
-            "varied against constant delays at the mean of load {} %{}; at that of load {} %{}; n = {} and {} of \
+            "varied against constant delays at the mean of {}{}; at that of {}{}; n = {} and {} of \
              runs",
-            low.percent,
+            analysis.load_called(low.percent),
             compared(low.slowdown),
-            high.percent,
+            analysis.load_called(high.percent),
             compared(high.slowdown),
             words::counted(low.slowdown.blocks, "pair"),
             words::counted(high.slowdown.blocks, "pair")

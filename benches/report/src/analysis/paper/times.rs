@@ -51,15 +51,15 @@ fn load(analysis: &Analysis) -> Option<Finding> {
         "background load raises mean and standard deviation of a round trip",
         all([rises(|row| row.mean_ns), rises(|row| row.std_ns)]),
         format!(
-            "{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {} runs",
+            "{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {}",
             none.link,
             us(none.mean_ns),
             us(highest.mean_ns),
-            highest.name(),
+            highest.name().unwrap_or_default(),
             us(none.std_ns),
             us(highest.std_ns),
-            none.runs,
-            highest.runs
+            words::counted(none.runs, "run"),
+            words::counted(highest.runs, "run")
         ),
     ))
 }
@@ -88,13 +88,13 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
         "without load the distribution of round trips is skewed to the right",
         standing,
         format!(
-            "{}: {of_run}, of all round trips {}; mean {}, median {}; n = {} round trips of {} runs",
+            "{}: {of_run}, of all round trips {}; mean {}, median {}; n = {}, of {}",
             none.link,
             words::short(none.skew.unwrap_or(f64::NAN)),
             us(none.mean_ns),
             us(none.median_ns),
-            words::count(none.n as u64),
-            none.runs
+            words::counted(none.n, "round trip"),
+            words::counted(none.runs, "run")
         ),
     ))
 }
@@ -121,12 +121,12 @@ fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
         "an MPI ping-pong takes longer than a round trip of packets",
         standing,
         format!(
-            "without injection, mean of ping-pong {} ({way}), of {} {} ({of_packets}); n = {} and {} runs",
+            "without injection, mean of ping-pong {} ({way}), of {} {} ({of_packets}); n = {} and {}",
             us(ping_pong.mean_ns),
             packets.link,
             us(packets.mean_ns),
-            ping_pong.runs,
-            packets.runs
+            words::counted(ping_pong.runs, "run"),
+            words::counted(packets.runs, "run")
         ),
     ))
 }
@@ -155,7 +155,7 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
     };
     let mut findings = centres(
         "packets",
-        percent,
+        &analysis.load_called(percent),
         constant,
         varied,
         ["figure 5", "figure 6"],
@@ -166,9 +166,11 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
         "mean and median of packets are one under constant delays",
         alike(mean, median),
         format!(
-            "mean {} and median {} with constant delays of load {percent} %; n = {runs} runs",
+            "mean {} and median {} with constant delays of {}; n = {}",
             us(mean),
-            us(median)
+            us(median),
+            analysis.load_called(percent),
+            words::counted(runs, "run")
         ),
     ));
     findings
@@ -181,7 +183,7 @@ fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
     };
     centres(
         "MPI ping-pong",
-        percent,
+        &analysis.load_called(percent),
         constant,
         varied,
         ["figure 7", "figure 8"],
@@ -202,18 +204,18 @@ fn operation(analysis: &Analysis, case: &str) -> Option<(u8, Centre, Centre)> {
 /// One mean, and a lower median under varied ones.
 fn centres(
     what: &str,
-    percent: u8,
+    load: &str,
     constant: Centre,
     varied: Centre,
     places: [&'static str; 2],
 ) -> Vec<Finding> {
     let evidence = |figure: &str, constant_ns, varied_ns| {
         format!(
-            "{figure} {} with constant and {} with varied delays of load {percent} %; n = {} and {} runs",
+            "{figure} {} with constant and {} with varied delays of {load}; n = {} and {}",
             us(constant_ns),
             us(varied_ns),
-            constant.2,
-            varied.2
+            words::counted(constant.2, "run"),
+            words::counted(varied.2, "run")
         )
     };
     vec![
@@ -243,7 +245,7 @@ fn barrier(analysis: &Analysis) -> Vec<Finding> {
     };
     let mut findings = centres(
         "barriers",
-        percent,
+        &analysis.load_called(percent),
         constant,
         varied,
         ["figure 9", "figure 10"],

@@ -44,6 +44,10 @@ fn figure(analysis: &Analysis, case: &str) -> Figure {
     let mut levels: Vec<Level> = rows.iter().map(|row| row.level).collect();
     levels.sort();
     levels.dedup();
+    let levels: Vec<(Level, String)> = levels
+        .into_iter()
+        .map(|level| (level, analysis.level_called(level)))
+        .collect();
     let mut panels = Vec::new();
     for curve in curves {
         let of_curve: Vec<&Place> = rows
@@ -67,9 +71,9 @@ fn figure(analysis: &Analysis, case: &str) -> Figure {
         id: format!("packet-{case}"),
         title: format!("The packet case {case} by level"),
         caption: format!(
-            "The packet case {case}, without load, under load and with injected delays: means of {} runs with 95 % intervals. \
+            "The packet case {case}, without load, under load and with injected delays: means, {}, with 95 % intervals. \
              Where values are far apart, the vertical axis is logarithmic.",
-            n_of(rows.iter().map(|row| row.runs)),
+            n_of(rows.iter().map(|row| row.runs), "run"),
         ),
         panels,
         columns: transports.len().min(2),
@@ -83,13 +87,19 @@ fn capitalised(name: &str) -> String {
     first.into_iter().flatten().chain(letters).collect()
 }
 
-fn panel(title: String, curve: Curve, levels: &[Level], rows: &[&Place], most: f64) -> Panel {
+fn panel(
+    title: String,
+    curve: Curve,
+    levels: &[(Level, String)],
+    rows: &[&Place],
+    most: f64,
+) -> Panel {
     /// Values further apart than this are drawn on a logarithmic axis.
     const FAR: f64 = 30.0;
-    let line = |(style, &level): (usize, &Level)| -> Option<Series> {
+    let line = |(style, (level, called)): (usize, &(Level, String))| -> Option<Series> {
         let points: Vec<Point> = rows
             .iter()
-            .filter(|row| row.level == level)
+            .filter(|row| row.level == *level)
             .map(|row| Point {
                 x: row.x,
                 y: row.value.value,
@@ -97,13 +107,8 @@ fn panel(title: String, curve: Curve, levels: &[Level], rows: &[&Place], most: f
             })
             .collect();
         let line = points.iter().map(|point| (point.x, point.y)).collect();
-        (!points.is_empty()).then(|| {
-            series(
-                &level.to_string(),
-                style,
-                vec![Mark::Line(line), Mark::Points(points)],
-            )
-        })
+        (!points.is_empty())
+            .then(|| series(called, style, vec![Mark::Line(line), Mark::Points(points)]))
     };
     let series: Vec<Series> = levels.iter().enumerate().filter_map(line).collect();
     let points = || {
@@ -120,7 +125,8 @@ fn panel(title: String, curve: Curve, levels: &[Level], rows: &[&Place], most: f
     let (first, last) = range(places.iter().copied());
     let label = curve.over.label();
     let x = match curve.over {
-        Over::Size | Over::Buffers if first < last => Axis::log(label, first / 1.5, last * 1.5),
+        Over::Size if first < last => Axis::sizes(label, first / 1.5, last * 1.5),
+        Over::Buffers if first < last => Axis::log(label, first / 1.5, last * 1.5),
         Over::Computing => Axis::linear(label, 0.0, 100.0_f64.max(last)),
         _ => {
             let named: Vec<(f64, String)> = places
