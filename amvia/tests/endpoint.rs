@@ -339,6 +339,28 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_peer_that_is_begun_anew_elsewhere_is_connected() {
+    let bundle = Bundle::new().unwrap();
+    let server = bundle
+        .endpoint("server", udp(), &options(Protocol::Amvia))
+        .unwrap();
+    echo(&server);
+    for _ in 0..3 {
+        // Without a log, and at another port.
+        let client = bundle
+            .endpoint("client", udp(), &options(Protocol::Amvia))
+            .unwrap();
+        let peer = client
+            .connect("server", &server.address().unwrap(), LONG)
+            .unwrap();
+        let sent = client.request(peer, ECHO, b"x", Credit::Refuse).unwrap();
+        let status = client.finish(sent, LONG).unwrap();
+        assert_eq!(status.to_string(), "<ACKED, PROCESSED>");
+        client.close().unwrap();
+    }
+}
+
+#[test]
 fn ends_of_two_protocols_do_not_connect() {
     let bundle = Bundle::new().unwrap();
     let server = bundle
@@ -352,5 +374,10 @@ fn ends_of_two_protocols_do_not_connect() {
     assert_eq!(
         refused.to_string(),
         format!("{address} refuses: the peer speaks another protocol")
+    );
+    let nobody = client.connect("nobody", &address, LONG).unwrap_err();
+    assert_eq!(
+        nobody.to_string(),
+        format!("{address} refuses: the peer has no such endpoint")
     );
 }

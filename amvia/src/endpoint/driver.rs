@@ -254,15 +254,15 @@ impl Driver {
             return Ok(());
         };
         let size = payload.len();
-        let number = match self.number(head.from) {
-            Some(number) => number,
-            None => match self.greet(&head, arrived.from, now)? {
-                Some(number) => number,
-                None => {
-                    self.transport.recycle(arrived.frame);
-                    return Ok(());
-                }
-            },
+        // One that connects and has not shown that it gets what is sent to it is answered where it says it is, known or not:
+        // a peer that has restarted is elsewhere, and one that only says so changes nothing.
+        let known = match self.number(head.from) {
+            Some(number) if !self.is_new(number, &head) => Some(number),
+            _ => self.greet(&head, arrived.from, now)?,
+        };
+        let Some(number) = known else {
+            self.transport.recycle(arrived.frame);
+            return Ok(());
         };
         let knows = match &head.body {
             Body::Request(part) => self.handlers.knows(part.handler),
@@ -315,13 +315,29 @@ impl Driver {
         Some(self.latest)
     }
 
-    /// Judges a frame of a peer that is not known. Gives its number where it is welcome.
+    /// A peer that is known connects, and does not know the tag that it has here.
+    fn is_new(&self, number: usize, head: &Head) -> bool {
+        let peer = self.peers[number].as_ref();
+        matches!(head.body, Body::Connect(_)) && peer.is_some_and(|peer| peer.tag != head.tag)
+    }
+
+    /// Judges a frame of a peer that is not known, or not as it is now. Gives its number where it is welcome.
     fn greet(
         &mut self,
         head: &Head,
         from: transport::Peer,
         now: Nanos,
     ) -> Result<Option<usize>, EndpointError> {
+        let meant = match &head.body {
+            Body::Connect(hello) if hello.to != self.id => Some(hello.to),
+            _ => None,
+        };
+        if let Some(other) = meant {
+            if let Some(answer) = protocol::refuse(other, head, Refusal::NoEndpoint) {
+                self.transport.send(from, &answer.encode(&[]), &[])?;
+            }
+            return Ok(None);
+        }
         let answer = match protocol::greet(&self.local(head.from), &self.config, head) {
             Greeting::Welcome => match self.peer(head.from, now) {
                 Ok(number) => return Ok(Some(number)),

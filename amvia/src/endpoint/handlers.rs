@@ -81,7 +81,7 @@ impl Reply {
     }
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// The endpoint that has sent the message.
     pub fn from(&self) -> EndpointId {
         self.from
@@ -93,7 +93,7 @@ impl Call<'_> {
     }
 
     /// The payload of the message, where it landed. Its memory is used again after the handler.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 

@@ -14,7 +14,9 @@ use tempfile::NamedTempFile;
 
 use super::head::{self, Head, NoHead};
 use super::map::Map;
-use super::{Durability, LogError, Shape, incarnation_by_clock};
+use super::record::{self, Slot};
+use super::{Durability, LogError, Place, Record, Shape, incarnation_by_clock};
+use crate::transaction::EndpointId;
 
 /// What the names of files begin with that have not become logs yet.
 const UNFINISHED: &str = ".jitterlab-log-";
@@ -213,15 +215,7 @@ fn check(file: &File, path: &Path, endpoint: u64, shape: Shape) -> Result<Head, 
     }
     let mut bytes = vec![0; head::BYTES.min(found.len() as usize)];
     std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, 0).map_err(system("read"))?;
-    let head = Head::decode(&bytes).map_err(|no_head| match no_head {
-        NoHead::Foreign => foreign(),
-        NoHead::Version(version) => LogError::Format {
-            path: path.into(),
-            version,
-            ours: head::VERSION,
-        },
-        NoHead::Damaged => LogError::Damaged { path: path.into() },
-    })?;
+    let head = decode(&bytes, path)?;
     if head.endpoint != endpoint {
         return Err(LogError::OtherEndpoint {
             path: path.into(),
@@ -244,6 +238,84 @@ fn check(file: &File, path: &Path, endpoint: u64, shape: Shape) -> Result<Head, 
         });
     }
     Ok(head)
+}
+
+/// What a log holds, as a look at its file finds it.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// Whose log it is.
+    pub endpoint: EndpointId,
+    /// The endpoint's last life.
+    pub incarnation: u32,
+    /// The life since which the log has no gap.
+    pub since: u32,
+    /// Its sizes.
+    pub shape: Shape,
+    /// The places that hold a record, and the bytes of its payload; none where the slot is damaged.
+    pub records: Vec<(Place, Option<(Record, usize)>)>,
+}
+
+/// Looks at the log at `path`, which may be in use: it is neither changed nor locked. A slot that is written several times
+/// while the file is read looks damaged; the file is then read again, some times at most.
+///
+/// # Errors
+/// The file cannot be read, is no log, or is one of another format.
+pub fn look(path: &Path) -> Result<Snapshot, LogError> {
+    let mut snapshot = look_once(path)?;
+    for _ in 0..LOOKS {
+        if snapshot.records.iter().all(|(_, found)| found.is_some()) {
+            break;
+        }
+        snapshot = look_once(path)?;
+    }
+    Ok(snapshot)
+}
+
+/// Readings of a file at most that follow one with damaged slots.
+const LOOKS: usize = 4;
+
+fn look_once(path: &Path) -> Result<Snapshot, LogError> {
+    let bytes = fs::read(path).map_err(|source| system("read", path, source))?;
+    let head = decode(&bytes, path)?;
+    let length = head.shape.bytes();
+    if bytes.len() != length {
+        return Err(LogError::Length {
+            path: path.into(),
+            is: bytes.len() as u64,
+            should: length as u64,
+        });
+    }
+    let size = head.shape.slot_bytes();
+    let slots = bytes[head::BYTES..].chunks_exact(size);
+    let records = head.shape.places().zip(slots).filter_map(|(place, slot)| {
+        match record::read(slot, head.shape.payload as usize) {
+            Slot::New => None,
+            Slot::Torn => Some((place, None)),
+            Slot::Holds(committed) => {
+                let length = committed.payload.length as usize;
+                Some((place, Some((committed.record?, length))))
+            }
+        }
+    });
+    Ok(Snapshot {
+        endpoint: EndpointId(head.endpoint),
+        incarnation: head.incarnation,
+        since: head.since,
+        shape: head.shape,
+        records: records.collect(),
+    })
+}
+
+fn decode(bytes: &[u8], path: &Path) -> Result<Head, LogError> {
+    Head::decode(bytes).map_err(|no_head| match no_head {
+        NoHead::Foreign => LogError::Foreign { path: path.into() },
+        NoHead::Version(version) => LogError::Format {
+            path: path.into(),
+            version,
+            ours: head::VERSION,
+        },
+        NoHead::Damaged => LogError::Damaged { path: path.into() },
+    })
 }
 
 /// Gives the file at `path` another name beside it, `NAME.aside-1` or the first number that is free, so that a new log can

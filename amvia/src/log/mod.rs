@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 use zerocopy::FromBytes;
 
 pub use error::LogError;
-pub use file::set_aside;
+pub use file::{Snapshot, look, set_aside};
 pub use shape::{Place, Pool, Shape};
 
 use crate::transaction::{EndpointId, Incarnation, TransactionId};

@@ -116,6 +116,26 @@ impl Asked {
     }
 }
 
+/// The name server of an endpoint.
+#[derive(clap::Args)]
+pub struct Known {
+    /// HOST:PORT of a running `names serve`
+    #[arg(long, required = false, requires = "key")]
+    names: String,
+    /// File with the key of the cluster
+    #[arg(long, required = false, requires = "names")]
+    key: PathBuf,
+}
+
+impl Known {
+    /// What asks it.
+    pub fn client(&self) -> Result<Client, Failure> {
+        let Known { names, key } = self;
+        let (server, key) = (names.clone(), key.clone());
+        Asked { server, key }.client()
+    }
+}
+
 /// An entry as it is printed.
 #[derive(Serialize)]
 struct Shown {

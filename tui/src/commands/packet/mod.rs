@@ -84,7 +84,7 @@ impl Serve {
 }
 
 /// Reads a number of something that is within a range.
-fn count<T: TryFrom<u64>>(
+pub fn count<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {

@@ -1,0 +1,140 @@
+//! `jitterlab amvia status`: what the log of an endpoint says of each transaction.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jitterlab_amvia::log::{self, Pool, Snapshot};
+use jitterlab_amvia::transaction::{InitiatorState, TargetState};
+use jitterlab_base::show;
+use serde::Serialize;
+
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `amvia status`.
+#[derive(clap::Args)]
+pub struct Status {
+    /// File of the log; it may be in use
+    log: PathBuf,
+    /// List each transaction
+    #[arg(long)]
+    all: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What a log says.
+#[derive(Serialize)]
+struct Shown {
+    endpoint: String,
+    incarnation: u32,
+    since: u32,
+    damaged_slots: usize,
+    transactions: Vec<Transaction>,
+}
+
+#[derive(Serialize)]
+struct Transaction {
+    pool: &'static str,
+    id: String,
+    peer: String,
+    handler: u16,
+    state: String,
+    bytes: usize,
+}
+
+impl Status {
+    /// Prints it.
+    pub fn run(self) -> Result<Exit, Failure> {
+        let snapshot = log::look(&self.log).map_err(Failure::input)?;
+        let shown = Shown::of(&snapshot);
+        output::print(self.format, &shown, || shown.text(self.all))?;
+        Ok(match shown.damaged_slots {
+            0 => Exit::Done,
+            _ => Exit::Finding,
+        })
+    }
+}
+
+impl Shown {
+    fn of(snapshot: &Snapshot) -> Shown {
+        let whole = snapshot
+            .records
+            .iter()
+            .filter_map(|(place, found)| Some((place, (*found)?)));
+        let transactions = whole.filter_map(|(place, (record, bytes))| {
+            let (pool, state) = match place.pool {
+                Pool::Send => (
+                    "sent",
+                    InitiatorState::from_code(record.state).map(|state| state.to_string()),
+                ),
+                Pool::Receive => (
+                    "received",
+                    TargetState::from_code(record.state).map(|state| state.to_string()),
+                ),
+            };
+            let is_released = place.pool == Pool::Send
+                && InitiatorState::from_code(record.state) == Some(InitiatorState::Released);
+            (!is_released).then(|| Transaction {
+                pool,
+                id: record.id.to_string(),
+                peer: record.peer.to_string(),
+                handler: record.handler,
+                state: state.unwrap_or_else(|| format!("unknown state {}", record.state)),
+                bytes,
+            })
+        });
+        Shown {
+            endpoint: snapshot.endpoint.to_string(),
+            incarnation: snapshot.incarnation,
+            since: snapshot.since,
+            transactions: transactions.collect(),
+            damaged_slots: snapshot
+                .records
+                .iter()
+                .filter(|(_, found)| found.is_none())
+                .count(),
+        }
+    }
+
+    fn text(&self, all: bool) -> String {
+        let mut text = format!(
+            "endpoint {}, incarnation {}, without a gap since {}\n",
+            self.endpoint, self.incarnation, self.since
+        );
+        if self.damaged_slots > 0 {
+            text += &format!(
+                "{} damaged slots: what became of their transactions is unknown\n",
+                self.damaged_slots
+            );
+        }
+        if self.transactions.is_empty() {
+            return text + "no transaction that is not released\n";
+        }
+        let rows: Vec<Vec<String>> = if all {
+            let head = ["", "transaction", "peer", "handler", "bytes", "state"].map(String::from);
+            let rows = self.transactions.iter().map(|one| {
+                vec![
+                    one.pool.into(),
+                    one.id.clone(),
+                    one.peer.clone(),
+                    one.handler.to_string(),
+                    one.bytes.to_string(),
+                    one.state.clone(),
+                ]
+            });
+            std::iter::once(head.to_vec()).chain(rows).collect()
+        } else {
+            let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+            for one in &self.transactions {
+                *counts.entry((one.pool, &one.state)).or_default() += 1;
+            }
+            let head = ["", "transactions", "state"].map(String::from);
+            let rows = counts
+                .into_iter()
+                .map(|((pool, state), count)| vec![pool.into(), show::count(count), state.into()]);
+            std::iter::once(head.to_vec()).chain(rows).collect()
+        };
+        text + &output::aligned(&rows)
+    }
+}

@@ -1,0 +1,185 @@
+//! `jitterlab amvia serve`, `call` and `status`: what is printed, and the exit status.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+struct Server(Child, String);
+
+impl Server {
+    fn start(options: &[&str]) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_jitterlab"))
+            .args(["amvia", "serve", "--until-stdin-closes"])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let said: Value = serde_json::from_str(&line).unwrap();
+        Server(child, said["listening"].as_str().unwrap().into())
+    }
+
+    fn target(&self) -> String {
+        format!("server@{}", self.1)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn amvia(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_jitterlab"))
+        .arg("amvia")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn error(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn a_call_says_what_became_of_it() {
+    let server = Server::start(&["--listen", "udp://127.0.0.1:0"]);
+    let to = server.target();
+    let called = amvia(&["call", &to, "--data", "hello"]);
+    assert_eq!(called.status.code(), Some(0), "{called:?}");
+    assert!(text(&called).starts_with(&format!("{to}: 1 <ACKED, PROCESSED>\n")));
+    assert!(text(&called).ends_with("reply: hello\n"));
+
+    let many = amvia(&["call", &to, "--count", "200", "--format", "json"]);
+    let many: Value = serde_json::from_slice(&many.stdout).unwrap();
+    assert_eq!(many["states"]["<ACKED, PROCESSED>"], 200);
+    assert_eq!(many["round_trips_ns"].as_array().unwrap().len(), 200);
+
+    let unknown = amvia(&["call", &to, "--handler", "99"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(text(&unknown).contains("1 <ACK_NOT_FOUND, REQUEST_SENT>"));
+
+    let refused = amvia(&["call", &to, "--protocol", "two-way"]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(error(&refused).contains("refuses: the peer speaks another protocol"));
+    let other = amvia(&["call", &to.replace("server@", "other@")]);
+    assert_eq!(other.status.code(), Some(3));
+    assert!(error(&other).contains("refuses: the peer has no such endpoint"));
+}
+
+#[test]
+fn a_server_killed_while_its_handler_ran_leaves_the_truth_in_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let (own, theirs) = (log("client.log"), log("server.log"));
+    let serve = [
+        "--listen",
+        "udp://127.0.0.1:0",
+        "--durability",
+        "process",
+        "--log",
+        &theirs,
+    ];
+    let mut server = Server::start(&serve);
+    let to = server.target();
+    let mut call = Command::new(env!("CARGO_BIN_EXE_jitterlab"))
+        .args([
+            "amvia",
+            "call",
+            &to,
+            "--durability",
+            "process",
+            "--log",
+            &own,
+        ])
+        .args([
+            "--handler",
+            "wait",
+            "--data",
+            "1000s",
+            "--patience",
+            "1000s",
+        ])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !status(&theirs).contains("<ACKED, HANDLER_STARTED>") {
+        assert!(call.try_wait().unwrap().is_none());
+    }
+    server.0.kill().unwrap();
+    server.0.wait().unwrap();
+    call.kill().unwrap();
+    call.wait().unwrap();
+    assert!(status(&own).contains("REQUEST"), "{}", status(&own));
+
+    let at = server.1.clone();
+    let again = ["--listen", &at, "--durability", "process", "--log", &theirs];
+    let _server = Server::start(&again);
+    let asked = amvia(&["call", &to, "--durability", "process", "--log", &own]);
+    assert_eq!(asked.status.code(), Some(0), "{asked:?}");
+    let said = text(&asked);
+    assert!(
+        said.contains("of earlier lives: 1 <NOT_ACKED, INDETERMINATE>"),
+        "{said}"
+    );
+    assert!(said.contains(": 1 <ACKED, PROCESSED>"), "{said}");
+    assert!(status(&own).ends_with("no transaction that is not released\n"));
+}
+
+fn status(log: &str) -> String {
+    text(&amvia(&["status", log]))
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let manifest = manifest.to_str().unwrap();
+    for (arguments, says) in [
+        (
+            vec!["call", "server"],
+            "where is server? say server@ADDRESS, or --names and --key",
+        ),
+        (vec!["status", manifest], "is not a log of active messages"),
+        (
+            vec![
+                "serve",
+                "--listen",
+                "udp://127.0.0.1:0",
+                "--log",
+                "/nowhere/a.log",
+            ],
+            "a log of durability none is no file",
+        ),
+        (
+            vec![
+                "serve",
+                "--listen",
+                "udp://127.0.0.1:0",
+                "--durability",
+                "power",
+            ],
+            "a log that survives its process is a file: name it",
+        ),
+    ] {
+        let refused = amvia(&arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {refused:?}");
+        assert!(
+            error(&refused).contains(says),
+            "{arguments:?}: {}",
+            error(&refused)
+        );
+        assert_eq!(error(&refused).lines().count(), 1, "{}", error(&refused));
+    }
+}
