@@ -165,6 +165,14 @@ fn the_program_in_the_chapter_says_what_the_chapter_says() {
 }
 
 #[test]
+fn who_frees_an_endpoint_waits_for_its_handler() {
+    let folder = TempDir::new().unwrap();
+    if let Some(program) = C.compile("free", folder.path()) {
+        run_and_check(&program, &[]);
+    }
+}
+
+#[test]
 fn an_endpoint_is_found_by_its_name() {
     let folder = TempDir::new().unwrap();
     let Some(program) = C.compile("names", folder.path()) else {
