@@ -20,7 +20,8 @@ static void work(AM_Token token, const void *data, size_t length, void *context)
     /* Until the endpoint is closed: then somebody frees it. */
     while (AMVIA_Address(job->own, address, sizeof address) == AM_OK)
         CHECK(AM_Poll(there));
-    for (int turn = 0; turn < 1000; turn++)
+    /* Longer than it takes to free. */
+    for (int turn = 0; turn < 100000; turn++)
         CHECK(AM_Reply(token, 0, "late", 4));
     job->has_ended = true;
 }
