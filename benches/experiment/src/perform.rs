@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
             Level::None => {
                 let prefix = self.undelayed(run)?;
                 Performed {
-                    measured: run.work.perform(&mut self.hosts, prefix)?,
+                    measured: run.work.perform(&mut self.hosts, prefix, run.seed)?,
                     load: None,
                     injection: None,
                 }
@@ -81,7 +81,7 @@ impl<'a> Bench<'a> {
         let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
         let background = Background::start(&mut self.hosts, load, percent, bandwidth, run.seed)?;
         let prefix = self.undelayed(run)?;
-        let measured = run.work.perform(&mut self.hosts, prefix)?;
+        let measured = run.work.perform(&mut self.hosts, prefix, run.seed)?;
         // The load tells what it has produced when it ends.
         let load = background.end(&mut self.hosts, load, percent)?;
         Ok(Performed {
@@ -101,7 +101,7 @@ impl<'a> Bench<'a> {
             None => return Err(Failed::Always("there is no table".into())),
         };
         let prefix = self.under_library(run, &delays, REPORT)?;
-        let measured = run.work.perform(&mut self.hosts, prefix)?;
+        let measured = run.work.perform(&mut self.hosts, prefix, run.seed)?;
         let report = match run.work.mpi() {
             Some(mpi) => self.hosts.gather(mpi, REPORT),
             None => self.hosts.worker(run.work.measures_on())?.take(REPORT),

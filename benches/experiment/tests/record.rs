@@ -5,11 +5,24 @@ mod kept;
 #[path = "common/results.rs"]
 mod results;
 
+use std::net::Ipv4Addr;
+use std::sync::mpsc;
+use std::thread;
+
+use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
     Application, Injection, Outcome, PacketResult, Phase, RunRecord, SuiteKind, SuiteResult,
     Transport, library, npb,
 };
+
+use jitterlab_packet::cases::bandwidth::Bandwidth;
+use jitterlab_packet::cases::rtt::{Length, Rtt};
+use jitterlab_packet::cases::{
+    bandwidth, bidirectional, buffer_reuse, completion, hot_spot, latency, overhead,
+};
+use jitterlab_packet::server;
+use jitterlab_packet::transport::{Adapter, Buffers, Link, Wait};
 
 use kept::assert_kept;
 
@@ -45,10 +58,64 @@ fn record(suite: SuiteKind, result: SuiteResult) -> RunRecord {
     }
 }
 
+/// What each case of the packet suite yields: of a few messages over the loopback.
+fn packets() -> [PacketResult; 8] {
+    let (ready, address) = mpsc::channel();
+    thread::spawn(move || {
+        let local = (Ipv4Addr::LOCALHOST, 0).into();
+        server::serve(Transport::Udp, local, &Adapter::default(), |address| {
+            ready.send(address).unwrap();
+        })
+    });
+    let address = address.recv().unwrap();
+    let pings = Rtt {
+        link: Link::of(Transport::Udp),
+        size: Bytes(64),
+        wait: Wait::Block,
+        warmup: Length::Messages(2),
+        length: Length::Messages(40),
+        timeout: Nanos(2_000_000_000),
+    };
+    let stream = Bandwidth {
+        link: Link::of(Transport::Udp),
+        size: Bytes(64),
+        wait: Wait::Block,
+        window: 8,
+        buffers: Buffers::Fifo(1),
+        both: false,
+        computing: Nanos(0),
+        warmup: Length::Messages(8),
+        length: Length::Messages(400),
+        timeout: Nanos(100_000_000),
+    };
+    let sizes = [Bytes(16), Bytes(64)];
+    let patterns = [
+        Buffers::Fifo(2),
+        Buffers::Reuse {
+            percent: 50,
+            of: 20,
+        },
+    ];
+    let both = bidirectional::by_size(&pings, &stream, &sizes, address);
+    let cpu = overhead::by_size(&pings, &stream, &sizes, address);
+    let reuse = buffer_reuse::by_pattern(&pings, &stream, &patterns, address);
+    [
+        PacketResult::Rtt(results::packet(Transport::Udp)),
+        PacketResult::Latency(latency::by_size(&pings, &sizes, address).unwrap()),
+        PacketResult::Bandwidth(bandwidth::by_size(&stream, &sizes, address).unwrap()),
+        PacketResult::Bidirectional(both.unwrap()),
+        PacketResult::Overhead(cpu.unwrap()),
+        PacketResult::Completion(completion::by_way(&pings, &sizes, address).unwrap()),
+        PacketResult::BufferReuse(reuse.unwrap()),
+        PacketResult::HotSpot(hot_spot::by_slaves(&pings, &[address]).unwrap()),
+    ]
+}
+
 #[test]
 fn the_result_of_every_suite_is_read_back() {
-    let packet = SuiteResult::Packet(PacketResult::Rtt(results::packet(Transport::Udp)));
-    assert_kept(&record(SuiteKind::Packet, packet));
+    for packet in packets() {
+        assert_kept(&record(SuiteKind::Packet, SuiteResult::Packet(packet)));
+    }
 
     let mut report = results::library("barrier", 4);
     let clock = library::Alignment {

@@ -106,11 +106,16 @@ pub trait Measures<'a>: fmt::Debug {
         Ok(())
     }
 
-    /// Measures it; `prefix` stands before the command that does.
+    /// Measures it; `prefix` stands before the command that does, and what it draws follows from `seed`.
     ///
     /// # Errors
     /// Why it failed.
-    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed>;
+    fn perform(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+        seed: u64,
+    ) -> Result<Measured, Failed>;
 
     /// Whether what was measured says itself that nothing was sent that could be delayed.
     fn is_silent(&self, _result: &SuiteResult) -> bool {

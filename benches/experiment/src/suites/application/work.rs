@@ -72,7 +72,12 @@ impl<'a> Measures<'a> for Work<'a> {
         }
     }
 
-    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
+    fn perform(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+        _seed: u64,
+    ) -> Result<Measured, Failed> {
         match self.program {
             Program::Client(client) => self.client(hosts, client, prefix),
             Program::Npb(npb, mpi) => self.npb(hosts, npb, mpi, prefix),

@@ -51,7 +51,12 @@ impl<'a> Measures<'a> for Work<'a> {
         (!points.is_empty()).then(|| sum / points.len() as f64)
     }
 
-    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
+    fn perform(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+        _seed: u64,
+    ) -> Result<Measured, Failed> {
         self.operate(hosts, prefix)
     }
 }

@@ -5,6 +5,7 @@ use jitterlab_base::yaml::{Checked, wrong};
 use jitterlab_packet::cases::Told;
 use jitterlab_packet::cases::buffer_reuse::MOST_BUFFERS;
 use jitterlab_packet::cases::hot_spot::MOST_SLAVES;
+use jitterlab_packet::cases::open_loop::Spacing;
 use jitterlab_packet::transport::MOST_WINDOW;
 
 use super::PacketCase;
@@ -75,6 +76,11 @@ impl PacketCase {
     /// The servers that it needs.
     pub(super) fn servers(&self) -> u8 {
         self.case.servers(self.slaves)
+    }
+
+    /// Whether it draws anything: then each run has its own seed.
+    pub(super) fn draws(&self) -> bool {
+        self.gaps == Some(Spacing::Exponential)
     }
 
     /// The arguments of `jitterlab packet run` that only this case has.

@@ -21,6 +21,7 @@ impl<'a> Work<'a> {
         &self,
         hosts: &mut Hosts<'a>,
         prefix: Vec<String>,
+        seed: u64,
     ) -> Result<Measured, Failed> {
         let Work { case, transport } = *self;
         let (from, to) = (hosts.host(&case.from)?, hosts.host(&case.to)?);
@@ -51,6 +52,12 @@ impl<'a> Work<'a> {
         .chain(link::of_client(transport, case.verbs(), from))
         .chain(wait.iter().flat_map(|wait| words(&["--wait", wait])))
         .chain(case.arguments())
+        .chain(
+            case.draws()
+                .then(|| words(&["--seed", &seed.to_string()]))
+                .into_iter()
+                .flatten(),
+        )
         .chain(words(&["--warmup", &case.warmup.to_string()]))
         .chain(words(&["--duration", &case.duration.to_string()]))
         .chain(

@@ -55,8 +55,13 @@ impl<'a> Measures<'a> for Work<'a> {
         false
     }
 
-    fn perform(&self, hosts: &mut Hosts<'a>, prefix: Vec<String>) -> Result<Measured, Failed> {
-        self.measure(hosts, prefix)
+    fn perform(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+        seed: u64,
+    ) -> Result<Measured, Failed> {
+        self.measure(hosts, prefix, seed)
     }
 
     fn check(&self, result: &SuiteResult, load: Option<&Produced>) -> Result<(), Failed> {
