@@ -165,3 +165,106 @@ fn no_room_offers_what_the_ground_has() {
         }
     }
 }
+
+/// The files of a folder of sources by the path of their module.
+fn modules(folder: &Path, module: &[String], found: &mut BTreeMap<Vec<String>, String>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let inner: Vec<String> = module.iter().cloned().chain([name.clone()]).collect();
+        if path.is_dir() {
+            modules(&path, &inner, found);
+        } else if path.extension() == Some("rs".as_ref()) {
+            let is_folder = ["mod", "lib", "main"].contains(&name.as_str());
+            let text = fs::read_to_string(&path).unwrap();
+            // A test may look at whatever it likes.
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            let text = text
+                .replace("\npub use ", "\nuse ")
+                .replace("\npub(crate) use ", "\nuse ");
+            found.insert(if is_folder { module.into() } else { inner }, text);
+        }
+    }
+}
+
+/// What follows `use `, with its braces multiplied out: a path each.
+fn paths(tree: &str) -> Vec<String> {
+    let Some((begin, rest)) = tree.split_once('{') else {
+        return vec![tree.trim().into()];
+    };
+    let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+    let (mut depth, mut parts) = (0, vec![String::new()]);
+    for letter in inner.chars() {
+        depth += i32::from(letter == '{') - i32::from(letter == '}');
+        match letter {
+            ',' if depth == 0 => parts.push(String::new()),
+            letter => parts.last_mut().unwrap().push(letter),
+        }
+    }
+    let within = parts.iter().flat_map(|part| paths(part));
+    within
+        .filter(|path| !path.is_empty())
+        .map(|path| format!("{}{path}", begin.trim()))
+        .collect()
+}
+
+/// The modules of a crate that a module imports something from.
+fn imports<'a>(
+    module: &[String],
+    text: &str,
+    all: &'a BTreeMap<Vec<String>, String>,
+) -> Vec<&'a Vec<String>> {
+    let statements = text.split("\nuse ").skip(1);
+    let trees = statements.filter_map(|statement| Some(statement.split_once(';')?.0));
+    let paths = trees.flat_map(paths).filter_map(|path| {
+        let mut words = path.split("::").map(String::from).peekable();
+        let mut from = match words.peek()?.as_str() {
+            "crate" => Vec::new(),
+            "super" => module.to_vec(),
+            _ => return None,
+        };
+        if from.is_empty() {
+            words.next();
+        }
+        while words.next_if(|word| word == "super").is_some() {
+            from.pop();
+        }
+        from.extend(words);
+        // Beside modules it names what is in them.
+        while !all.contains_key(&from) {
+            from.pop()?;
+        }
+        all.get_key_value(&from).map(|(path, _)| path)
+    });
+    paths
+        .filter(|path| *path != module && !path.is_empty())
+        .collect()
+}
+
+/// Within a crate, too: who imports from a file is not imported from there, by whatever way.
+#[test]
+fn files_of_a_room_import_in_no_circle() {
+    for (name, room) in manifests() {
+        let mut all = BTreeMap::new();
+        modules(&workspace().join(&room.folder).join("src"), &[], &mut all);
+        let arrows: BTreeMap<&Vec<String>, Vec<&Vec<String>>> = all
+            .iter()
+            .map(|(module, text)| (module, imports(module, text, &all)))
+            .collect();
+        // Whatever imports nothing that is left is taken away, until nothing is left.
+        let mut left: Vec<&Vec<String>> = all.keys().collect();
+        loop {
+            let before = left.len();
+            let kept = left.clone();
+            left.retain(|module| arrows[module].iter().any(|used| kept.contains(used)));
+            if left.len() == before {
+                break;
+            }
+        }
+        let circle: Vec<String> = left.iter().map(|module| module.join("::")).collect();
+        assert!(
+            circle.is_empty(),
+            "in or above a circle of {name}: {circle:?}"
+        );
+    }
+}

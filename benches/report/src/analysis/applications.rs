@@ -5,7 +5,6 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::summary;
 use serde::Serialize;
 
-use super::answer::Effect;
 use super::delays::Cost;
 use super::groups::{Group, Timed, names};
 use super::normality::Normality;
@@ -347,11 +346,11 @@ pub fn normality(groups: &[Group]) -> Vec<Normality> {
         .collect()
 }
 
-/// What variation alone did to each application, and what the mean alone did.
-pub fn in_words(
+/// What variation alone did to each application, and what the mean alone did; `asked` are the rows that the answer is made from.
+pub fn in_words<'a>(
     runtimes: &[Runtime],
     fixed: &[FixedMean],
-    effects: &[Effect],
+    asked: impl Iterator<Item = &'a FixedMean> + Clone,
     load_called: &dyn Fn(u8) -> String,
 ) -> Vec<String> {
     let mut applications: Vec<&str> = runtimes
@@ -365,10 +364,9 @@ pub fn in_words(
             .iter()
             .filter(|row| row.application == application)
             .collect();
-        let effect = effects.iter().map(|effect| &effect.by_variation);
-        let mut effect = effect.filter(|row| row.application == application);
+        let mut asked = asked.clone().filter(|row| row.application == application);
         sentences.extend(
-            effect
+            asked
                 .next()
                 .and_then(|row| variation_alone(application, row, load_called)),
         );

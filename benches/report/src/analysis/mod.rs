@@ -360,7 +360,7 @@ impl Analysis {
             applications: applications::in_words(
                 &self.runtimes,
                 &self.fixed_mean,
-                &self.effects,
+                self.effects.iter().map(|effect| &effect.by_variation),
                 &load_called,
             ),
             library: library::in_words(&self.library, self.imitation(), &load_called),
