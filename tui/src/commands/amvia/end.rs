@@ -8,9 +8,10 @@ use jitterlab_amvia::endpoint::{Bundle, Endpoint, EndpointError, Options};
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::names::Name;
 use jitterlab_amvia::protocol::{Config, Protocol};
-use jitterlab_amvia::transport::{Address, Shm, Udp};
+use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
 use jitterlab_amvia::wire::MAX_WINDOW;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_verbs::Adapter;
 
 use crate::commands::packet::span;
 use crate::outcome::Failure;
@@ -75,10 +76,10 @@ impl End {
                 let shm = Shm::open(place.clone(), Shm::MTU).map_err(Failure::run)?;
                 bundle.endpoint(name, shm, &options)
             }
-            Address::Verbs(_) => {
-                return Err(Failure::input(
-                    "endpoints over verbs are made by programs, with the library",
-                ));
+            Address::Verbs(at) => {
+                let verbs =
+                    Verbs::bind(*at, Adapter::default(), Verbs::MTU).map_err(Failure::run)?;
+                bundle.endpoint(name, verbs, &options)
             }
         };
         made.map_err(failed)
@@ -86,14 +87,17 @@ impl End {
 
     /// The address of a client that reaches `peer`.
     pub fn own(peer: &Address) -> Result<Address, Failure> {
+        let any = |peer: &SocketAddr| match peer {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
         match peer {
-            Address::Udp(SocketAddr::V4(_)) => Ok(Address::Udp((Ipv4Addr::UNSPECIFIED, 0).into())),
-            Address::Udp(SocketAddr::V6(_)) => Ok(Address::Udp((Ipv6Addr::UNSPECIFIED, 0).into())),
+            Address::Udp(peer) => Ok(Address::Udp(any(peer))),
             Address::Shm(_) => {
                 let name = format!("call-{}", std::process::id());
                 Ok(Address::Shm(name.parse().map_err(Failure::run)?))
             }
-            Address::Verbs(socket) => Ok(Address::Verbs(*socket)),
+            Address::Verbs(peer) => Ok(Address::Verbs(any(peer))),
         }
     }
 }
