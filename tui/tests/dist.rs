@@ -425,7 +425,22 @@ fn a_table_of_samples_imitates_them_and_a_fitted_lognormal_does_not() {
             (std("s.dist") / std("t.dist") - relative).abs() < 0.001,
             "{multiple}"
         );
+        let held = lab.json("dist check s.dist --format json");
+        assert_eq!(held["are_met"], true, "{held}");
+        let asked = number(&held["asked_std_ns"]) / number(&beside["std_of_samples"]);
+        assert!((asked - relative).abs() < 0.001, "{held}");
     }
+    let table = std::fs::read_to_string(lab.path("s.dist")).unwrap();
+    let origin = table.lines().next().unwrap().split_once("std=").unwrap();
+    lab.write("w.dist", table.replacen(origin.1, "1)", 1));
+    let off = lab.run("dist check w.dist");
+    assert_eq!(off.status.code(), Some(1));
+    assert!(text(&off.stdout).contains("The table does not have them"));
+    lab.done("packet run --case rtt --transport udp --rate 2k --duration 20ms --samples open.csv");
+    lab.refuses(
+        "dist record open.csv -o o.recording",
+        "open.csv: round trips of an open loop do not follow one on the other: --times FILE says when each was due",
+    );
     let out_of_reach = lab.run("dist make --samples excess.csv --scaled 0.1 -o s.dist");
     assert_eq!(out_of_reach.status.code(), Some(2));
     assert!(text(&out_of_reach.stderr).contains("times can be had, and 0"));

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use common::{Lab, text};
@@ -52,6 +53,47 @@ fn tables_are_printed_and_the_page_is_written() {
     let page = lab.done(&format!("report {path}"));
     assert_eq!(page.trim_end(), format!("{path}/report/index.html"));
     assert!(folder.join("report/index.html").is_file());
+}
+
+/// The program of the desktop is told the page, and what it says becomes of the command.
+#[test]
+fn the_page_is_shown_by_the_desktop() {
+    let (lab, folder) = lab(PACKETS);
+    let report = |path: &str| {
+        let mut command = lab.command(&format!("report {} --open", folder.display()));
+        command.env("PATH", path).output().unwrap()
+    };
+    std::fs::create_dir(lab.path("desktop")).unwrap();
+    let desktop = lab.path("desktop");
+    let opener = desktop.join("xdg-open");
+    let shown = lab.path("shown");
+    let opens = |status: u8| {
+        let script = format!(
+            "#!/bin/sh\nprintf %s \"$1\" > {}\nexit {status}\n",
+            shown.display()
+        );
+        std::fs::write(&opener, script).unwrap();
+        std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+        report(desktop.to_str().unwrap())
+    };
+    let done = opens(0);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let page = folder.join("report/index.html").canonicalize().unwrap();
+    assert_eq!(
+        std::fs::read_to_string(&shown).unwrap(),
+        page.display().to_string()
+    );
+    let failed = opens(4);
+    assert_eq!(failed.status.code(), Some(3));
+    let said = text(&failed.stderr);
+    assert!(
+        said.contains("cannot show the report") && said.contains("in a browser"),
+        "{said}"
+    );
+    let missing = report("/nonexistent");
+    assert_eq!(missing.status.code(), Some(3));
+    assert!(text(&missing.stderr).contains("package xdg-utils"));
+    assert!(page.is_file());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_base::seed;
-use jitterlab_injector::check::Moments;
+use jitterlab_injector::check::{Moments, Scaled};
 use jitterlab_injector::recording::Recording;
 use jitterlab_injector::shape;
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableError};
@@ -360,21 +360,21 @@ impl<'a> Excess<'a> {
     fn scaled(&self, multiple: Multiple) -> Result<(DistributionTable, (f64, f64)), String> {
         let slices = imitation::slices(&self.excess, jitterlab_injector::generator::TABLE_ENTRIES)
             .map_err(|error| error.to_string())?;
-        let table = |multiple: f64| {
-            let values = imitation::scaled(&slices, multiple)?;
-            let origin = format!("empirical, {multiple} times its standard deviation");
-            Ok(shape::table_of(&values, &origin, self.seed))
+        let (mean_ns, std) = self.moments;
+        let asked = Scaled {
+            multiple: multiple.value(),
+            mean_ns,
+            std_ns: multiple.value() * std,
         };
-        let made = table(multiple.value()).map_err(|reach: imitation::OutOfReach| {
+        let values = imitation::scaled(&slices, asked.multiple).map_err(|reach| {
             format!(
                 "no power of the excess of load {} % has {multiple} times its standard deviation: {:.3} to {:.1} times can be had, and 0",
                 self.percent, reach.least, reach.most
             )
         })?;
-        let (mean, std) = self.moments;
-        let asked = (mean, multiple.value() * std);
-        match made.lowered == 0 && Moments::of(&made.table, asked.0, asked.1).are_met() {
-            true => Ok((made.table, asked)),
+        let made = shape::table_of(&values, &asked.to_string(), self.seed);
+        match made.lowered == 0 && asked.moments(&made.table).are_met() {
+            true => Ok((made.table, (asked.mean_ns, asked.std_ns))),
             false => Err(format!(
                 "no table holds {multiple} times the standard deviation of load {} %: delays would be beyond 1 s",
                 self.percent

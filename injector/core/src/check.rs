@@ -1,5 +1,7 @@
 //! A table against what it was made for: a distribution, or a mean and a standard deviation.
 
+use std::fmt;
+
 use jitterlab_stats::distribution::Distribution;
 
 use crate::table::DistributionTable;
@@ -50,6 +52,55 @@ pub fn check(table: &DistributionTable, distribution: &Distribution, tolerance: 
         row(name, distribution.quantile(share), at(&sorted, share))
     });
     moments.chain(quantiles).collect()
+}
+
+/// The origin of a table that was made for a multiple of the standard deviation of samples, at their mean:
+/// `scaled(multiple=2, mean=16700, std=45400)`, the last two in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scaled {
+    /// The multiple of the samples' standard deviation.
+    pub multiple: f64,
+    /// The mean that was asked for.
+    pub mean_ns: f64,
+    /// The standard deviation that was asked for.
+    pub std_ns: f64,
+}
+
+impl fmt::Display for Scaled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scaled {
+            multiple,
+            mean_ns,
+            std_ns,
+        } = self;
+        write!(
+            f,
+            "scaled(multiple={multiple}, mean={mean_ns}, std={std_ns})"
+        )
+    }
+}
+
+impl Scaled {
+    /// The one that an origin names; `None` where it names none.
+    pub fn named_by(origin: &str) -> Option<Self> {
+        let inner = origin.strip_prefix("scaled(")?.strip_suffix(')')?;
+        let mut numbers = inner.split(", ").zip(["multiple=", "mean=", "std="]);
+        let mut next = || {
+            let (text, name) = numbers.next()?;
+            let number: f64 = text.strip_prefix(name)?.parse().ok()?;
+            number.is_finite().then_some(number)
+        };
+        Some(Scaled {
+            multiple: next()?,
+            mean_ns: next()?,
+            std_ns: next()?,
+        })
+    }
+
+    /// What a table has of what was asked for.
+    pub fn moments(&self, table: &DistributionTable) -> Moments {
+        Moments::of(table, self.mean_ns, self.std_ns)
+    }
 }
 
 /// How far the mean of a table may be from the one that it was made for, in proportion.

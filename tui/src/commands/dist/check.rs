@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_base::show;
 use jitterlab_experiment::samples;
-use jitterlab_injector::check::check;
+use jitterlab_injector::check::{Moments, Scaled, check};
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_stats::imitation::{Closeness, Fault};
 use serde::Serialize;
@@ -38,6 +38,9 @@ impl Check {
             return self.beside(&table, path);
         }
         let origin = table.origin();
+        if let Some(asked) = Scaled::named_by(origin) {
+            return self.scaled(asked, asked.moments(&table));
+        }
         let distribution = table.distribution().ok_or_else(|| {
             let table = self.table.table.display();
             Failure::input(match origin {
@@ -74,6 +77,37 @@ impl Check {
         })
     }
 
+    /// Whether the table has the mean and the deviation that it was made for.
+    fn scaled(&self, asked: Scaled, moments: Moments) -> Result<Exit, Failure> {
+        let are_met = moments.are_met();
+        let held = HeldAgainst { moments, are_met };
+        output::print(self.format, &held, || {
+            let row = |what: &str, asked: f64, table: f64| {
+                format!(
+                    "{what:20}{:>14}{:>14}\n",
+                    show::time(asked),
+                    show::time(table)
+                )
+            };
+            format!(
+                "made for {} times the standard deviation of samples, at their mean\n                           asked         table\n{}{}{}\n",
+                asked.multiple,
+                row("mean", moments.asked_mean_ns, moments.mean_ns),
+                row("standard deviation", moments.asked_std_ns, moments.std_ns),
+                match are_met {
+                    true =>
+                        "The table has them: the mean within 1 %, the standard deviation within 5 %.",
+                    false =>
+                        "The table does not have them: 1 % of the mean and 5 % of the standard deviation are allowed.",
+                }
+            )
+        })?;
+        Ok(match are_met {
+            true => Exit::Done,
+            false => Exit::Finding,
+        })
+    }
+
     /// Whether the table imitates samples.
     fn beside(&self, table: &DistributionTable, path: &Path) -> Result<Exit, Failure> {
         let samples = samples::read(path).map_err(Failure::input)?;
@@ -90,6 +124,14 @@ impl Check {
             Some(_) => Exit::Finding,
         })
     }
+}
+
+/// What `dist check` prints of a table that was made for a mean and a standard deviation.
+#[derive(Serialize)]
+struct HeldAgainst {
+    #[serde(flatten)]
+    moments: Moments,
+    are_met: bool,
 }
 
 /// What `dist check --samples` prints, in nanoseconds.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use jitterlab_base::seed;
 use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
+use jitterlab_experiment::fit::injectable_moments;
 use jitterlab_experiment::samples;
+use jitterlab_injector::check::Scaled;
 use jitterlab_injector::generator::TABLE_ENTRIES;
 use jitterlab_injector::shape::{self, Made, Shape};
 use jitterlab_injector::table::DistributionTable;
@@ -81,16 +83,22 @@ impl Make {
         let slices = imitation::slices(&samples, TABLE_ENTRIES).map_err(Failure::input)?;
         let (delays, origin) = match self.scaled {
             None => (slices, "empirical".to_string()),
-            Some(multiple) if multiple >= 0.0 && multiple.is_finite() => (
-                imitation::scaled(&slices, multiple).map_err(|reach| {
+            Some(multiple) if multiple >= 0.0 && multiple.is_finite() => {
+                let delays = imitation::scaled(&slices, multiple).map_err(|reach| {
                     Failure::input(format!(
                         "no power of these samples has {multiple} times their standard deviation: {:.3} to {:.1} times can be had, \
                          and 0",
                         reach.least, reach.most
                     ))
-                })?,
-                format!("empirical, {multiple} times its standard deviation"),
-            ),
+                })?;
+                let (mean_ns, std) = injectable_moments(&samples).map_err(Failure::input)?;
+                let asked = Scaled {
+                    multiple,
+                    mean_ns,
+                    std_ns: multiple * std,
+                };
+                (delays, asked.to_string())
+            }
             Some(_) => return Err(Failure::input("--scaled is a number of 0 or more")),
         };
         whole(shape::table_of(&delays, &origin, self.seed), "the samples")

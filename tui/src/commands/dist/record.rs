@@ -13,6 +13,9 @@ use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 
+/// What samples of an open loop note of it.
+const OPEN: &str = "open";
+
 /// Options of `dist record`.
 #[derive(clap::Args)]
 pub struct Record {
@@ -52,6 +55,14 @@ struct Recorded {
 impl Record {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let read = |path: &PathBuf| samples::read(path).map_err(Failure::input);
+        if self.times.is_none()
+            && samples::note(&self.samples, samples::LOOP).as_deref() == Some(OPEN)
+        {
+            return Err(Failure::input(format!(
+                "{}: round trips of an open loop do not follow one on the other: --times FILE says when each was due",
+                self.samples.display()
+            )));
+        }
         let round_trips = read(&self.samples)?;
         let times = self.times.as_ref().map(read).transpose()?;
         let less = match &self.baseline {
