@@ -42,7 +42,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::protocol::{Counters, Nanos, RequestError, Slot};
+use crate::protocol::{Counters, Nanos, Protocol, RequestError, Slot};
 use crate::transaction::{EndpointId, InitiatorState, Status, TransactionId};
 use crate::transport::Address;
 
@@ -406,6 +406,25 @@ impl Endpoint {
     /// There is no such peer.
     pub fn credits(&self, peer: PeerId) -> Result<u64, EndpointError> {
         self.with(|driver, _| Ok(found(driver, peer)?.connection.credits()))
+    }
+
+    /// How long a request stays under way that no word of its target answers: the sum of its timeouts, each twice the one
+    /// before (RFC 6298, 5.5), as they would be now. After that its state is unknown.
+    ///
+    /// # Errors
+    /// There is no such peer.
+    pub fn patience(&self, peer: PeerId) -> Result<Duration, EndpointError> {
+        self.with(|driver, _| {
+            let connection = &found(driver, peer)?.connection;
+            let config = connection.config();
+            let tries = 0..=config.request_retransmissions;
+            let sum: Nanos = tries.map(|tries| connection.timeout().after(tries)).sum();
+            let least = match config.protocol {
+                Protocol::Amvia => 0,
+                Protocol::Amudp | Protocol::TwoWay => config.reply_wait,
+            };
+            Ok(Duration::from_nanos(sum.max(least)))
+        })
     }
 
     /// What has happened on the connection to a peer.
