@@ -361,6 +361,30 @@ fn a_peer_that_is_begun_anew_elsewhere_is_connected() {
 }
 
 #[test]
+fn the_pools_grow_with_the_peers_of_amvia_and_not_with_those_of_amudp() {
+    let bundle = Bundle::new().unwrap();
+    let bytes = |protocol, peers| {
+        let options = Options {
+            peers,
+            config: Config {
+                message: 128,
+                ..options(protocol).config
+            },
+            ..options(protocol)
+        };
+        let endpoint = bundle.endpoint("node", udp(), &options).unwrap();
+        let bytes = endpoint.pool_bytes().unwrap();
+        endpoint.close().unwrap();
+        bytes
+    };
+    assert_eq!(bytes(Protocol::Amudp, 2), bytes(Protocol::Amudp, 1_000));
+    let [few, more, many] = [2, 502, 1_002].map(|peers| bytes(Protocol::Amvia, peers));
+    assert_eq!(many - more, more - few);
+    // 2 pools, 16 slots, two areas of a message and two heads of 64 bytes each.
+    assert_eq!(more - few, 500 * 2 * 16 * (2 * 128 + 2 * 64));
+}
+
+#[test]
 fn ends_of_two_protocols_do_not_connect() {
     let bundle = Bundle::new().unwrap();
     let server = bundle

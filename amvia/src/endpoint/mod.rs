@@ -427,6 +427,15 @@ impl Endpoint {
         })
     }
 
+    /// Bytes of its pools, which are taken when it is made: 2k slots for each peer that it may have, or, under
+    /// [`Protocol::Amudp`], for all together (Kaur, section 3.4.1, says `N × N × 2k` a node, which is the network's).
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn pool_bytes(&self) -> Result<usize, EndpointError> {
+        self.with(|driver, _| Ok(driver.log.shape().bytes()))
+    }
+
     /// What has happened on the connection to a peer.
     ///
     /// # Errors
