@@ -15,9 +15,9 @@ use jitterlab_injector::table::DistributionTable;
 
 use crate::Error;
 use crate::analysis::condition::Link;
-use crate::analysis::fits::Injected;
-use crate::analysis::made::MadeTable;
 use crate::analysis::normality::Normality;
+use crate::analysis::packet::fits::Injected;
+use crate::analysis::packet::made::MadeTable;
 use crate::analysis::{Analysis, Input};
 use crate::table::Row;
 use crate::words;

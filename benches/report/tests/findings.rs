@@ -22,8 +22,8 @@ fn of_two_cases_over_one_transport_the_one_that_was_fitted_is_compared() {
     });
     let analysis = &analysed.analysis;
     // The other one comes first in every table, and load adds five times as much to it.
-    assert_eq!(analysis.latency[0].link.case, "big");
-    for table in &analysis.tables {
+    assert_eq!(analysis.suites.packet.latency[0].link.case, "big");
+    for table in &analysis.suites.packet.tables {
         assert_eq!(table.link.case, "rtt");
         if table.shape == Member::Lognormal {
             assert!(
@@ -234,9 +234,20 @@ fn what_two_repetitions_do_not_tell_is_not_drawn_and_is_said() {
         ..World::default()
     });
     let analysis = &analysed.analysis;
-    let ratios = analysis.runtimes.iter().filter_map(|row| row.slowdown);
-    let figures = (ratios.map(|slowdown| slowdown.ratio))
-        .chain(analysis.runtimes.iter().map(|row| row.runtime_s));
+    let ratios = analysis
+        .suites
+        .application
+        .runtimes
+        .iter()
+        .filter_map(|row| row.slowdown);
+    let figures = (ratios.map(|slowdown| slowdown.ratio)).chain(
+        analysis
+            .suites
+            .application
+            .runtimes
+            .iter()
+            .map(|row| row.runtime_s),
+    );
     let (known, unknown): (Vec<_>, Vec<_>) = figures.partition(|of| of.interval().is_some());
     assert!(!unknown.is_empty());
     for (low, high) in known.iter().filter_map(|of| of.interval()) {

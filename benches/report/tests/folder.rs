@@ -15,7 +15,7 @@ fn known_means_and_effects_are_found() {
     let analysis = &analysed.analysis;
     // Load adds 100 ns a percent, times a lognormal with shape 0.6, whose mean is exp(0.18).
     let factor = 0.18f64.exp();
-    for row in &analysis.latency {
+    for row in &analysis.suites.packet.latency {
         let Level::Load { percent } = row.level else {
             continue;
         };
@@ -36,14 +36,16 @@ fn known_means_and_effects_are_found() {
     let words = analysis.summary.applications.join(" ");
     assert!(words.contains("significantly slower in"), "{words}");
     let slower = analysis
+        .suites
+        .application
         .fixed_mean
         .iter()
         .filter(|row| row.slowdown.ratio.value > 1.0);
-    assert_eq!(slower.count(), analysis.fixed_mean.len());
-    let correlation = &analysis.correlations[0];
+    assert_eq!(slower.count(), analysis.suites.application.fixed_mean.len());
+    let correlation = &analysis.suites.application.correlations[0];
     assert!(correlation.std.r.estimate > 0.9, "{correlation:?}");
     // The fitted lognormal imitates a lognormal well.
-    for row in &analysis.emulation {
+    for row in &analysis.suites.packet.emulation {
         if row.shape == Member::Lognormal && row.link.transport == Transport::Udp {
             assert!(row.rank_biserial.abs() < 0.1, "{row:?}");
         }
@@ -64,6 +66,8 @@ fn an_emulation_with_another_variation_than_the_load_is_called_poor_and_it_is_sa
     });
     let fitted: Vec<_> = analysed
         .analysis
+        .suites
+        .packet
         .emulation
         .iter()
         .filter(|row| row.shape == Member::Lognormal && row.link.transport == Transport::Udp)
@@ -90,7 +94,7 @@ fn what_shows_of_delays_is_of_the_program_and_not_of_a_unit_of_its_work() {
             samples: 50,
             ..World::default()
         });
-        let rows = analysed.analysis.runtimes.iter();
+        let rows = analysed.analysis.suites.application.runtimes.iter();
         let costs = rows.filter_map(|row| row.cost.as_ref());
         costs.map(|cost| cost.shown().unwrap().value).collect()
     };
@@ -215,7 +219,10 @@ fn what_is_missing_is_said_and_the_rest_is_there() {
         let text = std::fs::read_to_string(page).unwrap();
         assert!(!text.contains("NaN") && !text.contains("inf"), "{name}");
         assert!(!analysed.to_text().contains("NaN"), "{name}");
-        assert!(!analysed.analysis.latency.is_empty(), "{name}");
+        assert!(
+            !analysed.analysis.suites.packet.latency.is_empty(),
+            "{name}"
+        );
     }
 }
 
@@ -246,7 +253,10 @@ fn moments_that_differ_by_rounding_alone_are_not_correlated_with() {
             without,
             ..World::default()
         });
-        assert!(analysed.analysis.correlations.is_empty(), "{same}");
+        assert!(
+            analysed.analysis.suites.application.correlations.is_empty(),
+            "{same}"
+        );
         assert!(analysed.analysis.summary.correlations.is_empty(), "{same}");
         let gaps = &analysed.analysis.summary.gaps;
         let gap = gaps.iter().find(|gap| gap.contains(same)).unwrap();

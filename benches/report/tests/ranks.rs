@@ -335,6 +335,8 @@ fn every_rank_has_a_row_in_the_heat_map() {
     });
     for picture in analysed
         .analysis
+        .suites
+        .library
         .rank_pictures
         .iter()
         .filter(|picture| picture.case == "barrier")

@@ -4,7 +4,7 @@ use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
 use serde::Serialize;
 
-use super::{AtLevel, level_columns};
+use crate::analysis::{AtLevel, level_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 

@@ -4,9 +4,10 @@
 use jitterlab_experiment::level::{Level, Member};
 use serde::Serialize;
 
-use super::applications::{FixedMean, Runtime, more_blocks, most_varied};
-use super::slowdown::{RESOLVE, correct};
-use super::{Analysis, groups};
+use crate::analysis::Analysis;
+use crate::analysis::application::groups;
+use crate::analysis::application::runtimes::{FixedMean, Runtime, more_blocks, most_varied};
+use crate::analysis::slowdown::{RESOLVE, correct};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -62,17 +63,17 @@ pub fn effects(analysis: &Analysis) -> Vec<Effect> {
 }
 
 fn uncorrected(analysis: &Analysis) -> Vec<Effect> {
-    groups::names(&analysis.groups)
+    groups::names(&analysis.suites.application.groups)
         .into_iter()
         .filter_map(|name| {
-            let rows = analysis.fixed_mean.iter();
+            let rows = analysis.suites.application.fixed_mean.iter();
             let rows: Vec<&FixedMean> = rows.filter(|row| row.application == name).collect();
             let row = most_varied(&rows, rows.iter().map(|row| row.percent).max()?)?;
             let constant = Level::Injected {
                 percent: row.percent,
                 shape: Member::Uniform,
             };
-            let mut runtimes = analysis.runtimes.iter();
+            let mut runtimes = analysis.suites.application.runtimes.iter();
             let by_mean = runtimes.find(|row| row.application == name && row.level == constant);
             Some(Effect {
                 by_mean: by_mean.cloned(),

@@ -12,9 +12,9 @@ use jitterlab_stats::repeated;
 use jitterlab_stats::summary::{Summary, quantile};
 use serde::Serialize;
 
-use super::load::Load;
-use super::repeated::{CONFIDENCE, Repeated};
 use crate::Error;
+use crate::analysis::load::Load;
+use crate::analysis::repeated::{CONFIDENCE, Repeated};
 use crate::table::Estimate;
 
 /// How intervals over runs are resampled; the seed is fixed, so that a folder has one report.

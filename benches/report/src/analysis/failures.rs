@@ -4,10 +4,12 @@ use jitterlab_experiment::level::{Level, LevelKind};
 use jitterlab_experiment::record::{Outcome, RunRecord};
 use serde::Serialize;
 
-use super::condition::Link;
-use super::latency::Latency;
-use super::load::Load;
-use super::{Analysis, correlation, delays, subject};
+use crate::analysis::application::correlation;
+use crate::analysis::application::delays;
+use crate::analysis::condition::Link;
+use crate::analysis::load::Load;
+use crate::analysis::packet::latency::Latency;
+use crate::analysis::{Analysis, subject};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -111,16 +113,34 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
     let mut gaps = Vec::new();
     gaps.extend(not_done(analysis));
     gaps.extend(given_up(analysis));
-    let mut links: Vec<&Link> = analysis.latency.iter().map(|row| &row.link).collect();
+    let mut links: Vec<&Link> = analysis
+        .suites
+        .packet
+        .latency
+        .iter()
+        .map(|row| &row.link)
+        .collect();
     links.dedup();
     for link in links {
         gaps.extend(gaps_over(analysis, link));
     }
     gaps.extend(gaps_of_applications(analysis));
-    gaps.extend(correlation::gaps(&analysis.groups));
-    gaps.extend(delays::gap(&analysis.groups));
-    let single = analysis.latency.iter().filter(|row| row.runs < 2).count()
-        + analysis.runtimes.iter().filter(|row| row.runs < 2).count();
+    gaps.extend(correlation::gaps(&analysis.suites.application.groups));
+    gaps.extend(delays::gap(&analysis.suites.application.groups));
+    let single = analysis
+        .suites
+        .packet
+        .latency
+        .iter()
+        .filter(|row| row.runs < 2)
+        .count()
+        + analysis
+            .suites
+            .application
+            .runtimes
+            .iter()
+            .filter(|row| row.runs < 2)
+            .count();
     if single > 0 {
         gaps.push(format!(
             "{} measured in a single run: nothing is known there of what varies from run to run, \
@@ -187,6 +207,8 @@ fn given_up(analysis: &Analysis) -> Option<String> {
 
 fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
     let levels: Vec<Level> = analysis
+        .suites
+        .packet
         .latency
         .iter()
         .filter(|row| row.link == *link)
@@ -199,7 +221,12 @@ fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
              load."
         ));
     }
-    let rows = analysis.latency.iter().filter(|row| row.link == *link);
+    let rows = analysis
+        .suites
+        .packet
+        .latency
+        .iter()
+        .filter(|row| row.link == *link);
     let loads = rows.filter_map(|row| row.load.as_ref());
     let asked: Vec<u8> = loads.flat_map(|load| load.asked.clone()).collect();
     let mut alone: Vec<u8> = levels
@@ -221,7 +248,7 @@ fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
 }
 
 fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
-    if analysis.runtimes.is_empty() {
+    if analysis.suites.application.runtimes.is_empty() {
         return vec![
             "No application was measured: the report ends at the packet level, and says nothing of \
              runtimes."
@@ -229,6 +256,8 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
         ];
     }
     let mut names: Vec<&str> = analysis
+        .suites
+        .application
         .runtimes
         .iter()
         .map(|row| row.application.as_str())
@@ -238,6 +267,8 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
         .into_iter()
         .filter(|name| {
             !analysis
+                .suites
+                .application
                 .runtimes
                 .iter()
                 .any(|row| row.application == *name && row.level == Level::None)
@@ -250,14 +281,28 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
 
 /// Figures of repeated runs without an interval.
 fn unestimated(analysis: &Analysis) -> Option<String> {
-    let latency = analysis.latency.iter();
-    let library = analysis.library.iter();
-    let slowdowns = (analysis.runtimes.iter().filter_map(|row| row.slowdown))
-        .chain(analysis.fixed_mean.iter().map(|row| row.slowdown));
+    let latency = analysis.suites.packet.latency.iter();
+    let library = analysis.suites.library.operations.iter();
+    let slowdowns = (analysis
+        .suites
+        .application
+        .runtimes
+        .iter()
+        .filter_map(|row| row.slowdown))
+    .chain(
+        analysis
+            .suites
+            .application
+            .fixed_mean
+            .iter()
+            .map(|row| row.slowdown),
+    );
     let repeated = (latency.map(|row| (row.runs, vec![row.mean_ns, row.std_ns, row.median_ns])))
         .chain(library.map(|row| (row.runs, vec![row.mean_ns, row.std_ns, row.median_ns])))
         .chain(
             analysis
+                .suites
+                .application
                 .runtimes
                 .iter()
                 .map(|row| (row.runs, vec![row.runtime_s])),
@@ -279,7 +324,7 @@ fn unestimated(analysis: &Analysis) -> Option<String> {
 
 /// Loads that were not what was asked for, and what the machine reaches.
 fn loads(analysis: &Analysis) -> Option<String> {
-    let rows = analysis.latency.iter();
+    let rows = analysis.suites.packet.latency.iter();
     let loads: Vec<(&Latency, &Load)> = rows
         .filter_map(|row| Some((row, row.load.as_ref()?)))
         .collect();
@@ -320,6 +365,8 @@ fn loads(analysis: &Analysis) -> Option<String> {
 /// Round trips that took too long to be there.
 fn missing(analysis: &Analysis) -> Option<String> {
     let rows: Vec<&Latency> = analysis
+        .suites
+        .packet
         .latency
         .iter()
         .filter(|row| row.missing_share() > MISSING_TOLERANCE)

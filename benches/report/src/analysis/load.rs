@@ -6,7 +6,7 @@ use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
 use serde::Serialize;
 
-use super::repeated::{Repeated, mean_of};
+use crate::analysis::repeated::{Repeated, mean_of};
 use crate::table::Estimate;
 use crate::words;
 

@@ -4,8 +4,8 @@
 use jitterlab_stats::{grouped, ks};
 use serde::Serialize;
 
-use super::condition::{BOOTSTRAP, Condition};
-use super::load::Load;
+use crate::analysis::condition::{BOOTSTRAP, Condition};
+use crate::analysis::load::Load;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 

@@ -5,9 +5,9 @@ use jitterlab_experiment::record::RunRecord;
 use jitterlab_stats::histogram::Bins;
 use jitterlab_stats::summary::quantile;
 
-use super::condition::{Condition, Link, RankReader};
-use super::load::Load;
 use crate::Error;
+use crate::analysis::condition::{Condition, Link, RankReader};
+use crate::analysis::load::Load;
 
 /// The round trips of a condition.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use jitterlab_experiment::spec::{Experiment, Launcher, Mpi};
 use jitterlab_experiment::suites::Case;
 use jitterlab_experiment::suites::library::LibraryCaseKind;
 
-use super::condition::Link;
+use crate::analysis::condition::Link;
 
 /// The way of a message there and back.
 #[derive(Debug, Clone, PartialEq)]

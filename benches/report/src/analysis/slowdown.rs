@@ -6,7 +6,7 @@ use jitterlab_stats::power::Plan;
 use jitterlab_stats::{holm, repeated, summary};
 use serde::Serialize;
 
-use super::repeated::{CONFIDENCE, Repeated, mean_of};
+use crate::analysis::repeated::{CONFIDENCE, Repeated, mean_of};
 use crate::table::Estimate;
 use crate::words;
 

@@ -8,8 +8,8 @@ use jitterlab_stats::{correlation, summary};
 use super::emulation::imitated;
 use super::{called, n_of, range, series};
 use crate::analysis::Analysis;
-use crate::analysis::applications::Runtime;
-use crate::analysis::groups::Group;
+use crate::analysis::application::groups::Group;
+use crate::analysis::application::runtimes::Runtime;
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Series};
 use crate::words;
 
@@ -23,9 +23,11 @@ fn shapes() -> impl Iterator<Item = (usize, Member)> {
 pub fn scatters(analysis: &Analysis) -> Option<Figure> {
     let mut panels = Vec::new();
     let mut counts = Vec::new();
-    for row in &analysis.correlations {
+    for row in &analysis.suites.application.correlations {
         let name = &row.application;
         let groups: Vec<&Group> = analysis
+            .suites
+            .application
             .groups
             .iter()
             .filter(|group| group.application == *name && group.injected.is_some())
@@ -124,6 +126,8 @@ fn least_squares(points: &[(f64, f64)], left: f64, right: f64) -> Option<Vec<(f6
 /// Slowdown against no injection by shape, at each mean; a panel an application.
 pub fn slowdowns(analysis: &Analysis) -> Option<Figure> {
     let rows: Vec<&Runtime> = analysis
+        .suites
+        .application
         .runtimes
         .iter()
         .filter(|row| row.slowdown.is_some() && matches!(row.level, Level::Injected { .. }))

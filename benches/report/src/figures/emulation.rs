@@ -6,7 +6,7 @@ use jitterlab_experiment::level::{Level, Member};
 use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
-use crate::analysis::emulation::Emulation;
+use crate::analysis::packet::emulation::Emulation;
 use crate::analysis::pictures::RttPicture;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 
@@ -28,7 +28,12 @@ fn style(shape: Member) -> usize {
 
 /// The loads at which there is something to compare.
 fn percents(analysis: &Analysis, link: &Link) -> Vec<u8> {
-    let rows = analysis.emulation.iter().filter(|row| row.link == *link);
+    let rows = analysis
+        .suites
+        .packet
+        .emulation
+        .iter()
+        .filter(|row| row.link == *link);
     let mut percents: Vec<u8> = rows.map(|row| row.percent).collect();
     percents.dedup();
     percents
@@ -39,7 +44,12 @@ pub fn distributions(analysis: &Analysis, link: &Link) -> Option<Figure> {
     let percents = percents(analysis, link);
     percents.first()?;
     let pictures = |percent: u8| {
-        let of_link = analysis.rtt_pictures.iter().filter(|p| p.link == *link);
+        let of_link = analysis
+            .suites
+            .packet
+            .rtt_pictures
+            .iter()
+            .filter(|p| p.link == *link);
         of_link.filter(move |picture| match (picture.level, &picture.load) {
             (Level::Injected { percent: of, .. }, _) => of == percent,
             (_, load) => load
@@ -100,6 +110,8 @@ fn functions(percent: u8, pictures: &[&RttPicture]) -> Panel {
 /// Mean and median RTT by shape and load.
 pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
     let rows: Vec<&Emulation> = analysis
+        .suites
+        .packet
         .emulation
         .iter()
         .filter(|row| row.link == *link)
@@ -156,7 +168,7 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
 /// The load that delays imitate, in percent: what was produced, and what was asked for where that is something else.
 pub fn imitated(analysis: &Analysis, percent: u8) -> String {
     let (produced, asked) = (
-        format!("{:.0}", analysis.imitated(percent)),
+        format!("{:.0}", analysis.suites.packet.imitated(percent)),
         percent.to_string(),
     );
     if produced == asked {

@@ -6,7 +6,7 @@ use jitterlab_stats::distribution::Distribution;
 use super::{called, n_of, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
-use crate::analysis::fits::Injected;
+use crate::analysis::packet::fits::Injected;
 use crate::analysis::pictures::{ExcessPicture, Histogram};
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Series};
 
@@ -16,6 +16,8 @@ const POINTS: usize = 200;
 /// A histogram with the fitted curves for each load.
 pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
     let pictures: Vec<&ExcessPicture> = analysis
+        .suites
+        .packet
         .excess_pictures
         .iter()
         .filter(|picture| picture.link == *link)
@@ -50,12 +52,14 @@ fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
     let top = heights().fold(0.0, f64::max).min(2.5 * highest);
     let mut all = vec![series("measured", 5, vec![Mark::Bars(bars)])];
     let tables = analysis
+        .suites
+        .packet
         .tables
         .iter()
         .filter(|table| table.link == picture.link && table.percent == picture.percent);
     all.extend(tables.filter_map(|table| curve(table, shown.end_ns())));
     Panel {
-        title: analysis.load_called(picture.percent),
+        title: analysis.suites.packet.load_called(picture.percent),
         x: Axis::linear_between("Excess RTT, µs", 0.0, shown.end_ns() / 1e3),
         y: Axis::linear("Density, 1/µs", 0.0, top),
         series: all,

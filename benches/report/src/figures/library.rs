@@ -5,14 +5,16 @@ use jitterlab_experiment::level::{Level, Member};
 
 use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
-use crate::analysis::library::Operation;
+use crate::analysis::library::operations::Operation;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::table::Estimate;
 
 /// Every case of the library suite that was measured with injected delays, in the order of the table.
 pub fn cases(analysis: &Analysis) -> Vec<&str> {
     let injected = analysis
+        .suites
         .library
+        .operations
         .iter()
         .filter(|row| row.injected().is_some());
     let mut cases: Vec<&str> = injected.map(|row| row.case.as_str()).collect();
@@ -23,7 +25,9 @@ pub fn cases(analysis: &Analysis) -> Vec<&str> {
 /// Mean and median of an operation by load imitated and shape.
 pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
     let rows: Vec<&Operation> = analysis
+        .suites
         .library
+        .operations
         .iter()
         .filter(|row| row.case == case)
         .filter(|row| row.level == Level::None || row.injected().is_some())
@@ -82,7 +86,7 @@ fn panel(
             .iter()
             .filter_map(|row| {
                 let (percent, of) = row.injected()?;
-                (of == shape).then(|| point(row, analysis.imitated(percent)))
+                (of == shape).then(|| point(row, analysis.suites.packet.imitated(percent)))
             })
             .collect();
         if !points.is_empty() {

@@ -6,8 +6,8 @@ use jitterlab_experiment::level::Level;
 use super::{excess, links, n_of, range, reach, series, with_interval};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
-use crate::analysis::latency::Latency;
 use crate::analysis::load::Load;
+use crate::analysis::packet::latency::Latency;
 use crate::analysis::pictures::RttPicture;
 use crate::svg::{Axis, Figure, Mark, Panel, Point};
 use crate::table::Estimate;
@@ -24,6 +24,8 @@ fn percent(level: Level, load: Option<&Load>) -> Option<f64> {
 /// Mean and standard deviation of the RTT by load.
 pub fn moments(analysis: &Analysis) -> Option<Figure> {
     let rows: Vec<&Latency> = analysis
+        .suites
+        .packet
         .latency
         .iter()
         .filter(|row| percent(row.level, row.load.as_ref()).is_some())
@@ -129,10 +131,12 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
 
 /// Where the RTT lies without load, a panel a link.
 pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
-    let pictures = analysis.rtt_pictures.iter();
+    let pictures = analysis.suites.packet.rtt_pictures.iter();
     let pictures: Vec<&RttPicture> = pictures.filter(|p| p.level == Level::None).collect();
     let rows = || {
         analysis
+            .suites
+            .packet
             .latency
             .iter()
             .filter(|row| row.level == Level::None)
@@ -182,7 +186,7 @@ fn histogram(picture: &RttPicture) -> Panel {
 }
 
 fn of_link<'a>(analysis: &'a Analysis, link: &Link) -> Vec<&'a RttPicture> {
-    let pictures = analysis.rtt_pictures.iter();
+    let pictures = analysis.suites.packet.rtt_pictures.iter();
     pictures
         .filter(|picture| picture.link == *link && !matches!(picture.level, Level::Injected { .. }))
         .collect()

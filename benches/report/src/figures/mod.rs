@@ -120,7 +120,7 @@ impl Figures {
 /// The links that were measured, in the order of the tables.
 fn links(analysis: &Analysis) -> Vec<&Link> {
     let mut links: Vec<&Link> = Vec::new();
-    for row in &analysis.latency {
+    for row in &analysis.suites.packet.latency {
         if !links.contains(&&row.link) {
             links.push(&row.link);
         }

@@ -53,7 +53,7 @@ pub fn map(analysis: &Analysis, case: &str) -> Option<Figure> {
 /// The levels that are shown: without injection, and constant and varied delays of the highest load.
 fn pictures<'a>(analysis: &'a Analysis, case: &str) -> Vec<&'a RankPicture> {
     let of_case = || {
-        let pictures = analysis.rank_pictures.iter();
+        let pictures = analysis.suites.library.rank_pictures.iter();
         pictures.filter(|picture| picture.case == case && !picture.n.is_empty())
     };
     let highest = |shape: Member| {
@@ -66,7 +66,7 @@ fn pictures<'a>(analysis: &'a Analysis, case: &str) -> Vec<&'a RankPicture> {
     [
         none,
         highest(Member::Uniform),
-        highest(analysis.imitation()),
+        highest(analysis.suites.packet.imitation()),
     ]
     .into_iter()
     .flatten()
@@ -120,7 +120,7 @@ fn panel(analysis: &Analysis, picture: &RankPicture, limits: &[f64], row: f64) -
     Panel {
         title: match picture.level {
             Level::None => "no injection".into(),
-            level => analysis.level_called(level),
+            level => analysis.suites.packet.level_called(level),
         },
         x: Axis::categories("Quantile", &columns),
         y: Axis::categories("Rank", &ranks),

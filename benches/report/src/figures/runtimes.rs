@@ -6,7 +6,7 @@ use jitterlab_experiment::level::{Level, Member};
 
 use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
-use crate::analysis::applications::Runtime;
+use crate::analysis::application::runtimes::Runtime;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::words;
 
@@ -72,7 +72,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
 
 /// Runtime in proportion to that without injection, a panel a shape.
 pub fn by_load(analysis: &Analysis) -> Option<Figure> {
-    let varied = analysis.imitation();
+    let varied = analysis.suites.packet.imitation();
     let shapes = [Member::Uniform, varied];
     let rows = |shape: Member| injected(analysis).filter(move |(_, of, _)| *of == shape);
     let drawn: Vec<Member> = shapes
@@ -83,7 +83,7 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
     let mut places: Vec<f64> = drawn
         .iter()
         .flat_map(|&shape| rows(shape))
-        .map(|(percent, _, _)| analysis.imitated(percent))
+        .map(|(percent, _, _)| analysis.suites.packet.imitated(percent))
         .collect();
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
@@ -97,8 +97,10 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .map(|&shape| {
             let of_application = |name: &str| {
                 let rows = rows(shape).filter(|(_, _, row)| row.application == name);
-                rows.filter_map(|(percent, _, row)| point(row, analysis.imitated(percent)))
-                    .collect()
+                rows.filter_map(|(percent, _, row)| {
+                    point(row, analysis.suites.packet.imitated(percent))
+                })
+                .collect()
             };
             (shape, lines(analysis, step, of_application))
         })
@@ -171,7 +173,7 @@ fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> P
     Panel {
         title: format!(
             "mean of {} ({} µs)",
-            analysis.load_called(percent),
+            analysis.suites.packet.load_called(percent),
             words::short(mean.unwrap_or(f64::NAN))
         ),
         x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),
@@ -211,10 +213,17 @@ fn changes(
 
 /// The runtimes with injected delays, with the load that is imitated and the shape.
 fn injected(analysis: &Analysis) -> impl Iterator<Item = (u8, Member, &Runtime)> {
-    analysis.runtimes.iter().filter_map(|row| match row.level {
-        Level::Injected { percent, shape } if row.slowdown.is_some() => Some((percent, shape, row)),
-        _ => None,
-    })
+    analysis
+        .suites
+        .application
+        .runtimes
+        .iter()
+        .filter_map(|row| match row.level {
+            Level::Injected { percent, shape } if row.slowdown.is_some() => {
+                Some((percent, shape, row))
+            }
+            _ => None,
+        })
 }
 
 fn point(row: &Runtime, x: f64) -> Option<Point> {
@@ -238,6 +247,8 @@ const SIDE_BY_SIDE: f64 = 0.012;
 /// A series an application, each with its look in every panel, and its points `step` beside those of the one before.
 fn lines(analysis: &Analysis, step: f64, points: impl Fn(&str) -> Vec<Point>) -> Vec<Series> {
     let mut names: Vec<&str> = analysis
+        .suites
+        .application
         .runtimes
         .iter()
         .map(|row| row.application.as_str())

@@ -1,122 +1,241 @@
-//! The cases of the packet suite by size, window, slaves or reuse: a row for each place of each curve at each level.
+//! The packet suite: round trips by condition, what imitates a load, and cases beside round trips.
 
 pub mod curves;
+pub mod emulation;
+pub mod fits;
+pub mod latency;
+pub mod made;
+pub mod places;
 
-use std::collections::BTreeMap;
-
-use jitterlab_experiment::level::Level;
+use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::RunRecord;
 use serde::Serialize;
 
-use super::condition::Link;
-use super::repeated::Repeated;
-use super::{AtLevel, level_columns};
-use crate::table::{Column, Estimate, Row, Value, column};
-use curves::{Curve, readings};
+use crate::Error;
+use crate::analysis::condition::{Condition, Link, Reader};
+use crate::analysis::load;
+use crate::analysis::normality::Normality;
+use crate::analysis::pictures::{ExcessPicture, RttPicture};
+use crate::analysis::suite::{Measured, Suite};
+use crate::table::Table;
+use emulation::Emulation;
+use fits::{Alternative, Injected};
+use latency::Latency;
+use made::MadeTable;
+use places::Place;
 
-/// A place of a curve at one level.
+/// What was found of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Place {
-    /// The case, and what carried the messages.
-    pub link: Link,
-    /// The level.
-    pub level: Level,
-    /// The curve.
+pub struct Found {
+    /// Round trips by condition.
+    pub latency: Vec<Latency>,
+    /// Cases beside round trips.
+    #[serde(rename = "packet")]
+    pub places: Vec<Place>,
+    /// Distributions fitted to the excess under load.
+    pub fits: Vec<Alternative>,
+    /// The tables injected.
+    pub tables: Vec<Injected>,
+    /// Those that were made for a mean and a standard deviation.
+    pub made: Vec<MadeTable>,
+    /// Injected against background.
+    pub emulation: Vec<Emulation>,
+    /// Tests for normality.
     #[serde(skip)]
-    pub curve: Curve,
-    /// Where on it.
-    pub x: f64,
-    /// Number of runs.
-    pub runs: usize,
-    /// Mean over runs, with its interval.
-    pub value: Estimate,
+    pub normality: Vec<Normality>,
+    /// For the figures: round trips by condition.
+    #[serde(skip)]
+    pub rtt_pictures: Vec<RttPicture>,
+    /// For the figures: the excess under load.
+    #[serde(skip)]
+    pub excess_pictures: Vec<ExcessPicture>,
 }
 
-/// Every place of every curve: case by case, curve by curve, level by level.
-pub fn places(done: &[&RunRecord]) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
-    for link in Link::others(done) {
-        let mut all: BTreeMap<(Curve, Level, u64), Repeated> = BTreeMap::new();
-        for run in done
+impl Suite for Found {
+    /// Samples are read a condition at a time, and of one load at most three conditions are held: memory is bounded by the
+    /// largest condition, not by the experiment.
+    fn of(measured: &Measured) -> Result<Self, Error> {
+        let mut found = Found {
+            latency: Vec::new(),
+            places: places::places(measured.done),
+            fits: Vec::new(),
+            tables: measured.tables.to_vec(),
+            made: measured.made.to_vec(),
+            emulation: Vec::new(),
+            normality: Vec::new(),
+            rtt_pictures: Vec::new(),
+            excess_pictures: Vec::new(),
+        };
+        for link in Link::all(measured.done) {
+            found.packets(&link, measured.done, measured.samples)?;
+        }
+        emulation::correct(&mut found.emulation);
+        Ok(found)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![
+            Table::of(&self.latency),
+            Table::of(&self.places),
+            Table::of(&self.fits),
+            Table::of(&self.tables),
+            Table::of(&self.made),
+            Table::of(&self.emulation),
+        ]
+    }
+
+    fn normality(&self) -> &[Normality] {
+        &self.normality
+    }
+}
+
+impl Found {
+    /// The round trips over one link.
+    fn packets(&mut self, link: &Link, done: &[&RunRecord], read: &Reader) -> Result<(), Error> {
+        let runs: Vec<&RunRecord> = done
             .iter()
-            .filter(|run| Link::of(run).as_ref() == Some(&link))
-        {
-            let Some(result) = run.packet() else { continue };
-            let mut of_run: BTreeMap<(Curve, u64), Vec<f64>> = BTreeMap::new();
-            for reading in readings(result) {
-                // Places are not negative: their bits are in the order of their values.
-                let key = (reading.curve, reading.x.to_bits());
-                of_run.entry(key).or_default().push(reading.y);
+            .filter(|run| Link::of(run).as_ref() == Some(link))
+            .copied()
+            .collect();
+        let condition = |level: Level| {
+            let at: Vec<&RunRecord> = runs
+                .iter()
+                .filter(|run| run.level == level)
+                .copied()
+                .collect();
+            Condition::of(link, level, &at, read)
+        };
+        let none = condition(Level::None)?;
+        self.describe(none.as_ref());
+        let percents = percents(&runs);
+        let loads = load::merged(&runs);
+        let mut injected_rows = Vec::new();
+        for &percent in &percents {
+            let background = condition(Level::Load { percent })?;
+            match loads.iter().find(|asked| asked.contains(&percent)) {
+                Some(asked) if asked.len() == 1 => self.describe(background.as_ref()),
+                // Loads that came to the same are one condition, described with the last of them.
+                Some(asked) if asked.last() == Some(&percent) => {
+                    let of_any = |run: &&RunRecord| {
+                        let mut asked = asked.iter();
+                        asked.any(|&percent| run.level == Level::Load { percent })
+                    };
+                    let of_any: Vec<&RunRecord> = runs.iter().copied().filter(of_any).collect();
+                    let one = Condition::of(link, Level::Load { percent }, &of_any, read)?;
+                    self.describe(one.as_ref());
+                }
+                _ => {}
             }
-            for ((curve, x), values) in of_run {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                all.entry((curve, run.level, x))
-                    .or_default()
-                    .add(run.block, mean);
+            if let (Some(none), Some(background)) = (&none, &background) {
+                self.fit(percent, none, background);
+            }
+            for shape in Member::ALL {
+                let injected = condition(Level::Injected { percent, shape })?;
+                let Some(injected) = injected else { continue };
+                if let Some(background) = &background {
+                    self.emulation.push(Emulation::of(
+                        percent,
+                        shape,
+                        background,
+                        &injected,
+                        none.as_ref(),
+                        self.fitted_over(percent),
+                    ));
+                }
+                injected_rows.push(Latency::of(&injected));
+                self.normality.extend(Normality::of_condition(&injected));
+                self.rtt_pictures.push(RttPicture::of(&injected));
             }
         }
-        places.extend(all.into_iter().map(|((curve, level, x), values)| Place {
-            link: link.clone(),
-            level,
-            curve,
-            x: f64::from_bits(x),
-            runs: values.runs(),
-            value: values.mean(),
-        }));
+        self.latency.extend(injected_rows);
+        Ok(())
     }
-    places
+
+    fn describe(&mut self, condition: Option<&Condition>) {
+        if let Some(condition) = condition {
+            self.latency.push(Latency::of(condition));
+            self.normality.extend(Normality::of_condition(condition));
+            self.rtt_pictures.push(RttPicture::of(condition));
+        }
+    }
+
+    fn fit(&mut self, percent: u8, none: &Condition, background: &Condition) {
+        let link = &background.link;
+        let excess = fits::excess(background, none);
+        self.fits.extend(fits::alternatives(link, percent, &excess));
+        let mut tables = self.tables.iter();
+        if !tables.any(|table| table.link == *link && table.percent == percent) {
+            return;
+        }
+        let injectable = fits::injectable(&excess);
+        self.excess_pictures
+            .push(ExcessPicture::of(link, percent, &injectable));
+    }
+
+    /// The shape that stands for the load: of those that were injected and claim to imitate it, the one made from the fewest assumptions.
+    pub fn imitation(&self) -> Member {
+        let injected = |shape: &Member| self.tables.iter().any(|table| table.shape == *shape);
+        let imitations = [Member::Empirical, Member::Closest, Member::Lognormal];
+        imitations
+            .into_iter()
+            .find(injected)
+            .unwrap_or(Member::Empirical)
+    }
+
+    /// The link that the tables of a load were fitted over.
+    fn fitted_over(&self, percent: u8) -> Option<Link> {
+        let table = self.tables.iter().find(|table| table.percent == percent)?;
+        Some(table.link.clone())
+    }
+
+    /// The load that an injected level imitates, in percent of the bandwidth: what was produced, or, where that is not
+    /// known, what was asked for.
+    pub fn imitated(&self, percent: u8) -> f64 {
+        let link = self.fitted_over(percent);
+        let mut rows = self
+            .latency
+            .iter()
+            .filter(|row| link.as_ref().is_none_or(|link| row.link == *link));
+        let produced = rows.find_map(|row| {
+            let load = row.load.as_ref()?;
+            load.asked.contains(&percent).then_some(load.produced.value)
+        });
+        produced.unwrap_or(percent.into())
+    }
+
+    /// A load that delays imitate, in words: by what was produced, and what was asked for where that is something else.
+    pub fn load_called(&self, percent: u8) -> String {
+        let (produced, asked) = (
+            format!("{:.0}", self.imitated(percent)),
+            percent.to_string(),
+        );
+        if produced == asked {
+            format!("load {asked} %")
+        } else {
+            format!("load {produced} % (asked {asked} %)")
+        }
+    }
+
+    /// A level in words, the load that it imitates as [`Found::load_called`].
+    pub fn level_called(&self, level: Level) -> String {
+        match level {
+            Level::Injected { percent, shape } => {
+                format!("injected {} of {}", shape.name(), self.load_called(percent))
+            }
+            Level::Scaled { percent, multiple } => format!(
+                "injected {} of {multiple} times its variation",
+                self.load_called(percent)
+            ),
+            Level::Load { percent } => self.load_called(percent),
+            other => other.to_string(),
+        }
+    }
 }
 
-impl AtLevel for Place {
-    fn level(&self) -> Level {
-        self.level
-    }
-}
-
-impl Row for Place {
-    const ID: &'static str = "packet";
-    const TITLE: &'static str = "Cases of the packet suite";
-
-    fn columns() -> Vec<Column<Self>> {
-        let mut columns = vec![
-            column("case", "Case", "case of the packet suite", |row: &Place| {
-                Value::Text(row.link.case.clone())
-            }),
-            column(
-                "transport",
-                "Over",
-                "what carried the messages",
-                |row: &Place| Value::Text(row.link.transport.name().into()),
-            ),
-            column("figure", "Figure", "what was measured", |row: &Place| {
-                Value::Text(row.curve.name.into())
-            }),
-            column("over", "By", "what `at` counts", |row: &Place| {
-                Value::Text(row.curve.over.label().into())
-            }),
-            column(
-                "at",
-                "At",
-                "size, buffers, slaves, share or rate",
-                |row: &Place| Value::Number(row.x),
-            ),
-        ];
-        columns.extend(level_columns());
-        columns.extend([
-            column("runs", "Runs", "number of runs", |row: &Place| {
-                Value::Count(row.runs as u64)
-            }),
-            column("unit", "Unit", "of the mean", |row: &Place| {
-                Value::Text(row.curve.unit.into())
-            }),
-            column(
-                "mean",
-                "Mean",
-                "mean over runs, with its interval",
-                |row: &Place| Value::Estimate(row.value),
-            )
-            .of_estimates(),
-        ]);
-        columns
-    }
+/// The loads that runs were measured under or imitate, in ascending order.
+fn percents(runs: &[&RunRecord]) -> Vec<u8> {
+    let mut percents: Vec<u8> = runs.iter().filter_map(|run| run.level.percent()).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    percents
 }

@@ -7,9 +7,9 @@ use jitterlab_stats::positive::Positive;
 use super::Finding;
 use super::standing::{Standing, all, at_most, change};
 use crate::analysis::Analysis;
-use crate::analysis::emulation::Emulation;
-use crate::analysis::fits::{Alternative, unfitted};
 use crate::analysis::normality::Normality;
+use crate::analysis::packet::emulation::Emulation;
+use crate::analysis::packet::fits::{Alternative, unfitted};
 use crate::words;
 
 /// How far the mean under injected delays may be from that under load, to be called the same.
@@ -29,9 +29,11 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
 /// Section 3.2: the mean under delays that imitate a load against that under the load, over the link that was fitted.
 fn emulated(analysis: &Analysis) -> Option<Finding> {
     let rows: Vec<&Emulation> = analysis
+        .suites
+        .packet
         .emulation
         .iter()
-        .filter(|row| row.shape == analysis.imitation())
+        .filter(|row| row.shape == analysis.suites.packet.imitation())
         .filter(|row| row.fitted_over.as_ref() == Some(&row.link) && row.mean_ratio.is_some())
         .collect();
     rows.first()?;
@@ -41,7 +43,7 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
             Some(format!(
                 "{} at {}",
                 change(row.mean_ratio?),
-                analysis.load_called(row.percent)
+                analysis.suites.packet.load_called(row.percent)
             ))
         })
         .collect();
@@ -77,8 +79,17 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
                 }
         )
     };
-    let closest: Vec<&Alternative> = analysis.fits.iter().filter(|fit| fit.chosen).collect();
-    let unfitted = unfitted(&analysis.fits, &analysis.latency);
+    let closest: Vec<&Alternative> = analysis
+        .suites
+        .packet
+        .fits
+        .iter()
+        .filter(|fit| fit.chosen)
+        .collect();
+    let unfitted = unfitted(
+        &analysis.suites.packet.fits,
+        &analysis.suites.packet.latency,
+    );
     if closest.is_empty() && unfitted.is_empty() {
         return None;
     }

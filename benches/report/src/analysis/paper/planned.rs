@@ -8,7 +8,7 @@ use super::Finding;
 use super::slowed::{Slowed, of_kernel, share, shown};
 use super::standing::{Standing, above_one, change, compared};
 use crate::analysis::Analysis;
-use crate::analysis::delays::Cost;
+use crate::analysis::application::delays::Cost;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
@@ -41,7 +41,7 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
 
 fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
     let (lu, ep) = (of_kernel(analysis, "lu")?, of_kernel(analysis, "ep")?);
-    let one = Slowed::at_highest(analysis, lu, analysis.imitation())?;
+    let one = Slowed::at_highest(analysis, lu, analysis.suites.packet.imitation())?;
     let other = Slowed::at(analysis, ep, one.injected.level)?;
     Some(Planned {
         place: "figure 12",
@@ -55,7 +55,7 @@ fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
 
 fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
     let lu = of_kernel(analysis, "lu")?;
-    let one = Slowed::at_highest(analysis, lu, analysis.imitation())?;
+    let one = Slowed::at_highest(analysis, lu, analysis.suites.packet.imitation())?;
     let Level::Injected { percent, .. } = one.injected.level else {
         return None;
     };
@@ -79,9 +79,12 @@ impl Planned<'_> {
         let standing = above_one(self.found.ratio.value, self.found.holm_p);
         let evidence = format!(
             "at the highest mean, {}: {}; {}: {}; one over the other{}, n = {}",
-            analysis.level_called(self.one.injected.level),
+            analysis.suites.packet.level_called(self.one.injected.level),
             self.one.told(),
-            analysis.level_called(self.other.injected.level),
+            analysis
+                .suites
+                .packet
+                .level_called(self.other.injected.level),
             self.other.told(),
             compared(self.found).replacen("; ", " ", 1),
             words::counted(self.found.blocks, "block")

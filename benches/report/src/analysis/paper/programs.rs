@@ -7,9 +7,9 @@ use super::Finding;
 use super::slowed::{Slowed, of_kernel, shown};
 use super::standing::{Standing, above, above_one, all, at_most, compared};
 use crate::analysis::Analysis;
-use crate::analysis::applications::FixedMean;
-use crate::analysis::correlation::{Correlation, Verdict};
-use crate::analysis::groups::names;
+use crate::analysis::application::correlation::{Correlation, Verdict};
+use crate::analysis::application::groups::names;
+use crate::analysis::application::runtimes::FixedMean;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
@@ -23,14 +23,19 @@ const LINEAR: f64 = 0.7;
 pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let (lu, ep) = (of_kernel(analysis, "lu"), of_kernel(analysis, "ep"));
     let asked = || {
-        names(&analysis.groups)
+        names(&analysis.suites.application.groups)
             .into_iter()
             .filter(move |&name| Some(name) != ep)
     };
     let mut findings = Vec::new();
     if let Some(lu) = lu {
         findings.extend(most_slowed(analysis, lu, Member::Uniform, "figure 11"));
-        findings.extend(most_slowed(analysis, lu, analysis.imitation(), "figure 12"));
+        findings.extend(most_slowed(
+            analysis,
+            lu,
+            analysis.suites.packet.imitation(),
+            "figure 12",
+        ));
         findings.extend(others_unaffected(analysis, lu));
     }
     findings.extend(ep.and_then(|ep| hardly_slowed(analysis, ep)));
@@ -38,6 +43,8 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let others = asked().filter(|&name| Some(name) != lu);
     findings.extend(others.filter_map(|name| longer(analysis, name)));
     let correlations: Vec<&Correlation> = analysis
+        .suites
+        .application
         .correlations
         .iter()
         .filter(|row| Some(row.application.as_str()) != ep)
@@ -63,7 +70,7 @@ fn most_slowed(
 ) -> Option<Finding> {
     let of_lu = Slowed::at_highest(analysis, lu, shape)?;
     // One that is slowed no less by chance is among many: corrected over all of them.
-    let mut others: Vec<(Slowed, Slowdown)> = names(&analysis.groups)
+    let mut others: Vec<(Slowed, Slowdown)> = names(&analysis.suites.application.groups)
         .into_iter()
         .filter(|&name| name != lu)
         .filter_map(|name| {
@@ -106,7 +113,7 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
     let level = Slowed::at_highest(analysis, lu, Member::Uniform)?
         .injected
         .level;
-    let others: Vec<(Slowed, Standing)> = names(&analysis.groups)
+    let others: Vec<(Slowed, Standing)> = names(&analysis.suites.application.groups)
         .into_iter()
         .filter(|&name| name != lu)
         .filter_map(|name| {
@@ -132,7 +139,7 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
         },
         format!(
             "at {}: {}",
-            analysis.level_called(level),
+            analysis.suites.packet.level_called(level),
             words::list(&told)
         ),
     ))
@@ -140,7 +147,7 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
 
 /// The abstract: who does not communicate is not slowed.
 fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
-    let slowed = Slowed::at_highest(analysis, ep, analysis.imitation())?;
+    let slowed = Slowed::at_highest(analysis, ep, analysis.suites.packet.imitation())?;
     let limit = words::percent_of(LIMITED - 1.0);
     Some(Finding::new(
         "abstract",
@@ -213,8 +220,8 @@ fn more_correlated(row: &Correlation) -> Finding {
 
 /// Varied against constant delays at each mean, in the order of means.
 fn varied<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a FixedMean> {
-    let rows = analysis.fixed_mean.iter();
-    rows.filter(|row| row.application == name && row.shape == analysis.imitation())
+    let rows = analysis.suites.application.fixed_mean.iter();
+    rows.filter(|row| row.application == name && row.shape == analysis.suites.packet.imitation())
         .collect()
 }
 
@@ -223,7 +230,7 @@ fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
     let row = varied(analysis, name).pop()?;
     let percent = row.percent;
     let at = |shape: Member| Slowed::at(analysis, name, Level::Injected { percent, shape });
-    let shows = at(analysis.imitation())
+    let shows = at(analysis.suites.packet.imitation())
         .zip(at(Member::Uniform))
         .and_then(|(varied, constant)| shown(&varied, &constant));
     Some(Finding::new(
@@ -232,7 +239,7 @@ fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
         above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
         format!(
             "at the mean of {}{}; n = {} of runs{}",
-            analysis.load_called(percent),
+            analysis.suites.packet.load_called(percent),
             compared(row.slowdown),
             words::counted(row.slowdown.blocks, "pair"),
             shows.map(|shows| format!("; {shows}")).unwrap_or_default()
@@ -256,9 +263,9 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
         format!(
             "varied against constant delays at the mean of {}{}; at that of {}{}; n = {} and {} of \
              runs",
-            analysis.load_called(low.percent),
+            analysis.suites.packet.load_called(low.percent),
             compared(low.slowdown),
-            analysis.load_called(high.percent),
+            analysis.suites.packet.load_called(high.percent),
             compared(high.slowdown),
             words::counted(low.slowdown.blocks, "pair"),
             words::counted(high.slowdown.blocks, "pair")

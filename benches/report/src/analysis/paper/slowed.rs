@@ -4,8 +4,8 @@ use jitterlab_experiment::level::{Level, Member};
 
 use super::standing::change;
 use crate::analysis::Analysis;
-use crate::analysis::delays::Cost;
-use crate::analysis::groups::Group;
+use crate::analysis::application::delays::Cost;
+use crate::analysis::application::groups::Group;
 use crate::analysis::slowdown::Slowdown;
 use crate::table::Estimate;
 use crate::words;
@@ -19,7 +19,7 @@ pub struct Slowed<'a> {
 
 /// The application that is one of the NAS Parallel Benchmarks.
 pub fn of_kernel<'a>(analysis: &'a Analysis, kernel: &str) -> Option<&'a str> {
-    let mut groups = analysis.groups.iter();
+    let mut groups = analysis.suites.application.groups.iter();
     let group = groups.find(|group| group.kernel.as_deref() == Some(kernel))?;
     Some(&group.application)
 }
@@ -27,7 +27,7 @@ pub fn of_kernel<'a>(analysis: &'a Analysis, kernel: &str) -> Option<&'a str> {
 impl<'a> Slowed<'a> {
     /// An application with the delays of a shape that imitate the highest load.
     pub fn at_highest(analysis: &'a Analysis, name: &str, shape: Member) -> Option<Self> {
-        let of_shape = analysis.groups.iter().filter(|group| {
+        let of_shape = analysis.suites.application.groups.iter().filter(|group| {
             group.application == name
                 && matches!(group.level, Level::Injected { shape: of, .. } if of == shape)
         });
@@ -38,7 +38,7 @@ impl<'a> Slowed<'a> {
     /// An application at an injected level.
     pub fn at(analysis: &'a Analysis, name: &str, level: Level) -> Option<Self> {
         let at = |level: Level| {
-            let mut groups = analysis.groups.iter();
+            let mut groups = analysis.suites.application.groups.iter();
             groups.find(|group| group.application == name && group.level == level)
         };
         Some(Slowed {

@@ -8,8 +8,8 @@ use jitterlab_experiment::spec::Experiment;
 
 use super::Finding;
 use super::standing::{Standing, above, above_one, alike, all, compared, ordered, us};
-use crate::analysis::latency::Latency;
-use crate::analysis::library::at_highest;
+use crate::analysis::library::operations::at_highest;
+use crate::analysis::packet::latency::Latency;
 use crate::analysis::route::Route;
 use crate::analysis::{Analysis, AtLevel};
 use crate::table::Estimate;
@@ -31,7 +31,7 @@ pub fn findings(analysis: &Analysis, experiment: &Experiment) -> Vec<Finding> {
 
 /// The round trips over the first link without load.
 fn unloaded_row(analysis: &Analysis) -> Option<&Latency> {
-    let mut rows = analysis.latency.iter();
+    let mut rows = analysis.suites.packet.latency.iter();
     rows.find(|row| row.level == Level::None)
 }
 
@@ -39,6 +39,8 @@ fn unloaded_row(analysis: &Analysis) -> Option<&Latency> {
 fn load(analysis: &Analysis) -> Option<Finding> {
     let none = unloaded_row(analysis)?;
     let loaded = analysis
+        .suites
+        .packet
         .latency
         .iter()
         .filter(|row| row.link == none.link && matches!(row.level, Level::Load { .. }));
@@ -101,11 +103,13 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
 
 /// Figure 7 against figure 5: what the library adds to a packet. It is known where both go one way.
 fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
-    let mut rows = analysis.library.iter();
+    let mut rows = analysis.suites.library.operations.iter();
     let ping_pong = rows.find(|row| row.case == "ping-pong" && row.level == Level::None)?;
     let way = Route::of_ping_pong(experiment, &ping_pong.case, ping_pong.size)?;
     // Of packets over TCP, which ranks are the likeliest to speak, those that go its way, or any.
     let (packets, of_packets) = analysis
+        .suites
+        .packet
         .latency
         .iter()
         .filter(|row| row.level == Level::None && row.link.transport == Transport::Tcp)
@@ -137,10 +141,15 @@ type Centre = (Estimate, Estimate, usize);
 /// Figures 5 and 6.
 fn packets(analysis: &Analysis) -> Vec<Finding> {
     // Delays were fitted over one link, and there they are to be alike.
-    let fitted = analysis.tables.first().map(|table| &table.link);
+    let fitted = analysis
+        .suites
+        .packet
+        .tables
+        .first()
+        .map(|table| &table.link);
     let of_link = |row: &&Latency| Some(&row.link) == fitted;
     let at = |wanted: Member| -> Option<(u8, Centre)> {
-        let rows = analysis.latency.iter().filter(of_link);
+        let rows = analysis.suites.packet.latency.iter().filter(of_link);
         let injected = rows.filter_map(|row| match row.level {
             Level::Injected { percent, shape } if shape == wanted => Some((percent, row)),
             _ => None,
@@ -149,13 +158,13 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
         Some((percent, (row.mean_ns, row.median_ns, row.runs)))
     };
     let (Some((percent, constant)), Some((_, varied))) =
-        (at(Member::Uniform), at(analysis.imitation()))
+        (at(Member::Uniform), at(analysis.suites.packet.imitation()))
     else {
         return Vec::new();
     };
     let mut findings = centres(
         "packets",
-        &analysis.load_called(percent),
+        &analysis.suites.packet.load_called(percent),
         constant,
         varied,
         ["figure 5", "figure 6"],
@@ -169,7 +178,7 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
             "mean {} and median {} with constant delays of {}; n = {}",
             us(mean),
             us(median),
-            analysis.load_called(percent),
+            analysis.suites.packet.load_called(percent),
             words::counted(runs, "run")
         ),
     ));
@@ -183,7 +192,7 @@ fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
     };
     centres(
         "MPI ping-pong",
-        &analysis.load_called(percent),
+        &analysis.suites.packet.load_called(percent),
         constant,
         varied,
         ["figure 7", "figure 8"],
@@ -191,8 +200,12 @@ fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn operation(analysis: &Analysis, case: &str) -> Option<(u8, Centre, Centre)> {
-    let constant = at_highest(&analysis.library, case, Member::Uniform)?;
-    let varied = at_highest(&analysis.library, case, analysis.imitation())?;
+    let constant = at_highest(&analysis.suites.library.operations, case, Member::Uniform)?;
+    let varied = at_highest(
+        &analysis.suites.library.operations,
+        case,
+        analysis.suites.packet.imitation(),
+    )?;
     let (percent, _) = constant.injected()?;
     Some((
         percent,
@@ -236,7 +249,11 @@ fn centres(
 
 /// Figures 9 and 10.
 fn barrier(analysis: &Analysis) -> Vec<Finding> {
-    let row = at_highest(&analysis.library, "barrier", analysis.imitation());
+    let row = at_highest(
+        &analysis.suites.library.operations,
+        "barrier",
+        analysis.suites.packet.imitation(),
+    );
     let (Some((percent, constant, varied)), Some(ratio)) = (
         operation(analysis, "barrier"),
         row.and_then(|row| row.to_constant),
@@ -245,7 +262,7 @@ fn barrier(analysis: &Analysis) -> Vec<Finding> {
     };
     let mut findings = centres(
         "barriers",
-        &analysis.load_called(percent),
+        &analysis.suites.packet.load_called(percent),
         constant,
         varied,
         ["figure 9", "figure 10"],

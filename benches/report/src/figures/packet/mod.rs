@@ -5,15 +5,15 @@ use jitterlab_experiment::level::Level;
 
 use super::{n_of, range, reach, series};
 use crate::analysis::Analysis;
-use crate::analysis::packet::Place;
 use crate::analysis::packet::curves::{Curve, Over};
+use crate::analysis::packet::places::Place;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::words;
 
 /// A figure for each case.
 pub fn cases(analysis: &Analysis) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
-    for place in &analysis.packet {
+    for place in &analysis.suites.packet.places {
         if !names.contains(&place.link.case.as_str()) {
             names.push(&place.link.case);
         }
@@ -26,7 +26,9 @@ pub fn cases(analysis: &Analysis) -> Vec<Figure> {
 
 fn figure(analysis: &Analysis, case: &str) -> Figure {
     let rows: Vec<&Place> = analysis
+        .suites
         .packet
+        .places
         .iter()
         .filter(|row| row.link.case == case)
         .collect();
@@ -46,7 +48,7 @@ fn figure(analysis: &Analysis, case: &str) -> Figure {
     levels.dedup();
     let levels: Vec<(Level, String)> = levels
         .into_iter()
-        .map(|level| (level, analysis.level_called(level)))
+        .map(|level| (level, analysis.suites.packet.level_called(level)))
         .collect();
     let mut panels = Vec::new();
     for curve in curves {

@@ -6,9 +6,9 @@ use jitterlab_stats::mann_whitney::size_of_effect;
 use jitterlab_stats::{hodges_lehmann, holm, ks, mann_whitney, repeated, wasserstein};
 use serde::Serialize;
 
-use super::condition::{Condition, Link};
-use super::repeated::CONFIDENCE;
-use super::{OverLink, link_columns, micros, share_of};
+use crate::analysis::condition::{Condition, Link};
+use crate::analysis::repeated::CONFIDENCE;
+use crate::analysis::{OverLink, link_columns, micros, share_of};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 

@@ -7,8 +7,8 @@
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
-use super::groups::Group;
-use super::repeated::Repeated;
+use crate::analysis::application::groups::Group;
+use crate::analysis::repeated::Repeated;
 use crate::table::Estimate;
 use crate::words;
 
@@ -109,7 +109,7 @@ mod tests {
     use jitterlab_experiment::level::Member;
 
     use super::*;
-    use crate::analysis::groups::Timed;
+    use crate::analysis::application::groups::Timed;
 
     fn group(level: Level, runtimes: &[f64], delay_s: &[f64]) -> Group {
         let repeated = |figures: &[f64]| {

@@ -5,11 +5,11 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::summary;
 use serde::Serialize;
 
-use super::delays::Cost;
-use super::groups::{Group, Timed, names};
-use super::normality::Normality;
-use super::slowdown::{Slowdown, correct};
-use super::{AtLevel, level_columns};
+use crate::analysis::application::delays::Cost;
+use crate::analysis::application::groups::{Group, Timed, names};
+use crate::analysis::normality::Normality;
+use crate::analysis::slowdown::{Slowdown, correct};
+use crate::analysis::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 

@@ -5,8 +5,8 @@ use jitterlab_stats::correlation::{Comparison, Pearson, fisher_z, pearson, steig
 use jitterlab_stats::holm;
 use serde::Serialize;
 
-use super::groups::{Group, names};
-use super::repeated::CONFIDENCE;
+use crate::analysis::application::groups::{Group, names};
+use crate::analysis::repeated::CONFIDENCE;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 

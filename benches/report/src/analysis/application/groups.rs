@@ -6,10 +6,10 @@ use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::suites::application::RuntimeUnit;
 use serde::Serialize;
 
-use super::fits::Injected;
-use super::made::MadeTable;
-use super::repeated::Repeated;
-use super::slowdown::Slowdown;
+use crate::analysis::packet::fits::Injected;
+use crate::analysis::packet::made::MadeTable;
+use crate::analysis::repeated::Repeated;
+use crate::analysis::slowdown::Slowdown;
 
 /// What the time of an application is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

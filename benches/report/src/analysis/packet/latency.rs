@@ -4,9 +4,9 @@
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
-use super::condition::{Condition, Link};
-use super::load::Load;
-use super::{AtLevel, OverLink, level_columns, link_columns, micros};
+use crate::analysis::condition::{Condition, Link};
+use crate::analysis::load::Load;
+use crate::analysis::{AtLevel, OverLink, level_columns, link_columns, micros};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 

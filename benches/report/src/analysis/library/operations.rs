@@ -5,12 +5,12 @@ use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{RunRecord, SuiteKind, library};
 use serde::Serialize;
 
-use super::condition::{Pooled, RankReader, Reader};
-use super::normality::Normality;
-use super::pictures::RankPicture;
-use super::repeated::{Repeated, mean_of};
-use super::slowdown::{Slowdown, correct};
-use super::{AtLevel, level_columns, micros};
+use crate::analysis::condition::{Pooled, RankReader, Reader};
+use crate::analysis::normality::Normality;
+use crate::analysis::pictures::RankPicture;
+use crate::analysis::repeated::{Repeated, mean_of};
+use crate::analysis::slowdown::{Slowdown, correct};
+use crate::analysis::{AtLevel, level_columns, micros};
 use crate::Error;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;

@@ -9,9 +9,9 @@ use jitterlab_stats::imitation::{self, Closeness, Fault};
 use jitterlab_stats::positive::{Component, Positive};
 use serde::Serialize;
 
-use super::condition::{Condition, Link};
-use super::latency::Latency;
-use super::{OverLink, link_columns};
+use crate::analysis::condition::{Condition, Link};
+use crate::analysis::packet::latency::Latency;
+use crate::analysis::{OverLink, link_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 

@@ -9,8 +9,8 @@ use jitterlab_experiment::record::npb::Report;
 use jitterlab_stats::repeated;
 use serde::Serialize;
 
-use super::repeated::{CONFIDENCE, mean_of};
-use super::{AtLevel, level_columns};
+use crate::analysis::repeated::{CONFIDENCE, mean_of};
+use crate::analysis::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 
 /// One benchmark at one level, over all its runs.

@@ -1,0 +1,43 @@
+//! What every suite has in an analysis.
+
+use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::spec::Experiment;
+
+use super::condition::{RankReader, Reader};
+use super::normality::Normality;
+use super::packet::fits::Injected;
+use super::packet::made::MadeTable;
+use crate::Error;
+use crate::table::Table;
+
+/// What was measured.
+#[derive(Clone, Copy)]
+pub struct Measured<'a> {
+    /// The last attempt at each run, of those that were measured.
+    pub done: &'a [&'a RunRecord],
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// The distribution tables that were injected.
+    pub tables: &'a [Injected],
+    /// Those that were made for a mean and a standard deviation.
+    pub made: &'a [MadeTable],
+    /// Gives a run's samples.
+    pub samples: &'a Reader<'a>,
+    /// Gives those of a run over MPI by rank.
+    pub rank_samples: &'a RankReader<'a>,
+}
+
+/// What was found of a suite.
+pub trait Suite: Sized {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// Samples cannot be read.
+    fn of(measured: &Measured) -> Result<Self, Error>;
+
+    /// Its tables, in their order; those without a row are not written.
+    fn tables(&self) -> Vec<Table>;
+
+    /// Its tests for normality, which are one table for all suites.
+    fn normality(&self) -> &[Normality];
+}
