@@ -386,13 +386,15 @@ fn the_papers_suites_have_a_plan_in_both_sizes() {
     let lab = Lab::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments");
     // Suite 1: packets over two transports without load, under each load and with two shapes of each; two operations
-    // and six programs without and with those shapes. Suite 2: packets over one transport, no operation, five shapes.
+    // and six programs without and with those shapes; in the quick size packets beside the ranks, without load. Suite 2:
+    // packets over one transport, no operation, five shapes.
     for (suite, loads) in [("quick", 2), ("full", 8)] {
         for (number, transports, shapes, compared) in [(1, 2, 2, 2 + 6), (2, 1, 5, 6)] {
             let file = folder.join(format!("suite{number}-{suite}.yaml"));
             let plan = lab.json(&format!("run {} --dry-run --format json", file.display()));
             let injected = loads * shapes;
-            let runs = transports * (1 + loads + injected) + compared * (1 + injected);
+            let beside_mpi = usize::from((suite, number) == ("quick", 1));
+            let runs = transports * (1 + loads + injected) + compared * (1 + injected) + beside_mpi;
             assert_eq!(
                 plan["runs"].as_array().unwrap().len(),
                 10 * runs,

@@ -304,7 +304,7 @@ fn where_nobody_is_there_nothing_is_written() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(
-        said.contains("jitterlab: no host can be measured; the first of them, n1: "),
+        said.contains("jitterlab: no host can be measured. The first, n1, failed: "),
         "{said}"
     );
     assert!(!lab.path("o.hosts").exists());

@@ -29,7 +29,7 @@ pub enum EndpointError {
     Durability(&'static str),
     /// No more peers fit in.
     #[error(
-        "there is room for {0} peers, and they are there: `peers` is chosen when an endpoint is made"
+        "this endpoint has {0} peers, the most that it can hold: make it with a larger `peers`"
     )]
     Full(usize),
     /// A slot of the log cannot be read.

@@ -43,7 +43,9 @@ pub enum NamesError {
         address: Address,
     },
     /// Another name has the same endpoint number.
-    #[error("`{name}` has the same endpoint number as `{other}`; take another name")]
+    #[error(
+        "numbers of endpoints are computed from names, and `{name}` gives the same one as `{other}`; take another name"
+    )]
     Collision {
         /// The name that was to be registered.
         name: Name,

@@ -11,7 +11,9 @@ pub struct Name(String);
 
 /// A text that is no name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{text}` is not a name of an endpoint: 1 to 63 of a-z, 0-9, `.`, `_` and `-`")]
+#[error(
+    "`{text}` is not a name of an endpoint, which has 1 to 63 characters of a-z, 0-9, `.`, `_` and `-`"
+)]
 pub struct NameError {
     /// The text.
     pub text: String,

@@ -135,7 +135,7 @@ pub enum TransportError {
         own: Address,
     },
     /// The frame is longer than the MTU.
-    #[error("a frame of {length} bytes is longer than the {mtu} that one may have")]
+    #[error("the frame has {length} bytes; {mtu} are the most that one may have")]
     TooLong {
         /// Its length in bytes.
         length: usize,

@@ -34,7 +34,7 @@ pub enum ConductError {
     Bandwidth(String),
     /// Tables that claim to imitate a load do not.
     #[error(
-        "{}; `shapes: [empirical]` imitates any load, and `accept_poor_fit: true` under `injected:` injects these all the same",
+        "{}. Set `shapes: [empirical]`, which imitates any load, or `accept_poor_fit: true` under `injected:`, which injects these all the same",
         .0.join("; ")
     )]
     PoorFit(Vec<String>),

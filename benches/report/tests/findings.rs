@@ -185,7 +185,7 @@ fn the_first_screen_asks_and_answers_in_one_sentence() {
         ..World::default()
     });
     assert!(
-        by_mean.starts_with("Not as far as these runs show: "),
+        by_mean.starts_with("Not shown by these runs: "),
         "{by_mean}"
     );
     assert!(
@@ -255,7 +255,7 @@ fn what_two_repetitions_do_not_tell_is_not_drawn_and_is_said() {
     }
     let gaps = analysis.summary.gaps.join(" ");
     assert!(
-        gaps.contains("figures of repeated runs stand without an interval"),
+        gaps.contains("values of repeated runs have no interval"),
         "{gaps}"
     );
     let page = std::fs::read_to_string(analysed.write_report().unwrap()).unwrap();

@@ -23,9 +23,7 @@ use super::ptrace;
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// Registers are read of one kind of processor alone.
-    #[error(
-        "the doctor reads the registers of x86-64; on this processor it cannot tell what a program asks of the kernel"
-    )]
+    #[error("the doctor works on x86-64 alone: it reads the registers of a program's system calls")]
     Processor,
     /// The system allows no tracer.
     #[error(

@@ -91,7 +91,7 @@ commands! {
         Amvia => amvia,
     }
     "Boot nodes" {
-        /// Show how an appliance booted, or check its node.yaml
+        /// Show how a node booted from the boot image, or check its node.yaml
         #[command(subcommand)]
         Boot => boot,
     }

@@ -45,7 +45,7 @@ pub enum Event<'a> {
 #[derive(Debug, Error)]
 pub enum ValidateError {
     /// There is no host that can measure.
-    #[error("no host can be measured; the first of them, {host}: {reason}")]
+    #[error("no host can be measured. The first, {host}, failed: {reason}")]
     Nobody {
         /// The first of them.
         host: String,

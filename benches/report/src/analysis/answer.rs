@@ -250,7 +250,7 @@ fn sentence(effects: &[Effect]) -> String {
     format!("{begin}: {}.", parts.join("; "))
 }
 
-const NOT_SHOWN: &str = "Not as far as these runs show";
+const NOT_SHOWN: &str = "Not shown by these runs";
 const UNKNOWN: &str = "That is not known";
 
 /// The answer of one program, with what the mean does.
@@ -272,10 +272,14 @@ fn of_one(effect: &Effect) -> String {
     let more = row.slowdown.more_blocks.filter(|more| *more > 0);
     let more = more.map_or(String::new(), |more| {
         format!(
-            "; to find a change of {} % would take {} more repetition{}",
-            words::short(100.0 * RESOLVE),
+            "; {} more {} needed to find a change of {} %",
             words::count(more),
-            if more == 1 { "" } else { "s" }
+            if more == 1 {
+                "repetition is"
+            } else {
+                "repetitions are"
+            },
+            words::short(100.0 * RESOLVE),
         )
     });
     format!(

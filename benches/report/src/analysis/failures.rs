@@ -314,8 +314,8 @@ fn unestimated(analysis: &Analysis) -> Option<String> {
     let without = repeated.iter().filter(|of| of.interval().is_none()).count();
     (without > 0).then(|| {
         format!(
-            "{} of {} figures of repeated runs stand without an interval: so few runs do not tell them to within a factor of \
-             10. It takes more repetitions.",
+            "{} of {} values of repeated runs have no interval: there are too few runs to know them to within a factor of 10. \
+             More repetitions help.",
             words::count(without as u64),
             words::count(repeated.len() as u64)
         )

@@ -69,8 +69,13 @@ impl Slowdown {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
     }
 
-    /// Blocks that a test at Bonferroni's level for so many takes to find a change of [`RESOLVE`], less those that there are.
+    /// Blocks that a test at Bonferroni's level for so many takes to find a change of [`RESOLVE`], less those that there are;
+    /// none where there are too few to plan with.
     fn more_blocks(&self, tests: usize) -> Option<u64> {
+        // Two blocks have one difference: it says nothing of how much differences scatter.
+        if self.blocks < 3 {
+            return None;
+        }
         let plan = Plan::new(words::ALPHA / tests as f64, POWER).ok()?;
         let effect = RESOLVE.ln_1p() / self.std.filter(|std| *std > 0.0)?;
         let needed = plan.repetitions(effect, u64::from(Repetitions::MOST))?;

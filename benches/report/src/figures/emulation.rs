@@ -149,7 +149,7 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
             "After the paper's figures 5 and 6: mean (left) and median (right) of the {link} under load \
              and with the distributions that imitate it, with 95 % intervals over runs ({} a \
              point). All were made to have one mean; the median shows how they differ. Points of one \
-             load stand side by side only to be seen.",
+             load are shifted sideways, so that they do not hide each other.",
             n_of(
                 rows.iter()
                     .flat_map(|row| [row.injected_n, row.background_n]),

@@ -48,7 +48,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     let caption = format!(
         "How much longer each program takes than without injection, by the mean of delays that are all alike (left) and by the \
          standard deviation of delays of one mean (right), with 95 % intervals over runs ({} a point). Lines that rise on \
-         the right are programs that variation slows. Points of one place stand side by side only to be seen.",
+         the right are programs that variation slows. Points of one place are shifted sideways, so that they do not hide each other.",
         n_of(counted.map(|(_, _, row)| row.runs), "run")
     );
     Some(Figure {
@@ -120,7 +120,7 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
             "After the paper's figures 11 and 12: runtime in proportion to that without injection, with \
              delays that are constant (“uniform”, left) and that vary ({varied}, right), with 95 % \
              intervals over runs ({} a point). Both have one mean at each load imitated. Points of one \
-             load stand side by side only to be seen.",
+             load are shifted sideways, so that they do not hide each other.",
             n_of(counted, "run")
         ),
         panels: points
@@ -152,7 +152,7 @@ pub fn by_std(analysis: &Analysis) -> Option<Figure> {
         caption: format!(
             "After the paper's figures 15 and 16: change of the runtime against no injection, by the \
              standard deviation of the delays, with 95 % intervals over runs ({} a point). In a \
-             panel all delays have one mean. Points of one deviation stand side by side only to be seen.",
+             panel all delays have one mean. Points of one deviation are shifted sideways, so that they do not hide each other.",
             n_of(injected(analysis).map(|(_, _, row)| row.runs), "run")
         ),
         panels: percents

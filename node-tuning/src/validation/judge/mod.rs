@@ -50,7 +50,7 @@ pub enum Error {
         rtt_ns: f64,
     },
     /// A pair that is none.
-    #[error("nodes {a} and {b} are no pair of {nodes} nodes, which are numbered from 0")]
+    #[error("nodes {a} and {b} are no pair: two different numbers below {nodes} are")]
     Pair {
         /// One of the two.
         a: usize,

@@ -33,7 +33,7 @@ pub struct Call {
     /// echo, wait (the data is a time, as in 250ms), or the number of a handler
     #[arg(long, default_value_t = Handler(ECHO))]
     handler: Handler,
-    /// What each request carries
+    /// Text that each request carries
     #[arg(long, conflicts_with = "size")]
     data: Option<String>,
     /// Bytes that each request carries, instead of --data
@@ -42,7 +42,7 @@ pub struct Call {
     /// Requests, one after the other
     #[arg(long, default_value = "1", value_parser = count::<u64>(1..=1_000_000_000))]
     count: u64,
-    /// How long one request is waited for; afterwards the target is asked what became of it
+    /// Wait so long for each request; then ask the target, for as long again, what became of it
     #[arg(long, default_value = "10s", value_parser = span)]
     patience: Nanos,
     /// The name of this endpoint

@@ -11,11 +11,11 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab amvia`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Be an endpoint that answers: its handlers are echo (1) and wait (2)
+    /// Run an endpoint that answers requests, with two handlers: echo (1) and wait (2)
     Serve(serve::Serve),
-    /// Make requests of an endpoint, and say what became of each
+    /// Make requests of an endpoint, and print the final state of each
     Call(call::Call),
-    /// Show what the log of an endpoint says of each transaction
+    /// Show the transactions in the log of an endpoint, by state
     Status(status::Status),
     /// Tell endpoints where others are
     #[command(subcommand)]

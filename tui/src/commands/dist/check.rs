@@ -21,7 +21,7 @@ pub struct Check {
     /// The samples that the table is to imitate, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     #[arg(long)]
     samples: Option<PathBuf>,
-    /// The greatest relative difference from its distribution that passes
+    /// Fail if the table differs from its distribution by more than this share
     #[arg(long, default_value_t = 0.05, conflicts_with = "samples")]
     tolerance: f64,
     #[arg(long, value_enum, default_value_t)]

@@ -25,7 +25,7 @@ use crate::output::{self, Format, time_of};
 pub struct FitOptions {
     /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     samples: PathBuf,
-    /// constant, uniform, lognormal (of three parameters), or best: every family, the one that comes closest first
+    /// constant, uniform, lognormal (three parameters), or best: fit all families, and list the closest first
     #[arg(long, default_value = "best")]
     shape: Choice,
     #[arg(long, value_enum, default_value_t)]

@@ -34,7 +34,7 @@ pub struct Make {
     /// The delays are these samples, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
     #[arg(long, conflicts_with_all = ["shape", "mean", "std", "location"])]
     samples: Option<PathBuf>,
-    /// Their standard deviation, in multiples of the samples' own, at the same mean: 0 is a constant, 2 twice as varied
+    /// Multiply the samples' standard deviation by this, and keep their mean: 0 makes all delays equal, 2 doubles it
     #[arg(long, requires = "samples", value_name = "MULTIPLE")]
     scaled: Option<f64>,
     /// Seed; it decides the order of the entries

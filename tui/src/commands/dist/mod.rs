@@ -27,9 +27,9 @@ pub enum Command {
     Make(make::Make),
     /// Find the distribution that comes closest to samples
     Fit(fit::FitOptions),
-    /// Make tables from samples: imitations, and the paper's five, of one mean and different variation
+    /// Make tables from samples: some imitate them, and the five of the latency-variation paper differ in variation alone
     Family(fit::FamilyOptions),
-    /// Make a recording of delays from samples, which `inject run --replay` injects in their order
+    /// Turn samples into a recording of delays. `inject run --replay` injects them in that order
     Record(record::Record),
     /// Show a table
     Show(Show),

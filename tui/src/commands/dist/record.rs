@@ -22,14 +22,14 @@ pub struct Record {
     /// Round trips in nanoseconds, in the order in which they were measured: CSV or Parquet; FILE:COLUMN where there are
     /// several columns
     samples: PathBuf,
-    /// When each was sent, in nanoseconds; FILE:COLUMN, often of the same file. Without it each was sent when the one
-    /// before it had come back, as in a ping-pong
+    /// Send time of each round trip, in nanoseconds: FILE:COLUMN; the file may be that of the samples [default: when the
+    /// answer before it had come, as in a ping-pong]
     #[arg(long)]
     times: Option<PathBuf>,
-    /// Round trips without the load: a delay is how much longer than their median a round trip was
+    /// Round trips without load. Their median is subtracted from each round trip, which gives the delay
     #[arg(long, value_name = "SAMPLES", conflicts_with = "less")]
     baseline: Option<PathBuf>,
-    /// A delay is how much longer than this a round trip was
+    /// Subtract this time from each round trip, which gives the delay
     #[arg(long, default_value = "0ns")]
     less: Nanos,
     /// Where to write the recording

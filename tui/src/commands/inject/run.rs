@@ -34,14 +34,14 @@ pub struct Run {
     /// A distribution table; each send takes a delay drawn from it
     #[arg(long)]
     table: Option<PathBuf>,
-    /// A recording of delays (`jitterlab dist record`), which come in the order in which they were recorded
+    /// A file of recorded delays, made by `jitterlab dist record`. They are injected in the recorded order
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Replay by message: each send takes the next delay, however much later it is. By time, without this, a send takes
-    /// the delay that there was then
+    /// Give each send the next delay of the recording, whatever time has passed [default: the delay that was recorded at
+    /// the same time after the start]
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     by_message: bool,
-    /// Each rank replays a stretch of the recording of its own, and not all the same one
+    /// Each MPI rank replays a stretch of its own of the recording [default: all replay the same]
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     each_rank: bool,
     /// A file with one integer; the same seed gives the same delays [default: the seed 1]

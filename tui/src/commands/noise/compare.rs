@@ -16,8 +16,8 @@ use crate::shown::p_value;
 /// Options of `noise compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Two recordings of one node differ. So one recording of each side is described, and several of each are tested, each \
-                  recording being one value:\n  jitterlab noise compare before.json after.json\n  \
+    after_help = "Two recordings of one node differ. One recording a side describes the difference. Several a side test it; each \
+                  recording counts as one value:\n  jitterlab noise compare before.json after.json\n  \
                   jitterlab noise compare --a before-*.json --b after-*.json"
 )]
 pub struct Compare {
@@ -27,10 +27,10 @@ pub struct Compare {
     /// The second result
     #[arg(conflicts_with_all = ["recordings_a", "recordings_b"])]
     second: Option<PathBuf>,
-    /// Recordings before, one file each
+    /// Results from before the change, one file each
     #[arg(long = "a", value_name = "FILE", num_args = 1.., requires = "recordings_b", conflicts_with = "first")]
     recordings_a: Vec<PathBuf>,
-    /// Recordings after
+    /// Results from after the change
     #[arg(long = "b", value_name = "FILE", num_args = 1.., requires = "recordings_a")]
     recordings_b: Vec<PathBuf>,
     /// Level of significance; the confidence of the intervals is 1 − alpha

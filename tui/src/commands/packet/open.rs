@@ -12,8 +12,8 @@ const MOST: u64 = 10_000_000;
 /// When messages are due.
 #[derive(clap::Args, Clone)]
 pub struct OpenLoop {
-    /// rtt: send so many messages a second, whether or not answers have come (an open loop): 20k, or 20000. A round trip
-    /// counts from when its message was due [default: send a message when the answer to the one before it has come]
+    /// rtt: messages a second, as in 20k. They are sent without waiting for answers (an open loop), and a round trip begins
+    /// when its message is due [default: send each message when the answer before it has come]
     #[arg(long, value_parser = rate)]
     rate: Option<Rate>,
     /// With --rate: the gaps between messages: fixed or exponential [default: fixed]

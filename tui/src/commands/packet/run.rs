@@ -43,8 +43,8 @@ pub struct Run {
     transport: Transport,
     #[command(flatten)]
     verbs: VerbsOptions,
-    /// Message size, or a list such as 1,64,4KiB; of buffer-reuse that for latency and that for bandwidth [default: 64B,
-    /// or a list; it depends on the case]
+    /// Message size, or a list such as 1,64,4KiB. buffer-reuse takes two: the first for latency, the second for bandwidth
+    /// [default: 64B, or a list; it depends on the case]
     #[arg(long, value_delimiter = ',')]
     size: Vec<Bytes>,
     /// Number of messages per size, as in 10k or 1M [default: 100k for rtt; the other cases take a duration]
@@ -60,7 +60,7 @@ pub struct Run {
     #[arg(long, value_parser = count::<u64>(0..=u64::MAX))]
     warmup_iterations: Option<u64>,
     /// A message counts as lost if no answer comes in this time. TCP and the verbs service rc go on
-    /// waiting. The run ends after 20 such times without any answer
+    /// waiting. The run ends when 20 times this long has passed without any answer
     #[arg(long, default_value_t = rtt::TIMEOUT, value_parser = span)]
     timeout: Nanos,
     /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; for verbs and shm poll]
@@ -68,8 +68,8 @@ pub struct Run {
     wait: Option<Wait>,
     #[command(flatten)]
     open: OpenLoop,
-    /// bandwidth, bidirectional, overhead, buffer-reuse: messages in flight at once [default: 100]; rtt with --rate:
-    /// the most that may be [default: 1024]
+    /// Messages in flight at most, for bandwidth, bidirectional, overhead, buffer-reuse [default: 100], and rtt with --rate
+    /// [default: 1024]
     #[arg(long, value_parser = count::<u32>(1..=MOST_WINDOW.into()))]
     window: Option<u32>,
     /// buffer-reuse: numbers of buffers that are used in turn [default: 1,10,100,1000]
@@ -85,7 +85,7 @@ pub struct Run {
     /// this machine]
     #[arg(long, value_delimiter = ',')]
     to: Vec<String>,
-    /// Run on this CPU [default: the first free one that a tuned node keeps for measuring, if it does]
+    /// Run on this CPU [default: on a tuned node its first free measuring CPU, otherwise any]
     #[arg(long)]
     cpu: Option<usize>,
     /// The CPU of the `packet serve` that this command starts

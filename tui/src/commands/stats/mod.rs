@@ -34,8 +34,8 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 /// Options of `stats compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Samples of one recording depend on each other, and two recordings of one system differ by more than their samples vary. So \
-                  one recording of each side is described, and several of each are tested, each recording being one value:\n  \
+    after_help = "Samples of one recording are not independent, and two recordings of one system differ by more than the samples of either vary. \
+                  One recording a side describes the difference. Several a side test it; each recording counts as one value:\n  \
                   jitterlab stats compare a.csv b.csv\n  \
                   jitterlab stats compare --a before-*.csv --b after-*.csv"
 )]
@@ -52,10 +52,10 @@ pub struct Compare {
     /// Recordings of the second system
     #[arg(long = "b", value_name = "FILE", num_args = 1.., requires = "recordings_a")]
     recordings_b: Vec<PathBuf>,
-    /// What of each recording is tested
+    /// The statistic of each recording that is compared
     #[arg(long, value_enum, default_value_t, conflicts_with = "first")]
     figure: recordings::Figure,
-    /// Test the samples themselves: each is from a run of its own
+    /// Compare the samples themselves: right only where each comes from a run of its own
     #[arg(long, conflicts_with = "recordings_a")]
     independent: bool,
     /// Level of significance; the confidence of the intervals is 1 − alpha

@@ -70,7 +70,7 @@ enum ProfileName {
     /// Everything that disturbs measurements of microseconds
     #[default]
     Measure,
-    /// The part that takes effect at once and ends with the next boot
+    /// Those settings of `measure` that need no reboot, and that a reboot undoes
     Reversible,
     /// The settings of the latency-variation paper
     Paper,

@@ -96,9 +96,8 @@ pub fn gap(groups: &[Group]) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Delays of one mean come to one sum only where there are many: what a run draws differs from what its \
-             table says by a standard deviation of {}, by chance alone. A single run is slowed by what it drew, and \
-             shapes that vary are compared over all blocks.",
+            "Each run draws its delays at random. By chance alone, the total delay of a run varies with a standard \
+             deviation of {}. So shapes that vary are compared over all blocks, and not run by run.",
             words::list(&told)
         )
     })
