@@ -71,8 +71,9 @@ fn a_server_outlives_its_clients_and_leaves_no_file() {
     let address = serve();
     for words in [&b"GET / HTTP/1.1\r\n"[..], b"jlshm", &ask(1)[..50]] {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(words).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        // A server that has heard enough has hung up by now.
+        let _ = stream.write_all(words);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());
     }
     for _ in 0..20 {
