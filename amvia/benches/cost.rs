@@ -76,7 +76,7 @@ fn compare(name: &str, pairs: usize, mut base: Side, mut other: Side) {
     base();
     other();
     for pair in 0..pairs {
-        // Who goes first alternates, so that a drift of the machine favours nobody.
+        // The order alternates, so that a drift of the machine favours nobody.
         let (a, b) = if pair % 2 == 0 {
             let a = base();
             (a, other())

@@ -11,10 +11,11 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::fork::Parent;
 
 use super::Endpoint;
-use super::driver::{Driver, Running};
+use super::driver::Driver;
 use super::error::EndpointError;
 use super::handlers::{Answer, Call, Reply};
 use super::options::Options;
+use super::running::Running;
 use crate::names::Name;
 use crate::protocol::Nanos;
 use crate::transaction::EndpointId;

@@ -6,10 +6,12 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 
 use super::error::EndpointError;
-use super::handlers::{Handler, Handlers, Reply};
+use super::handlers::Handlers;
 use super::options::Options;
 use super::peer::{Peer, Standing};
 use super::received::Received;
+use super::records::{as_logged, logged, open_log, receive_place, send_place};
+use super::running::Due;
 use crate::log::{self, Durability, Found, Log, Pool, Shape};
 use crate::protocol::{
     self, Action, Config, Connection, Entry, Greeting, Local, Nanos, Payload, Place, Protocol,
@@ -18,37 +20,6 @@ use crate::protocol::{
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, TransactionId};
 use crate::transport::{self, Arrived, Transport};
 use crate::wire::{self, Body, HEAD, Head, Refusal, Tag};
-
-/// A message whose handler is to run.
-#[derive(Debug, Clone, Copy)]
-struct Due {
-    peer: usize,
-    slot: Slot,
-    id: TransactionId,
-    handler: u16,
-    /// A request, in a slot of the receive pool; otherwise a reply, in a slot of the send pool.
-    is_request: bool,
-}
-
-/// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile.
-pub(super) struct Running {
-    due: Due,
-    pub(super) handler: Option<Handler>,
-    pub(super) message: Received,
-    pub(super) from: EndpointId,
-    /// Bytes of a reply at most.
-    pub(super) most: usize,
-}
-
-impl Running {
-    pub(super) fn id(&self) -> TransactionId {
-        self.due.id
-    }
-
-    pub(super) fn is_request(&self) -> bool {
-        self.due.is_request
-    }
-}
 
 /// One endpoint: its transport, its log, its connections and its handlers.
 pub(super) struct Driver {
@@ -67,11 +38,11 @@ pub(super) struct Driver {
     /// Tags are made of it.
     secret: [u8; 32],
     /// The receive pool that all peers share, and its messages (AMUDP).
-    shared: ReplyPool,
-    messages: Vec<Received>,
+    pub(super) shared: ReplyPool,
+    pub(super) messages: Vec<Received>,
     /// Slots of the send pool that all peers share and nobody uses (AMUDP).
     free: Vec<u32>,
-    due: VecDeque<Due>,
+    pub(super) due: VecDeque<Due>,
     /// No connection has anything to do before.
     deadline: Nanos,
     /// Frames that were none.
@@ -546,142 +517,6 @@ impl Driver {
         self.carry_out(number)?;
         Ok((slot, id))
     }
-
-    /// The next handler that is to run, which has started.
-    ///
-    /// # Errors
-    /// The transport or the log is broken.
-    pub(super) fn start(&mut self, now: Nanos) -> Result<Option<Running>, EndpointError> {
-        while let Some(due) = self.due.pop_front() {
-            let Some(peer) = &mut self.peers[due.peer] else {
-                continue;
-            };
-            let from = peer.id;
-            let most = peer.connection.longest() as usize;
-            let message = if due.is_request {
-                let starts = peer
-                    .connection
-                    .start(now, due.slot, due.id, &mut self.shared);
-                self.carry_out(due.peer)?;
-                if !starts {
-                    continue;
-                }
-                let Some(peer) = &mut self.peers[due.peer] else {
-                    continue;
-                };
-                match peer.received.get_mut(due.slot.index()) {
-                    Some(message) => std::mem::take(message),
-                    None => std::mem::take(&mut self.messages[due.slot.index()]),
-                }
-            } else {
-                let record = peer.connection.record(due.slot);
-                if record.is_none_or(|record| record.id != due.id) {
-                    continue;
-                }
-                std::mem::take(&mut peer.sent[due.slot.index()].reply)
-            };
-            let handler = self.handlers.take(due.handler);
-            return Ok(Some(Running {
-                due,
-                handler,
-                message,
-                from,
-                most,
-            }));
-        }
-        Ok(None)
-    }
-
-    /// A handler has panicked. Nothing is said of how it ended: to the initiator it takes its time.
-    pub(super) fn abandon(&mut self, running: Running) {
-        let Running {
-            due,
-            handler,
-            mut message,
-            ..
-        } = running;
-        if let Some(handler) = handler {
-            self.handlers.put_back(due.handler, handler);
-        }
-        message.clear(&mut *self.transport);
-    }
-
-    /// A handler has ended: its reply goes out, or its transaction is released.
-    ///
-    /// # Errors
-    /// The transport or the log is broken.
-    pub(super) fn end(
-        &mut self,
-        running: Running,
-        reply: &Reply,
-        release: bool,
-        now: Nanos,
-    ) -> Result<(), EndpointError> {
-        let Running {
-            due,
-            handler,
-            mut message,
-            ..
-        } = running;
-        if let Some(handler) = handler {
-            self.handlers.put_back(due.handler, handler);
-        }
-        let Some(peer) = &mut self.peers[due.peer] else {
-            message.clear(&mut *self.transport);
-            return Ok(());
-        };
-        if !due.is_request {
-            let sent = &mut peer.sent[due.slot.index()];
-            sent.reply = message;
-            if release
-                && peer
-                    .connection
-                    .record(due.slot)
-                    .is_some_and(|record| record.id == due.id)
-            {
-                peer.connection.release(due.slot)?;
-            }
-            return self.carry_out(due.peer);
-        }
-        message.clear(&mut *self.transport);
-        let number = if peer.received.is_empty() {
-            0
-        } else {
-            due.peer
-        };
-        let place = receive_place(number, due.slot);
-        self.log.payload_mut(place)[..reply.bytes.len()].copy_from_slice(&reply.bytes);
-        let length = reply.bytes.len() as u32;
-        let connection = &mut peer.connection;
-        // Refused where the peer's lease has ended meanwhile: nobody waits for the reply.
-        let _ = connection.handled(now, due.slot, reply.handler, length, &mut self.shared);
-        match peer.received.get_mut(due.slot.index()) {
-            Some(kept) => *kept = message,
-            None => self.messages[due.slot.index()] = message,
-        }
-        self.carry_out(due.peer)
-    }
-}
-
-fn open_log(
-    id: EndpointId,
-    shape: Shape,
-    options: &Options,
-    is_shared: bool,
-) -> Result<Log, EndpointError> {
-    match (&options.log, options.durability) {
-        (None, Durability::None) => Ok(Log::in_memory(id.0, shape, log::incarnation_by_clock())?),
-        (Some(_), Durability::None) => Err(EndpointError::Durability(
-            "a log of durability none is no file: choose process or power, or name no file",
-        )),
-        (_, _) if is_shared => Err(EndpointError::Durability(
-            "amudp keeps no log: its target frees a reply once the initiator has it; choose durability none, or another protocol",
-        )),
-        (Some(path), durability) => Ok(Log::open(path, id.0, shape, durability)?),
-        (None, _) => Err(EndpointError::Durability(
-            "a log that survives its process is a file: name it",
-        )),
-    }
 }
 
 /// Random bytes that nobody off this machine knows.
@@ -696,72 +531,7 @@ fn secret() -> Result<[u8; 32], EndpointError> {
     Ok(secret)
 }
 
-fn send_place(number: usize, slot: Slot) -> log::Place {
-    log::Place {
-        pool: Pool::Send,
-        peer: number as u32,
-        slot: slot.0.into(),
-    }
-}
-
-fn receive_place(number: usize, slot: Slot) -> log::Place {
-    log::Place {
-        pool: Pool::Receive,
-        peer: number as u32,
-        slot: slot.0.into(),
-    }
-}
-
 /// The bytes of a part of a message.
 fn part(message: &[u8], offset: u32, size: u32) -> &[u8] {
     &message[offset as usize..][..size as usize]
-}
-
-/// A record as the log has it.
-fn as_logged<S>(peer: EndpointId, record: &protocol::Record<S>, state: u8) -> log::Record {
-    log::Record {
-        peer,
-        id: record.id,
-        target: record.target,
-        handler: record.handler,
-        reply_handler: record.reply_handler,
-        state,
-    }
-}
-
-/// A record of the log as the protocol has it; none if no such state is known. `length`: of the payload, which is the reply
-/// once there is one.
-fn logged(pool: Pool, record: &log::Record, length: usize) -> Option<Entry> {
-    let length = length as u32;
-    match pool {
-        Pool::Send => {
-            let state = InitiatorState::from_code(record.state)?;
-            let is_reply = state == InitiatorState::Processed;
-            Some(Entry::Sent(with_lengths(record, state, is_reply, length)))
-        }
-        Pool::Receive => {
-            let state = TargetState::from_code(record.state)?;
-            let is_reply = state == TargetState::ReplySent;
-            Some(Entry::Received(with_lengths(
-                record, state, is_reply, length,
-            )))
-        }
-    }
-}
-
-fn with_lengths<S>(
-    record: &log::Record,
-    state: S,
-    is_reply: bool,
-    length: u32,
-) -> protocol::Record<S> {
-    protocol::Record {
-        id: record.id,
-        target: record.target,
-        handler: record.handler,
-        request: if is_reply { 0 } else { length },
-        reply_handler: record.reply_handler,
-        reply: if is_reply { length } else { 0 },
-        state,
-    }
 }

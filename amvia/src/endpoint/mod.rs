@@ -37,6 +37,8 @@ mod handlers;
 mod options;
 mod peer;
 mod received;
+mod records;
+mod running;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,0 +1,157 @@
+//! Handlers that run: each is taken out of its endpoint meanwhile, with the message that it runs on.
+
+use super::driver::Driver;
+use super::error::EndpointError;
+use super::handlers::{Handler, Reply};
+use super::received::Received;
+use super::records::receive_place;
+use crate::protocol::{Nanos, Slot};
+use crate::transaction::{EndpointId, TransactionId};
+
+/// A message whose handler is to run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub(super) peer: usize,
+    pub(super) slot: Slot,
+    pub(super) id: TransactionId,
+    pub(super) handler: u16,
+    /// A request, in a slot of the receive pool; otherwise a reply, in a slot of the send pool.
+    pub(super) is_request: bool,
+}
+
+/// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile.
+pub(super) struct Running {
+    due: Due,
+    pub(super) handler: Option<Handler>,
+    pub(super) message: Received,
+    pub(super) from: EndpointId,
+    /// Bytes of a reply at most.
+    pub(super) most: usize,
+}
+
+impl Running {
+    pub(super) fn id(&self) -> TransactionId {
+        self.due.id
+    }
+
+    pub(super) fn is_request(&self) -> bool {
+        self.due.is_request
+    }
+}
+
+impl Driver {
+    /// The next handler that is to run, which has started.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    pub(super) fn start(&mut self, now: Nanos) -> Result<Option<Running>, EndpointError> {
+        while let Some(due) = self.due.pop_front() {
+            let Some(peer) = &mut self.peers[due.peer] else {
+                continue;
+            };
+            let from = peer.id;
+            let most = peer.connection.longest() as usize;
+            let message = if due.is_request {
+                let starts = peer
+                    .connection
+                    .start(now, due.slot, due.id, &mut self.shared);
+                self.carry_out(due.peer)?;
+                if !starts {
+                    continue;
+                }
+                let Some(peer) = &mut self.peers[due.peer] else {
+                    continue;
+                };
+                match peer.received.get_mut(due.slot.index()) {
+                    Some(message) => std::mem::take(message),
+                    None => std::mem::take(&mut self.messages[due.slot.index()]),
+                }
+            } else {
+                let record = peer.connection.record(due.slot);
+                if record.is_none_or(|record| record.id != due.id) {
+                    continue;
+                }
+                std::mem::take(&mut peer.sent[due.slot.index()].reply)
+            };
+            let handler = self.handlers.take(due.handler);
+            return Ok(Some(Running {
+                due,
+                handler,
+                message,
+                from,
+                most,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// A handler has panicked. Nothing is said of how it ended: to the initiator it takes its time.
+    pub(super) fn abandon(&mut self, running: Running) {
+        let Running {
+            due,
+            handler,
+            mut message,
+            ..
+        } = running;
+        if let Some(handler) = handler {
+            self.handlers.put_back(due.handler, handler);
+        }
+        message.clear(&mut *self.transport);
+    }
+
+    /// A handler has ended: its reply goes out, or its transaction is released.
+    ///
+    /// # Errors
+    /// The transport or the log is broken.
+    pub(super) fn end(
+        &mut self,
+        running: Running,
+        reply: &Reply,
+        release: bool,
+        now: Nanos,
+    ) -> Result<(), EndpointError> {
+        let Running {
+            due,
+            handler,
+            mut message,
+            ..
+        } = running;
+        if let Some(handler) = handler {
+            self.handlers.put_back(due.handler, handler);
+        }
+        let Some(peer) = &mut self.peers[due.peer] else {
+            message.clear(&mut *self.transport);
+            return Ok(());
+        };
+        if !due.is_request {
+            let sent = &mut peer.sent[due.slot.index()];
+            sent.reply = message;
+            if release
+                && peer
+                    .connection
+                    .record(due.slot)
+                    .is_some_and(|record| record.id == due.id)
+            {
+                peer.connection.release(due.slot)?;
+            }
+            return self.carry_out(due.peer);
+        }
+        message.clear(&mut *self.transport);
+        let number = if peer.received.is_empty() {
+            0
+        } else {
+            due.peer
+        };
+        let place = receive_place(number, due.slot);
+        self.log.payload_mut(place)[..reply.bytes.len()].copy_from_slice(&reply.bytes);
+        let length = reply.bytes.len() as u32;
+        let connection = &mut peer.connection;
+        // Refused where the peer's lease has ended meanwhile: nobody waits for the reply.
+        let _ = connection.handled(now, due.slot, reply.handler, length, &mut self.shared);
+        match peer.received.get_mut(due.slot.index()) {
+            Some(kept) => *kept = message,
+            None => self.messages[due.slot.index()] = message,
+        }
+        self.carry_out(due.peer)
+    }
+}
