@@ -6,12 +6,11 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 
 use super::error::EndpointError;
-use super::handlers::Handlers;
+use super::handlers::{Due, Handlers};
 use super::options::Options;
 use super::peer::{Peer, Standing};
 use super::received::Received;
 use super::records::{as_logged, logged, open_log, receive_place, send_place};
-use super::running::Due;
 use crate::log::{self, Durability, Found, Log, Pool, Shape};
 use crate::protocol::{
     self, Action, Config, Connection, Entry, Greeting, Local, Nanos, Payload, Place, Protocol,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::protocol::Slot;
 use crate::transaction::{EndpointId, TransactionId};
 
 /// A function that runs when a message arrives: on the thread that polls, and one at a time in a bundle.
@@ -39,6 +40,17 @@ impl fmt::Debug for Handlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
+}
+
+/// A message whose handler is to run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub(super) peer: usize,
+    pub(super) slot: Slot,
+    pub(super) id: TransactionId,
+    pub(super) handler: u16,
+    /// A request, in a slot of the receive pool; otherwise a reply, in a slot of the send pool.
+    pub(super) is_request: bool,
 }
 
 /// The message that a handler runs for.

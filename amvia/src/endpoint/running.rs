@@ -2,22 +2,11 @@
 
 use super::driver::Driver;
 use super::error::EndpointError;
-use super::handlers::{Handler, Reply};
+use super::handlers::{Due, Handler, Reply};
 use super::received::Received;
 use super::records::receive_place;
-use crate::protocol::{Nanos, Slot};
+use crate::protocol::Nanos;
 use crate::transaction::{EndpointId, TransactionId};
-
-/// A message whose handler is to run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
-    pub(super) peer: usize,
-    pub(super) slot: Slot,
-    pub(super) id: TransactionId,
-    pub(super) handler: u16,
-    /// A request, in a slot of the receive pool; otherwise a reply, in a slot of the send pool.
-    pub(super) is_request: bool,
-}
 
 /// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile.
 pub(super) struct Running {
