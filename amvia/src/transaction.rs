@@ -145,9 +145,9 @@ named!(
 /// A state as an application sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// What is known of the acknowledgement or the reply.
+    /// The state of the acknowledgement or the reply.
     pub acknowledgement: Acknowledgement,
-    /// What is known of the operation.
+    /// The state of the operation.
     pub operation: Operation,
 }
 

@@ -538,15 +538,15 @@ typedef struct {
 } AM_Transaction;
 
 /**
- * What is known of a transaction: <acknowledgement, operation>.
+ * The state of a transaction: <acknowledgement, operation>.
  */
 typedef struct {
     /**
-     * What is known of the acknowledgement or the reply.
+     * The state of the acknowledgement or the reply.
      */
     AM_Acknowledgement acknowledgement;
     /**
-     * What is known of the operation.
+     * The state of the operation.
      */
     AM_Operation operation;
     /**
@@ -680,7 +680,7 @@ AM_Error AM_Reply(AM_Token token,
 AM_Error AMVIA_ReleaseReply(AM_Token token);
 
 /**
- * Who has sent the message (the hash of the endpoint's name), and the transaction that it belongs to.
+ * The sender of the message (the hash of the endpoint's name), and the transaction that it belongs to.
  */
 AM_Error AMVIA_Identify(AM_Token token,
                         uint64_t *from,
@@ -699,7 +699,7 @@ AM_Error AMVIA_RegisterEndpoint(AM_Endpoint endpoint,
                                 uint64_t at_most);
 
 /**
- * Whether an endpoint is kept registered: fails with what the last renewal has failed with, which is told once.
+ * Says whether an endpoint is kept registered: fails as the last renewal has failed, which is told once.
  */
 AM_Error AMVIA_CheckRegistration(AM_Endpoint endpoint);
 
@@ -733,7 +733,7 @@ AM_Error AM_Request(AM_Endpoint endpoint,
                     AM_Transaction *transaction);
 
 /**
- * What is known of a transaction.
+ * The state of a transaction.
  */
 AM_Error AMVIA_Status(AM_Endpoint endpoint, AM_Transaction transaction, AM_Status *status);
 

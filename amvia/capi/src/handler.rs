@@ -165,7 +165,7 @@ pub extern "C" fn AMVIA_ReleaseReply(token: AM_Token) -> AM_Error {
     })
 }
 
-/// Who has sent the message (the hash of the endpoint's name), and the transaction that it belongs to.
+/// The sender of the message (the hash of the endpoint's name), and the transaction that it belongs to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn AMVIA_Identify(
     token: AM_Token,

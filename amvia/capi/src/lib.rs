@@ -1,6 +1,6 @@
 //! `libamvia.so`: [`jitterlab_amvia`] for programs in C. `include/amvia.h` is made of this crate by cbindgen.
 //!
-//! What a program in C can do wrong is an error to it as far as it can be seen: handles are numbers in a table, tokens hold
+//! A program in C gets an error for each mistake that can be seen: handles are numbers in a table, tokens hold
 //! during their handler alone, and no panic leaves a function. What cannot be seen is its own: that a pointer which is not
 //! null points to memory of the size that goes with it, and that a text ends with a zero byte. The functions are `unsafe`
 //! for this reason alone.

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn AMVIA_RegisterEndpoint(
     })
 }
 
-/// Whether an endpoint is kept registered: fails with what the last renewal has failed with, which is told once.
+/// Says whether an endpoint is kept registered: fails as the last renewal has failed, which is told once.
 #[unsafe(no_mangle)]
 pub extern "C" fn AMVIA_CheckRegistration(endpoint: AM_Endpoint) -> AM_Error {
     guard(|| {

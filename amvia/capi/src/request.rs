@@ -101,7 +101,7 @@ pub unsafe extern "C" fn AM_Request(
     })
 }
 
-/// What is known of a transaction.
+/// The state of a transaction.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn AMVIA_Status(
     endpoint: AM_Endpoint,

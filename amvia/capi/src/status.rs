@@ -1,4 +1,4 @@
-//! What is known of a transaction.
+//! The states of a transaction.
 
 use std::ffi::{CString, c_char};
 use std::sync::LazyLock;
@@ -57,13 +57,13 @@ pub enum AM_Operation {
     AM_HANDLER_TIMEOUT = 13,
 }
 
-/// What is known of a transaction: <acknowledgement, operation>.
+/// The state of a transaction: <acknowledgement, operation>.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct AM_Status {
-    /// What is known of the acknowledgement or the reply.
+    /// The state of the acknowledgement or the reply.
     pub acknowledgement: AM_Acknowledgement,
-    /// What is known of the operation.
+    /// The state of the operation.
     pub operation: AM_Operation,
     /// Nothing can change it any more but its release.
     pub is_final: bool,

@@ -285,7 +285,7 @@ impl Endpoint {
         }
     }
 
-    /// What is known of a transaction: <acknowledgement or reply, operation>.
+    /// The state of a transaction: <acknowledgement or reply, operation>.
     ///
     /// # Errors
     /// It was released.

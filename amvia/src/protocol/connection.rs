@@ -375,7 +375,7 @@ impl Connection {
         self.record(slot).map(|record| record.state)
     }
 
-    /// What is known of a transaction that is not released.
+    /// The record of a transaction that is not released.
     pub fn record(&self, slot: Slot) -> Option<&super::Record<InitiatorState>> {
         self.initiator.record(slot)
     }
