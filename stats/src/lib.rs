@@ -7,6 +7,7 @@
 
 pub mod autocorrelation;
 pub mod bootstrap;
+pub mod confidence_sequence;
 pub mod correlation;
 pub mod distribution;
 mod error;
