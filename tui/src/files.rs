@@ -1,9 +1,11 @@
 //! Files that a person names.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use jitterlab_base::durable::write_atomically;
+use jitterlab_experiment::samples::{self, SamplesError};
 use thiserror::Error;
 
 use crate::outcome::Failure;
@@ -26,6 +28,30 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
             source,
         })
     })
+}
+
+/// Writes samples in nanoseconds, with notes on what they are.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_samples(path: &Path, taken: &[u64], notes: &[(&str, String)]) -> Result<(), Failure> {
+    samples::write(path, taken, notes).map_err(|error| match &error {
+        SamplesError::System { source, .. } if is_unusable(source.kind()) => Failure::input(error),
+        _ => Failure::run(error),
+    })
+}
+
+/// Whether what is wrong is the name of a file that is to be written.
+fn is_unusable(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::InvalidFilename
+    )
 }
 
 /// What cannot be written is said before it is measured. `what` is what will be in the file, with a

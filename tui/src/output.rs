@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use jitterlab_packet::cases::{Part, Text};
+
 use crate::outcome::Failure;
 use jitterlab_base::show;
 pub use jitterlab_base::show::printable;
@@ -36,6 +38,15 @@ pub fn print(
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::run(error)),
         _ => Ok(()),
     }
+}
+
+/// A report of a suite for people.
+pub fn parts(report: &impl Text) -> String {
+    let printed = report.parts().into_iter().map(|part| match part {
+        Part::Line(line) => format!("{line}\n"),
+        Part::Table(rows) => aligned(&rows),
+    });
+    printed.collect()
 }
 
 /// Columns as wide as their widest cell; nothing at the end of a line.

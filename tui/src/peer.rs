@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::str::FromStr;
 
 use jitterlab_injector::environment;
 use serde::Deserialize;
@@ -15,12 +16,13 @@ pub enum Peer {
     /// It was there.
     Existing(SocketAddr),
     /// It was started, and ends with this value.
-    Started(Server),
+    Started(Server<SocketAddr>),
 }
 
 /// A server that was started; it ends when its stdin does.
-pub struct Server {
-    address: SocketAddr,
+pub struct Server<A> {
+    /// Where it listens.
+    pub address: A,
     child: Child,
     stdin: Option<ChildStdin>,
 }
@@ -28,7 +30,7 @@ pub struct Server {
 /// What a server prints when it is ready.
 #[derive(Deserialize)]
 struct Ready {
-    listening: SocketAddr,
+    listening: String,
 }
 
 impl Peer {
@@ -86,45 +88,51 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-/// A process of its own, so that what is injected into this one does not reach it.
+/// One of ours at an address.
 fn start(ip: IpAddr, serve: &[String]) -> Result<Peer, Failure> {
-    let program = std::env::current_exe().map_err(Failure::run)?;
-    let mut command = Command::new(program);
-    command
-        .args(serve)
-        .args([
-            "--bind",
-            &SocketAddr::new(ip, 0).to_string(),
-            "--until-stdin-closes",
-        ])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Ctrl-C is for whoever measures, who still has to ask what has arrived. This one ends with it.
-        .process_group(0);
-    if environment::injects() {
-        command.env_remove("LD_PRELOAD");
+    let bind = ["--bind".into(), SocketAddr::new(ip, 0).to_string()];
+    Server::start(&[serve, &bind].concat()).map(Peer::Started)
+}
+
+impl<A: FromStr> Server<A> {
+    /// Starts one by the arguments of `jitterlab` that make it. It is a process of its own, so that what is injected into
+    /// this one does not reach it.
+    pub fn start(serve: &[String]) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(Failure::run)?;
+        let mut command = Command::new(program);
+        command
+            .args(serve)
+            .arg("--until-stdin-closes")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C is for whoever measures, who still has to ask what has arrived. This one ends with it.
+            .process_group(0);
+        if environment::injects() {
+            command.env_remove("LD_PRELOAD");
+        }
+        let mut child = command.spawn().map_err(Failure::run)?;
+        let stdin = child.stdin.take();
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut line)
+                .map_err(Failure::run)?;
+        }
+        let mut stderr = child.stderr.take();
+        let ready = serde_json::from_str::<Ready>(&line).ok();
+        let Some(address) = ready.and_then(|ready| ready.listening.parse().ok()) else {
+            return Err(not_up(child, stderr));
+        };
+        if let Some(mut stderr) = stderr.take() {
+            std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr()));
+        }
+        Ok(Server {
+            address,
+            child,
+            stdin,
+        })
     }
-    let mut child = command.spawn().map_err(Failure::run)?;
-    let stdin = child.stdin.take();
-    let mut line = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .map_err(Failure::run)?;
-    }
-    let mut stderr = child.stderr.take();
-    let Ok(ready) = serde_json::from_str::<Ready>(&line) else {
-        return Err(not_up(child, stderr));
-    };
-    if let Some(mut stderr) = stderr.take() {
-        std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr()));
-    }
-    Ok(Peer::Started(Server {
-        address: ready.listening,
-        child,
-        stdin,
-    }))
 }
 
 /// What a server that did not come up says is the message, and its status ours.
@@ -141,7 +149,7 @@ fn not_up(mut child: Child, stderr: Option<impl Read>) -> Failure {
     }
 }
 
-impl Drop for Server {
+impl<A> Drop for Server<A> {
     fn drop(&mut self) {
         drop(self.stdin.take());
         let _ = self.child.wait();

@@ -143,6 +143,41 @@ fn status(log: &str) -> String {
 }
 
 #[test]
+fn cases_of_the_suite_are_measured_against_a_server_that_is_started() {
+    for transport in ["udp", "shm"] {
+        let over = ["--transport", transport, "--format", "json"];
+        let riding = ["--protocol", "amvia-riding", "--count", "300"];
+        let rtt = amvia(&[&["rtt"], &over[..], &riding].concat());
+        let rtt: Value = serde_json::from_slice(&rtt.stdout).unwrap();
+        assert_eq!(rtt["case"], "rtt");
+        assert_eq!(rtt["protocol"], "amvia-riding");
+        assert_eq!(rtt["rtt_ns"]["n"], 300);
+
+        let amudp = [
+            "--protocol",
+            "amudp",
+            "--size",
+            "32,4KiB",
+            "--duration",
+            "5ms",
+        ];
+        let bandwidth = amvia(&[&["bandwidth"], &over[..], &amudp].concat());
+        let bandwidth: Value = serde_json::from_slice(&bandwidth.stdout).unwrap();
+        assert_eq!(bandwidth["points"].as_array().unwrap().len(), 2);
+        assert!(bandwidth["points"][1]["bytes_per_second"].as_f64().unwrap() > 0.0);
+    }
+    let server = Server::start(&["--listen", "udp://127.0.0.1:0", "--wait", "poll"]);
+    let to = ["--to", &server.1, "--transport", "udp", "--count", "100"];
+    let measured = amvia(&[&["rtt"], &to[..]].concat());
+    assert!(text(&measured).starts_with("rtt of amvia over udp, 32 B: 100 transactions"));
+    for wrong in ["tcp", "shm"] {
+        let to = ["rtt", "--to", &server.1, "--transport", wrong];
+        let refused = amvia(&to);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_one_line() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let manifest = manifest.to_str().unwrap();

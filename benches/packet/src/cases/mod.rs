@@ -23,6 +23,7 @@ use crate::Error;
 use crate::transport::Path;
 
 pub use report::{Part, Point, Report, Setting, Text};
+pub use samples::Samples;
 pub use told::Told;
 
 /// The time to measure for, of a case that is measured for a time, if nothing is said.

@@ -9,7 +9,8 @@ use super::length::Length;
 const MOST_SAMPLES: u64 = 1 << 27;
 
 /// The samples of one point: times in ticks.
-pub(super) struct Samples {
+#[derive(Debug)]
+pub struct Samples {
     ticks: Vec<u64>,
     clock: &'static Clock,
     live: Publisher,

@@ -11,6 +11,7 @@ use jitterlab_amvia::endpoint::{
 use jitterlab_amvia::names::Name;
 use jitterlab_amvia::transaction::InitiatorState;
 use jitterlab_amvia::transport::Address;
+use jitterlab_amvia_suite::handlers::ECHO;
 use jitterlab_base::named;
 use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
@@ -18,7 +19,7 @@ use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 use serde::Serialize;
 
-use super::end::{ECHO, End, TURN, WAIT, failed};
+use super::end::{End, TURN, WAIT, failed};
 use super::names::Known;
 use crate::commands::packet::{count, span};
 use crate::cpus::pin;

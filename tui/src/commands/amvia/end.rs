@@ -7,24 +7,25 @@ use std::time::Duration;
 use jitterlab_amvia::endpoint::{Bundle, Endpoint, EndpointError, Options};
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::names::Name;
-use jitterlab_amvia::protocol::{Config, Protocol};
+use jitterlab_amvia::protocol::Config;
 use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
 use jitterlab_amvia::wire::MAX_WINDOW;
+use jitterlab_amvia_suite::Protocol;
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_verbs::Adapter;
+use jitterlab_packet::transport::Transport;
 
+use crate::commands::packet::link::AdapterOptions;
 use crate::commands::packet::span;
 use crate::outcome::Failure;
 
-/// The handler that replies with what it gets.
-pub const ECHO: u16 = 1;
 /// The handler that waits so long as it is told, and replies with that.
 pub const WAIT: u16 = 2;
 
 /// An endpoint of the command line. Both ends have the same protocol and window.
 #[derive(clap::Args)]
 pub struct End {
-    /// amvia (request, acknowledgement, reply), amudp (request, reply, acknowledgement) or two-way (request, reply)
+    /// amvia (request, acknowledgement, reply), amvia-riding (the acknowledgement rides on the reply), amudp (request, reply,
+    /// acknowledgement) or two-way (request, reply)
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
     /// Transactions under way at most, in each direction
@@ -42,6 +43,8 @@ pub struct End {
     /// File of the log; it is made where it is not there
     #[arg(long)]
     log: Option<PathBuf>,
+    #[command(flatten)]
+    adapter: AdapterOptions,
 }
 
 impl End {
@@ -56,7 +59,8 @@ impl End {
             .map_err(|_| Failure::input("--message has to be below 4GiB"))?;
         let options = Options {
             config: Config {
-                protocol: self.protocol,
+                protocol: self.protocol.of_library(),
+                ack_delay: self.protocol.ack_delay(),
                 window: self.window,
                 message,
                 min_rto: self.min_rto.0,
@@ -67,6 +71,12 @@ impl End {
             ..Options::default()
         };
         let name = name.as_str();
+        let transport = match address {
+            Address::Udp(_) => Transport::Udp,
+            Address::Shm(_) => Transport::Shm,
+            Address::Verbs(_) => Transport::Verbs,
+        };
+        let adapter = self.adapter.of(transport)?;
         let made = match address {
             Address::Udp(at) => {
                 let udp = Udp::bind(*at, Udp::MTU).map_err(Failure::run)?;
@@ -77,8 +87,7 @@ impl End {
                 bundle.endpoint(name, shm, &options)
             }
             Address::Verbs(at) => {
-                let verbs =
-                    Verbs::bind(*at, Adapter::default(), Verbs::MTU).map_err(Failure::run)?;
+                let verbs = Verbs::bind(*at, adapter, Verbs::MTU).map_err(Failure::run)?;
                 bundle.endpoint(name, verbs, &options)
             }
         };

@@ -2,6 +2,7 @@
 
 mod call;
 mod end;
+mod measure;
 mod names;
 mod serve;
 mod status;
@@ -11,10 +12,14 @@ use crate::outcome::{Exit, Failure};
 /// The verbs of `jitterlab amvia`.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Run an endpoint that answers requests, with two handlers: echo (1) and wait (2)
+    /// Run an endpoint that answers requests, with three handlers: echo (1), wait (2) and take (3)
     Serve(serve::Serve),
     /// Make requests of an endpoint, and print the final state of each
     Call(call::Call),
+    /// Measure the round trips of transactions, one after the other
+    Rtt(measure::Rtt),
+    /// Measure how many transactions, and bytes, as many at once as the window holds bring through
+    Bandwidth(measure::Bandwidth),
     /// Show the transactions in the log of an endpoint, by state
     Status(status::Status),
     /// Tell endpoints where others are
@@ -27,6 +32,8 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Serve(options) => options.run(),
         Command::Call(options) => options.run(),
+        Command::Rtt(options) => options.run(),
+        Command::Bandwidth(options) => options.run(),
         Command::Status(options) => options.run(),
         Command::Names(command) => names::run(command),
     }

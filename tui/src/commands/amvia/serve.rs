@@ -10,11 +10,13 @@ use jitterlab_amvia::names::{Keeper, Name, Registration};
 use jitterlab_amvia::protocol::Counters;
 use jitterlab_amvia::transaction::Incarnation;
 use jitterlab_amvia::transport::Address;
+use jitterlab_amvia_suite::handlers::{ECHO, TAKE, echo, take};
 use jitterlab_base::units::Nanos;
+use jitterlab_packet::transport::Wait;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::end::{ECHO, End, TURN, WAIT, failed};
+use super::end::{End, TURN, WAIT, failed};
 use super::names::Known;
 use crate::cpus::pin;
 use crate::outcome::{Exit, Failure};
@@ -35,6 +37,9 @@ pub struct Serve {
     end: End,
     #[command(flatten)]
     known: Option<Known>,
+    /// How requests are waited for. block: sleep until one comes. poll: ask again and again, without sleep
+    #[arg(long, default_value_t = Wait::Block)]
+    wait: Wait,
     /// Run on this CPU
     #[arg(long)]
     cpu: Option<usize>,
@@ -92,6 +97,7 @@ impl Serve {
         };
         endpoint.on(ECHO, count(echo)).map_err(failed)?;
         endpoint.on(WAIT, count(wait)).map_err(failed)?;
+        endpoint.on(TAKE, count(take)).map_err(failed)?;
         let address = endpoint.address().map_err(failed)?;
         let incarnation = endpoint.incarnation().map_err(failed)?;
         let _keeper = match &self.known {
@@ -102,7 +108,11 @@ impl Serve {
         let mut out = std::io::stdout();
         let _ = writeln!(out, "{{\"listening\":\"{address}\"}}").and_then(|()| out.flush());
         while !stop.load(Ordering::Relaxed) {
-            bundle.wait(TURN).map_err(failed)?;
+            match self.wait {
+                Wait::Block => bundle.wait(TURN),
+                Wait::Poll => bundle.poll(),
+            }
+            .map_err(failed)?;
         }
         let peers = endpoint.peers().map_err(failed)?;
         let peers = peers.into_iter().map(|peer| {
@@ -133,12 +143,6 @@ impl Serve {
         };
         Keeper::start(known.client()?, registration).map_err(Failure::run)
     }
-}
-
-fn echo(call: &mut Call<'_>) {
-    let request = call.bytes();
-    // A reply may be as long as a request.
-    let _ = call.reply_in_place(0, |reply| reply.extend_from_slice(request));
 }
 
 fn wait(call: &mut Call<'_>) {

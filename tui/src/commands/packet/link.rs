@@ -61,11 +61,18 @@ impl VerbsOptions {
 
     /// The arguments of a server that is started at the same place.
     pub fn of_server(&self) -> Vec<String> {
+        self.adapter.of_server()
+    }
+}
+
+impl AdapterOptions {
+    /// The arguments of a server that is started at the same place.
+    pub fn of_server(&self) -> Vec<String> {
         let AdapterOptions {
             device,
             gid_index,
             mtu,
-        } = &self.adapter;
+        } = self;
         let words = [
             ("--device", device.clone()),
             ("--gid-index", gid_index.map(|index| index.to_string())),
@@ -76,9 +83,7 @@ impl VerbsOptions {
             .filter_map(|(name, value)| Some([name.into(), value?]));
         given.flatten().collect()
     }
-}
 
-impl AdapterOptions {
     /// The adapter of a transport.
     pub fn of(&self, transport: Transport) -> Result<Adapter, Failure> {
         let given = [

@@ -1,6 +1,6 @@
 //! `jitterlab packet`: the packet suite.
 
-mod link;
+pub mod link;
 mod list;
 mod open;
 mod run;
@@ -103,7 +103,8 @@ pub fn span(text: &str) -> Result<Nanos, String> {
     }
 }
 
-fn at_most_a_day(text: &str) -> Result<Nanos, String> {
+/// A time that may be none.
+pub fn at_most_a_day(text: &str) -> Result<Nanos, String> {
     const DAY: Nanos = Nanos(24 * 3600 * 1_000_000_000);
     let time: Nanos = text.parse().map_err(|error| format!("{error}"))?;
     if time > DAY {

@@ -1,12 +1,11 @@
 //! `jitterlab packet run`: measures a case.
 
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_experiment::samples::{self, SamplesError};
+use jitterlab_experiment::samples;
 use jitterlab_packet::Error;
 use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, MOST_BUFFERS, PATTERN};
@@ -14,7 +13,7 @@ use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::open_loop::{self, Timetable};
 use jitterlab_packet::cases::rtt::{self, Length, Report, Rtt};
 use jitterlab_packet::cases::{
-    self, Case, Part, Text, Told, bidirectional, completion, latency, overhead,
+    self, Case, Text, Told, bidirectional, completion, latency, overhead,
 };
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
 use serde::Serialize;
@@ -25,7 +24,7 @@ use super::{PORT, at_most_a_day, check_server_cpu, count, failure, pin, span};
 use crate::cpus::choose;
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, aligned};
+use crate::output::{self, Format, parts};
 use crate::peer::Peer;
 use crate::status::{Planned, Shown};
 
@@ -393,7 +392,7 @@ impl Run {
     ) -> Result<R, Failure> {
         drop(shown);
         let report = measured.map_err(failure)?;
-        output::print(self.format, &report, || text(&report.parts()))?;
+        output::print(self.format, &report, || parts(&report))?;
         Ok(report)
     }
 
@@ -414,35 +413,8 @@ impl Run {
         ];
         let way = report.setting.path.as_ref();
         notes.extend(way.map(|path| ("path", path.to_string())));
-        samples::write(path, taken, &notes).map_err(|error| match &error {
-            SamplesError::System { source, .. } if is_unusable(source.kind()) => {
-                Failure::input(error)
-            }
-            _ => Failure::run(error),
-        })
+        files::write_samples(path, taken, &notes)
     }
-}
-
-/// A report for people.
-fn text(parts: &[Part]) -> String {
-    let printed = parts.iter().map(|part| match part {
-        Part::Line(line) => format!("{line}\n"),
-        Part::Table(rows) => aligned(rows),
-    });
-    printed.collect()
-}
-
-/// Whether what is wrong is the name of a file that is to be written.
-fn is_unusable(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::NotFound
-            | ErrorKind::PermissionDenied
-            | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::NotADirectory
-            | ErrorKind::IsADirectory
-            | ErrorKind::InvalidFilename
-    )
 }
 
 /// What is measured.

@@ -1,0 +1,187 @@
+//! The end that measures.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jitterlab_amvia::endpoint::{self, Bundle, Credit, Endpoint, PeerId, Transaction};
+use jitterlab_amvia::protocol::{Config, Counters};
+use jitterlab_amvia::transaction::InitiatorState;
+use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_packet::transport::{Adapter, Transport};
+
+use crate::Error;
+use crate::protocol::Protocol;
+
+/// What can be chosen of the end that measures; the other end has the same protocol, window, message and timeout.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What carries the frames.
+    pub transport: Transport,
+    /// The RDMA device and its port, over verbs.
+    pub adapter: Adapter,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Transactions under way at most: 1 to 64.
+    pub window: u8,
+    /// The longest message.
+    pub message: Bytes,
+    /// The floor of the timeout after which a frame is sent again.
+    pub min_rto: Nanos,
+}
+
+/// The name of the endpoint that answers.
+pub const SERVER: &str = "server";
+
+/// How long the server may take to answer the first time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An endpoint that measures, connected to one that answers.
+#[derive(Debug)]
+pub struct Client {
+    bundle: Bundle,
+    endpoint: Endpoint,
+    peer: PeerId,
+    options: Options,
+}
+
+impl Options {
+    /// What an endpoint is made with.
+    pub fn of_endpoint(&self) -> endpoint::Options {
+        let config = Config::default();
+        endpoint::Options {
+            config: Config {
+                protocol: self.protocol.of_library(),
+                window: self.window,
+                message: u32::try_from(self.message.0).unwrap_or(u32::MAX),
+                min_rto: self.min_rto.0,
+                initial_rto: config.initial_rto.max(self.min_rto.0),
+                max_rto: config.max_rto.max(self.min_rto.0),
+                ack_delay: self.protocol.ack_delay(),
+                ..config
+            },
+            peers: 2,
+            ..endpoint::Options::default()
+        }
+    }
+}
+
+impl Client {
+    /// An endpoint connected to the one at `server`.
+    ///
+    /// # Errors
+    /// Active messages do not go over the transport, the server is not reached over it or refuses, or the endpoint cannot be
+    /// made.
+    pub fn connect(options: &Options, server: &Address) -> Result<Self, Error> {
+        let bundle = Bundle::new()?;
+        let made = options.of_endpoint();
+        let endpoint = match (options.transport, server) {
+            (Transport::Tcp, _) => return Err(Error::Transport(Transport::Tcp)),
+            (Transport::Udp, Address::Udp(server)) => {
+                bundle.endpoint(CLIENT, Udp::bind(any(server), Udp::MTU)?, &made)?
+            }
+            (Transport::Verbs, Address::Verbs(server)) => {
+                let verbs = Verbs::bind(any(server), options.adapter.clone(), Verbs::MTU)?;
+                bundle.endpoint(CLIENT, verbs, &made)?
+            }
+            (Transport::Shm, Address::Shm(_)) => {
+                bundle.endpoint(CLIENT, shared_memory()?, &made)?
+            }
+            (transport, address) => {
+                return Err(Error::Foreign {
+                    address: address.clone(),
+                    transport,
+                });
+            }
+        };
+        let peer = endpoint.connect(SERVER, server, PATIENCE)?;
+        Ok(Client {
+            bundle,
+            endpoint,
+            peer,
+            options: options.clone(),
+        })
+    }
+
+    /// What was chosen of it.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What has happened so far.
+    ///
+    /// # Errors
+    /// The endpoint is broken.
+    pub fn counters(&self) -> Result<Counters, Error> {
+        Ok(self.endpoint.counters(self.peer)?)
+    }
+
+    /// A message of a size.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(crate) fn message(&self, size: Bytes) -> Result<Vec<u8>, Error> {
+        let most = self.options.message.0;
+        match size.0 <= most {
+            true => Ok(vec![0; size.0 as usize]),
+            false => Err(Error::Size { size: size.0, most }),
+        }
+    }
+
+    /// Makes a request, for which there is credit. Nothing is polled for.
+    #[inline]
+    pub(crate) fn request(&self, handler: u16, bytes: &[u8]) -> Result<Transaction, Error> {
+        let made = self
+            .endpoint
+            .request(self.peer, handler, bytes, Credit::Refuse);
+        Ok(made?)
+    }
+
+    /// Polls until a transaction is processed.
+    ///
+    /// # Errors
+    /// It ended in another way; `done` transactions have gone well before.
+    #[inline]
+    pub(crate) fn finish(&self, transaction: Transaction, done: u64) -> Result<(), Error> {
+        loop {
+            let state = self.endpoint.state(transaction)?;
+            if state == InitiatorState::Processed {
+                return Ok(());
+            }
+            if state.is_final() || state.is_unknown() {
+                let status = state.status();
+                return Err(Error::Ended { done, status });
+            }
+            self.bundle.poll()?;
+        }
+    }
+
+    /// Releases a transaction, whose credit comes back.
+    #[inline]
+    pub(crate) fn release(&self, transaction: Transaction) -> Result<(), Error> {
+        Ok(self.endpoint.release(transaction)?)
+    }
+}
+
+/// The name of the endpoint that measures.
+const CLIENT: &str = "client";
+
+/// Any free port of the family of an address.
+fn any(server: &SocketAddr) -> SocketAddr {
+    match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+/// Shared memory under a name that nobody else has.
+fn shared_memory() -> Result<Shm, Error> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let text = format!("suite-{}-{number}", std::process::id());
+    match text.parse() {
+        Ok(name) => Ok(Shm::open(name, Shm::MTU)?),
+        Err(_) => unreachable!("letters, digits and - are a name"),
+    }
+}

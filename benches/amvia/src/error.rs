@@ -1,0 +1,57 @@
+use jitterlab_amvia::endpoint::EndpointError;
+use jitterlab_amvia::transaction::Status;
+use jitterlab_amvia::transport::{Address, TransportError};
+use jitterlab_packet::transport::Transport;
+use thiserror::Error as ThisError;
+
+/// Why a case could not be measured.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// Active messages do not go over this transport.
+    #[error("active messages go over udp, shm or verbs, not over {0}")]
+    Transport(Transport),
+    /// The server is elsewhere.
+    #[error("{address} cannot be reached over {transport}")]
+    Foreign {
+        /// Where.
+        address: Address,
+        /// Over what.
+        transport: Transport,
+    },
+    /// The transport cannot be had.
+    #[error(transparent)]
+    Carrier(#[from] TransportError),
+    /// The endpoint cannot be made, or is broken.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// A transaction has not come to its end.
+    #[error("after {done} transactions one ended as {status}; is the server still there?")]
+    Ended {
+        /// Transactions before, those of the warm-up included.
+        done: u64,
+        /// How it ended.
+        status: Status,
+    },
+    /// A message is too long.
+    #[error("a message has at most {most} bytes, not {size}")]
+    Size {
+        /// The size asked for, in bytes.
+        size: u64,
+        /// The most.
+        most: u64,
+    },
+    /// Nothing was measured.
+    #[error("no transaction was measured; measure for longer")]
+    NoSamples,
+}
+
+impl Error {
+    /// Whether what was asked for is wrong, and not the world.
+    pub fn is_of_input(&self) -> bool {
+        match self {
+            Error::Transport(_) | Error::Foreign { .. } | Error::Size { .. } => true,
+            Error::Endpoint(error) => matches!(error, EndpointError::Config(_)),
+            Error::Carrier(_) | Error::Ended { .. } | Error::NoSamples => false,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `jitterlab amvia rtt` and `bandwidth`: cases of the active-message suite.
+
+use std::path::PathBuf;
+
+use jitterlab_amvia::transport::Address;
+use jitterlab_amvia::wire::MAX_WINDOW;
+use jitterlab_amvia_suite::cases::bandwidth;
+use jitterlab_amvia_suite::cases::rtt::{self, Length};
+use jitterlab_amvia_suite::{Client, Error, Options, Protocol};
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_packet::cases::{DURATION, WARMUP};
+use jitterlab_packet::transport::Transport;
+
+use crate::commands::packet::link::AdapterOptions;
+use crate::commands::packet::{at_most_a_day, count, span};
+use crate::cpus::{choose, pin};
+use crate::files;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format, parts};
+use crate::peer::Server;
+
+/// The two ends that a case is measured between.
+#[derive(clap::Args)]
+struct Ends {
+    /// udp, shm or verbs
+    #[arg(long)]
+    transport: Transport,
+    #[command(flatten)]
+    adapter: AdapterOptions,
+    /// amvia (request, acknowledgement, reply), amvia-riding (the acknowledgement rides on the reply), amudp (request, reply,
+    /// acknowledgement) or two-way (request, reply)
+    #[arg(long, default_value_t = Protocol::Amvia)]
+    protocol: Protocol,
+    /// Transactions under way at most
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
+    window: u8,
+    /// Shortest wait before a message is sent again
+    #[arg(long, default_value = "1ms", value_parser = span)]
+    min_rto: Nanos,
+    /// Address of a running `amvia serve --wait poll` of the same protocol, window, longest message and wait [default: start
+    /// one on this machine]
+    #[arg(long)]
+    to: Option<Address>,
+    /// Run on this CPU [default: on a tuned node its first free measuring CPU, otherwise any]
+    #[arg(long)]
+    cpu: Option<usize>,
+    /// The CPU of the `amvia serve` that this command starts
+    #[arg(long, conflicts_with = "to")]
+    server_cpu: Option<usize>,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Options of `amvia rtt`.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("length").args(["count", "duration"])))]
+pub struct Rtt {
+    #[command(flatten)]
+    ends: Ends,
+    /// Size of a request and of its reply
+    #[arg(long, default_value_t = rtt::SIZE)]
+    size: Bytes,
+    /// Number of transactions, as in 10k or 1M [default: 100k]
+    #[arg(long, value_parser = count::<u64>(1..=1 << 27))]
+    count: Option<u64>,
+    /// Time to measure instead
+    #[arg(long, value_parser = span)]
+    duration: Option<Nanos>,
+    /// Warm-up time; its measurements are discarded
+    #[arg(long, default_value_t = WARMUP, value_parser = at_most_a_day)]
+    warmup: Nanos,
+    /// Write every round trip to this file, as Parquet, or as text if its name ends in .csv
+    #[arg(long)]
+    samples: Option<PathBuf>,
+}
+
+/// Options of `amvia bandwidth`.
+#[derive(clap::Args)]
+pub struct Bandwidth {
+    #[command(flatten)]
+    ends: Ends,
+    /// Sizes of requests, as in 32,128,4KiB [default: 32B,128B,512B,2KiB,8KiB]
+    #[arg(long, value_delimiter = ',')]
+    size: Vec<Bytes>,
+    /// Time to measure each size
+    #[arg(long, default_value_t = DURATION, value_parser = span)]
+    duration: Nanos,
+    /// Warm-up time of each; its measurements are discarded
+    #[arg(long, default_value_t = WARMUP, value_parser = at_most_a_day)]
+    warmup: Nanos,
+}
+
+impl Rtt {
+    /// Measures.
+    pub fn run(self) -> Result<Exit, Failure> {
+        if let Some(path) = &self.samples {
+            files::check_place("samples ", path)?;
+        }
+        let length = match (self.duration, self.count) {
+            (Some(time), _) => Length::Time(time),
+            (None, count) => Length::Messages(count.unwrap_or(100_000)),
+        };
+        let case = rtt::Rtt {
+            size: self.size,
+            warmup: Length::Time(self.warmup),
+            length,
+        };
+        let (client, _server) = self.ends.connect(self.size)?;
+        let outcome = case.run(&client).map_err(failure)?;
+        let report = rtt::Report::of(&case, &client, &outcome).map_err(failure)?;
+        output::print(self.ends.format, &report, || parts(&report))?;
+        let Some(path) = &self.samples else {
+            return Ok(Exit::Done);
+        };
+        let meaning = "RTT, ns, in the order of measurement".to_string();
+        let notes = [
+            ("meaning", meaning),
+            ("case", report.case.to_string()),
+            ("transport", self.ends.transport.to_string()),
+            ("protocol", self.ends.protocol.to_string()),
+            ("size", report.size.to_string()),
+        ];
+        files::write_samples(path, &outcome.samples, &notes)?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Bandwidth {
+    /// Measures.
+    pub fn run(self) -> Result<Exit, Failure> {
+        let sizes = match self.size.as_slice() {
+            [] => bandwidth::SIZES.to_vec(),
+            sizes => sizes.to_vec(),
+        };
+        let longest = sizes.iter().copied().max().unwrap_or(rtt::SIZE);
+        let case = bandwidth::Bandwidth {
+            sizes,
+            warmup: self.warmup,
+            duration: self.duration,
+        };
+        let (client, _server) = self.ends.connect(longest)?;
+        let report = case.run(&client).map_err(failure)?;
+        output::print(self.ends.format, &report, || parts(&report))?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Ends {
+    /// Connects this end to the other, which is started where none is named, for messages of up to `longest`.
+    fn connect(&self, longest: Bytes) -> Result<(Client, Option<Server<Address>>), Failure> {
+        let options = Options {
+            transport: self.transport,
+            adapter: self.adapter.of(self.transport)?,
+            protocol: self.protocol,
+            window: self.window,
+            message: longest.max(LEAST),
+            min_rto: self.min_rto,
+        };
+        // Before a server is started, which looks for one of its own.
+        let cpu = choose(self.cpu);
+        let server = match &self.to {
+            Some(_) => None,
+            None => Some(Server::start(&self.serve(&options)?)?),
+        };
+        pin(cpu)?;
+        let address = self.to.as_ref();
+        let address = address.or(server.as_ref().map(|server| &server.address));
+        let address = address.ok_or_else(|| Failure::run("no server was started"))?;
+        let client = Client::connect(&options, address).map_err(failure)?;
+        Ok((client, server))
+    }
+
+    /// The arguments of a server that is started.
+    fn serve(&self, options: &Options) -> Result<Vec<String>, Failure> {
+        let listen = match self.transport {
+            Transport::Udp => "udp://127.0.0.1:0".into(),
+            Transport::Verbs => "verbs://127.0.0.1:0".into(),
+            Transport::Shm => format!("shm://serve-{}", std::process::id()),
+            Transport::Tcp => return Err(failure(Error::Transport(Transport::Tcp))),
+        };
+        let words = ["amvia", "serve", "--wait", "poll", "--listen", &listen];
+        let told = [
+            ("--protocol", options.protocol.to_string()),
+            ("--window", options.window.to_string()),
+            ("--message", options.message.to_string()),
+            ("--min-rto", options.min_rto.to_string()),
+        ];
+        let mut arguments: Vec<String> = words.map(String::from).to_vec();
+        arguments.extend(
+            told.into_iter()
+                .flat_map(|(name, value)| [name.into(), value]),
+        );
+        arguments.extend(self.adapter.of_server());
+        if let Some(cpu) = self.server_cpu {
+            arguments.extend(["--cpu".into(), cpu.to_string()]);
+        }
+        Ok(arguments)
+    }
+}
+
+/// The longest message of an endpoint is not below this.
+const LEAST: Bytes = Bytes(8 << 10);
+
+fn failure(error: Error) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error),
+        false => Failure::run(error),
+    }
+}
