@@ -1,4 +1,4 @@
-//! Statistics of latency: summaries, histograms, tests, correlations, fits.
+//! Statistics of latency: summaries, histograms, tests, correlations, fits; times of semi-Markov processes, queues.
 //!
 //! Pure mathematics: slices of `f64` in, named numbers out, no I/O and no `unsafe`. Where a
 //! definition is not the only one, the documentation says which it is and whose.
@@ -11,6 +11,7 @@ pub mod confidence_sequence;
 pub mod correlation;
 pub mod distribution;
 mod error;
+pub mod first_passage;
 pub mod fit;
 pub mod gaps;
 pub mod grouped;
@@ -21,6 +22,7 @@ pub mod imitation;
 pub mod ks;
 pub mod mann_whitney;
 pub mod moments;
+pub mod mva;
 pub mod positive;
 pub mod power;
 pub mod repeated;
