@@ -13,6 +13,7 @@ mod picture;
 mod shown;
 mod status;
 mod stopped;
+mod ui;
 
 use std::any::TypeId;
 use std::process::ExitCode;
@@ -28,6 +29,9 @@ struct CommandLine {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().len() == 1 && commands::ui::has_terminal() {
+        return outcome::report(commands::ui::run(commands::ui::Command::default()));
+    }
     let matches = quantities_may_be_negative(by_task(CommandLine::command())).get_matches();
     match CommandLine::from_arg_matches(&matches) {
         Ok(line) => outcome::report(commands::run(line.command)),

@@ -11,6 +11,14 @@ pub enum Style {
     Ascii,
 }
 
+/// Whether the locale says that the terminal reads UTF-8; `variable` reads the environment.
+pub fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
+    let locale = locale.into_iter().flatten().find(|it| !it.is_empty());
+    let locale = locale.unwrap_or_default().to_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
 /// Draws a histogram of samples in ascending order: a row a bin, which begins with the value where the bin begins, as
 /// `label` writes it; bars at most `width` characters long. Bins are even in the logarithm where the samples span more
 /// than two decades above 1, below which the first bin takes all; and even otherwise.

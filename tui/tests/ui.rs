@@ -59,7 +59,9 @@ fn go(lines: &Path) -> File {
 fn it_shows_its_screens_and_leaves_the_terminal_as_it_was() {
     let lab = Lab::new();
     for (columns, rows) in [(100, 30), (0, 0)] {
-        let mut session = Session::start(&lab, "ui", columns, rows);
+        // With or without its name.
+        let arguments = if columns == 0 { "" } else { "ui" };
+        let mut session = Session::start(&lab, arguments, columns, rows);
         session.until("processors");
         session.until("settings");
         session.press("2");
@@ -176,7 +178,7 @@ fn an_experiment_is_started_stopped_and_resumed_and_outlives_the_ui() {
     session.press("3");
     session.until("measures");
     session.press("\r");
-    session.until("run e.yaml? y/n");
+    session.until("run e.yaml?");
     session.press("y");
     session.until("under way");
     session.until("runs 0/3");

@@ -14,8 +14,8 @@ mod packet;
 mod report;
 mod run;
 mod stats;
-mod tune;
-mod ui;
+pub mod tune;
+pub mod ui;
 mod validate;
 
 use crate::outcome::{Exit, Failure};

@@ -1,7 +1,8 @@
-//! The program in a pseudo-terminal, and what that shows.
+//! The program in a pseudo-terminal, and what that shows: `vt100` reads it as a terminal does.
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -10,8 +11,14 @@ use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::termios::{Termios, tcgetattr};
 use nix::unistd::Pid;
+use vt100::{Color, Parser};
 
 use super::common::Lab;
+
+/// So many, which is not 0.
+fn some(of: u16) -> NonZeroU16 {
+    NonZeroU16::new(of).unwrap()
+}
 
 /// A program in a terminal.
 pub struct Session {
@@ -20,7 +27,8 @@ pub struct Session {
     /// Kept open: what the terminal is set to can be asked when the program is gone.
     terminal: OwnedFd,
     before: Termios,
-    picture: Picture,
+    parser: Parser,
+    colored: bool,
 }
 
 impl Session {
@@ -51,7 +59,9 @@ impl Session {
             .arg(env!("CARGO_BIN_EXE_jitterlab"))
             .args(arguments.split_whitespace())
             .current_dir(lab.path(""))
-            .env("TERM", "vt220")
+            .env("TERM", "xterm-256color")
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("COLORTERM")
             .env_remove("NO_COLOR")
             .envs(environment.iter().copied())
             .stdin(end())
@@ -68,7 +78,8 @@ impl Session {
             keys: File::from(master),
             terminal: slave,
             before,
-            picture: Picture::new(columns.into(), rows.into()),
+            parser: Parser::new(some(rows), some(columns), 0),
+            colored: false,
         }
     }
 
@@ -78,7 +89,7 @@ impl Session {
         let mut stty = Command::new("stty");
         stty.args(words.split(' '));
         stty.stdin(Stdio::from(self.terminal.try_clone().unwrap()));
-        self.picture.cells = vec![vec![' '; columns.into()]; rows.into()];
+        self.parser.screen_mut().set_size(some(rows), some(columns));
         assert!(stty.status().unwrap().success());
     }
 
@@ -90,7 +101,7 @@ impl Session {
 
     /// Whether anything was coloured.
     pub fn is_colored(&self) -> bool {
-        self.picture.colored
+        self.colored
     }
 
     /// Types.
@@ -112,18 +123,16 @@ impl Session {
 
     /// What the terminal shows.
     pub fn shown(&self) -> String {
-        let lines = self.picture.cells.iter();
-        lines
-            .map(|line| line.iter().collect::<String>() + "\n")
-            .collect()
+        self.parser.screen().contents()
     }
 
     /// Waits for the end; the terminal has to be as it was.
     pub fn end(mut self) -> ExitStatus {
         let status = self.child.wait().unwrap();
-        while self.picture.second_screen && self.read() {}
-        assert!(!self.picture.second_screen, "the first screen is not back");
-        assert!(!self.picture.hidden, "the cursor is hidden");
+        while self.parser.screen().alternate_screen() && self.read() {}
+        let screen = self.parser.screen();
+        assert!(!screen.alternate_screen(), "the first screen is not back");
+        assert!(!screen.hide_cursor(), "the cursor is hidden");
         assert_eq!(tcgetattr(&self.terminal).unwrap(), self.before);
         status
     }
@@ -136,88 +145,16 @@ impl Session {
         }
         let mut bytes = [0; 4096];
         let read = self.keys.read(&mut bytes).unwrap();
-        self.picture.take(&bytes[..read]);
-        read > 0
-    }
-}
-
-/// What a terminal makes of what is written to it, as far as this program goes.
-struct Picture {
-    cells: Vec<Vec<char>>,
-    at: (usize, usize),
-    second_screen: bool,
-    hidden: bool,
-    colored: bool,
-    /// The beginning of a sequence or character whose rest has not come yet.
-    begun: Vec<u8>,
-}
-
-impl Picture {
-    fn new(columns: usize, rows: usize) -> Self {
-        Picture {
-            cells: vec![vec![' '; columns]; rows],
-            at: (0, 0),
-            second_screen: false,
-            hidden: false,
-            colored: false,
-            begun: Vec::new(),
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        self.begun.extend(bytes);
-        let bytes = std::mem::take(&mut self.begun);
-        let whole = match std::str::from_utf8(&bytes) {
-            Ok(text) => text,
-            Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap(),
+        self.parser.process(&bytes[..read]);
+        let screen = self.parser.screen();
+        let (rows, columns) = screen.size();
+        let (rows, columns) = (rows.get(), columns.get());
+        let mut cells = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let is_colored = |(row, column)| {
+            let cell = screen.cell(row, column);
+            cell.is_some_and(|it| [it.fgcolor(), it.bgcolor()] != [Color::Default; 2])
         };
-        let mut rest = whole;
-        while let Some(character) = rest.chars().next() {
-            if let Some(sequence) = rest.strip_prefix("\x1b[") {
-                let is_end = |c: char| c.is_ascii_alphabetic();
-                let Some(end) = sequence.find(is_end) else {
-                    break;
-                };
-                self.control(&sequence[..end], &sequence[end..=end]);
-                rest = &sequence[end + 1..];
-            } else if rest == "\x1b" {
-                break;
-            } else {
-                self.show(character);
-                rest = &rest[character.len_utf8()..];
-            }
-        }
-        let done = whole.len() - rest.len();
-        self.begun = bytes[done..].to_vec();
-    }
-
-    fn show(&mut self, character: char) {
-        let (column, row) = self.at;
-        match character {
-            '\r' => self.at.0 = 0,
-            '\n' => self.at.1 += 1,
-            _ => {
-                if let Some(cell) = self.cells.get_mut(row).and_then(|row| row.get_mut(column)) {
-                    *cell = character;
-                }
-                self.at.0 += 1;
-            }
-        }
-    }
-
-    fn control(&mut self, parameters: &str, what: &str) {
-        match (parameters, what) {
-            (place, "H") => {
-                let mut numbers = place.split(';').map(|n| n.parse().unwrap_or(1));
-                let row: usize = numbers.next().unwrap_or(1);
-                let column: usize = numbers.next().unwrap_or(1);
-                self.at = (column - 1, row - 1);
-            }
-            ("2", "J") => self.cells.iter_mut().for_each(|line| line.fill(' ')),
-            ("?1049", switch) => self.second_screen = switch == "h",
-            ("?25", switch) => self.hidden = switch == "l",
-            (style, "m") => self.colored |= style.starts_with("38;") || style.contains(";38;"),
-            other => panic!("{other:?} is not understood"),
-        }
+        self.colored |= cells.any(is_colored);
+        read > 0
     }
 }

@@ -161,14 +161,8 @@ impl Shown {
 
 /// Blocks where they can be shown.
 fn style() -> Style {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .filter_map(|name| std::env::var(name).ok())
-        .find(|value| !value.is_empty())
-        .unwrap_or_default()
-        .to_lowercase();
-    let utf8 = locale.contains("utf-8") || locale.contains("utf8");
-    if utf8 && std::io::stdout().is_terminal() {
+    let is_utf8 = picture::is_utf8(|name| std::env::var(name).ok());
+    if is_utf8 && std::io::stdout().is_terminal() {
         Style::Unicode
     } else {
         Style::Ascii

@@ -1,6 +1,8 @@
 # Whoever comes to a terminal, or by ssh, sees how the boot went. The screen begins with the terminal UI. A serial line asks
 # first: perhaps nobody is there, and what is written to it is kept. A shell within a shell (SHLVL) is asked for already.
 # shellcheck shell=sh disable=SC3028 # where it is not set, it is 1
+# Its consoles read UTF-8.
+export LANG="${LANG:-C.UTF-8}"
 case "${SHLVL:-1} $(tty)" in
 "1 /dev/tty1")
     jitterlab ui

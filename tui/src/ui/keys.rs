@@ -1,0 +1,116 @@
+//! Keys, and what they do, as data: who takes a key looks it up where footer and help are drawn from.
+
+/// Keys that mean something somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// A character.
+    Char(char),
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+    Enter,
+    Tab,
+    Escape,
+    Backspace,
+    /// Ctrl-C.
+    Break,
+}
+
+impl Key {
+    fn label(self) -> String {
+        match self {
+            Key::Char(' ') => "Space".into(),
+            Key::Char(character) => character.into(),
+            Key::Up => "↑".into(),
+            Key::Down => "↓".into(),
+            Key::Left => "←".into(),
+            Key::Right => "→".into(),
+            Key::Break => "Ctrl-C".into(),
+            Key::Escape => "Esc".into(),
+            named => format!("{named:?}"),
+        }
+    }
+}
+
+/// All keys that lead through a list or a text.
+pub const MOVES: &[Key] = &[
+    Key::Up,
+    Key::Down,
+    Key::PageUp,
+    Key::PageDown,
+    Key::Home,
+    Key::End,
+];
+
+/// Keys that all do the same, or the same in different directions.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding<C: 'static> {
+    /// The keys.
+    pub keys: &'static [Key],
+    /// What they do, in a word or two.
+    pub does: &'static str,
+    /// What they do, for whoever takes the key.
+    pub command: C,
+}
+
+/// What a key does.
+pub fn command<C: Copy>(bindings: &[Binding<C>], key: Key) -> Option<C> {
+    let mut all = bindings.iter();
+    let bound = all.find(|binding| binding.keys.contains(&key))?;
+    Some(bound.command)
+}
+
+/// Bindings as they are shown.
+pub fn hints<C>(bindings: &[Binding<C>]) -> Vec<Hint> {
+    let hint = |binding: &Binding<C>| Hint {
+        keys: binding.keys,
+        does: binding.does,
+    };
+    bindings.iter().map(hint).collect()
+}
+
+/// Keys and what they do, as people are told.
+#[derive(Debug, Clone, Copy)]
+pub struct Hint {
+    keys: &'static [Key],
+    /// What they do.
+    pub does: &'static str,
+}
+
+impl Hint {
+    /// Where there is little room.
+    pub fn short(&self) -> String {
+        let keys = &self.keys[..self.keys.len().min(2)];
+        format!(
+            "{} {}",
+            keys.iter().map(|key| key.label()).collect::<String>(),
+            self.does
+        )
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> String {
+        let labels: Vec<String> = self.keys.iter().map(|key| key.label()).collect();
+        labels.join(" ")
+    }
+}
+
+/// Where a key leads from one place of so many; nothing where it means nothing here.
+pub fn moved(key: Key, at: usize, of: usize) -> Option<usize> {
+    const PAGE: usize = 10;
+    let last = of.checked_sub(1)?;
+    Some(match key {
+        Key::Up => at.saturating_sub(1),
+        Key::Down => (at + 1).min(last),
+        Key::PageUp => at.saturating_sub(PAGE),
+        Key::PageDown => (at + PAGE).min(last),
+        Key::Home => 0,
+        Key::End => last,
+        _ => return None,
+    })
+}

@@ -1,0 +1,350 @@
+//! Experiments: experiment files, result folders, and the one that is looked into.
+
+mod jobs;
+mod seen;
+#[cfg(test)]
+mod tests;
+mod view;
+mod watch;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::ui::action::{Action, Question};
+use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::screen::{Base, Screen};
+use crate::ui::theme::Theme;
+use jobs::{Job, Start, Starting, Stop};
+use seen::{ExperimentFile, Folder, Followed, Seen, Wanted, name};
+use watch::{Look, Watcher};
+
+/// Where the arrow keys lead.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// Through files and folders.
+    #[default]
+    List,
+    /// Through the runs of a folder.
+    Runs,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Choose,
+    Run,
+    Stop,
+    Into,
+    Out,
+}
+
+const CHOOSE: Binding<Does> = Binding {
+    keys: MOVES,
+    does: "choose",
+    command: Does::Choose,
+};
+const RUN: Binding<Does> = Binding {
+    keys: &[Key::Enter],
+    does: "run, resume",
+    command: Does::Run,
+};
+const STOP: Binding<Does> = Binding {
+    keys: &[Key::Char('s')],
+    does: "stop",
+    command: Does::Stop,
+};
+const IN_LIST: &[Binding<Does>] = &[
+    CHOOSE,
+    RUN,
+    STOP,
+    Binding {
+        keys: &[Key::Right],
+        does: "into its runs",
+        command: Does::Into,
+    },
+];
+const IN_RUNS: &[Binding<Does>] = &[
+    CHOOSE,
+    RUN,
+    STOP,
+    Binding {
+        keys: &[Key::Left],
+        does: "back",
+        command: Does::Out,
+    },
+];
+
+/// Between two looks: it may be a measurement that is looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// The screen.
+pub fn screen(base: &Base) -> Box<dyn Screen> {
+    Box::new(Experiments::new(base))
+}
+
+#[derive(Debug)]
+struct Experiments {
+    base: PathBuf,
+    watcher: Arc<Mutex<Watcher>>,
+    /// What was looked for last, while it is being looked for.
+    looks: Option<Wanted>,
+    /// What was found last, for what.
+    found: Option<Wanted>,
+    /// Whether there is more to be read for that.
+    is_more: bool,
+    /// What there is; not looked for yet.
+    seen: Option<Seen>,
+    /// The file or folder that is chosen.
+    selected: Option<PathBuf>,
+    /// Where the arrow keys lead.
+    focus: Focus,
+    /// The attempt that is chosen, by its place; the last one, whichever that is, where none is.
+    run: Option<usize>,
+    /// Whether the next new folder is the one of an experiment that was started here.
+    awaits_folder: bool,
+}
+
+impl Experiments {
+    fn new(base: &Base) -> Self {
+        Experiments {
+            base: base.folder.clone(),
+            watcher: Arc::new(Mutex::new(Watcher::new(base.folder.clone()))),
+            looks: None,
+            found: None,
+            is_more: false,
+            seen: None,
+            selected: None,
+            focus: Focus::List,
+            run: None,
+            awaits_folder: false,
+        }
+    }
+
+    /// What has to be watched.
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            folder: self.folder().map(|folder| folder.path.clone()),
+            run: self.run,
+        }
+    }
+
+    /// The result folder that is chosen.
+    fn folder(&self) -> Option<&Folder> {
+        let mut folders = self.seen.iter().flat_map(|seen| &seen.folders);
+        folders.find(|folder| Some(&folder.path) == self.selected.as_ref())
+    }
+
+    /// The file that is chosen.
+    fn file(&self) -> Option<&ExperimentFile> {
+        let mut files = self.seen.iter().flat_map(|seen| &seen.files);
+        files.find(|file| Some(&file.path) == self.selected.as_ref())
+    }
+
+    /// What was read of the folder that is chosen.
+    fn followed(&self) -> Option<&Followed> {
+        let followed = self.seen.as_ref()?.followed.as_ref()?;
+        (Some(&followed.path) == self.selected.as_ref()).then_some(followed)
+    }
+
+    /// The place of the attempt that is chosen.
+    fn run_at(&self) -> Option<usize> {
+        let last = self.followed()?.runs.len().checked_sub(1)?;
+        Some(self.run.map_or(last, |run| run.min(last)))
+    }
+
+    /// Takes in what there is.
+    fn take_in(&mut self, seen: Seen) {
+        let is_new = |folder: &&Folder| {
+            let mut before = self.seen.iter().flat_map(|seen| &seen.folders);
+            !before.any(|old| old.path == folder.path)
+        };
+        let started = match self.awaits_folder {
+            true => seen.folders.iter().find(is_new),
+            false => None,
+        };
+        let started = started.map(|folder| folder.path.clone());
+        if started.is_some() {
+            self.awaits_folder = false;
+            self.choose(started);
+        }
+        let there = |path: &PathBuf| {
+            let mut files = seen.files.iter().map(|file| &file.path);
+            let mut folders = seen.folders.iter().map(|folder| &folder.path);
+            files.any(|other| other == path) || folders.any(|other| other == path)
+        };
+        if !self.selected.as_ref().is_some_and(there) {
+            let running = seen.folders.iter().find(|folder| is_running(folder));
+            let folder = running.or(seen.folders.first()).map(|folder| &folder.path);
+            let file = seen.files.first().map(|file| &file.path);
+            self.choose(folder.or(file).cloned());
+        }
+        self.seen = Some(seen);
+    }
+
+    fn choose(&mut self, path: Option<PathBuf>) {
+        self.selected = path;
+        self.run = None;
+        self.focus = Focus::List;
+    }
+
+    fn bindings(&self) -> &'static [Binding<Does>] {
+        match self.focus {
+            Focus::List => IN_LIST,
+            Focus::Runs => IN_RUNS,
+        }
+    }
+
+    fn move_in_list(&mut self, key: Key) {
+        let Some(seen) = &self.seen else {
+            return;
+        };
+        let files = seen.files.iter().map(|file| &file.path);
+        let all: Vec<&PathBuf> = files
+            .chain(seen.folders.iter().map(|folder| &folder.path))
+            .collect();
+        let at = all
+            .iter()
+            .position(|&path| Some(path) == self.selected.as_ref());
+        let chosen = moved(key, at.unwrap_or(0), all.len());
+        if let Some(path) = chosen.and_then(|at| all.get(at)) {
+            let path = (*path).clone();
+            self.choose(Some(path));
+        }
+    }
+
+    fn move_in_runs(&mut self, key: Key) {
+        let (Some(at), Some(followed)) = (self.run_at(), self.followed()) else {
+            return;
+        };
+        let runs = followed.runs.len();
+        match moved(key, at, runs) {
+            // From there on it follows what ends.
+            Some(at) if at + 1 == runs => self.run = None,
+            Some(at) => self.run = Some(at),
+            None => {}
+        }
+    }
+
+    fn start(&self, words: String, job: Job) -> Action {
+        let folder = self.base.clone();
+        ask(words, Action::work(Start { folder, job }))
+    }
+
+    fn ask_for_run(&self) -> Option<Action> {
+        let say = |what: &str| Some(Action::Say(what.into()));
+        let folders = self.seen.iter().flat_map(|seen| &seen.folders);
+        let others = folders.filter(|folder| is_running(folder)).count() > 0;
+        let beside = match others {
+            true => " beside the one that runs",
+            false => "",
+        };
+        if let Some(file) = self.file() {
+            return match &file.about {
+                Ok(_) => {
+                    let words = format!("run {}{beside}?", name(&file.path));
+                    Some(self.start(words, Job::Run(file.path.clone())))
+                }
+                Err(_) => say("this is no experiment file: see what is wrong with it"),
+            };
+        }
+        let folder = self.folder()?;
+        match &folder.state {
+            Ok(state) if state.running => say("it is running"),
+            Ok(state) if state.standing.left == 0 => say("it is done"),
+            Ok(_) => {
+                let words = format!("resume {}{beside}?", name(&folder.path));
+                Some(self.start(words, Job::Resume(folder.path.clone())))
+            }
+            Err(_) => say("it cannot be read: see why"),
+        }
+    }
+
+    /// Of the folder that is chosen, or of the one that is being filled.
+    fn ask_for_stop(&self) -> Action {
+        let chosen = self.folder().filter(|folder| is_running(folder));
+        let mut folders = self.seen.iter().flat_map(|seen| &seen.folders);
+        match chosen.or_else(|| folders.find(|folder| is_running(folder))) {
+            Some(folder) => {
+                let words = format!("stop {}?", name(&folder.path));
+                ask(words, Action::work(Stop(folder.path.clone())))
+            }
+            None => Action::Say("nothing is running".into()),
+        }
+    }
+}
+
+impl Screen for Experiments {
+    fn name(&self) -> &'static str {
+        "Experiments"
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        hints(self.bindings())
+    }
+
+    fn period(&self) -> Option<Duration> {
+        Some(PERIOD)
+    }
+
+    fn key(&mut self, key: Key, measures: bool) -> Option<Action> {
+        match command(self.bindings(), key)? {
+            Does::Run if measures => {
+                return Some(Action::Say(
+                    "noise is being measured: end that first, on its screen".into(),
+                ));
+            }
+            Does::Run => return self.ask_for_run(),
+            Does::Stop => return Some(self.ask_for_stop()),
+            Does::Out => self.focus = Focus::List,
+            Does::Into if self.run_at().is_some() => self.focus = Focus::Runs,
+            Does::Into => {}
+            Does::Choose => match self.focus {
+                Focus::List => self.move_in_list(key),
+                Focus::Runs => self.move_in_runs(key),
+            },
+        }
+        None
+    }
+
+    fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        if let Some((seen, is_all)) = news.downcast_ref::<(Seen, bool)>() {
+            self.found = self.looks.take();
+            self.is_more = !is_all;
+            self.take_in(seen.clone());
+        }
+        if let Some(Starting(Job::Run(_))) = news.downcast_ref() {
+            self.awaits_folder = true;
+        }
+        None
+    }
+
+    fn look(&mut self, due: bool) -> Option<Action> {
+        let want = self.wanted();
+        let is_new = self.found.as_ref() != Some(&want);
+        if self.looks.is_some() || !(due || is_new || self.is_more) {
+            return None;
+        }
+        self.looks = Some(want.clone());
+        let watcher = Arc::clone(&self.watcher);
+        Some(Action::work(Look { watcher, want }))
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        view::draw(buffer, area, self, theme);
+    }
+}
+
+fn ask(words: String, action: Action) -> Action {
+    Action::Ask(Question {
+        words,
+        action: Box::new(action),
+    })
+}
+
+fn is_running(folder: &Folder) -> bool {
+    folder.state.as_ref().is_ok_and(|state| state.running)
+}

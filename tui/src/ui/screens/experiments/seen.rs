@@ -1,0 +1,121 @@
+//! What is seen of experiment files and result folders.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jitterlab_experiment::standing::Standing;
+
+use crate::output::printable;
+use crate::shown::Brief;
+
+/// What there is, as it was seen last.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// Experiment files, by name.
+    pub files: Vec<ExperimentFile>,
+    /// Result folders, the newest first.
+    pub folders: Vec<Folder>,
+    /// The result folder that is looked into.
+    pub followed: Option<Followed>,
+}
+
+/// A file that ends as experiment files do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExperimentFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it describes, line by line, or why it is no experiment.
+    pub about: Result<Vec<String>, String>,
+}
+
+/// A result folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How far it is, or why it cannot be read.
+    pub state: Result<State, String>,
+}
+
+/// How far a result folder is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// By what it holds.
+    pub standing: Standing,
+    /// Whether somebody fills it.
+    pub running: bool,
+}
+
+impl State {
+    /// In words.
+    pub fn words(&self) -> String {
+        let Standing { runs, failed, .. } = self.standing;
+        let finished = self.standing.finished();
+        let begin = match (self.running, self.standing.left) {
+            (true, _) => format!("running, {finished} of {runs}"),
+            (false, 0) => "done".into(),
+            (false, _) => format!("stopped at {finished} of {runs}"),
+        };
+        match failed {
+            0 => begin,
+            n => format!("{begin}, {n} failed"),
+        }
+    }
+}
+
+/// A result folder that is looked into.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Followed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Attempts that have ended, in their order.
+    pub runs: Vec<RunLine>,
+    /// The samples of one of them.
+    pub samples: Option<Samples>,
+}
+
+/// An attempt that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunLine {
+    /// The name of its run.
+    pub run: String,
+    /// Whether it was measured.
+    pub done: bool,
+    /// What is shown of it.
+    pub shown: Shown,
+}
+
+/// What is shown of an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shown {
+    /// Its samples.
+    Brief(Box<Brief>),
+    /// Words.
+    Words(String),
+    /// Its samples, when they are read.
+    Later,
+}
+
+/// The samples of an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// Its place.
+    pub at: usize,
+    /// In nanoseconds, ascending, none where it has none; or why they cannot be read.
+    pub sorted: Result<Arc<Vec<f64>>, String>,
+}
+
+/// What has to be watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// The result folder that is looked into.
+    pub folder: Option<PathBuf>,
+    /// The attempt whose samples are shown, by its place; the last one where it is not said.
+    pub run: Option<usize>,
+}
+
+/// The last part of a path, as it is shown.
+pub fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    printable(&name.to_string_lossy())
+}

@@ -1,0 +1,220 @@
+//! The screen by its keys, and as it looks, with data that is always the same.
+
+use jitterlab_experiment::standing::Standing;
+
+use super::seen::{RunLine, Samples, Shown, State};
+use super::*;
+use crate::shown::Brief;
+use crate::ui::app::App;
+use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+
+fn folder(name: &str, left: usize, failed: usize, running: bool) -> Folder {
+    let standing = Standing {
+        runs: 8,
+        left,
+        failed,
+        seconds_left: 12.5 * left as f64,
+        next: (left > 0).then(|| "packet-rtt-udp.load-60.r2".into()),
+    };
+    Folder {
+        path: format!("results/{name}").into(),
+        state: Ok(State { standing, running }),
+    }
+}
+
+const NEW: &str = "quick-20261122T031500Z";
+const OLD: &str = "quick-20261121T180000Z";
+const DONE: &str = "redis-20261120T101112Z";
+
+fn seen() -> Seen {
+    Seen {
+        files: vec![
+            ExperimentFile {
+                path: "node.yaml".into(),
+                about: Err("node.yaml:1:1: missing key `name`".into()),
+            },
+            ExperimentFile {
+                path: "quick.yaml".into(),
+                about: Ok(vec![
+                    "experiment  quick".into(),
+                    "runs        8, about 2:40 min".into(),
+                ]),
+            },
+        ],
+        folders: vec![
+            folder(NEW, 5, 0, true),
+            folder(OLD, 3, 1, false),
+            folder(DONE, 0, 0, false),
+        ],
+        followed: None,
+    }
+}
+
+/// Samples that spread over two decades, ascending.
+fn samples() -> Vec<f64> {
+    (0..1000)
+        .map(|i| 15e3 * 100f64.powf((f64::from(i) / 1e3).powi(4)))
+        .collect()
+}
+
+fn followed() -> Followed {
+    let brief = Box::new(Brief::of(&samples()).unwrap());
+    let run = |run: &str, shown| RunLine {
+        run: run.into(),
+        done: true,
+        shown,
+    };
+    let mut failed = run(
+        "application-redis.none.r1",
+        Shown::Words("attempt 1: cannot start redis-server".into()),
+    );
+    failed.done = false;
+    Followed {
+        path: format!("results/{NEW}").into(),
+        runs: vec![
+            run("packet-rtt-udp.none.r1", Shown::Brief(brief.clone())),
+            failed,
+            run("application-redis.none.r1", Shown::Words("12.1 us".into())),
+            run(
+                "packet-rtt-udp.injected-60-lognormal.r1",
+                Shown::Brief(brief),
+            ),
+        ],
+        samples: Some(Samples {
+            at: 3,
+            sorted: Ok(Arc::new(samples())),
+        }),
+    }
+}
+
+/// Where the newest folder is being filled.
+fn at_experiments() -> App {
+    let mut app = app_at("Experiments");
+    let seen = Seen {
+        followed: Some(followed()),
+        ..seen()
+    };
+    tell(&mut app, (seen, true));
+    app
+}
+
+fn asks(app: &mut App) -> Option<&str> {
+    app.question
+        .as_ref()
+        .map(|question| question.words.as_str())
+}
+
+fn start(job: Job) -> [String; 1] {
+    let folder = "lab".into();
+    [format!("{:?}", Action::work(Start { folder, job }))]
+}
+
+#[test]
+fn experiments_are_shown() {
+    let mut app = at_experiments();
+    pictures("experiments", &mut app);
+    fits_anywhere(&mut app);
+    press(&mut app, &[Key::Home]);
+    let wrong = picture(&mut app, 80, 24);
+    assert!(wrong.contains("missing key `name`"), "{wrong}");
+}
+
+#[test]
+fn what_is_looked_for_is_what_is_seen() {
+    let mut screen = Experiments::new(&Base {
+        folder: "lab".into(),
+    });
+    let take = |screen: &mut Experiments| {
+        let seen = Seen {
+            followed: Some(followed()),
+            ..seen()
+        };
+        screen.take(&(seen, true));
+    };
+    assert!(screen.look(true).is_some());
+    // One look at a time.
+    assert!(screen.look(true).is_none());
+    take(&mut screen);
+    let wants = |run| Wanted {
+        folder: Some(format!("results/{NEW}").into()),
+        run,
+    };
+    assert_eq!(screen.wanted(), wants(None));
+    assert!(screen.look(false).is_some());
+    take(&mut screen);
+    assert!(screen.look(false).is_none());
+    screen.key(Key::Right, false);
+    screen.key(Key::Up, false);
+    assert_eq!(screen.wanted(), wants(Some(2)));
+    assert!(screen.look(false).is_some());
+    // At the last run, it follows those that come.
+    screen.key(Key::Down, false);
+    assert_eq!(screen.wanted(), wants(None));
+    screen.key(Key::Left, false);
+    screen.key(Key::Home, false);
+    assert_eq!(screen.wanted().folder, None);
+}
+
+#[test]
+fn nothing_is_run_before_it_was_asked_for() {
+    let mut app = at_experiments();
+    press(&mut app, &[Key::Home, Key::Enter]);
+    let no = picture(&mut app, 80, 24);
+    assert!(no.contains("this is no experiment file"), "{no}");
+    press(&mut app, &[Key::Down, Key::Enter]);
+    let question = "run quick.yaml beside the one that runs?";
+    assert_eq!(asks(&mut app), Some(question));
+    assert!(picture(&mut app, 80, 24).contains(question));
+    // Whatever is no answer is no answer.
+    let none = [Key::Enter, Key::Char('q'), Key::Char('1')];
+    assert!(press(&mut app, &none).is_empty());
+    assert_eq!(app.screen().name(), "Experiments");
+    assert!(letters(&mut app, "ny").is_empty());
+    assert_eq!(asks(&mut app), None);
+    let yes = [Key::Enter, Key::Char('y')];
+    let job = Job::Run("quick.yaml".into());
+    assert_eq!(press(&mut app, &yes), start(job.clone()));
+    // What comes of it is looked into as soon as it is there.
+    tell(&mut app, Starting(job));
+    let mut next = seen();
+    next.folders
+        .insert(0, folder("quick-20261122T040000Z", 8, 0, true));
+    tell(&mut app, (next, true));
+    letters(&mut app, "s");
+    assert_eq!(asks(&mut app), Some("stop quick-20261122T040000Z?"));
+}
+
+#[test]
+fn what_was_stopped_is_resumed_and_what_runs_is_stopped() {
+    let mut app = at_experiments();
+    let yes = [Key::Enter, Key::Char('y')];
+    // The one that runs is chosen at first.
+    assert!(press(&mut app, &yes).is_empty());
+    let stop = format!("Do(Stop(\"results/{NEW}\"))");
+    assert_eq!(letters(&mut app, "sy"), std::slice::from_ref(&stop));
+    press(&mut app, &[Key::Down]);
+    let resume = Job::Resume(format!("results/{OLD}").into());
+    assert_eq!(press(&mut app, &yes), start(resume));
+    // Whichever is chosen.
+    assert_eq!(letters(&mut app, "sy"), [stop]);
+    press(&mut app, &[Key::Down, Key::Enter]);
+    assert!(picture(&mut app, 80, 24).contains("it is done"));
+    let mut idle = seen();
+    idle.folders.remove(0);
+    tell(&mut app, (idle, true));
+    assert!(letters(&mut app, "sy").is_empty());
+    assert_eq!(asks(&mut app), None);
+}
+
+#[test]
+fn no_experiment_is_started_into_noise_that_is_being_measured() {
+    let mut screen = Experiments::new(&Base {
+        folder: "lab".into(),
+    });
+    screen.take(&(seen(), true));
+    screen.key(Key::Down, false);
+    let refused = screen.key(Key::Enter, true);
+    assert!(matches!(refused, Some(Action::Say(_))), "{refused:?}");
+    let asked = screen.key(Key::Enter, false);
+    assert!(matches!(asked, Some(Action::Ask(_))), "{asked:?}");
+}

@@ -1,0 +1,186 @@
+//! Node: what this node is, how it came up, and how its settings stand.
+
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+
+use jitterlab_appliance::report::BootReport;
+use jitterlab_node_tuning::system::System;
+use jitterlab_node_tuning::topology::Topology;
+use jitterlab_node_tuning::tune::Survey;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::commands::tune::looked::{Looked, look};
+use crate::outcome::Failure;
+use crate::output::printable;
+use crate::shown::processors;
+use crate::ui::action::{Action, News, Task};
+use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::screen::Screen;
+use crate::ui::theme::Theme;
+
+/// What is known of the node.
+#[derive(Debug)]
+pub struct Facts {
+    /// Its name.
+    pub host: String,
+    /// Its kernel's release.
+    pub kernel: String,
+    /// What its processors are, and how many.
+    pub processors: Vec<String>,
+    /// Interfaces that are up, with their addresses.
+    pub addresses: Vec<String>,
+    /// How it came up, if it is an appliance.
+    pub boot: Option<BootReport>,
+    /// Whether something was applied on it; otherwise the settings are what would be.
+    pub tuned: bool,
+    /// Its settings, or why no CPU could measure.
+    pub settings: Result<Survey, String>,
+}
+
+impl Facts {
+    /// Reads this node. Nothing is changed.
+    ///
+    /// # Errors
+    /// Its processors or its settings cannot be read.
+    pub fn read() -> Result<Self, Failure> {
+        // Nothing is started, since nothing is changed.
+        let system = System::at("/", "");
+        let topology = Topology::read(Path::new("/")).map_err(Failure::run)?;
+        let Looked { tuned, survey } = look(&system)?;
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        Ok(Facts {
+            host: host.to_string_lossy().into_owned(),
+            kernel: system
+                .text("/proc/sys/kernel/osrelease")
+                .unwrap_or_default(),
+            processors: processors(&topology).lines().map(String::from).collect(),
+            addresses: addresses(),
+            boot: BootReport::load().ok(),
+            tuned,
+            settings: survey,
+        })
+    }
+}
+
+/// A line an address, of interfaces that lead somewhere.
+fn addresses() -> Vec<String> {
+    let all = getifaddrs().into_iter().flatten();
+    let outside = all.filter(|at| !at.flags.contains(InterfaceFlags::IFF_LOOPBACK));
+    let shown = outside.filter_map(|at| {
+        let address = at.address?;
+        let ip = match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
+            (Some(four), _) => four.ip().to_string(),
+            (_, Some(six)) => six.ip().to_string(),
+            _ => return None,
+        };
+        Some(format!("{} {ip}", at.interface_name))
+    });
+    shown.collect()
+}
+
+/// Reads the node.
+#[derive(Debug)]
+struct ReadNode;
+
+/// What is known of the node, or why nothing is.
+pub type Read = Result<Arc<Facts>, String>;
+
+impl Task for ReadNode {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let read = Facts::read().map(Arc::new);
+        let read: Read = read.map_err(|failure| printable(&failure.to_string()));
+        tell(Box::new(read));
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Scroll,
+    Read,
+}
+
+const KEYS: &[Binding<Does>] = &[
+    Binding {
+        keys: MOVES,
+        does: "scroll",
+        command: Does::Scroll,
+    },
+    Binding {
+        keys: &[Key::Char('r')],
+        does: "read again",
+        command: Does::Read,
+    },
+];
+
+/// The screen.
+pub fn screen() -> Box<dyn Screen> {
+    Box::new(NodeScreen::default())
+}
+
+#[derive(Debug, Default)]
+struct NodeScreen {
+    /// What is known; not read yet.
+    facts: Option<Read>,
+    /// Whether it is being read.
+    reading: bool,
+    /// Lines above the screen.
+    scroll: usize,
+    /// Lines above the screen at its end, as it was drawn last.
+    last: usize,
+}
+
+impl NodeScreen {
+    fn read(&mut self) -> Option<Action> {
+        if self.reading {
+            return None;
+        }
+        self.reading = true;
+        Some(Action::work(ReadNode))
+    }
+}
+
+impl Screen for NodeScreen {
+    fn name(&self) -> &'static str {
+        "Node"
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        hints(KEYS)
+    }
+
+    fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
+        match command(KEYS, key)? {
+            Does::Scroll => {
+                self.scroll = moved(key, self.scroll, self.last + 1).unwrap_or(self.scroll);
+                None
+            }
+            Does::Read => self.read(),
+        }
+    }
+
+    fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        let read: &Read = news.downcast_ref()?;
+        self.reading = false;
+        self.facts = Some(read.clone());
+        None
+    }
+
+    fn look(&mut self, _due: bool) -> Option<Action> {
+        match self.facts {
+            None => self.read(),
+            Some(_) => None,
+        }
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        view::draw(buffer, area, self, theme);
+    }
+}

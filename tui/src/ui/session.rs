@@ -1,0 +1,163 @@
+//! The terminal, threads and processes: what happens goes to the model over one channel, and what it asks for is done.
+
+use std::io::{self, Stdout};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::outcome::Failure;
+use crate::stopped::when_stopped;
+use crate::ui::action::Action;
+use crate::ui::app::{App, Input};
+use crate::ui::frame;
+use crate::ui::keys::Key;
+use crate::ui::screen::Base;
+use crate::ui::terminal::{self, Screen, close};
+use crate::ui::theme::Theme;
+
+/// Between two frames, at least.
+const FRAME: Duration = Duration::from_millis(50);
+
+/// Shows the UI of a folder until somebody leaves it.
+///
+/// # Errors
+/// There is no terminal, or it is gone.
+pub fn run(folder: PathBuf) -> Result<(), Failure> {
+    // Who stops it finds a terminal that works.
+    when_stopped(close)?;
+    let ended = terminal::open().and_then(|screen| Session::new(screen).run(&Base { folder }));
+    close();
+    ended.map_err(Failure::run)
+}
+
+struct Session {
+    screen: Screen<Stdout>,
+    theme: Theme,
+    inputs: Receiver<Input>,
+    input: Sender<Input>,
+}
+
+impl Session {
+    fn new(screen: Screen<Stdout>) -> Self {
+        let (input, inputs) = channel();
+        let keys = input.clone();
+        thread::spawn(move || read_keys(&keys));
+        Session {
+            screen,
+            theme: Theme::of_environment(),
+            inputs,
+            input,
+        }
+    }
+
+    /// A frame is drawn before anything that the model asks for is done: what measures noise is not to measure the drawing.
+    fn run(mut self, base: &Base) -> io::Result<()> {
+        let (mut app, mut asked) = App::new(base);
+        let mut looked = Instant::now();
+        loop {
+            let drawn = Instant::now();
+            self.draw(&mut app)?;
+            for action in asked.drain(..) {
+                self.perform(action);
+            }
+            let due = app.period().map(|period| looked + period);
+            let mut input = self.wait(due);
+            // Whatever comes until the next frame is shown by it.
+            while let Some(next) = input {
+                looked = match next {
+                    Input::Due => Instant::now(),
+                    _ => looked,
+                };
+                if matches!(next, Input::Resized) {
+                    self.screen.resize(terminal::size());
+                }
+                asked.extend(app.on(next));
+                if asked.iter().any(|action| matches!(action, Action::Leave)) {
+                    return Ok(());
+                }
+                let left = (drawn + FRAME).saturating_duration_since(Instant::now());
+                input = match left {
+                    Duration::ZERO => None,
+                    left => self.inputs.recv_timeout(left).ok(),
+                };
+            }
+        }
+    }
+
+    /// Waits for what happens next.
+    fn wait(&self, due: Option<Instant>) -> Option<Input> {
+        let Some(due) = due else {
+            return self.inputs.recv().ok();
+        };
+        let left = due.saturating_duration_since(Instant::now());
+        match self.inputs.recv_timeout(left) {
+            Ok(input) => Some(input),
+            Err(RecvTimeoutError::Timeout) => Some(Input::Due),
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+
+    fn draw(&mut self, app: &mut App) -> io::Result<()> {
+        let theme = self.theme;
+        self.screen.draw(|buffer| frame::draw(buffer, app, theme))
+    }
+
+    fn perform(&self, action: Action) {
+        let Action::Do(task) = action else {
+            return;
+        };
+        let input = self.input.clone();
+        // Who has left meanwhile does not want to know.
+        thread::spawn(move || {
+            task.run(&mut |news| {
+                let _ = input.send(Input::News(news));
+            });
+        });
+    }
+}
+
+fn read_keys(inputs: &Sender<Input>) {
+    loop {
+        let input = match event::read() {
+            Ok(Event::Key(key)) => match key_of(key) {
+                Some(key) => Input::Key(key),
+                None => continue,
+            },
+            Ok(Event::Resize(..)) => Input::Resized,
+            Ok(_) => continue,
+            Err(_) => Input::Gone,
+        };
+        let is_last = matches!(input, Input::Gone);
+        if inputs.send(input).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn key_of(key: KeyEvent) -> Option<Key> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == KeyCode::Char('c')).then_some(Key::Break);
+    }
+    Some(match key.code {
+        KeyCode::Char(character) => Key::Char(character),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        _ => return None,
+    })
+}

@@ -1,0 +1,129 @@
+//! What tests of screens have in common: keys are pressed, news told, and pictures taken, with their styles.
+
+use std::any::Any;
+use std::fmt::Write;
+
+use insta::assert_snapshot;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::ui::action::Action;
+use crate::ui::app::{App, Input};
+use crate::ui::frame::draw;
+use crate::ui::keys::Key;
+use crate::ui::screen::Base;
+use crate::ui::theme::{Colors, Glyphs, Theme};
+
+/// Terminals that pictures are taken of.
+pub const THEMES: [(&str, Theme); 3] = [
+    ("color", theme(Colors::True, Glyphs::Fine)),
+    ("mono", theme(Colors::None, Glyphs::Fine)),
+    ("ascii", theme(Colors::Sixteen, Glyphs::Ascii)),
+];
+
+pub const PLAIN: Theme = theme(Colors::None, Glyphs::Fine);
+
+const fn theme(colors: Colors, glyphs: Glyphs) -> Theme {
+    Theme { colors, glyphs }
+}
+
+/// The model of a folder, with this screen seen.
+pub fn app_at(name: &str) -> App {
+    let folder = "lab".into();
+    let (mut app, _) = App::new(&Base { folder });
+    while app.screen().name() != name {
+        app.on(Input::Key(Key::Tab));
+    }
+    app
+}
+
+pub fn drawn(app: &mut App, width: u16, height: u16, theme: Theme) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    draw(&mut buffer, app, theme);
+    buffer
+}
+
+/// The characters alone.
+pub fn picture(app: &mut App, width: u16, height: u16) -> String {
+    text(&drawn(app, width, height, PLAIN), |cell| cell.symbol())
+}
+
+fn text<'a>(buffer: &'a Buffer, of: impl Fn(&'a Cell) -> &'a str) -> String {
+    let rows = buffer.content.chunks(buffer.area.width.max(1).into());
+    let line = |row: &'a [Cell]| row.iter().map(&of).collect::<String>();
+    rows.map(|row| format!("{}\n", line(row).trim_end()))
+        .collect()
+}
+
+/// The characters, then the style of each as a letter, then what the letters mean.
+fn styled(buffer: &Buffer) -> String {
+    const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let mut styles: Vec<Style> = Vec::new();
+    for cell in &buffer.content {
+        if cell.style() != Cell::default().style() && !styles.contains(&cell.style()) {
+            styles.push(cell.style());
+        }
+    }
+    let letter = |cell: &Cell| match styles.iter().position(|style| *style == cell.style()) {
+        Some(at) => &LETTERS[at..=at],
+        None => " ",
+    };
+    let mut shown = text(buffer, |cell| cell.symbol());
+    shown += "--- styles\n";
+    shown += &text(buffer, letter);
+    for (at, style) in styles.iter().enumerate() {
+        let colors = [style.fg, style.bg].map(|color| color.unwrap_or_default());
+        let name = &LETTERS[at..=at];
+        let [front, back] = colors;
+        writeln!(shown, "{name}: {front} on {back} {:?}", style.add_modifier).unwrap();
+    }
+    shown
+}
+
+/// Pictures of every size and terminal.
+pub fn pictures(name: &str, app: &mut App) {
+    for (width, height) in [(80, 24), (200, 60)] {
+        for (kind, theme) in THEMES {
+            let shown = styled(&drawn(app, width, height, theme));
+            assert_snapshot!(format!("{name}_{width}x{height}_{kind}"), shown);
+        }
+    }
+}
+
+/// What is asked for, but for looks at files.
+fn asked(actions: Vec<Action>) -> Vec<String> {
+    let words = actions.iter().map(|action| format!("{action:?}"));
+    words
+        .filter(|words| !words.starts_with("Do(Look"))
+        .collect()
+}
+
+/// Presses keys; gives what is asked for.
+pub fn press(app: &mut App, keys: &[Key]) -> Vec<String> {
+    let each = keys.iter().flat_map(|&key| app.on(Input::Key(key)));
+    asked(each.collect())
+}
+
+/// Types letters.
+pub fn letters(app: &mut App, letters: &str) -> Vec<String> {
+    let keys: Vec<Key> = letters.chars().map(Key::Char).collect();
+    press(app, &keys)
+}
+
+/// Tells news; gives what is asked for.
+pub fn tell(app: &mut App, news: impl Any + Send) -> Vec<String> {
+    asked(app.on(Input::News(Box::new(news))))
+}
+
+/// A terminal of any size shows something.
+pub fn fits_anywhere(app: &mut App) {
+    for width in [1, 2, 7, 20, 40, 79] {
+        for height in [1, 2, 3, 5, 9, 23] {
+            let shown = picture(app, width, height);
+            let name = app.screen().name();
+            let is_tiny = width < 40 || height < 3;
+            assert!(is_tiny || shown.contains(name), "{shown}");
+        }
+    }
+}
