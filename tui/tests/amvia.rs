@@ -178,6 +178,31 @@ fn cases_of_the_suite_are_measured_against_a_server_that_is_started() {
 }
 
 #[test]
+fn faults_are_made_detected_and_told() {
+    let faults = ["--faults", "ber=1e-4,loss=1%", "--max-rto", "1ms"];
+    let listen = ["--listen", "udp://127.0.0.1:0"];
+    let server = Server::start(&[listen, [faults[0], faults[1]]].concat());
+    let to = server.target();
+    let call = ["call", &to, "--count", "300", "--patience", "60s"];
+    let said = amvia(&[&call[..], &faults, &["--format", "json"]].concat());
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let of = |key: &str| said["faults"][key].as_u64().unwrap();
+    assert_eq!(said["states"]["<ACKED, PROCESSED>"], 300, "{said}");
+    assert!(of("frames") >= 300 && of("lost") > 0, "{said}");
+    assert!(of("damaged") > 0 && of("flipped_bits") >= of("damaged"));
+    assert!(of("refused") > 0, "{said}");
+
+    let said = text(&amvia(&[&call[..], &faults].concat()));
+    assert!(
+        said.contains(" damaged, ") && said.contains("and refused\n"),
+        "{said}"
+    );
+    let without = amvia(&["call", &to, "--patience", "60s", "--format", "json"]);
+    let without: Value = serde_json::from_slice(&without.stdout).unwrap();
+    assert!(without["faults"].is_null());
+}
+
+#[test]
 fn what_cannot_be_is_refused_in_one_line() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let manifest = manifest.to_str().unwrap();

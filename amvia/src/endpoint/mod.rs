@@ -446,6 +446,14 @@ impl Endpoint {
         self.with(|driver, _| Ok(*found(driver, peer)?.connection.counters()))
     }
 
+    /// Frames that came and were none: damaged on the way, or of some other program.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn undecodable(&self) -> Result<u64, EndpointError> {
+        self.with(|driver, _| Ok(driver.undecodable))
+    }
+
     /// Every peer, those that have connected by themselves among them.
     ///
     /// # Errors

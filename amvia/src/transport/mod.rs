@@ -2,6 +2,7 @@
 //! not at all. What a frame says is nothing to a transport.
 
 mod address;
+mod faults;
 mod shm;
 mod udp;
 mod verbs;
@@ -17,6 +18,7 @@ use jitterlab_base::page::PageError;
 use thiserror::Error;
 
 pub use address::{Address, AddressError, ShmName};
+pub use faults::{FaultCounts, FaultReader, Faults, FaultsError, Faulty};
 pub use shm::Shm;
 pub use udp::Udp;
 pub use verbs::Verbs;

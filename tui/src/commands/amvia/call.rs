@@ -19,7 +19,7 @@ use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 use serde::Serialize;
 
-use super::end::{End, TURN, WAIT, failed};
+use super::end::{End, Harmed, TURN, WAIT, failed};
 use super::names::Known;
 use crate::commands::packet::{count, span};
 use crate::cpus::pin;
@@ -133,6 +133,8 @@ struct Called {
     /// Nanoseconds from each request to its end, of those that were processed.
     round_trips_ns: Vec<f64>,
     retransmissions: u64,
+    /// The faults that were made; none where none were asked for.
+    faults: Option<Harmed>,
     /// The reply of the last request that was processed.
     reply: Option<String>,
 }
@@ -144,7 +146,8 @@ impl Call {
         let address = self.address()?;
         let bundle = Bundle::new().map_err(failed)?;
         let own = End::own(&address)?;
-        let client = self.end.open(&bundle, &self.name, &own)?;
+        let opened = self.end.open(&bundle, &self.name, &own)?;
+        let client = &opened.endpoint;
         let name = self.to.name.as_str();
         let peer = client.begin_connect(name, &address).map_err(failed)?;
         let mut called = Called {
@@ -153,10 +156,11 @@ impl Call {
             states: BTreeMap::new(),
             round_trips_ns: Vec::new(),
             retransmissions: 0,
+            faults: None,
             reply: None,
         };
         for (transaction, _) in client.transactions().map_err(failed)? {
-            let state = self.learn(&bundle, &client, transaction)?;
+            let state = self.learn(&bundle, client, transaction)?;
             *called.recovered.entry(state.to_string()).or_default() += 1;
             // One that is unknown stays in the log, for a later call.
             if state.is_final() {
@@ -168,7 +172,7 @@ impl Call {
             None => vec![0; self.size.0 as usize],
         };
         for _ in 0..self.count {
-            if !self.one(&bundle, &client, peer, &data, &mut called)? {
+            if !self.one(&bundle, client, peer, &data, &mut called)? {
                 break;
             }
         }
@@ -176,6 +180,7 @@ impl Call {
             return Err(failed(EndpointError::Refused { address, refusal }));
         }
         called.retransmissions = client.counters(peer).map_err(failed)?.retransmissions;
+        called.faults = opened.harmed()?;
         output::print(self.format, &called, || called.text())?;
         Ok(match called.are_processed() {
             true => Exit::Done,
@@ -291,6 +296,7 @@ impl Called {
                 show::count(self.retransmissions),
             );
         }
+        text += &self.faults.as_ref().map_or_else(String::new, Harmed::text);
         match &self.reply {
             Some(reply) if self.states.values().sum::<u64>() == 1 => {
                 text + &format!("reply: {}\n", printable(reply))

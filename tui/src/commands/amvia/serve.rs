@@ -16,7 +16,7 @@ use jitterlab_packet::transport::Wait;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::end::{End, TURN, WAIT, failed};
+use super::end::{End, Harmed, TURN, WAIT, failed};
 use super::names::Known;
 use crate::cpus::pin;
 use crate::outcome::{Exit, Failure};
@@ -56,6 +56,8 @@ struct Served {
     name: String,
     incarnation: u32,
     handlers_run: u64,
+    /// The faults that were made; none where none were asked for.
+    faults: Option<Harmed>,
     peers: Vec<ServedPeer>,
 }
 
@@ -86,7 +88,8 @@ impl Serve {
             signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(Failure::run)?;
         }
         let bundle = Bundle::new().map_err(failed)?;
-        let endpoint = self.end.open(&bundle, &self.name, &self.listen)?;
+        let opened = self.end.open(&bundle, &self.name, &self.listen)?;
+        let endpoint = &opened.endpoint;
         let runs = Arc::new(AtomicU64::new(0));
         let count = |handler: fn(&mut Call<'_>)| {
             let runs = Arc::clone(&runs);
@@ -123,6 +126,7 @@ impl Serve {
             name: self.name.to_string(),
             incarnation,
             handlers_run: runs.load(Ordering::Relaxed),
+            faults: opened.harmed()?,
             peers: peers.collect::<Result<_, _>>().map_err(failed)?,
         };
         output::print(self.format, &served, || served.text())?;
@@ -193,10 +197,11 @@ impl Served {
             .chain(rows)
             .collect();
         format!(
-            "{}, incarnation {}: {} handlers run\n{}",
+            "{}, incarnation {}: {} handlers run\n{}{}",
             self.name,
             self.incarnation,
             show::count(self.handlers_run),
+            self.faults.as_ref().map_or_else(String::new, Harmed::text),
             output::aligned(&rows),
         )
     }
