@@ -13,8 +13,8 @@ mod place;
 mod reader;
 mod total;
 
-pub use own::{PLACE, follow_own, publisher};
-pub use page::{Count, Live, Publisher};
+pub use own::{Followed, PLACE, follow_own, publisher};
+pub use page::{Count, Live, Publisher, Timing};
 pub use place::Place;
 pub use reader::{Reader, own_reader};
 pub use total::{Total, Update};

@@ -2,19 +2,20 @@
 
 use std::cell::OnceCell;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use jitterlab_base::page::{self, Owner};
 
 use crate::page::{Live, Publisher};
-use crate::place;
+use crate::place::{self, Place};
 
 /// The environment variable by which whoever starts a program asks it to publish: the name of a [`Place`](crate::Place).
 pub const PLACE: &str = "JITTERLAB_LIVE";
 
-/// Whether this process follows itself.
-static FOLLOWED: AtomicBool = AtomicBool::new(false);
+/// Set where this process follows itself: the place of its pages, if there is one.
+static FOLLOWED: OnceLock<Option<PathBuf>> = OnceLock::new();
 /// The pages so far.
 static PAGES: Mutex<Vec<&'static Live>> = Mutex::new(Vec::new());
 
@@ -27,9 +28,23 @@ pub fn publisher() -> Publisher {
     OWN.with(|own| *own.get_or_init(make))
 }
 
-/// From now on [`publisher`] makes pages whether the environment asks for them or not: this process reads them itself.
-pub fn follow_own() {
-    FOLLOWED.store(true, Ordering::Relaxed);
+/// A process that follows itself. With this value goes the place where others see its pages.
+#[must_use]
+#[derive(Debug)]
+pub struct Followed {
+    _place: Option<Place>,
+}
+
+/// From now on [`publisher`] makes pages whether the environment asks for them or not: this process reads them itself. They are in
+/// a place of its own, where others find them ([`Place::of_programs`]); where none can be made, in memory of its own.
+pub fn follow_own() -> Followed {
+    let place = Place::of_own().ok();
+    let path = place.as_ref().map(|place| place.path().to_path_buf());
+    // One who follows itself already goes on as it does.
+    let kept = FOLLOWED.set(path).is_ok();
+    Followed {
+        _place: place.filter(|_| kept),
+    }
 }
 
 pub(crate) fn pages() -> Vec<&'static Live> {
@@ -50,20 +65,27 @@ fn make() -> Publisher {
                 None
             }
         },
-        Err(_) if FOLLOWED.load(Ordering::Relaxed) => page::private(Live::fill).ok(),
-        Err(_) => None,
+        Err(_) => FOLLOWED.get().and_then(|place| {
+            let own = place.as_deref().and_then(|place| page_in(place).ok());
+            own.or_else(|| page::private(Live::fill).ok())
+        }),
     };
     let mut pages = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
     pages.extend(page);
     Publisher(page)
 }
 
-/// A page in the place of this name: `<number of the process>.<n>`.
+/// A page in the place of this name.
 fn in_place(name: &str) -> Result<Option<&'static Live>, String> {
+    match place::path(name)? {
+        Some(place) => page_in(&place).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A page in a place: `<number of the process>.<n>`.
+fn page_in(place: &Path) -> Result<&'static Live, String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let Some(place) = place::path(name)? else {
-        return Ok(None);
-    };
     let owner = Owner::own();
     let process = owner.namespaces.file_name(owner.pid);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -72,5 +94,5 @@ fn in_place(name: &str) -> Result<Option<&'static Live>, String> {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
     })?;
-    Ok(Some(created.page))
+    Ok(created.page)
 }

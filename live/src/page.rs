@@ -33,6 +33,17 @@ named!(
     Planned => "planned",
 );
 
+/// When messages are sent whose times are published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// The next one waits for the last answer.
+    ClosedLoop = 1,
+    /// Each is due at a time of its own, and its sample counts from then.
+    OpenLoop,
+}
+
+named!(Timing, serde, ClosedLoop => "closed loop", OpenLoop => "open loop");
+
 shared! {
     /// The page of a thread that measures, in parts: a part is a point of a case, as a size of its messages.
     pub struct Live {
@@ -46,13 +57,15 @@ shared! {
         /// The highest sample of the part.
         max: AtomicU64,
         counts: [AtomicU64; Count::ALL.len()],
+        /// Which [`Timing`], counted from 1; 0 where none was said.
+        timing: AtomicU64,
         /// Samples of the part, at [`buckets::index`].
         buckets: [AtomicU64; buckets::LEN],
     }
 }
 
 impl Content for Live {
-    const MAGIC: u64 = u64::from_be_bytes(*b"jlabliv\x02");
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabliv\x03");
     const NAME: &'static str = "live page";
 
     fn head(&self) -> &Head {
@@ -68,6 +81,7 @@ pub(crate) struct Seen {
     pub before: u64,
     pub max: u64,
     pub counts: [u64; Count::ALL.len()],
+    pub timing: Option<Timing>,
     pub histogram: Histogram,
 }
 
@@ -93,6 +107,9 @@ impl Live {
                 before: load(&self.before),
                 max: load(&self.max),
                 counts: std::array::from_fn(|count| load(&self.counts[count])),
+                timing: Timing::ALL
+                    .into_iter()
+                    .find(|it| *it as u64 == load(&self.timing)),
                 histogram: Histogram::from_counts(self.buckets.iter().map(load)),
             };
             fence(Ordering::Acquire);
@@ -141,6 +158,13 @@ impl Publisher {
         }
         set_text(&page.part, label.as_bytes());
         page.epoch.store(epoch + 2, Ordering::Release);
+    }
+
+    /// Says when messages are sent.
+    pub fn timed(self, timing: Timing) {
+        if let Some(page) = self.0 {
+            page.timing.store(timing as u64, Ordering::Relaxed);
+        }
     }
 
     /// Publishes a sample, in nanoseconds; it is asked for where there is a page.

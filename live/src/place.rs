@@ -14,6 +14,8 @@ use nix::unistd::geteuid;
 use crate::page::Live;
 
 const PREFIX: &str = "live-";
+/// After the prefix: made by a program for itself.
+const OWN: &str = "own";
 /// In a place whose maker was killed: since when that is known.
 const LEFT: &str = "left";
 /// For so long what was published there can still be read.
@@ -33,6 +35,32 @@ impl Place {
         // Hashed with keys that the system draws.
         let number = RandomState::new().hash_one(std::process::id());
         format!("{PREFIX}{number:016x}")
+    }
+
+    /// Makes a place for the pages of this process, which others find by [`Place::of_programs`].
+    ///
+    /// # Errors
+    /// There is no /dev/shm, or it cannot be used.
+    pub(crate) fn of_own() -> io::Result<Self> {
+        let random = Place::new_name();
+        let random = random.strip_prefix(PREFIX).unwrap_or_default();
+        Place::make(&format!("{PREFIX}{OWN}{random}"))
+    }
+
+    /// Where the programs of this user publish that were started by hand and follow themselves ([`follow_own`](crate::follow_own)), as
+    /// long as they run.
+    pub fn of_programs() -> Vec<PathBuf> {
+        let own = directory(geteuid().as_raw());
+        let entries = fs::read_dir(own).into_iter().flatten().flatten();
+        let mut places: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        places.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let rest = name.strip_prefix(PREFIX);
+            // A place that can be locked was left.
+            rest.is_some_and(|rest| rest.starts_with(OWN)) && lock(path).is_none()
+        });
+        places.sort();
+        places
     }
 
     /// Makes the place of a name. Places whose makers were killed more than a minute ago are removed first.

@@ -7,7 +7,7 @@ use jitterlab_base::page::{Attached, Namespaces, Standing, attach};
 use jitterlab_stats::histogram::Histogram;
 
 use crate::own::pages;
-use crate::page::{Count, Live, Seen};
+use crate::page::{Count, Live, Seen, Timing};
 use crate::total::Update;
 
 /// Adds up pages, and tells what has changed.
@@ -43,6 +43,7 @@ struct Sum {
     before: u64,
     max: u64,
     counts: BTreeMap<Count, u64>,
+    timing: Option<Timing>,
     /// Samples of that part.
     histogram: Histogram,
 }
@@ -63,11 +64,15 @@ impl Reader {
     pub fn is_written(&self) -> bool {
         match &self.source {
             Source::Process => true,
-            Source::Place { pages, .. } => {
-                let here = Namespaces::own();
-                let mut pages = pages.values();
-                pages.any(|page| matches!(page.standing(here), Standing::Runs(_)))
-            }
+            Source::Place { pages, .. } => running(pages.values()).next().is_some(),
+        }
+    }
+
+    /// The number here of a process that publishes in the place, as far as was read; none where it has none here.
+    pub fn process(&self) -> Option<u32> {
+        match &self.source {
+            Source::Process => Some(std::process::id()),
+            Source::Place { pages, .. } => running(pages.values()).flatten().next(),
         }
     }
 
@@ -88,12 +93,24 @@ impl Reader {
             before: sum.before,
             max_ns: sum.max,
             counts: sum.counts.clone(),
+            timing: sum.timing,
             starts_over: earlier.is_none(),
             more: earlier.unwrap_or_else(|| sum.histogram.clone()),
         };
         self.told = Some(sum);
         Some(update)
     }
+}
+
+/// The numbers of the processes that go on.
+fn running<'a>(
+    pages: impl Iterator<Item = &'a Attached<Live>>,
+) -> impl Iterator<Item = Option<u32>> {
+    let here = Namespaces::own();
+    pages.filter_map(move |page| match page.standing(here) {
+        Standing::Runs(pid) => Some(pid),
+        _ => None,
+    })
 }
 
 impl Source {
@@ -126,6 +143,7 @@ impl Sum {
             before: 0,
             max: 0,
             counts: BTreeMap::new(),
+            timing: latest.timing,
             histogram: Histogram::new(),
         };
         for page in pages {

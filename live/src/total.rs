@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jitterlab_stats::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::page::Count;
+use crate::page::{Count, Timing};
 
 /// What has changed since the update before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub struct Update {
     pub max_ns: u64,
     /// What else was counted so far, if anything was.
     pub counts: BTreeMap<Count, u64>,
+    /// When messages are sent, where that was said.
+    pub timing: Option<Timing>,
     /// Whether `more` are all samples of the part, and not only those since the update before.
     pub starts_over: bool,
     /// Samples of the part, in nanoseconds.
@@ -39,6 +41,8 @@ pub struct Total {
     pub max_ns: u64,
     /// What else was counted.
     pub counts: BTreeMap<Count, u64>,
+    /// When messages are sent, where that was said.
+    pub timing: Option<Timing>,
     /// Samples of the part, in nanoseconds.
     pub histogram: Histogram,
 }
@@ -56,6 +60,7 @@ impl Total {
         self.before = update.before;
         self.max_ns = update.max_ns;
         self.counts = update.counts;
+        self.timing = update.timing;
     }
 
     /// Several of them added up. Their part is the latest that any is at; samples of other parts are those of parts before.
@@ -66,6 +71,7 @@ impl Total {
         let mut sum = Total {
             part: latest.part,
             label: latest.label.clone(),
+            timing: latest.timing,
             ..Total::default()
         };
         for total in all {

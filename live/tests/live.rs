@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jitterlab_live::{
-    Count, PLACE, Place, Reader, Total, Update, follow_own, own_reader, publisher,
+    Count, PLACE, Place, Reader, Timing, Total, Update, follow_own, own_reader, publisher,
 };
 use jitterlab_stats::histogram::Histogram;
 
@@ -21,6 +21,7 @@ fn a_program_that_publishes() {
     let publisher = publisher();
     publisher.begin("first");
     publisher.sample(|| 7);
+    publisher.timed(Timing::OpenLoop);
     publisher.begin("64B");
     for sample in 0..samples.parse().unwrap() {
         publisher.sample(|| 1_000 + sample);
@@ -57,6 +58,7 @@ fn what_processes_have_published_is_read_after_they_have_ended() {
         assert_eq!((total.part, total.label.as_str()), (2, "64B"));
         assert_eq!(total.before, processes);
         assert_eq!(total.counts[&Count::Lost], 2 * processes);
+        assert_eq!(total.timing, Some(Timing::OpenLoop));
         assert_eq!(reader.update(), None, "nothing has changed");
     }
     let all = (0..5_000)
@@ -73,7 +75,7 @@ fn what_processes_have_published_is_read_after_they_have_ended() {
 fn a_reader_sees_whole_parts_while_they_are_published() {
     const PARTS: u64 = 50;
     const SAMPLES: u64 = 2_000;
-    follow_own();
+    let followed = follow_own();
     let over = AtomicBool::new(false);
     let mut total = Total::default();
     std::thread::scope(|scope| {
@@ -107,6 +109,22 @@ fn a_reader_sees_whole_parts_while_they_are_published() {
     });
     assert_eq!((total.part, total.samples()), (PARTS, PARTS * SAMPLES));
     assert_eq!(total.max_ns, PARTS * 1_000);
+    assert_eq!(total.timing, None);
+    // Others find it as long as it follows itself.
+    let others = || {
+        Place::of_programs().into_iter().filter_map(|place| {
+            let mut reader = Reader::of_place(place.clone());
+            let update = reader.update()?;
+            (reader.process() == Some(std::process::id())).then_some((place, update))
+        })
+    };
+    let (place, update) = others().next().unwrap();
+    let mut seen = Total::default();
+    seen.take(update);
+    assert_eq!(seen, total);
+    drop(followed);
+    assert!(!place.exists());
+    assert_eq!(others().count(), 0);
 }
 
 #[test]
@@ -181,6 +199,7 @@ fn totals_are_added_up() {
         part,
         label: part.to_string(),
         before,
+        timing: None,
         max_ns: samples.iter().copied().fold(0.0, f64::max) as u64,
         counts: [(Count::Lost, lost)].into(),
         histogram: Histogram::of(samples),

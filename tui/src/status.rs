@@ -157,7 +157,7 @@ impl Shown {
         let Some(others) = others(measuring).filter(|_| status.is_terminal()) else {
             return Shown(None);
         };
-        follow_own();
+        let followed = follow_own();
         let (over, is_over) = channel();
         let thread = std::thread::spawn(move || {
             let _ = sched_setaffinity(Pid::from_raw(0), &others);
@@ -174,6 +174,7 @@ impl Shown {
                 status.show(&line);
             }
             status.show("");
+            drop(followed);
         });
         Shown(Some((over, thread)))
     }
@@ -238,6 +239,7 @@ mod tests {
             before: 1_000,
             max_ns: 90_000,
             counts: Default::default(),
+            timing: None,
             starts_over: true,
             more: Histogram::of(&[17_000.0, 18_000.0, 90_000.0]),
         });

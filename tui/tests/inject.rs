@@ -151,6 +151,33 @@ fn a_running_program_is_observed_and_changed() {
     );
     assert_eq!(status["send_errors"], 0);
 
+    let times = [
+        ("0.5", 100_000.0, Some(", times 0.5")),
+        ("4", 400_000.0, Some(", times 2")),
+        ("0.5", 200_000.0, None),
+    ];
+    for (scale, mean, times) in times {
+        running.set(&lab, &format!("--scale {scale}"));
+        let status = running.status(&lab);
+        assert_eq!(status["table_mean"], mean);
+        let table = status["table"].as_str().unwrap();
+        assert!(table.contains("200us.dist"), "{table}");
+        let found = table.find(", times ").map(|at| &table[at..]);
+        assert_eq!(found, times, "{table}");
+    }
+    let pid = running.child.id();
+    let refused = |scale: &str, why: &str| {
+        lab.refuses(&format!("inject set --pid {pid} --scale={scale}"), why)
+    };
+    refused(
+        "-1",
+        "delays are multiplied by a number of 0 or more, and not by -1",
+    );
+    refused(
+        "1e6",
+        "times 1000000, the longest delay of 200000 would be longer than a table can hold",
+    );
+
     let people = running.shown(&lab);
     assert!(
         people.contains("./on_request: on, spin on socket, seed 7"),

@@ -35,9 +35,8 @@ impl Connection for Memory {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if arguments.iter().any(|argument| argument == "--live") {
-        jitterlab_live::follow_own();
-    }
+    let is_live = arguments.iter().any(|argument| argument == "--live");
+    let _followed = is_live.then(jitterlab_live::follow_own);
     if let Some(at) = arguments.iter().position(|argument| argument == "--once") {
         let samples = arguments[at + 1].parse().expect("a number of samples");
         black_box(run(&case(samples)));

@@ -334,4 +334,55 @@ impl TableSource {
             origin: table.origin().to_string(),
         }
     }
+
+    /// The same, each delay multiplied by `factor` and rounded. Its origin says by what the delays of the first one were multiplied.
+    ///
+    /// # Errors
+    /// `factor` is no number of 0 or more, or a delay would be longer than a table can hold.
+    pub fn scaled(&self, factor: f64, unit: DelayUnit) -> Result<Self, ScaleError> {
+        const TIMES: &str = ", times ";
+        if !(factor.is_finite() && factor >= 0.0) {
+            return Err(ScaleError::NoFactor(factor));
+        }
+        let most = match unit {
+            DelayUnit::Nanoseconds => MAX_DELAY_NS,
+            DelayUnit::Spins => u32::MAX,
+        };
+        let longest = self.entries.iter().copied().max().unwrap_or(0);
+        if f64::from(longest) * factor > f64::from(most) {
+            return Err(ScaleError::TooLong { factor, longest });
+        }
+        let (origin, before) = match self.origin.rsplit_once(TIMES) {
+            Some((origin, before)) => match before.parse::<f64>() {
+                Ok(before) => (origin, before),
+                Err(_) => (self.origin.as_str(), 1.0),
+            },
+            None => (self.origin.as_str(), 1.0),
+        };
+        let mut entries = self.entries.clone();
+        for entry in entries.iter_mut() {
+            *entry = (f64::from(*entry) * factor).round() as u32;
+        }
+        let origin = match before * factor {
+            1.0 => origin.to_string(),
+            factor => format!("{origin}{TIMES}{factor}"),
+        };
+        Ok(TableSource { entries, origin })
+    }
+}
+
+/// Delays that cannot be multiplied so.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ScaleError {
+    /// By this nothing can be multiplied.
+    #[error("delays are multiplied by a number of 0 or more, and not by {0}")]
+    NoFactor(f64),
+    /// A delay would be longer than a table can hold.
+    #[error("times {factor}, the longest delay of {longest} would be longer than a table can hold")]
+    TooLong {
+        /// By what.
+        factor: f64,
+        /// The longest delay as it is.
+        longest: u32,
+    },
 }

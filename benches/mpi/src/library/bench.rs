@@ -1,7 +1,7 @@
 //! The loops in which operations are timed.
 
 use jitterlab_base::units::Bytes;
-use jitterlab_live::Publisher;
+use jitterlab_live::{Publisher, Timing};
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::CommunicatorCollectives as _;
@@ -108,6 +108,7 @@ impl<'a> Bench<'a> {
         }
         let live = jitterlab_live::publisher();
         live.begin(&Bytes(self.plan.size as u64).to_string());
+        live.timed(Timing::ClosedLoop);
         live
     }
 

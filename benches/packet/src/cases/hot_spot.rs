@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +190,8 @@ impl<'a, N: Fn() -> u64> Master<'a, N> {
         mut iterate: impl FnMut(&mut Self) -> Result<bool, Error>,
     ) -> Result<Vec<u64>, Error> {
         let what = format_args!("{} slaves", self.slaves.len());
-        let mut samples = Samples::room(self.options.length, what);
+        let samples = Samples::room(self.options.length, what);
+        let mut samples = samples.timed(Timing::ClosedLoop);
         for (length, kept) in [
             (self.options.warmup, &mut Samples::discarded()),
             (self.options.length, &mut samples),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::Rate;
+use jitterlab_live::Timing;
 use jitterlab_stats::gaps::Gaps;
 use nix::sys::prctl;
 
@@ -80,7 +81,8 @@ impl OpenLoop {
         mut connection: Box<dyn Unwaited>,
         mut now: impl FnMut() -> u64,
     ) -> Result<Outcome, Error> {
-        let mut samples = Samples::room(Length::Messages(self.most()), self.rtt.size);
+        let samples = Samples::room(Length::Messages(self.most()), self.rtt.size);
+        let mut samples = samples.timed(Timing::OpenLoop);
         let mut account = Account::new(self, now());
         let gone = |answered, source| Error::PeerGone { answered, source };
         let mut time = now();

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -179,7 +180,8 @@ fn measure(options: &Rtt, address: SocketAddr) -> Result<(Point, Option<Path>), 
     let connection = options.link.connect(address, &plan, timeout)?;
     let clock = Clock::global();
     let mut pinger = Pinger::new(connection, options, false, || clock.now());
-    let mut round_trips = Samples::room(options.length, options.size);
+    let round_trips = Samples::room(options.length, options.size);
+    let mut round_trips = round_trips.timed(Timing::ClosedLoop);
     pinger.run(options.warmup, &mut Samples::discarded())?;
     let before = cpu_time();
     let sent = pinger.run(options.length, &mut round_trips)?;

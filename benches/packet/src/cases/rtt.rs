@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,8 @@ impl Rtt {
         now: impl Fn() -> u64,
     ) -> Result<Outcome, Error> {
         let mut pinger = Pinger::new(connection, self, in_step, now);
-        let mut samples = Samples::room(self.length, self.size);
+        let samples = Samples::room(self.length, self.size);
+        let mut samples = samples.timed(Timing::ClosedLoop);
         // No pause after the warm-up: caches and CPUs would cool down in it.
         let discarded = pinger.run(self.warmup, &mut Samples::discarded())?;
         pinger.forget();

@@ -1,7 +1,7 @@
 //! Where samples are kept while they are taken, and published to whoever follows.
 
 use jitterlab_base::clock::Clock;
-use jitterlab_live::Publisher;
+use jitterlab_live::{Publisher, Timing};
 
 use super::length::Length;
 
@@ -33,6 +33,12 @@ impl Samples {
             clock: Clock::global(),
             live,
         }
+    }
+
+    /// The same, and whoever follows is told when messages are sent.
+    pub fn timed(self, timing: Timing) -> Self {
+        self.live.timed(timing);
+        self
     }
 
     /// No room: what is measured in a warm-up is discarded.

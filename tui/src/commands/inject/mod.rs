@@ -1,9 +1,10 @@
 //! `jitterlab inject`: inject latency into an unmodified program.
 
+pub mod change;
 mod collect;
 mod doctor;
 mod launcher;
-mod pages;
+pub mod pages;
 mod run;
 mod set;
 mod status;

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use jitterlab_base::seed;
 use jitterlab_injector::control::Mode;
-use jitterlab_injector::replay::Order;
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
 
+use super::change::Change;
 use super::pages::{self, Address};
 use crate::outcome::{Exit, Failure};
 
 /// Options of `inject set`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("change").required(true).multiple(true)
-    .args(["table", "seed", "mode", "on", "off"])))]
+    .args(["table", "scale", "seed", "mode", "on", "off"])))]
 pub struct Set {
     /// The program; `inject status` shows its pid
     #[arg(long)]
@@ -24,6 +24,9 @@ pub struct Set {
     /// Unit of a table file that has no header line: ns or spins
     #[arg(long, default_value = "ns", requires = "table")]
     unit: DelayUnit,
+    /// Multiply each delay of the table by this number: of the one that is given, or of the one that is there
+    #[arg(long)]
+    scale: Option<f64>,
     /// Restart the sequence of delays with the seed in this file
     #[arg(long)]
     seed: Option<PathBuf>,
@@ -54,27 +57,19 @@ impl Set {
             .as_ref()
             .map(|path| seed::load(path).map_err(Failure::input))
             .transpose()?;
-        let page = pages::of(self.pid)?.page;
-        let locked = page.lock().map_err(Failure::run)?;
-        let (now, _) = page.settings();
-        let unit = table.as_ref().map_or(now.unit, |(_, unit)| *unit);
-        let mode = self.mode.unwrap_or(now.mode);
-        if let Some(obstacle) = mode.obstacle(unit, page.identity().hooks) {
-            return Err(Failure::input(obstacle));
-        }
-        locked.change(|settings, source| {
-            if let Some((table, unit)) = table {
-                *source = table;
-                settings.unit = unit;
-                settings.order = Order::Drawn;
-            }
-            if let Some(seed) = seed {
-                settings.seed = seed;
-                settings.seedings = settings.seedings.wrapping_add(1);
-            }
-            settings.mode = mode;
-            settings.enabled = (settings.enabled || self.on) && !self.off;
-        });
+        let enabled = match (self.on, self.off) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        };
+        let change = Change {
+            table,
+            scale: self.scale,
+            seed,
+            mode: self.mode,
+            enabled,
+        };
+        change.make(&pages::of(self.pid)?.page)?;
         Ok(Exit::Done)
     }
 }
