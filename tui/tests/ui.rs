@@ -163,7 +163,7 @@ fn the_results_of_an_experiment_are_shown() {
     session.until("99.9 %");
     let n = records[packet.unwrap()]["n"].as_u64().unwrap();
     session.until(&format!("n {n}"));
-    session.press("\x1b[D\x1b[H\x1b[B");
+    session.press("\x1b[D\x1b[H\x1b[B\x1b[B");
     session.until("wrong.yaml:1:1: ");
     session.press("q");
     assert_eq!(session.end().code(), Some(0));
@@ -202,6 +202,40 @@ fn an_experiment_is_started_stopped_and_resumed_and_outlives_the_ui() {
     let log = folder(&lab).with_extension("log");
     assert!(lab.read("results/e.log").contains("to go on"));
     until(|| fs::read_to_string(&log).unwrap().contains("3 runs done"));
+}
+
+#[test]
+fn an_experiment_is_made_saved_and_run_and_paused_between_two_runs() {
+    let lab = Lab::new();
+    let lines = waiting(&lab);
+    let mut session = Session::start(&lab, "ui", 120, 40);
+    session.until("q leave");
+    session.press("3");
+    session.until("measures");
+    session.press("\x1b[H");
+    session.until("times each");
+    session.press("\r");
+    session.press("+\r");
+    session.until("Enter runs it");
+    session.until("experiment  packet");
+    let made = lab.read("packet.yaml");
+    assert!(made.contains("repetitions: 6"), "{made}");
+    assert!(lab.run("run --dry-run packet.yaml").status.success());
+    // The one that waits.
+    session.press("\x1b[H\x1b[B\r");
+    session.until("run e.yaml?");
+    session.press("y");
+    session.until("under way");
+    session.press("p");
+    session.until("paused, 0 of 3");
+    let _gone_on = go(&lines);
+    session.until("paused, 1 of 3");
+    session.press("p");
+    session.until("e.yaml: done");
+    assert!(lab.read("results/e.log").contains("paused; to go on: rm "));
+    assert_whole(&lab);
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::estimate::Estimate;
 use crate::fit::Fit;
 use crate::hosts::Hosts;
 use crate::live::{self, Board, Now, Stage};
+use crate::pause;
 use crate::perform::{Bench, Performed};
 use crate::record::{Outcome, Phase, RunRecord};
 use crate::schedule::{Run, schedule};
@@ -87,6 +88,10 @@ pub enum Event<'a> {
         /// How long the rest will take, in seconds.
         seconds_left: f64,
     },
+    /// It pauses: no run begins as long as the file [`pause::FILE`] is in the result folder.
+    Pauses,
+    /// It goes on.
+    GoesOn,
     /// Distributions were fitted.
     Fitted {
         /// To what, and which.
@@ -174,6 +179,7 @@ fn run_all<'a>(
         seconds_left: estimate.seconds(&left),
     });
     left.reverse();
+    let folder = recorder.folder().path().to_path_buf();
     let mut fitted = false;
     while let Some(run) = left.pop() {
         let run = &run;
@@ -188,6 +194,9 @@ fn run_all<'a>(
         }
         let mut is_over = false;
         while !is_over {
+            if pause::wait(&folder, || watch(Event::Pauses)) {
+                watch(Event::GoesOn);
+            }
             watch(Event::RunBegins { run: &run.id() });
             board.begin(Now {
                 run: run.id(),

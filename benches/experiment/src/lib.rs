@@ -16,6 +16,7 @@ pub mod level;
 mod link;
 pub mod live;
 pub mod mpi;
+pub mod pause;
 mod perform;
 pub mod record;
 pub mod samples;

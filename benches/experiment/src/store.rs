@@ -7,6 +7,7 @@
 //!   runs.jsonl          a line for each attempt at a run, appended and synced
 //!   samples/*.parquet   raw samples, nanoseconds
 //!   tables/             what was injected: *.dist, *.recording, and what they were made from: fits.json, made.json
+//!   pause               while no further run is to begin
 //!   report/             made from the rest
 //! ```
 
@@ -28,6 +29,7 @@ use thiserror::Error;
 use crate::delays::{Delays, Made};
 use crate::environment::Environment;
 use crate::fit::Fit;
+use crate::pause;
 use crate::record::{Outcome, RunRecord};
 use crate::samples::{self, SamplesError};
 use crate::spec::Experiment;
@@ -354,6 +356,8 @@ impl Recorder {
         for directory in [path.to_path_buf(), path.join(SAMPLES), path.join(TABLES)] {
             sweep(&directory).map_err(system("remove cut off files of", &directory))?;
         }
+        // Who goes on with a folder wants it to go on.
+        pause::set(path, false).map_err(system("remove the pause of", path))?;
         let bytes = fs::read(&file).map_err(system("read", &file))?;
         let whole = whole_lines(&bytes).len() as u64;
         runs.set_len(whole)

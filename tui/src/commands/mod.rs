@@ -48,7 +48,7 @@ commands! {
         Report => report,
         /// Print the tables of a result folder
         Analyze => analyze,
-        /// Show node, noise and experiments in a terminal, and run experiments
+        /// Show the lab in a terminal: node, noise, suites (also `jitterlab` alone)
         Ui => ui,
     }
     "Delay a program" {

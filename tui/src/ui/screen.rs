@@ -16,6 +16,8 @@ use crate::ui::theme::Theme;
 pub struct Base {
     /// Where experiment files and `results` are.
     pub folder: PathBuf,
+    /// The CPU that new experiments measure on.
+    pub cpu: u32,
 }
 
 /// A screen: what it knows, what happens to it, and how it is drawn. It has no terminal, thread or file: what takes time or

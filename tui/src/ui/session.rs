@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::cpus::kept_for_measuring;
 use crate::outcome::Failure;
 use crate::stopped::when_stopped;
 use crate::ui::action::Action;
@@ -28,9 +29,21 @@ const FRAME: Duration = Duration::from_millis(50);
 pub fn run(folder: PathBuf) -> Result<(), Failure> {
     // Who stops it finds a terminal that works.
     when_stopped(close)?;
-    let ended = terminal::open().and_then(|screen| Session::new(screen).run(&Base { folder }));
+    let cpu = measuring_cpu();
+    let base = Base { folder, cpu };
+    let ended = terminal::open().and_then(|screen| Session::new(screen).run(&base));
     close();
     ended.map_err(Failure::run)
+}
+
+/// The first CPU that the node keeps for measuring, or else the second one that there is.
+fn measuring_cpu() -> u32 {
+    if let Some(cpu) = kept_for_measuring().and_then(|kept| kept.first()) {
+        return cpu;
+    }
+    let all = core_affinity::get_core_ids().unwrap_or_default();
+    let cpu = all.get(1).or(all.first()).map_or(0, |core| core.id);
+    u32::try_from(cpu).unwrap_or(0)
 }
 
 struct Session {

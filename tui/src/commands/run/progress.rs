@@ -8,6 +8,7 @@ use jitterlab_base::show;
 use jitterlab_experiment::conduct::{Event, Tally};
 use jitterlab_experiment::enough::{Enough, POWER};
 use jitterlab_experiment::live::{Now, Stage};
+use jitterlab_experiment::pause;
 use serde_json::json;
 
 use crate::outcome::Failure;
@@ -114,6 +115,8 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
         } => json!({
             "event": "planned", "enough": enough, "runs": runs, "seconds_left": seconds_left,
         }),
+        Event::Pauses => json!({"event": "pauses"}),
+        Event::GoesOn => json!({"event": "goes_on"}),
         Event::Fitted { fits } => json!({"event": "fitted", "fits": fits}),
     }
 }
@@ -182,6 +185,12 @@ fn people(status: &Status, folder: &Path, event: &Event) {
             in_words(enough),
             time(*seconds_left)
         ),
+        Event::Pauses => say!(
+            status,
+            "paused; to go on: rm {}",
+            folder.join(pause::FILE).display()
+        ),
+        Event::GoesOn => say!(status, "goes on"),
         Event::Fitted { fits } => {
             for fit in *fits {
                 say!(

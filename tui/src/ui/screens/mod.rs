@@ -1,12 +1,12 @@
 //! The screens, each in a folder of its own; this is their list.
 
-mod experiments;
 mod node;
 mod noise;
+mod suites;
 
 use crate::ui::screen::{Base, Screen};
 
 /// In the order of their numbers.
 pub fn all(base: &Base) -> Vec<Box<dyn Screen>> {
-    vec![node::screen(), noise::screen(), experiments::screen(base)]
+    vec![node::screen(), noise::screen(), suites::screen(base)]
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jitterlab_experiment::conduct::duration;
+use jitterlab_experiment::pause;
 use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_experiment::schedule::schedule;
 use jitterlab_experiment::spec::Experiment;
@@ -136,6 +137,7 @@ impl Watcher {
             let state = standing.clone().map(|standing| State {
                 standing,
                 running: who_fills(&path).is_some(),
+                paused: pause::is_paused(&path),
             });
             seen.push(Folder {
                 path: path.clone(),

@@ -44,6 +44,8 @@ pub struct State {
     pub standing: Standing,
     /// Whether somebody fills it.
     pub running: bool,
+    /// Whether it begins no further run for now.
+    pub paused: bool,
 }
 
 impl State {
@@ -52,6 +54,7 @@ impl State {
         let Standing { runs, failed, .. } = self.standing;
         let finished = self.standing.finished();
         let begin = match (self.running, self.standing.left) {
+            (true, _) if self.paused => format!("paused, {finished} of {runs}"),
             (true, _) => format!("running, {finished} of {runs}"),
             (false, 0) => "done".into(),
             (false, _) => format!("stopped at {finished} of {runs}"),

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use jitterlab_experiment::pause;
 use jitterlab_experiment::store::who_fills;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -119,6 +120,29 @@ impl Started {
             Ok(how) => format!("{name}: {how}"),
             Err(error) => format!("{name}: {error}"),
         }
+    }
+}
+
+/// Keeps whoever fills a result folder from its next run, or lets it go on.
+#[derive(Debug)]
+pub struct Pause {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Which of the two.
+    pub pauses: bool,
+}
+
+impl Task for Pause {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let name = name(&self.folder);
+        let said = match (pause::set(&self.folder, self.pauses), self.pauses) {
+            (Ok(()), true) => {
+                format!("{name} pauses after the run that is under way; p lets it go on")
+            }
+            (Ok(()), false) => format!("{name} goes on"),
+            (Err(error), _) => printable(&format!("cannot pause {name}: {error}")),
+        };
+        tell(Box::new(Said(said)));
     }
 }
 

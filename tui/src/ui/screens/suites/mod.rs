@@ -1,5 +1,7 @@
-//! Experiments: experiment files, result folders, and the one that is looked into.
+//! Suites: a new experiment from what can be measured, experiment files, result folders, and the one that is looked into.
 
+mod builder;
+mod catalogue;
 mod jobs;
 mod seen;
 #[cfg(test)]
@@ -19,7 +21,8 @@ use crate::ui::action::{Action, Question};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
-use jobs::{Job, Start, Starting, Stop};
+use builder::{Builder, Saved};
+use jobs::{Job, Pause, Start, Starting, Stop};
 use seen::{ExperimentFile, Folder, Followed, Seen, Wanted, name};
 use watch::{Look, Watcher};
 
@@ -31,6 +34,8 @@ pub enum Focus {
     List,
     /// Through the runs of a folder.
     Runs,
+    /// Through what a new experiment can be made from.
+    New,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +43,7 @@ enum Does {
     Choose,
     Run,
     Stop,
+    Pause,
     Into,
     Out,
 }
@@ -57,13 +63,19 @@ const STOP: Binding<Does> = Binding {
     does: "stop",
     command: Does::Stop,
 };
+const PAUSE: Binding<Does> = Binding {
+    keys: &[Key::Char('p')],
+    does: "pause, go on",
+    command: Does::Pause,
+};
 const IN_LIST: &[Binding<Does>] = &[
     CHOOSE,
     RUN,
     STOP,
+    PAUSE,
     Binding {
         keys: &[Key::Right],
-        does: "into its runs",
+        does: "into it",
         command: Does::Into,
     },
 ];
@@ -71,6 +83,7 @@ const IN_RUNS: &[Binding<Does>] = &[
     CHOOSE,
     RUN,
     STOP,
+    PAUSE,
     Binding {
         keys: &[Key::Left],
         does: "back",
@@ -83,11 +96,11 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// The screen.
 pub fn screen(base: &Base) -> Box<dyn Screen> {
-    Box::new(Experiments::new(base))
+    Box::new(Suites::new(base))
 }
 
 #[derive(Debug)]
-struct Experiments {
+struct Suites {
     base: PathBuf,
     watcher: Arc<Mutex<Watcher>>,
     /// What was looked for last, while it is being looked for.
@@ -98,19 +111,23 @@ struct Experiments {
     is_more: bool,
     /// What there is; not looked for yet.
     seen: Option<Seen>,
-    /// The file or folder that is chosen.
+    /// The file or folder that is chosen; the new experiment where none is.
     selected: Option<PathBuf>,
+    /// The new experiment.
+    builder: Builder,
     /// Where the arrow keys lead.
     focus: Focus,
     /// The attempt that is chosen, by its place; the last one, whichever that is, where none is.
     run: Option<usize>,
     /// Whether the next new folder is the one of an experiment that was started here.
     awaits_folder: bool,
+    /// A file that was saved here and is chosen as soon as it is seen.
+    awaits_file: Option<PathBuf>,
 }
 
-impl Experiments {
+impl Suites {
     fn new(base: &Base) -> Self {
-        Experiments {
+        Suites {
             base: base.folder.clone(),
             watcher: Arc::new(Mutex::new(Watcher::new(base.folder.clone()))),
             looks: None,
@@ -118,6 +135,8 @@ impl Experiments {
             is_more: false,
             seen: None,
             selected: None,
+            builder: Builder::new(base.cpu),
+            awaits_file: None,
             focus: Focus::List,
             run: None,
             awaits_folder: false,
@@ -176,7 +195,11 @@ impl Experiments {
             let mut folders = seen.folders.iter().map(|folder| &folder.path);
             files.any(|other| other == path) || folders.any(|other| other == path)
         };
-        if !self.selected.as_ref().is_some_and(there) {
+        if let Some(file) = self.awaits_file.take_if(|file| there(file)) {
+            self.choose(Some(file));
+        }
+        let is_gone = self.selected.as_ref().is_some_and(|path| !there(path));
+        if is_gone || self.seen.is_none() {
             let running = seen.folders.iter().find(|folder| is_running(folder));
             let folder = running.or(seen.folders.first()).map(|folder| &folder.path);
             let file = seen.files.first().map(|file| &file.path);
@@ -194,7 +217,7 @@ impl Experiments {
     fn bindings(&self) -> &'static [Binding<Does>] {
         match self.focus {
             Focus::List => IN_LIST,
-            Focus::Runs => IN_RUNS,
+            Focus::Runs | Focus::New => IN_RUNS,
         }
     }
 
@@ -202,17 +225,13 @@ impl Experiments {
         let Some(seen) = &self.seen else {
             return;
         };
-        let files = seen.files.iter().map(|file| &file.path);
-        let all: Vec<&PathBuf> = files
-            .chain(seen.folders.iter().map(|folder| &folder.path))
-            .collect();
-        let at = all
-            .iter()
-            .position(|&path| Some(path) == self.selected.as_ref());
-        let chosen = moved(key, at.unwrap_or(0), all.len());
-        if let Some(path) = chosen.and_then(|at| all.get(at)) {
-            let path = (*path).clone();
-            self.choose(Some(path));
+        let files = seen.files.iter().map(|file| Some(&file.path));
+        let folders = seen.folders.iter().map(|folder| Some(&folder.path));
+        let all: Vec<Option<&PathBuf>> = [None].into_iter().chain(files).chain(folders).collect();
+        let at = all.iter().position(|&path| path == self.selected.as_ref());
+        if let Some(at) = moved(key, at.unwrap_or(0), all.len()) {
+            let path = all[at].cloned();
+            self.choose(path);
         }
     }
 
@@ -253,6 +272,7 @@ impl Experiments {
         }
         let folder = self.folder()?;
         match &folder.state {
+            Ok(state) if state.running && state.paused => say("it is paused: p lets it go on"),
             Ok(state) if state.running => say("it is running"),
             Ok(state) if state.standing.left == 0 => say("it is done"),
             Ok(_) => {
@@ -263,11 +283,15 @@ impl Experiments {
         }
     }
 
-    /// Of the folder that is chosen, or of the one that is being filled.
-    fn ask_for_stop(&self) -> Action {
+    /// The folder that is chosen if it is being filled, or else another one that is.
+    fn running(&self) -> Option<&Folder> {
         let chosen = self.folder().filter(|folder| is_running(folder));
         let mut folders = self.seen.iter().flat_map(|seen| &seen.folders);
-        match chosen.or_else(|| folders.find(|folder| is_running(folder))) {
+        chosen.or_else(|| folders.find(|folder| is_running(folder)))
+    }
+
+    fn ask_for_stop(&self) -> Action {
+        match self.running() {
             Some(folder) => {
                 let words = format!("stop {}?", name(&folder.path));
                 ask(words, Action::work(Stop(folder.path.clone())))
@@ -275,15 +299,28 @@ impl Experiments {
             None => Action::Say("nothing is running".into()),
         }
     }
+
+    fn pause(&self) -> Action {
+        match self.running() {
+            Some(folder) => Action::work(Pause {
+                folder: folder.path.clone(),
+                pauses: !folder.state.as_ref().is_ok_and(|state| state.paused),
+            }),
+            None => Action::Say("nothing is running".into()),
+        }
+    }
 }
 
-impl Screen for Experiments {
+impl Screen for Suites {
     fn name(&self) -> &'static str {
-        "Experiments"
+        "Suites"
     }
 
     fn hints(&self) -> Vec<Hint> {
-        hints(self.bindings())
+        match self.focus {
+            Focus::New => hints(builder::KEYS),
+            _ => hints(self.bindings()),
+        }
     }
 
     fn period(&self) -> Option<Duration> {
@@ -291,7 +328,15 @@ impl Screen for Experiments {
     }
 
     fn key(&mut self, key: Key, measures: bool) -> Option<Action> {
+        if self.focus == Focus::New {
+            let does = command(builder::KEYS, key)?;
+            if matches!(does, builder::Does::Back) {
+                self.focus = Focus::List;
+            }
+            return self.builder.key(does, key, &self.base);
+        }
         match command(self.bindings(), key)? {
+            Does::Run | Does::Into if self.selected.is_none() => self.focus = Focus::New,
             Does::Run if measures => {
                 return Some(Action::Say(
                     "noise is being measured: end that first, on its screen".into(),
@@ -299,12 +344,13 @@ impl Screen for Experiments {
             }
             Does::Run => return self.ask_for_run(),
             Does::Stop => return Some(self.ask_for_stop()),
+            Does::Pause => return Some(self.pause()),
             Does::Out => self.focus = Focus::List,
             Does::Into if self.run_at().is_some() => self.focus = Focus::Runs,
             Does::Into => {}
             Does::Choose => match self.focus {
-                Focus::List => self.move_in_list(key),
                 Focus::Runs => self.move_in_runs(key),
+                _ => self.move_in_list(key),
             },
         }
         None
@@ -318,6 +364,10 @@ impl Screen for Experiments {
         }
         if let Some(Starting(Job::Run(_))) = news.downcast_ref() {
             self.awaits_folder = true;
+        }
+        if let Some(Saved(path)) = news.downcast_ref() {
+            self.awaits_file = Some(path.clone());
+            self.focus = Focus::List;
         }
         None
     }

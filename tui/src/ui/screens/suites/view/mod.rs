@@ -1,5 +1,7 @@
 //! How it is drawn.
 
+mod builder;
+
 use jitterlab_base::show;
 use jitterlab_stats::summary::quantile;
 use ratatui::buffer::Buffer;
@@ -8,20 +10,28 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::seen::{Folder, Followed, RunLine, Samples, Seen, Shown, State, name};
-use super::{Experiments, Focus};
+use super::{Focus, Suites};
 use crate::shown::{self, time};
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
 
 /// Draws it.
-pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Experiments, theme: Theme) {
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Suites, theme: Theme) {
     let Some(seen) = &screen.seen else {
         return put(buffer, area, 0, &Line::from("looking"));
     };
     let [left, right] = beside(area, (area.width * 2 / 5).min(44));
     draw_list(buffer, left, screen, seen, theme);
-    if let Some(file) = screen.file() {
+    if screen.selected.is_none() {
+        builder::draw(
+            buffer,
+            right,
+            &screen.builder,
+            screen.focus == Focus::New,
+            theme,
+        );
+    } else if let Some(file) = screen.file() {
         let lines = match &file.about {
             Ok(about) => about.iter().cloned().map(Line::from).collect(),
             Err(error) => wrapped(Span::raw(""), error, theme.bad(), right.width),
@@ -39,27 +49,30 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Experiments, theme:
 }
 
 /// Files and folders; the one that is chosen is among those that are shown.
-fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Experiments, seen: &Seen, theme: Theme) {
-    let mut lines = vec![Line::styled("experiment files", theme.heading())];
+fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Suites, seen: &Seen, theme: Theme) {
+    let mut lines = Vec::new();
     let mut chosen = 0;
     let mut add = |lines: &mut Vec<Line<'static>>, path, line: Line<'static>| {
-        let is_chosen = screen.selected.as_ref() == Some(path);
+        let is_chosen = screen.selected.as_ref() == path;
         if is_chosen {
             chosen = lines.len();
         }
         lines.push(match (is_chosen, screen.focus) {
             (true, Focus::List) => line.patch_style(theme.here()),
-            (true, Focus::Runs) => line.patch_style(theme.heading()),
+            (true, _) => line.patch_style(theme.heading()),
             (false, _) => line,
         });
     };
+    add(&mut lines, None, Line::from("new experiment"));
+    lines.push(Line::default());
+    lines.push(Line::styled("experiment files", theme.heading()));
     for file in &seen.files {
         let style = match file.about {
             Ok(_) => Style::new(),
             Err(_) => theme.aside(),
         };
         let line = Line::styled(name(&file.path), style);
-        add(&mut lines, &file.path, line);
+        add(&mut lines, Some(&file.path), line);
     }
     if seen.files.is_empty() {
         lines.push(Line::styled("none here", theme.aside()));
@@ -68,7 +81,7 @@ fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Experiments, seen: &Seen,
     lines.push(Line::styled("results", theme.heading()));
     for folder in &seen.folders {
         let line = folder_line(folder, area.width, theme);
-        add(&mut lines, &folder.path, line);
+        add(&mut lines, Some(&folder.path), line);
     }
     if seen.folders.is_empty() {
         lines.push(Line::styled("none yet", theme.aside()));
@@ -85,6 +98,7 @@ fn folder_line(folder: &Folder, width: u16, theme: Theme) -> Line<'static> {
             let finished = state.standing.finished();
             let of = format!("{finished}/{}", state.standing.runs);
             match (state.running, state.standing.left, state.standing.failed) {
+                (true, ..) if state.paused => (format!("paused {of}"), theme.warning()),
                 (true, ..) => (format!("runs {of}"), theme.good()),
                 (false, 0, 0) => ("done".into(), Style::new()),
                 (false, 0, failed) => (format!("{failed} failed"), theme.warning()),
@@ -100,7 +114,7 @@ fn folder_line(folder: &Folder, width: u16, theme: Theme) -> Line<'static> {
     ])
 }
 
-fn draw_folder(buffer: &mut Buffer, area: Rect, screen: &Experiments, state: &State, theme: Theme) {
+fn draw_folder(buffer: &mut Buffer, area: Rect, screen: &Suites, state: &State, theme: Theme) {
     let [head, list, large] = Layout::vertical([
         Constraint::Length(4),
         Constraint::Fill(1),
@@ -132,7 +146,7 @@ fn heading(state: &State, width: u16, theme: Theme) -> Vec<Line<'static>> {
         Span::styled("─".repeat(bar - done), theme.aside()),
         Span::raw(left),
     ]));
-    if let (true, Some(run)) = (state.running, &standing.next) {
+    if let (true, false, Some(run)) = (state.running, state.paused, &standing.next) {
         let run = cut(run, usize::from(width).saturating_sub(11));
         lines.push(Line::from(format!("under way  {run}")));
     }
@@ -142,7 +156,7 @@ fn heading(state: &State, width: u16, theme: Theme) -> Vec<Line<'static>> {
 fn draw_runs(
     buffer: &mut Buffer,
     area: Rect,
-    screen: &Experiments,
+    screen: &Suites,
     followed: &Followed,
     at: usize,
     theme: Theme,
@@ -153,7 +167,7 @@ fn draw_runs(
     for (row, (place, run)) in shown.enumerate() {
         let style = match (place == at, screen.focus) {
             (true, Focus::Runs) => theme.here(),
-            (true, Focus::List) => theme.heading(),
+            (true, _) => theme.heading(),
             (false, _) => Style::new(),
         };
         put(buffer, area, row, &run_line(run, area.width, style, theme));

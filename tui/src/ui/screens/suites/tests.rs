@@ -18,7 +18,11 @@ fn folder(name: &str, left: usize, failed: usize, running: bool) -> Folder {
     };
     Folder {
         path: format!("results/{name}").into(),
-        state: Ok(State { standing, running }),
+        state: Ok(State {
+            standing,
+            running,
+            paused: false,
+        }),
     }
 }
 
@@ -89,7 +93,7 @@ fn followed() -> Followed {
 
 /// Where the newest folder is being filled.
 fn at_experiments() -> App {
-    let mut app = app_at("Experiments");
+    let mut app = app_at("Suites");
     let seen = Seen {
         followed: Some(followed()),
         ..seen()
@@ -112,19 +116,20 @@ fn start(job: Job) -> [String; 1] {
 #[test]
 fn experiments_are_shown() {
     let mut app = at_experiments();
-    pictures("experiments", &mut app);
+    pictures("suites", &mut app);
     fits_anywhere(&mut app);
-    press(&mut app, &[Key::Home]);
+    press(&mut app, &[Key::Home, Key::Down]);
     let wrong = picture(&mut app, 80, 24);
     assert!(wrong.contains("missing key `name`"), "{wrong}");
 }
 
 #[test]
 fn what_is_looked_for_is_what_is_seen() {
-    let mut screen = Experiments::new(&Base {
+    let mut screen = Suites::new(&Base {
         folder: "lab".into(),
+        cpu: 1,
     });
-    let take = |screen: &mut Experiments| {
+    let take = |screen: &mut Suites| {
         let seen = Seen {
             followed: Some(followed()),
             ..seen()
@@ -158,7 +163,7 @@ fn what_is_looked_for_is_what_is_seen() {
 #[test]
 fn nothing_is_run_before_it_was_asked_for() {
     let mut app = at_experiments();
-    press(&mut app, &[Key::Home, Key::Enter]);
+    press(&mut app, &[Key::Home, Key::Down, Key::Enter]);
     let no = picture(&mut app, 80, 24);
     assert!(no.contains("this is no experiment file"), "{no}");
     press(&mut app, &[Key::Down, Key::Enter]);
@@ -168,7 +173,7 @@ fn nothing_is_run_before_it_was_asked_for() {
     // Whatever is no answer is no answer.
     let none = [Key::Enter, Key::Char('q'), Key::Char('1')];
     assert!(press(&mut app, &none).is_empty());
-    assert_eq!(app.screen().name(), "Experiments");
+    assert_eq!(app.screen().name(), "Suites");
     assert!(letters(&mut app, "ny").is_empty());
     assert_eq!(asks(&mut app), None);
     let yes = [Key::Enter, Key::Char('y')];
@@ -202,14 +207,15 @@ fn what_was_stopped_is_resumed_and_what_runs_is_stopped() {
     let mut idle = seen();
     idle.folders.remove(0);
     tell(&mut app, (idle, true));
-    assert!(letters(&mut app, "sy").is_empty());
+    assert!(letters(&mut app, "syp").is_empty());
     assert_eq!(asks(&mut app), None);
 }
 
 #[test]
 fn no_experiment_is_started_into_noise_that_is_being_measured() {
-    let mut screen = Experiments::new(&Base {
+    let mut screen = Suites::new(&Base {
         folder: "lab".into(),
+        cpu: 1,
     });
     screen.take(&(seen(), true));
     screen.key(Key::Down, false);
@@ -217,4 +223,56 @@ fn no_experiment_is_started_into_noise_that_is_being_measured() {
     assert!(matches!(refused, Some(Action::Say(_))), "{refused:?}");
     let asked = screen.key(Key::Enter, false);
     assert!(matches!(asked, Some(Action::Ask(_))), "{asked:?}");
+}
+
+#[test]
+fn what_runs_is_paused_and_goes_on() {
+    let mut app = at_experiments();
+    let folder = format!("results/{NEW}");
+    let pause = |pauses| {
+        let folder = folder.clone().into();
+        [format!("{:?}", Action::work(Pause { folder, pauses }))]
+    };
+    assert_eq!(letters(&mut app, "p"), pause(true));
+    let mut paused = seen();
+    if let Ok(state) = &mut paused.folders[0].state {
+        state.paused = true;
+    }
+    tell(&mut app, (paused, true));
+    assert!(picture(&mut app, 80, 24).contains("paused, 3 of 8"));
+    assert_eq!(letters(&mut app, "p"), pause(false));
+}
+
+#[test]
+fn an_experiment_is_made_from_what_is_chosen() {
+    let mut app = at_experiments();
+    press(&mut app, &[Key::Home, Key::Enter]);
+    pictures("suites_new", &mut app);
+    fits_anywhere(&mut app);
+    // Round trips are chosen; the next case, and one repetition more.
+    press(&mut app, &[Key::Down]);
+    letters(&mut app, " +");
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("12 runs, 6 times each"), "{shown}");
+    let saves = press(&mut app, &[Key::Enter]);
+    assert!(saves[0].contains("name: \"packet\""), "{saves:?}");
+    // It is chosen as soon as it is there.
+    tell(&mut app, Saved("packet.yaml".into()));
+    let mut next = seen();
+    let about = Ok(vec!["experiment  packet".into()]);
+    let path = "packet.yaml".into();
+    next.files.push(ExperimentFile { path, about });
+    tell(&mut app, (next, true));
+    press(&mut app, &[Key::Enter]);
+    let question = "run packet.yaml beside the one that runs?";
+    assert_eq!(asks(&mut app), Some(question));
+    // Nothing chosen is no experiment.
+    press(
+        &mut app,
+        &[Key::Char('n'), Key::Home, Key::Enter, Key::Home],
+    );
+    letters(&mut app, "  ");
+    assert!(press(&mut app, &[Key::Enter]).is_empty());
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("there is nothing to measure"), "{shown}");
 }

@@ -1,0 +1,428 @@
+//! What can be measured: the suites with their cases, in one list, and the experiment file that a choice of them makes.
+
+use std::path::Path;
+
+use jitterlab_base::yaml::FileError;
+use jitterlab_experiment::conduct::duration;
+use jitterlab_experiment::schedule::schedule;
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::suites::library::LibraryCaseKind;
+use jitterlab_packet::cases::Case as PacketCase;
+use jitterlab_packet::transport::Transport;
+
+/// A group of things to choose from.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its name; of a suite, as experiment files have it.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    kind: Kind,
+    /// What can be chosen.
+    pub options: Vec<Choice>,
+}
+
+/// Something to choose.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// In a word.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Of a case, how experiment files have it; of a level, its value.
+    text: String,
+    /// Whether it is chosen.
+    pub is_on: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A suite; whether it is started over MPI.
+    Suite {
+        mpi: bool,
+    },
+    Transports,
+    Loads,
+    Imitations,
+    Delays,
+}
+
+fn choice(name: &'static str, about: &'static str, text: impl Into<String>) -> Choice {
+    Choice {
+        name,
+        about,
+        text: text.into(),
+        is_on: false,
+    }
+}
+
+/// All that can be chosen: a suite is a line here.
+pub fn all() -> Vec<Group> {
+    let group = |name, about, kind, options| Group {
+        name,
+        about,
+        kind,
+        options,
+    };
+    let mut all = vec![
+        group(
+            "packet",
+            "messages between two ends",
+            Kind::Suite { mpi: false },
+            packet(),
+        ),
+        group(
+            "library",
+            "operations of MPI between two ranks",
+            Kind::Suite { mpi: true },
+            library(),
+        ),
+        group(
+            "application",
+            "whole programs",
+            Kind::Suite { mpi: true },
+            application(),
+        ),
+        group(
+            "transports",
+            "what carries the messages of the packet suite",
+            Kind::Transports,
+            transports(),
+        ),
+        group(
+            "load",
+            "background load, in percent of the bandwidth",
+            Kind::Loads,
+            loads(),
+        ),
+        group(
+            "injected",
+            "delays as each load that is chosen adds them",
+            Kind::Imitations,
+            imitations(),
+        ),
+        group(
+            "delays",
+            "one delay for every message",
+            Kind::Delays,
+            delays(),
+        ),
+    ];
+    // Something that takes a minute, to begin with.
+    for (group, option) in [(0, 0), (3, 0)] {
+        all[group].options[option].is_on = true;
+    }
+    all
+}
+
+fn packet() -> Vec<Choice> {
+    let case = |case: &PacketCase| {
+        let text = match case {
+            PacketCase::Rtt => "size: 64B, warmup: 50ms, duration: 300ms, wait: block",
+            PacketCase::Latency => "sizes: [8B, 256B, 4KiB, 32KiB], warmup: 10ms, duration: 60ms",
+            PacketCase::Bandwidth | PacketCase::Bidirectional => {
+                "sizes: [64B, 1KiB, 16KiB, 32KiB], window: 16, warmup: 10ms, duration: 60ms"
+            }
+            PacketCase::Overhead => {
+                "sizes: [64B, 4KiB, 32KiB], window: 16, warmup: 10ms, duration: 60ms"
+            }
+            PacketCase::Completion => "sizes: [64B, 4KiB, 32KiB], warmup: 10ms, duration: 60ms",
+            PacketCase::BufferReuse => {
+                "sizes: [4KiB, 32KiB], window: 16, buffers: [1, 10, 100], reuse: [0, 50, 100], warmup: 10ms, \
+                 duration: 60ms"
+            }
+            PacketCase::HotSpot => "slaves: 3, warmup: 10ms, duration: 60ms",
+        };
+        choice(case.name(), case.meaning(), text)
+    };
+    PacketCase::ALL.iter().map(case).collect()
+}
+
+fn library() -> Vec<Choice> {
+    let about = |case: &LibraryCaseKind| match case {
+        LibraryCaseKind::PingPong => "a message there and back between two ranks",
+        LibraryCaseKind::Barrier => "every rank waits for every other",
+        LibraryCaseKind::Allreduce => "everybody has the sum of what everybody gives",
+        LibraryCaseKind::Bcast => "everybody has what one gives",
+        LibraryCaseKind::Alltoall => "everybody gives everybody something else",
+        LibraryCaseKind::Allgather => "everybody has what everybody gives",
+        LibraryCaseKind::ReduceScatter => "everybody has a part of the sum of what everybody gives",
+        LibraryCaseKind::HaloExchange => "neighbours in a grid exchange their borders",
+    };
+    let case = |case: &LibraryCaseKind| {
+        choice(
+            case.name(),
+            about(case),
+            "ranks: 2, duration: 400ms, levels: [none, injected]",
+        )
+    };
+    LibraryCaseKind::ALL.iter().map(case).collect()
+}
+
+fn application() -> Vec<Choice> {
+    let redis = choice(
+        "redis",
+        "a data base in memory: the time of a request",
+        "server: { on: server, command: [redis-server, --bind, \"{address}\", --port, \"{port}\", --save, \"\", \
+         --appendonly, \"no\"] }, client: { on: client, command: [redis-benchmark, -h, \"{address}\", -p, \"{port}\", \
+         -c, \"1\", -n, \"10000\", -t, get, -q] }, runtime: { pattern: 'GET: ([0-9.]+) requests per second', unit: \
+         per_second }, levels: [none, injected]",
+    );
+    let kernels = [
+        ("cg", "NAS Parallel Benchmark: conjugate gradient", "W"),
+        ("ep", "NAS Parallel Benchmark: embarrassingly parallel", "W"),
+        ("ft", "NAS Parallel Benchmark: Fourier transform", "W"),
+        ("is", "NAS Parallel Benchmark: integer sort", "A"),
+        ("lu", "NAS Parallel Benchmark: Gauss-Seidel solver", "W"),
+        ("mg", "NAS Parallel Benchmark: multigrid", "W"),
+    ];
+    let kernels = kernels.into_iter().map(|(name, about, class)| {
+        let text = format!(
+            "npb: {{ kernel: {name}, class: {class}, ranks: 2 }}, levels: [none, injected]"
+        );
+        choice(name, about, text)
+    });
+    [redis].into_iter().chain(kernels).collect()
+}
+
+fn transports() -> Vec<Choice> {
+    let about = |transport: &Transport| match transport {
+        Transport::Udp => "datagrams",
+        Transport::Tcp => "a stream",
+        Transport::Verbs => "an RDMA device",
+        Transport::Shm => "memory of one machine; nothing can be injected there",
+    };
+    let transport = |it: &Transport| choice(it.name(), about(it), it.name());
+    Transport::ALL.iter().map(transport).collect()
+}
+
+fn loads() -> Vec<Choice> {
+    let load = |name| choice(name, "", name);
+    ["20", "40", "60", "80"].map(load).into()
+}
+
+fn imitations() -> Vec<Choice> {
+    vec![
+        choice(
+            "uniform",
+            "the mean alone: every delay is the same",
+            "uniform",
+        ),
+        choice(
+            "empirical",
+            "the distribution as it was measured",
+            "empirical",
+        ),
+        choice(
+            "lognormal",
+            "a lognormal distribution of that mean and deviation",
+            "lognormal",
+        ),
+    ]
+}
+
+fn delays() -> Vec<Choice> {
+    let delay = |name| choice(name, "", name);
+    ["1us", "10us", "100us", "1ms"].map(delay).into()
+}
+
+/// How ranks are started: they speak over TCP, each on a CPU of its own, and every message is delayed where it enters a socket.
+const MPI: &str = "  both: { at: local }\n\
+mpi: { on: both, hook: socket, arguments: [--map-by, hwthread, --bind-to, hwthread, --mca, pml, ob1, --mca, btl, \"self,tcp\", \
+--mca, btl_tcp_if_include, lo] }\n";
+
+/// What was chosen.
+#[derive(Debug)]
+pub struct Chosen<'a> {
+    /// All that could be.
+    pub groups: &'a [Group],
+    /// How often each run is done.
+    pub repetitions: u32,
+    /// The CPU that both ends are on.
+    pub cpu: u32,
+}
+
+/// An experiment that was made from what was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What it is called.
+    pub name: String,
+    /// Its file.
+    pub text: String,
+    /// How many runs it has, and how long they take in seconds; or what is wrong with it.
+    pub cost: Result<(usize, f64), String>,
+}
+
+impl Chosen<'_> {
+    fn on(&self, of: impl Fn(Kind) -> bool) -> impl Iterator<Item = &Choice> {
+        let groups = self.groups.iter().filter(move |group| of(group.kind));
+        groups.flat_map(|group| group.options.iter().filter(|option| option.is_on))
+    }
+
+    fn texts(&self, kind: Kind) -> String {
+        let texts: Vec<&str> = self
+            .on(|it| it == kind)
+            .map(|it| it.text.as_str())
+            .collect();
+        texts.join(", ")
+    }
+
+    /// The experiment, with what it costs by the same reckoning as `jitterlab run --dry-run`.
+    pub fn plan(&self) -> Plan {
+        let name = self.name();
+        let text = self.text(&name);
+        let parsed = Experiment::parse(&text, Path::new("new"));
+        let cost = match parsed {
+            Ok(experiment) => {
+                let runs = schedule(&experiment, experiment.repetitions.first());
+                Ok((runs.len(), duration(&runs)))
+            }
+            Err(FileError::Content { problem, .. }) => Err(problem),
+            Err(error) => Err(error.to_string()),
+        };
+        Plan { name, text, cost }
+    }
+
+    /// The suites.
+    fn name(&self) -> String {
+        let is_suite = |group: &&Group| matches!(group.kind, Kind::Suite { .. });
+        let suites = self.groups.iter().filter(is_suite);
+        let with_cases = suites.filter(|group| group.options.iter().any(|option| option.is_on));
+        let names: Vec<&str> = with_cases.map(|group| group.name).collect();
+        match names.is_empty() {
+            true => "nothing".into(),
+            false => names.join("-"),
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        let Chosen {
+            repetitions, cpu, ..
+        } = self;
+        let ends = [("client", cpu), ("server", cpu)];
+        let mut text = format!(
+            "# Made by the screen Suites of `jitterlab ui`. What it means: docs/experiment.md.\n\
+             name: {name}\nseed: 1\nrepetitions: {repetitions}\nhosts:\n"
+        );
+        for (end, cpu) in ends {
+            text += &format!("  {end}: {{ at: local, cpu: {cpu} }}\n");
+        }
+        if self
+            .on(|kind| kind == Kind::Suite { mpi: true })
+            .any(|it| it.name != "redis")
+        {
+            text += MPI;
+        }
+        let loads = self.texts(Kind::Loads);
+        if !loads.is_empty() {
+            text += "load: { transport: udp, from: client, to: server, message: 16KiB }\n";
+        }
+        text += &format!("levels:\n  load: [{loads}]\n");
+        let imitations = self.texts(Kind::Imitations);
+        let delays = self.texts(Kind::Delays);
+        let injected: Vec<String> = [
+            (!imitations.is_empty())
+                .then(|| format!("percent: [{loads}], transport: udp, shapes: [{imitations}]")),
+            (!delays.is_empty()).then(|| format!("delays: [{delays}]")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !injected.is_empty() {
+            text += &format!("  injected: {{ {} }}\n", injected.join(", "));
+        }
+        text + &self.suites()
+    }
+
+    fn suites(&self) -> String {
+        let transports = self.texts(Kind::Transports);
+        let mut text = String::from("suites:\n");
+        for group in self.groups {
+            let Kind::Suite { .. } = group.kind else {
+                continue;
+            };
+            let cases = group.options.iter().filter(|option| option.is_on);
+            let lines: String = cases
+                .map(|case| match group.name {
+                    "packet" => format!(
+                        "    - {{ case: {}, transports: [{transports}], from: client, to: server, {} }}\n",
+                        case.name, case.text
+                    ),
+                    "application" => format!("    - {{ name: {}, {} }}\n", case.name, case.text),
+                    _ => format!("    - {{ case: {}, {} }}\n", case.name, case.text),
+                })
+                .collect();
+            if !lines.is_empty() {
+                text += &format!("  {}:\n{lines}", group.name);
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(groups: &[Group]) -> Plan {
+        Chosen {
+            groups,
+            repetitions: 3,
+            cpu: 1,
+        }
+        .plan()
+    }
+
+    fn with(on: impl Fn(&Group, &Choice) -> bool) -> Plan {
+        let mut groups = all();
+        for group in &mut groups {
+            let chosen: Vec<bool> = group.options.iter().map(|it| on(group, it)).collect();
+            for (option, is_on) in group.options.iter_mut().zip(chosen) {
+                option.is_on = is_on;
+            }
+        }
+        plan(&groups)
+    }
+
+    #[test]
+    fn what_is_chosen_at_first_is_an_experiment() {
+        let plan = plan(&all());
+        let (runs, seconds) = plan.cost.unwrap();
+        assert_eq!((plan.name.as_str(), runs), ("packet", 3));
+        assert!(seconds > 0.0);
+    }
+
+    #[test]
+    fn every_case_is_one_that_experiments_have() {
+        let is_socket = |name: &str| name == "udp" || name == "tcp";
+        for suite in all() {
+            let Kind::Suite { .. } = suite.kind else {
+                continue;
+            };
+            for case in &suite.options {
+                let plan = with(|group, option| match group.kind {
+                    Kind::Suite { .. } => (group.name, option.name) == (suite.name, case.name),
+                    Kind::Transports => is_socket(option.name),
+                    _ => false,
+                });
+                assert!(plan.cost.is_ok(), "{plan:?}");
+            }
+        }
+        let all = with(|group, option| group.kind != Kind::Transports || is_socket(option.name));
+        let (runs, _) = all.cost.unwrap();
+        assert!(runs > 300, "{runs}");
+    }
+
+    #[test]
+    fn what_cannot_be_says_why() {
+        assert_eq!(
+            with(|_, _| false).cost,
+            Err("there is nothing to measure".into())
+        );
+        // Delays as under loads, and no load.
+        let plan = with(|group, option| {
+            option.name == "rtt" || option.name == "udp" || group.kind == Kind::Imitations
+        });
+        assert!(plan.cost.is_err(), "{plan:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! How the new experiment is drawn: a tree of what can be chosen, what it costs, and its file.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::shown::time;
+use crate::ui::parts::beside;
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
+use crate::ui::screens::suites::builder::{Builder, Row};
+use crate::ui::theme::Theme;
+
+/// Draws it; `is_here`: keys go to it.
+pub fn draw(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, theme: Theme) {
+    /// What the tree takes at least, and what makes room for the file beside it.
+    const TREE: u16 = 60;
+    const WITH_FILE: u16 = 110;
+    let (tree, file) = match area.width >= WITH_FILE {
+        true => {
+            let [tree, file] = beside(area, TREE);
+            (tree, Some(file))
+        }
+        false => (area, None),
+    };
+    let cost = cost(builder, tree.width, theme);
+    let rows = u16::try_from(cost.len()).unwrap_or(u16::MAX);
+    let [head, tree] = Layout::vertical([Constraint::Length(rows), Constraint::Min(1)]).areas(tree);
+    put_all(buffer, head, &cost);
+    draw_tree(buffer, tree, builder, is_here, theme);
+    if let Some(file) = file {
+        let mut lines = vec![Line::styled("the file", theme.heading())];
+        for line in builder.plan.text.lines() {
+            lines.extend(wrapped(Span::raw(""), line, theme.aside(), file.width));
+        }
+        put_all(buffer, file, &lines);
+    }
+}
+
+fn cost(builder: &Builder, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let times = match builder.repetitions {
+        1 => "once".into(),
+        n => format!("{n} times each"),
+    };
+    match &builder.plan.cost {
+        Ok((runs, seconds)) => vec![Line::styled(
+            format!("{runs} runs, {times}: about {}", time(*seconds)),
+            theme.good(),
+        )],
+        Err(error) => wrapped(Span::raw("not yet: "), error, theme.warning(), width),
+    }
+}
+
+fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, theme: Theme) {
+    let first = first_shown(builder.at, area.height.into());
+    for (at, row) in builder.rows().enumerate().skip(first) {
+        let (name, about, style) = match row {
+            Row::Group(group) => {
+                let of = group.options.len();
+                let on = group.options.iter().filter(|option| option.is_on).count();
+                let about = format!("{on}/{of}  {}", group.about);
+                (group.name.to_string(), about, theme.heading())
+            }
+            Row::Choice(choice) => {
+                let (mark, style) = match choice.is_on {
+                    true => ("[x]", theme.good()),
+                    false => ("[ ]", Style::new()),
+                };
+                let name = format!("  {mark} {}", choice.name);
+                (name, choice.about.to_string(), style)
+            }
+        };
+        let style = match at == builder.at && is_here {
+            true => theme.here(),
+            false => style,
+        };
+        let line = Line::from(vec![
+            Span::styled(format!("{name:<20}"), style),
+            Span::styled(format!(" {about}"), theme.aside()),
+        ]);
+        put(buffer, area, at - first, &line);
+    }
+}
