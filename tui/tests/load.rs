@@ -376,8 +376,16 @@ fn wrong_options_are_refused() {
         lab.refuses(&format!("load run --transport udp {options}"), message);
     }
     lab.refuses(
-        "load run --transport verbs --level 1",
-        "error: invalid value 'verbs' for '--transport <TRANSPORT>': `verbs` is not a transport of load: udp, tcp or mpi",
+        "load run --transport shm --level 1",
+        "error: invalid value 'shm' for '--transport <TRANSPORT>': `shm` is not a transport of load: udp, tcp, verbs or mpi",
+    );
+    lab.refuses(
+        "load run --transport udp --level 1 --device rxe0",
+        "--device is for --transport verbs, not for udp",
+    );
+    lab.refuses(
+        "load run --transport verbs --level 1 --message 4",
+        "--message has to be 8 to 1048576 bytes over verbs",
     );
     lab.refuses(
         "load serve --bind 127.0.0.1",

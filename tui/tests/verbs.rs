@@ -36,6 +36,7 @@ fn a_machine_without_libibverbs_says_so() {
         &format!("{RUN} --transport verbs"),
         &format!("{RUN} --transport verbs --to 127.0.0.1:1"),
         "packet serve --transport verbs --bind 127.0.0.1:0",
+        "load run --transport verbs --level 1 --duration 1ms",
     ] {
         let output = run(command);
         let stderr = text(&output.stderr);
@@ -104,8 +105,18 @@ impl Mock {
 
     /// A server, and where it listens.
     fn serve(&self, options: &str) -> (Served, String) {
-        let serve = format!("packet serve --transport verbs --bind 127.0.0.1:0 {options}");
-        let mut child = self.command(&serve).stdout(Stdio::piped()).spawn().unwrap();
+        self.listen(&format!(
+            "packet serve --transport verbs --bind 127.0.0.1:0 {options}"
+        ))
+    }
+
+    /// What listens after this command, and where.
+    fn listen(&self, command: &str) -> (Served, String) {
+        let mut child = self
+            .command(command)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.as_mut().unwrap());
         stdout.read_line(&mut line).unwrap();
@@ -327,18 +338,7 @@ fn what_cannot_be_is_said() {
     let report = mock.json(&format!("{run} --to {to} --format json"));
     assert_eq!(report["path"]["mtu"], 256);
     // One that sleeps cannot see writes.
-    let (_served, to) = {
-        let tcp = "packet serve --transport tcp --bind 127.0.0.1:0";
-        let mut child = mock.command(tcp).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        let mut stdout = BufReader::new(child.stdout.as_mut().unwrap());
-        stdout.read_line(&mut line).unwrap();
-        let ready: Value = serde_json::from_str(&line).unwrap();
-        (
-            Served(child),
-            ready["listening"].as_str().unwrap().to_string(),
-        )
-    };
+    let (_served, to) = mock.listen("packet serve --transport tcp --bind 127.0.0.1:0");
     mock.says(
         &format!("{run} --to {to}"),
         3,
@@ -371,6 +371,71 @@ fn the_list_has_every_way_and_every_port() {
     );
     assert_eq!(suite["ports"][0]["device"], "mock0");
     assert_eq!(suite["ports"][0]["active"], true);
+}
+
+#[test]
+fn load_is_written_to_its_sink_and_counted_there() {
+    let mock = Mock::new();
+    let run = "load run --transport verbs --format json";
+    for message in [8, 4096, 100 << 10] {
+        let produced = mock.json(&format!(
+            "{run} --level 50 --duration 300ms --bandwidth 5MiB --message {message}"
+        ));
+        assert_eq!(produced["transport"], "verbs");
+        let count = |name: &str| produced[name].as_u64().unwrap();
+        let sent = count("sent_messages");
+        assert!(sent > 0, "{produced}");
+        assert_eq!(count("received_messages"), sent, "{produced}");
+        assert_eq!(count("received_bytes"), sent * message, "{produced}");
+        assert_eq!(count("lost_messages"), 0, "{produced}");
+    }
+    let none = mock.json(&format!(
+        "{run} --level 0 --duration 1ms --bandwidth 5MiB --device mock0"
+    ));
+    assert_eq!(none["message"], 4096);
+    assert_eq!(none["sent_messages"], 0);
+    // More messages than may be under way, for as long as the bandwidth is measured and at all of it.
+    let full = mock.json(&format!("{run} --level 100 --duration 300ms"));
+    assert_eq!(full["bandwidth_measured"], true);
+    assert!(full["bandwidth"].as_f64().unwrap() > 1e6, "{full}");
+    assert!(full["sent_messages"].as_u64().unwrap() > 1_000, "{full}");
+    assert_eq!(full["received_messages"], full["sent_messages"], "{full}");
+    mock.says(
+        "load run --transport verbs --level 1 --device foo",
+        2,
+        "there is no RDMA device foo; there is mock0",
+    );
+}
+
+#[test]
+fn a_sink_of_load_that_is_killed_ends_it_and_one_without_the_device_refuses() {
+    let mock = Mock::new();
+    let (served, to) = mock.listen("load serve --bind 127.0.0.1:0 --device foo");
+    mock.says(
+        &format!("load run --transport verbs --level 1 --to {to}"),
+        3,
+        &format!(
+            "the sink at {to} takes no load over verbs: there is no RDMA device foo; there is mock0"
+        ),
+    );
+    drop(served);
+    let (mut served, to) = mock.listen("load serve --bind 127.0.0.1:0");
+    let run = "load run --transport verbs --level 50 --bandwidth 5MiB --duration 1000s --announce";
+    let mut load = mock
+        .command(&format!("{run} --to {to}"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut stderr = BufReader::new(load.stderr.take().unwrap());
+    stderr.read_line(&mut said).unwrap();
+    assert_eq!(said, "sending\n");
+    served.0.kill().unwrap();
+    assert_eq!(load.wait().unwrap().code(), Some(3));
+    said.clear();
+    stderr.read_line(&mut said).unwrap();
+    let start = format!("jitterlab: the sink at {to} stopped answering: ");
+    assert!(said.starts_with(&start), "{said}");
 }
 
 /// The hooks stand before libibverbs although the program opens it by itself.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::{Error, Gid, Mtu, Port};
+use crate::{EndPoint, Error, Gid, Mtu, Port, Route};
 
 /// The place in the network that an end takes: what is not given is found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +24,29 @@ pub struct Chosen {
     pub gid: Option<Gid>,
     /// The longest packet.
     pub mtu: Mtu,
+}
+
+impl Chosen {
+    /// Where a queue pair of this port is, for the other end; `first_packet` is the number of its first packet, of 24 bits.
+    pub fn end(&self, number: u32, first_packet: u32) -> EndPoint {
+        EndPoint {
+            number,
+            first_packet,
+            lid: self.port.lid,
+            gid: self.gid.as_ref().map_or([0; 16], |gid| gid.bytes),
+        }
+    }
+
+    /// The way from this port to the other end, with packets of up to `mtu`.
+    pub fn route(&self, first_packet: u32, mtu: Mtu, to: EndPoint) -> Route {
+        Route {
+            port: self.port.number,
+            gid_index: self.gid.as_ref().map(|gid| gid.index),
+            mtu,
+            first_packet,
+            to,
+        }
+    }
 }
 
 /// The port for an end whose address is `address`, and the GID: the one that belongs to the address, or

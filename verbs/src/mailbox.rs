@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::exchange::Place;
 use crate::{
-    Chosen, Device, EndPoint, Error, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain,
-    QueuePair, Remote, Route, SendKind, Service, Work,
+    Chosen, Device, Error, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain, QueuePair,
+    Remote, SendKind, Service, Work,
 };
 
 /// Messages that may be under way, and messages that may be kept: a bit of a word each.
@@ -72,14 +72,8 @@ impl Draft {
 
     /// Where it is, for the other end. No memory of it may be written to.
     pub fn place(&self) -> Place {
-        let gid = self.chosen.gid.as_ref();
         Place {
-            end: EndPoint {
-                number: self.prepared.number(),
-                first_packet: self.first_packet,
-                lid: self.chosen.port.lid,
-                gid: gid.map_or([0; 16], |gid| gid.bytes),
-            },
+            end: self.chosen.end(self.prepared.number(), self.first_packet),
             memory: Remote { address: 0, key: 0 },
         }
     }
@@ -89,13 +83,7 @@ impl Draft {
     /// # Errors
     /// The other end cannot be reached from this port.
     pub fn connect(self, mtu: Mtu, other: &Place) -> Result<Mailbox, Error> {
-        let route = Route {
-            port: self.chosen.port.number,
-            gid_index: self.chosen.gid.map(|gid| gid.index),
-            mtu,
-            first_packet: self.first_packet,
-            to: other.end,
-        };
+        let route = self.chosen.route(self.first_packet, mtu, other.end);
         let inline = self.prepared.inline() as usize;
         Ok(Mailbox {
             shared: Arc::new(Shared {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_cluster::Ready;
-use jitterlab_load::sender::Produced;
+use jitterlab_cluster::{Host, Ready};
+use jitterlab_load::Produced;
 use jitterlab_load::transport::Transport;
 use jitterlab_mpi_results::load;
 
@@ -64,12 +64,12 @@ impl<'a> Background<'a> {
             let (_, listening) = match sinks.get(to) {
                 Some(sink) => *sink,
                 None => {
-                    let sink = start_sink(hosts, to)?;
+                    let sink = start_sink(hosts, load, to)?;
                     *sinks.entry(to).or_insert(sink)
                 }
             };
             let level = f64::from(percent) * load.share();
-            let send = of_sender(load, listening, level, UNTIL_STOPPED)
+            let send = of_sender(hosts.host(from)?, load, listening, level, UNTIL_STOPPED)
                 .chain(words(&["--bandwidth", &rate]))
                 .chain(words(&["--seed", &seed.to_string(), "--announce"]));
             let program = own(send, hosts.host(from)?.cpu);
@@ -128,8 +128,8 @@ pub(crate) fn measure_bandwidth<'a>(hosts: &mut Hosts<'a>, load: &'a Load) -> Re
         return Ok(report.bandwidth);
     }
     let (from, to) = load.flows()[0];
-    let (sink, listening) = start_sink(hosts, to)?;
-    let run = of_sender(load, listening, 0.0, Nanos(1_000_000));
+    let (sink, listening) = start_sink(hosts, load, to)?;
+    let run = of_sender(hosts.host(from)?, load, listening, 0.0, Nanos(1_000_000));
     let program = own(run, hosts.host(from)?.cpu);
     let ended = hosts.worker(from)?.run(program, SLACK)?;
     hosts.worker(to)?.stop(sink)?;
@@ -137,15 +137,29 @@ pub(crate) fn measure_bandwidth<'a>(hosts: &mut Hosts<'a>, load: &'a Load) -> Re
     Ok(produced.bandwidth)
 }
 
-fn start_sink<'a>(hosts: &mut Hosts<'a>, name: &'a str) -> Result<(u32, SocketAddr), String> {
+fn start_sink<'a>(
+    hosts: &mut Hosts<'a>,
+    load: &Load,
+    name: &'a str,
+) -> Result<(u32, SocketAddr), String> {
     let to = hosts.host(name)?;
     let address = to.address().ok_or("the sink has no address")?;
     let bind = SocketAddr::new(address, 0).to_string();
-    let serve = words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]);
+    let serve =
+        words(&["load", "serve", "--until-stdin-closes", "--bind", &bind]).chain(device(load, to));
     hosts.worker(name)?.start_server(own(serve, to.cpu))
 }
 
+/// The RDMA device of a host, where a load goes over verbs and the host names one.
+fn device(load: &Load, host: &Host) -> impl Iterator<Item = String> + use<> {
+    let device = host.device.as_ref();
+    let device = device.filter(|_| load.transport == Transport::Verbs);
+    let option = device.map(|device| ["--device".into(), device.clone()]);
+    option.into_iter().flatten()
+}
+
 fn of_sender(
+    from: &Host,
     load: &Load,
     to: SocketAddr,
     percent: f64,
@@ -153,6 +167,7 @@ fn of_sender(
 ) -> impl Iterator<Item = String> {
     words(&["load", "run", "--format", "json"])
         .chain(words(&["--transport", load.transport.name()]))
+        .chain(device(load, from))
         .chain(words(&["--level", &percent.to_string()]))
         .chain(words(&["--to", &to.to_string()]))
         .chain(words(&["--duration", &duration.to_string()]))

@@ -2,7 +2,7 @@
 
 use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::shape;
-use jitterlab_load::sender::Produced;
+use jitterlab_load::Produced;
 use jitterlab_stats::distribution::Distribution;
 use serde::Deserialize;
 

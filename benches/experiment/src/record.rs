@@ -2,7 +2,7 @@
 //!
 //! A field that may have no value is stored as null: one that is not there at all is refused.
 
-pub use jitterlab_load::sender::Produced;
+pub use jitterlab_load::Produced;
 pub use jitterlab_mpi_results::{library, npb};
 pub use jitterlab_packet::cases::rtt;
 pub use jitterlab_packet::transport::Transport;

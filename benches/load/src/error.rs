@@ -29,6 +29,17 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The sink cannot take it.
+    #[error("the sink at {address} takes no load over verbs: {reason}")]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// Why, in its words.
+        reason: String,
+    },
+    /// This end cannot send over verbs.
+    #[error(transparent)]
+    Verbs(#[from] jitterlab_verbs::Error),
     /// Nothing arrived when the bandwidth was measured.
     #[error("the sink at {address} received no message while the bandwidth was measured")]
     NoBandwidth {
@@ -43,4 +54,11 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+impl Error {
+    /// Whether something else has to be asked for, and not the world to be another one.
+    pub fn is_of_input(&self) -> bool {
+        matches!(self, Error::Verbs(error) if error.is_of_input())
+    }
 }

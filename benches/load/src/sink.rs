@@ -7,12 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 use std::time::Duration;
 
-use crate::transport::Network;
+use jitterlab_verbs::Adapter;
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeVal, TimeValLike};
 
 use crate::Error;
 use crate::control::{Arrived, Ask, Line, Opened};
+use crate::transport::Network;
+use crate::verbs::Target;
+use crate::way::PATIENCE;
 
 /// How often an idle receiver looks whether its sender is still there.
 const LOOK: Duration = Duration::from_millis(50);
@@ -22,12 +25,16 @@ const BUFFER: usize = 1 << 18;
 /// Senders at a time. Whoever else connects is sent away, so that strangers cannot take all threads.
 const MOST: usize = 64;
 
-/// Serves senders, each with a thread of its own, until the process ends. `ready` is told the
-/// address that is listened on.
+/// Serves senders, each with a thread of its own, until the process ends. Those over verbs write to memory of the device that
+/// `adapter` says. `ready` is told the address that is listened on.
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn serve(address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), Error> {
+pub fn serve(
+    address: SocketAddr,
+    adapter: &Adapter,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Error> {
     let failed = |source| Error::Listen { address, source };
     let listener = TcpListener::bind(address).map_err(failed)?;
     let own = listener.local_addr().map_err(failed)?;
@@ -36,7 +43,7 @@ pub fn serve(address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), 
     loop {
         // What one sender does ends its own thread and nothing else, and that there is no room for one
         // more may change.
-        let Ok((stream, _)) = listener.accept() else {
+        let Ok((control, _)) = listener.accept() else {
             std::thread::sleep(LOOK);
             continue;
         };
@@ -44,8 +51,9 @@ pub fn serve(address: SocketAddr, ready: impl FnOnce(SocketAddr)) -> Result<(), 
             continue;
         }
         let place = Arc::clone(&places);
+        let adapter = adapter.clone();
         let _ = Builder::new().spawn(move || {
-            let _ = attend(stream, own.ip());
+            let _ = attend(control, own.ip(), &adapter);
             drop(place);
         });
     }
@@ -59,66 +67,107 @@ struct Counters {
     ended: AtomicBool,
 }
 
-/// Ends the receiver with the control connection.
-struct Receiver(Arc<Counters>);
+/// What takes the messages of a sender.
+enum Receiver {
+    /// A thread, which ends with this value, counts them; they are so long.
+    Counted(Arc<Counters>, u64),
+    /// They are written to memory.
+    Written(Target),
+}
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.0.ended.store(true, Ordering::Relaxed);
+        if let Receiver::Counted(counters, _) = self {
+            counters.ended.store(true, Ordering::Relaxed);
+        }
     }
 }
 
-fn attend(stream: TcpStream, ip: IpAddr) -> io::Result<()> {
-    let mut line = Line::new(stream)?.impatient()?;
-    let mut receiver: Option<(Receiver, u64)> = None;
+impl Receiver {
+    fn arrived(&self) -> Arrived {
+        match self {
+            Receiver::Counted(counters, message) => {
+                let bytes = counters.bytes.load(Ordering::Relaxed);
+                let messages = match counters.messages.load(Ordering::Relaxed) {
+                    // A stream knows no messages.
+                    0 => bytes / message,
+                    messages => messages,
+                };
+                Arrived { messages, bytes }
+            }
+            Receiver::Written(target) => target.arrived(),
+        }
+    }
+}
+
+/// Serves a sender until it hangs up.
+fn attend(control: TcpStream, ip: IpAddr, adapter: &Adapter) -> io::Result<()> {
+    let mut line = Line::new(control)?.impatient()?;
+    let mut receiver: Option<Receiver> = None;
     loop {
         match line.hear()? {
             Ask::Open { transport, message } => {
-                let counters = Arc::new(Counters::default());
-                let port = open(transport, ip, Arc::clone(&counters))?;
-                receiver = Some((Receiver(counters), message.max(1)));
-                line.be_patient()?;
-                line.say(&Opened { port })?;
+                receiver = Some(match transport {
+                    Network::Udp => counted(&mut line, message, |to| datagrams(ip, to))?,
+                    Network::Tcp => counted(&mut line, message, |to| stream(ip, to))?,
+                    Network::Verbs => written(&mut line, ip, adapter)?,
+                });
             }
             Ask::Count => {
-                let arrived = match &receiver {
-                    None => Arrived::default(),
-                    Some((receiver, message)) => {
-                        let bytes = receiver.0.bytes.load(Ordering::Relaxed);
-                        let messages = match receiver.0.messages.load(Ordering::Relaxed) {
-                            // A stream knows no messages.
-                            0 => bytes / message,
-                            messages => messages,
-                        };
-                        Arrived { messages, bytes }
-                    }
-                };
-                line.say(&arrived)?;
+                let arrived = receiver.as_ref().map(Receiver::arrived);
+                line.say(&arrived.unwrap_or_default())?;
             }
         }
     }
 }
 
-/// Starts a receiver on a free port.
-fn open(transport: Network, ip: IpAddr, counters: Arc<Counters>) -> io::Result<u16> {
-    match transport {
-        Network::Udp => {
-            let socket = UdpSocket::bind((ip, 0))?;
-            socket.set_read_timeout(Some(LOOK))?;
-            let port = socket.local_addr()?.port();
-            Builder::new().spawn(move || receive_datagrams(&socket, &counters))?;
-            Ok(port)
-        }
-        Network::Tcp => {
-            let listener = TcpListener::bind((ip, 0))?;
-            // It holds for `accept`, too.
-            let look = TimeVal::milliseconds(LOOK.as_millis() as i64);
-            setsockopt(&listener, sockopt::ReceiveTimeout, &look)?;
-            let port = listener.local_addr()?.port();
-            Builder::new().spawn(move || receive_stream(&listener, &counters))?;
-            Ok(port)
-        }
-    }
+/// Listens on a free port; whoever accepts there gives up after a time.
+fn listen(ip: IpAddr, patience: Duration) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((ip, 0))?;
+    // It holds for `accept`, too.
+    let patience = TimeVal::milliseconds(patience.as_millis() as i64);
+    setsockopt(&listener, sockopt::ReceiveTimeout, &patience)?;
+    Ok(listener)
+}
+
+/// Lets a thread count messages, and tells the sender at which port.
+fn counted(
+    line: &mut Line,
+    message: u64,
+    start: impl FnOnce(Arc<Counters>) -> io::Result<u16>,
+) -> io::Result<Receiver> {
+    let counters = Arc::new(Counters::default());
+    let receiver = Receiver::Counted(Arc::clone(&counters), message.max(1));
+    let port = start(counters)?;
+    line.be_patient()?;
+    line.say(&Opened { port })?;
+    Ok(receiver)
+}
+
+/// Lets the sender come to a free port, and opens memory for it.
+fn written(line: &mut Line, ip: IpAddr, adapter: &Adapter) -> io::Result<Receiver> {
+    let listener = listen(ip, PATIENCE)?;
+    let port = listener.local_addr()?.port();
+    line.be_patient()?;
+    line.say(&Opened { port })?;
+    Ok(Receiver::Written(Target::accept(&listener, adapter)?))
+}
+
+/// Starts a thread that counts the datagrams which come to a free port.
+fn datagrams(ip: IpAddr, counters: Arc<Counters>) -> io::Result<u16> {
+    let socket = UdpSocket::bind((ip, 0))?;
+    socket.set_read_timeout(Some(LOOK))?;
+    let port = socket.local_addr()?.port();
+    Builder::new().spawn(move || receive_datagrams(&socket, &counters))?;
+    Ok(port)
+}
+
+/// Starts a thread that counts the bytes of the stream which comes to a free port.
+fn stream(ip: IpAddr, counters: Arc<Counters>) -> io::Result<u16> {
+    let listener = listen(ip, LOOK)?;
+    let port = listener.local_addr()?.port();
+    Builder::new().spawn(move || receive_stream(&listener, &counters))?;
+    Ok(port)
 }
 
 fn receive_datagrams(socket: &UdpSocket, counters: &Counters) {

@@ -12,17 +12,21 @@ pub enum Transport {
     Udp,
     /// A stream of the kernel's sockets: what the network cannot carry waits.
     Tcp,
+    /// Writes into the memory of the other end, which an RDMA device makes: what the network cannot carry waits.
+    Verbs,
     /// Messages between ranks: the load of `jitterlab-mpi`.
     Mpi,
 }
 
-named!(Transport, serde, "a transport of load", Udp => "udp", Tcp => "tcp", Mpi => "mpi");
+named!(Transport, serde, "a transport of load", Udp => "udp", Tcp => "tcp", Verbs => "verbs", Mpi => "mpi");
 
 impl Transport {
     /// The size of a message, if nothing is said.
     pub const fn message(self) -> Bytes {
         match self {
             Transport::Udp | Transport::Tcp => Bytes(1400),
+            // The longest packet that there is.
+            Transport::Verbs => Bytes(4 << 10),
             Transport::Mpi => Bytes(64 << 10),
         }
     }
@@ -33,6 +37,7 @@ impl Transport {
             // Room for what a message is counted by; up to the largest datagram of IPv4.
             Transport::Udp => 8..=65_507,
             Transport::Tcp => 1..=1 << 24,
+            Transport::Verbs => crate::verbs::SIZES,
             Transport::Mpi => 1..=i32::MAX as u64,
         }
     }
@@ -42,6 +47,7 @@ impl Transport {
         match self {
             Transport::Udp => Some(Network::Udp),
             Transport::Tcp => Some(Network::Tcp),
+            Transport::Verbs => Some(Network::Verbs),
             Transport::Mpi => None,
         }
     }
@@ -54,15 +60,18 @@ pub enum Network {
     Udp,
     /// As [`Transport::Tcp`].
     Tcp,
+    /// As [`Transport::Verbs`].
+    Verbs,
 }
 
-named!(Network, serde, Udp => "udp", Tcp => "tcp");
+named!(Network, serde, Udp => "udp", Tcp => "tcp", Verbs => "verbs");
 
 impl From<Network> for Transport {
     fn from(network: Network) -> Transport {
         match network {
             Network::Udp => Transport::Udp,
             Network::Tcp => Transport::Tcp,
+            Network::Verbs => Transport::Verbs,
         }
     }
 }

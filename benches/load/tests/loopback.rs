@@ -10,12 +10,17 @@ use jitterlab_base::units::{Bytes, Nanos, Percent};
 use jitterlab_load::sender::Load;
 use jitterlab_load::transport::Network;
 use jitterlab_load::{Error, sink};
+use jitterlab_verbs::exchange::{Answer, Ask, Place};
+use jitterlab_verbs::{Adapter, EndPoint, Mtu, Remote};
 
+/// Those that every machine has.
+const SOCKETS: [Network; 2] = [Network::Udp, Network::Tcp];
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 fn load(transport: Network, level: f64) -> Load {
     Load {
         transport,
+        adapter: Adapter::default(),
         message: Bytes(1_000),
         level: Percent::new(level).unwrap(),
         duration: Nanos(300_000_000),
@@ -27,8 +32,13 @@ fn load(transport: Network, level: f64) -> Load {
 
 /// A real sink, which ends with the test.
 fn serve() -> SocketAddr {
+    serve_over(Adapter::default())
+}
+
+/// One whose senders over verbs write over `adapter`.
+fn serve_over(adapter: Adapter) -> SocketAddr {
     let (ready, address) = mpsc::channel();
-    thread::spawn(move || sink::serve(LOCAL.into(), |a| ready.send(a).unwrap()));
+    thread::spawn(move || sink::serve(LOCAL.into(), &adapter, |a| ready.send(a).unwrap()));
     address.recv().unwrap()
 }
 
@@ -39,7 +49,7 @@ fn go_on() -> AtomicBool {
 #[test]
 fn what_is_reported_is_what_arrived() {
     let sink = serve();
-    for transport in Network::ALL {
+    for transport in SOCKETS {
         let load = load(transport, 40.0);
         let produced = load.run(sink, &go_on()).unwrap();
         assert!(produced.sent_messages > 0, "{produced:?}");
@@ -74,7 +84,7 @@ fn what_is_reported_is_what_arrived() {
 #[test]
 fn no_level_sends_nothing() {
     let sink = serve();
-    for transport in Network::ALL {
+    for transport in SOCKETS {
         let produced = load(transport, 0.0).run(sink, &go_on()).unwrap();
         assert_eq!((produced.sent_messages, produced.received_messages), (0, 0));
         assert_eq!(produced.produced_level, 0.0);
@@ -85,7 +95,7 @@ fn no_level_sends_nothing() {
 #[test]
 fn the_bandwidth_is_measured_where_it_is_not_given() {
     let sink = serve();
-    for transport in Network::ALL {
+    for transport in SOCKETS {
         let mut load = load(transport, 5.0);
         load.bandwidth = None;
         let produced = load.run(sink, &go_on()).unwrap();
@@ -198,7 +208,7 @@ fn slow_sink(stop: Arc<AtomicBool>, transport: Network) -> SocketAddr {
 /// At any load the last messages are still under way when the first count is made.
 #[test]
 fn what_arrives_late_is_not_lost() {
-    for transport in Network::ALL {
+    for transport in SOCKETS {
         let stop = Arc::new(go_on());
         let sink = slow_sink(Arc::clone(&stop), transport);
         let mut load = load(transport, 100.0);
@@ -304,4 +314,53 @@ fn a_stream_that_its_sink_closes_ends_the_load() {
     let error = load.run(sink, &go_on()).unwrap_err();
     assert!(matches!(error, Error::SinkGone { .. }), "{error:?}");
     drop(server.join().unwrap());
+}
+
+/// Whoever asks for a place for messages over verbs learns in words why there is none. (What goes over a device is tested in
+/// `tui/tests/verbs.rs`.)
+#[test]
+fn a_sink_without_a_device_says_so() {
+    let sink = serve_over(Adapter {
+        device: Some("none0".into()),
+        ..Adapter::default()
+    });
+    let mut control = BufReader::new(TcpStream::connect(sink).unwrap());
+    let ask = "{\"ask\":\"open\",\"transport\":\"verbs\",\"message\":64}\n";
+    control.get_mut().write_all(ask.as_bytes()).unwrap();
+    let mut line = String::new();
+    control.read_line(&mut line).unwrap();
+    let opened: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let port = opened["port"].as_u64().unwrap() as u16;
+    let place = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+    let ask = Ask {
+        wish: 64_u64.to_le_bytes(),
+        mtu: Mtu::MOST,
+        place: Place {
+            end: EndPoint {
+                number: 1,
+                first_packet: 1,
+                lid: 1,
+                gid: [0; 16],
+            },
+            memory: Remote { address: 0, key: 0 },
+        },
+    };
+    ask.write(&place).unwrap();
+    let Answer::Refused(reason) = Answer::read(&place).unwrap() else {
+        panic!("it has taken a device that is not there");
+    };
+    let expected = jitterlab_verbs::ports(Some("none0")).unwrap_err();
+    assert_eq!(reason, expected.to_string());
+    // With that it hangs up.
+    line.clear();
+    assert_eq!(control.read_line(&mut line).unwrap(), 0);
+}
+
+/// A sender that has no device says so before it sends anything.
+#[test]
+fn a_sender_without_a_device_says_so() {
+    let mut load = load(Network::Verbs, 40.0);
+    load.adapter.device = Some("none0".into());
+    let error = load.run(serve(), &go_on()).unwrap_err();
+    assert!(matches!(error, Error::Verbs(_)), "{error:?}");
 }

@@ -18,7 +18,7 @@ use std::ops::Deref;
 use jitterlab_base::named;
 use jitterlab_base::yaml::{Checked, Step};
 use jitterlab_cluster::Host;
-use jitterlab_load::sender::Produced;
+use jitterlab_load::Produced;
 use jitterlab_packet::transport::Transport;
 use serde::{Deserialize, Serialize};
 

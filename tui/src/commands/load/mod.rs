@@ -9,12 +9,13 @@ use std::sync::atomic::AtomicBool;
 
 use jitterlab_base::show;
 use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
-use jitterlab_load::sender::{Load, Produced};
-use jitterlab_load::sink;
+use jitterlab_load::sender::Load;
 use jitterlab_load::transport::Transport;
+use jitterlab_load::{Error, Produced, sink};
 use jitterlab_packet::server::announce;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::packet::link::{AdapterOptions, for_verbs};
 use super::packet::{check_server_cpu, span};
 use crate::cpus::pin;
 use crate::outcome::{Exit, Failure};
@@ -44,7 +45,7 @@ const PORT: u16 = 7412;
 /// Options of `load run`.
 #[derive(clap::Args)]
 pub struct Run {
-    /// udp, tcp, or mpi
+    /// udp, tcp, verbs or mpi
     #[arg(long)]
     transport: Transport,
     /// Share of the one-way bandwidth: 0 to 100 (percent)
@@ -56,7 +57,7 @@ pub struct Run {
     /// How long the load lasts
     #[arg(long, default_value = "10s", value_parser = span)]
     duration: Nanos,
-    /// Size of a message [default: 1400B; over MPI 64KiB]
+    /// Size of a message [default: 1400B; over verbs 4KiB, over MPI 64KiB]
     #[arg(long)]
     message: Option<Bytes>,
     /// One-way bandwidth, as in 10Gbit or 118MB/s; a number alone is bytes per second [default: measured first]
@@ -75,6 +76,8 @@ pub struct Run {
     #[arg(long)]
     server_cpu: Option<usize>,
     #[command(flatten)]
+    adapter: AdapterOptions,
+    #[command(flatten)]
     mpi: mpi::Options,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -82,6 +85,11 @@ pub struct Run {
 
 impl Run {
     fn run(self) -> Result<Exit, Failure> {
+        if let Some(option) = self.adapter.given()
+            && self.transport != Transport::Verbs
+        {
+            return Err(for_verbs(option, self.transport));
+        }
         let Some(network) = self.transport.network() else {
             self.check_over_mpi()?;
             return mpi::start(&self);
@@ -106,6 +114,7 @@ impl Run {
         }
         let load = Load {
             transport: network,
+            adapter: self.adapter.adapter(),
             message,
             level: self.level,
             duration: self.duration,
@@ -113,6 +122,7 @@ impl Run {
             seed: self.seed,
         };
         let mut serve = vec!["load".to_string(), "serve".into()];
+        serve.extend(self.adapter.of_server());
         if let Some(cpu) = self.server_cpu {
             serve.extend(["--cpu".into(), cpu.to_string()]);
         }
@@ -133,7 +143,7 @@ impl Run {
         };
         let produced = load
             .run_telling(peer.address(), &stop, begins)
-            .map_err(Failure::run)?;
+            .map_err(failure)?;
         drop(peer);
         output::print(self.format, &produced, || text(&produced))?;
         Ok(Exit::Done)
@@ -156,6 +166,13 @@ impl Run {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+fn failure(error: Error) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error),
+        false => Failure::run(error),
     }
 }
 
@@ -188,6 +205,8 @@ pub struct Serve {
     /// Address to listen on; port 0 chooses a free one
     #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
+    #[command(flatten)]
+    adapter: AdapterOptions,
     /// Run on this CPU
     #[arg(long)]
     cpu: Option<usize>,
@@ -202,7 +221,7 @@ impl Serve {
         if self.until_stdin_closes {
             peer::end_with_stdin();
         }
-        sink::serve(self.bind, |address| {
+        sink::serve(self.bind, &self.adapter.adapter(), |address| {
             // A starter that does not read on still is served.
             let _ = announce(address);
         })

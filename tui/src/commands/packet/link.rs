@@ -1,5 +1,7 @@
 //! The options that say what is measured over.
 
+use std::fmt::Display;
+
 use jitterlab_packet::transport::{
     Adapter, Inline, Link, Mtu, Operation, Service, Transport, Verbs,
 };
@@ -45,7 +47,11 @@ impl VerbsOptions {
             ("--service", self.service.is_some()),
             ("--inline", self.inline.is_some()),
         ];
-        refuse(transport, &given)?;
+        if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given)
+            && transport != Transport::Verbs
+        {
+            return Err(for_verbs(name, transport));
+        }
         Ok(match Link::of(transport) {
             Link::Verbs(..) => {
                 let verbs = Verbs {
@@ -66,46 +72,52 @@ impl VerbsOptions {
 }
 
 impl AdapterOptions {
+    /// The adapter of a transport.
+    pub fn of(&self, transport: Transport) -> Result<Adapter, Failure> {
+        match self.given() {
+            Some(name) if transport != Transport::Verbs => Err(for_verbs(name, transport)),
+            _ => Ok(self.adapter()),
+        }
+    }
+
+    /// The adapter.
+    pub fn adapter(&self) -> Adapter {
+        Adapter {
+            device: self.device.clone(),
+            gid_index: self.gid_index,
+            mtu: self.mtu,
+        }
+    }
+
+    /// The first option that is given, if one is.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--device", self.device.is_some()),
+            ("--gid-index", self.gid_index.is_some()),
+            ("--mtu", self.mtu.is_some()),
+        ];
+        given
+            .into_iter()
+            .find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
     /// The arguments of a server that is started at the same place.
     pub fn of_server(&self) -> Vec<String> {
-        let AdapterOptions {
-            device,
-            gid_index,
-            mtu,
-        } = self;
         let words = [
-            ("--device", device.clone()),
-            ("--gid-index", gid_index.map(|index| index.to_string())),
-            ("--mtu", mtu.map(|mtu| mtu.bytes().to_string())),
+            ("--device", self.device.clone()),
+            ("--gid-index", self.gid_index.map(|index| index.to_string())),
+            ("--mtu", self.mtu.map(|mtu| mtu.bytes().to_string())),
         ];
         let given = words
             .into_iter()
             .filter_map(|(name, value)| Some([name.into(), value?]));
         given.flatten().collect()
     }
-
-    /// The adapter of a transport.
-    pub fn of(&self, transport: Transport) -> Result<Adapter, Failure> {
-        let given = [
-            ("--device", self.device.is_some()),
-            ("--gid-index", self.gid_index.is_some()),
-            ("--mtu", self.mtu.is_some()),
-        ];
-        refuse(transport, &given)?;
-        Ok(Adapter {
-            device: self.device.clone(),
-            gid_index: self.gid_index,
-            mtu: self.mtu,
-        })
-    }
 }
 
-/// Refuses what only verbs have.
-fn refuse(transport: Transport, given: &[(&str, bool)]) -> Result<(), Failure> {
-    match given.iter().find(|(_, is_given)| *is_given) {
-        Some((name, _)) if transport != Transport::Verbs => Err(Failure::input(format!(
-            "{name} is for --transport verbs, not for {transport}"
-        ))),
-        _ => Ok(()),
-    }
+/// What only verbs have is refused over another transport.
+pub fn for_verbs(name: &str, transport: impl Display) -> Failure {
+    Failure::input(format!(
+        "{name} is for --transport verbs, not for {transport}"
+    ))
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use jitterlab_base::units::Nanos;
-use jitterlab_load::sender::Produced;
+use jitterlab_load::Produced;
 use jitterlab_packet::cases::Case;
 
 use super::{PacketResult, Work};

@@ -1,6 +1,6 @@
 //! A run of the packet suite.
 
-use jitterlab_load::sender::Produced;
+use jitterlab_load::Produced;
 use jitterlab_packet::transport::Transport;
 
 use super::PacketCase;

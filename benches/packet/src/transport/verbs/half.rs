@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use jitterlab_base::clock::Clock;
 use jitterlab_verbs::exchange::Place;
 use jitterlab_verbs::{
-    Chosen, Device, EndPoint, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain, QueuePair,
-    Remote, Route, SendKind, Work,
+    Chosen, Device, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain, QueuePair, Remote,
+    SendKind, Work,
 };
 
 use super::Wanted;
@@ -98,14 +98,8 @@ impl Half {
     /// Where it is.
     pub fn place(&self) -> Place {
         let memory = self.prepared.memory();
-        let gid = self.chosen.gid.as_ref();
         Place {
-            end: EndPoint {
-                number: self.prepared.number(),
-                first_packet: self.first_packet,
-                lid: self.chosen.port.lid,
-                gid: gid.map_or([0; 16], |gid| gid.bytes),
-            },
+            end: self.chosen.end(self.prepared.number(), self.first_packet),
             memory: Remote {
                 address: memory.address() + self.layout.first as u64,
                 key: memory.remote_key(),
@@ -116,14 +110,7 @@ impl Half {
     /// Joins it with the other end, which `line` leads to.
     pub fn join(self, mtu: Mtu, other: &Place, line: TcpStream) -> Result<Joined, Error> {
         let Half { wanted, chosen, .. } = self;
-        let gid_index = chosen.gid.map(|gid| gid.index);
-        let route = Route {
-            port: chosen.port.number,
-            gid_index,
-            mtu,
-            first_packet: self.first_packet,
-            to: other.end,
-        };
+        let route = chosen.route(self.first_packet, mtu, other.end);
         Ok(Joined {
             pair: self.prepared.connect(&route)?,
             wanted,
@@ -131,7 +118,7 @@ impl Half {
             path: Path {
                 device: chosen.port.device,
                 port: chosen.port.number,
-                gid_index,
+                gid_index: route.gid_index,
                 operation: wanted.how.operation,
                 service: wanted.how.service,
                 inline: self.is_inline,
