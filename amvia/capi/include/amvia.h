@@ -85,7 +85,7 @@ typedef enum {
      */
     AM_ERR_FORKED = 6,
     /**
-     * A handler of this thread has not returned.
+     * A handler of this thread, or what fills a request, has not returned.
      */
     AM_ERR_IN_HANDLER = 7,
     /**
@@ -440,6 +440,10 @@ typedef struct {
      * How long the target keeps the records of a client without a word from it.
      */
     uint64_t lease;
+    /**
+     * The RDMA device of an endpoint over verbs; a null pointer: the first one with a port that is up.
+     */
+    const char *device;
 } AM_Options;
 
 /**
@@ -483,6 +487,64 @@ typedef struct {
      */
     uint32_t incarnation;
 } AM_Standing;
+
+/**
+ * What has happened on the connection to a peer. Later versions may add members at the end.
+ */
+typedef struct {
+    /**
+     * Requests made.
+     */
+    uint64_t requests;
+    /**
+     * Requests sent again because no answer came.
+     */
+    uint64_t retransmissions;
+    /**
+     * Those of them that were needless: the answer to an earlier attempt came after them.
+     */
+    uint64_t needless;
+    /**
+     * Questions for the reply after the acknowledgement.
+     */
+    uint64_t pulls;
+    /**
+     * Connects sent beside retransmissions.
+     */
+    uint64_t renewals;
+    /**
+     * Acknowledgements sent in frames of their own.
+     */
+    uint64_t acks_alone;
+    /**
+     * Acknowledgements that rode on their reply.
+     */
+    uint64_t acks_riding;
+    /**
+     * Handlers started.
+     */
+    uint64_t started;
+    /**
+     * Requests that came again.
+     */
+    uint64_t duplicates;
+    /**
+     * Frames with a wrong tag.
+     */
+    uint64_t wrong_tag;
+    /**
+     * Frames from a peer that has not been connected yet.
+     */
+    uint64_t unconnected;
+    /**
+     * Frames that no honest peer sends.
+     */
+    uint64_t malformed;
+    /**
+     * Requests that found no free slot in the receive pool.
+     */
+    uint64_t no_room;
+} AM_Counters;
 
 /**
  * The message that a handler runs for. It holds in this run of the handler and on its thread.
@@ -536,6 +598,11 @@ typedef struct {
      */
     uint16_t slot;
 } AM_Transaction;
+
+/**
+ * A function that writes the `length` bytes of a request at `data`, where they stay. What it calls of the library is refused.
+ */
+typedef void (*AM_Fill)(void *data, size_t length, void *context);
 
 /**
  * The state of a transaction: <acknowledgement, operation>.
@@ -648,6 +715,14 @@ AM_Error AMVIA_Peers(AM_Endpoint endpoint,
 AM_Error AMVIA_Credits(AM_Endpoint endpoint, AM_Peer peer, uint64_t *credits);
 
 /**
+ * What has happened on the connection to a peer: AMVIA_Counters(endpoint, peer, &counters, sizeof counters).
+ */
+AM_Error AMVIA_Counters(AM_Endpoint endpoint,
+                        AM_Peer peer,
+                        AM_Counters *counters,
+                        size_t size);
+
+/**
  * Why the last function that failed on this thread has failed: a sentence. Empty if none has. The text is there until the
  * next failure on this thread, or its end.
  */
@@ -731,6 +806,19 @@ AM_Error AM_Request(AM_Endpoint endpoint,
                     size_t length,
                     uint64_t at_most,
                     AM_Transaction *transaction);
+
+/**
+ * Makes a request like AM_Request(), whose bytes are not copied: `fill` writes them where they stay, once there is credit and
+ * before this returns. It is given `context`.
+ */
+AM_Error AMVIA_RequestInPlace(AM_Endpoint endpoint,
+                              AM_Peer peer,
+                              uint16_t handler,
+                              size_t length,
+                              AM_Fill fill,
+                              void *context,
+                              uint64_t at_most,
+                              AM_Transaction *transaction);
 
 /**
  * The state of a transaction.

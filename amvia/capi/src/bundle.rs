@@ -4,7 +4,6 @@ use std::ffi::c_char;
 use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
-use jitterlab_verbs::Adapter;
 
 use crate::error::{AM_Error, guard};
 use crate::handler::refuse_in_handler;
@@ -53,11 +52,13 @@ pub unsafe extern "C" fn AM_AllocateEndpoint(
         let held = bundle.get()?;
         let made = match address.parse::<Address>()? {
             Address::Udp(socket) => {
+                options.refuse_device()?;
                 let mtu = options.mtu(Udp::MTU);
                 let chosen = options.options(mtu)?;
                 held.endpoint(name, Udp::bind(socket, mtu)?, &chosen)?
             }
             Address::Shm(place) => {
+                options.refuse_device()?;
                 let mtu = options.mtu(Shm::MTU);
                 let chosen = options.options(mtu)?;
                 held.endpoint(name, Shm::open(place, mtu)?, &chosen)?
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn AM_AllocateEndpoint(
             Address::Verbs(socket) => {
                 let mtu = options.mtu(Verbs::MTU);
                 let chosen = options.options(mtu)?;
-                let transport = Verbs::bind(socket, Adapter::default(), mtu)?;
+                let transport = Verbs::bind(socket, options.adapter()?, mtu)?;
                 held.endpoint(name, transport, &chosen)?
             }
         };

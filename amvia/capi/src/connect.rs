@@ -1,9 +1,11 @@
 //! Peers.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::time::Duration;
 
 use jitterlab_amvia::endpoint::{PeerId, Standing};
+use jitterlab_amvia::protocol::Counters;
 use jitterlab_amvia::transaction::EndpointId;
 use jitterlab_amvia::transport::Address;
 use jitterlab_amvia::wire::Refusal;
@@ -181,5 +183,96 @@ pub unsafe extern "C" fn AMVIA_Credits(
         let out = unsafe { Out::new("credits", credits) }?;
         out.put(endpoint.get()?.credits(peer.into())?);
         Ok(())
+    })
+}
+
+/// What has happened on the connection to a peer. Later versions may add members at the end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct AM_Counters {
+    /// Requests made.
+    pub requests: u64,
+    /// Requests sent again because no answer came.
+    pub retransmissions: u64,
+    /// Those of them that were needless: the answer to an earlier attempt came after them.
+    pub needless: u64,
+    /// Questions for the reply after the acknowledgement.
+    pub pulls: u64,
+    /// Connects sent beside retransmissions.
+    pub renewals: u64,
+    /// Acknowledgements sent in frames of their own.
+    pub acks_alone: u64,
+    /// Acknowledgements that rode on their reply.
+    pub acks_riding: u64,
+    /// Handlers started.
+    pub started: u64,
+    /// Requests that came again.
+    pub duplicates: u64,
+    /// Frames with a wrong tag.
+    pub wrong_tag: u64,
+    /// Frames from a peer that has not been connected yet.
+    pub unconnected: u64,
+    /// Frames that no honest peer sends.
+    pub malformed: u64,
+    /// Requests that found no free slot in the receive pool.
+    pub no_room: u64,
+}
+
+/// Bytes of the first version.
+const FIRST_COUNTERS: usize = offset_of!(AM_Counters, no_room) + size_of::<u64>();
+
+impl From<Counters> for AM_Counters {
+    fn from(counted: Counters) -> Self {
+        let Counters {
+            requests,
+            retransmissions,
+            needless,
+            pulls,
+            renewals,
+            acks_alone,
+            acks_riding,
+            started,
+            duplicates,
+            wrong_tag,
+            unconnected,
+            malformed,
+            no_room,
+        } = counted;
+        AM_Counters {
+            requests,
+            retransmissions,
+            needless,
+            pulls,
+            renewals,
+            acks_alone,
+            acks_riding,
+            started,
+            duplicates,
+            wrong_tag,
+            unconnected,
+            malformed,
+            no_room,
+        }
+    }
+}
+
+/// What has happened on the connection to a peer: AMVIA_Counters(endpoint, peer, &counters, sizeof counters).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn AMVIA_Counters(
+    endpoint: AM_Endpoint,
+    peer: AM_Peer,
+    counters: *mut AM_Counters,
+    size: usize,
+) -> AM_Error {
+    guard(|| {
+        memory::check_size(
+            "AM_Counters",
+            size,
+            FIRST_COUNTERS,
+            size_of::<AM_Counters>(),
+        )?;
+        let counted = endpoint.get()?.counters(peer.into())?.into();
+        // SAFETY: the program promises `size` bytes.
+        unsafe { memory::put_first("counters", counters, size, &counted) }
     })
 }

@@ -1,6 +1,6 @@
 //! What hinders a function: its code, and the sentence behind it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +29,7 @@ pub enum AM_Error {
     AM_ERR_TOKEN = 5,
     /// The process is a child of the one that allocated what is used.
     AM_ERR_FORKED = 6,
-    /// A handler of this thread has not returned.
+    /// A handler of this thread, or what fills a request, has not returned.
     AM_ERR_IN_HANDLER = 7,
     /// A name is none.
     AM_ERR_NAME = 8,
@@ -189,8 +189,27 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
+thread_local! {
+    /// The program fills a request on this thread, for which its bundle waits.
+    static FILLS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the program fill a request. What it calls meanwhile is refused: its bundle would wait for itself.
+pub(crate) fn filling(fill: impl FnOnce()) {
+    FILLS.set(true);
+    fill();
+    FILLS.set(false);
+}
+
 /// Runs the body of a function. No panic leaves it.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> AM_Error {
+    let body = || match FILLS.get() {
+        false => body(),
+        true => Err(Failure::new(
+            AM_Error::AM_ERR_IN_HANDLER,
+            "what fills a request calls nothing of the library",
+        )),
+    };
     let ended = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let said = panic
             .downcast_ref::<String>()

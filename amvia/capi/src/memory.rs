@@ -1,6 +1,8 @@
 //! Memory of the program in C: read and written here alone.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
 
 use crate::error::{AM_Error, Failure};
 
@@ -59,6 +61,45 @@ impl<T> Out<T> {
     pub(crate) fn put(&self, value: T) {
         // SAFETY: `new` was promised it; nothing is asked of the alignment.
         unsafe { self.0.write_unaligned(value) }
+    }
+}
+
+/// Writes the first `size` bytes of a value, which has as many: a program that was made for an earlier version has no room
+/// for more.
+///
+/// # Safety
+/// The pointer is null, or `size` bytes can be written there.
+pub(crate) unsafe fn put_first<T: Copy>(
+    what: &str,
+    place: *mut T,
+    size: usize,
+    value: &T,
+) -> Result<(), Failure> {
+    if place.is_null() {
+        return Err(null(what));
+    }
+    let size = size.min(size_of::<T>());
+    // SAFETY: the caller's promise, and the value has as many bytes; nothing is asked of the alignment.
+    unsafe {
+        let from = ptr::from_ref(value).cast::<MaybeUninit<u8>>();
+        ptr::copy_nonoverlapping(from, place.cast(), size);
+    }
+    Ok(())
+}
+
+/// Refuses the size of a structure that is none of this library's versions, which have from `first` to `ours` bytes.
+pub(crate) fn check_size(
+    what: &str,
+    size: usize,
+    first: usize,
+    ours: usize,
+) -> Result<(), Failure> {
+    match (first..=ours).contains(&size) {
+        true => Ok(()),
+        false => Err(Failure::new(
+            AM_Error::AM_ERR_SIZE,
+            format!("{what} of {size} bytes is of another library: this one has {ours}"),
+        )),
     }
 }
 

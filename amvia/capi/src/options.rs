@@ -7,6 +7,7 @@ use std::ptr;
 use jitterlab_amvia::endpoint::Options;
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::protocol::{Config, Protocol};
+use jitterlab_verbs::Adapter;
 
 use crate::error::{AM_Error, Failure, guard};
 use crate::memory;
@@ -95,6 +96,8 @@ pub struct AM_Options {
     pub handler_time: u64,
     /// How long the target keeps the records of a client without a word from it.
     pub lease: u64,
+    /// The RDMA device of an endpoint over verbs; a null pointer: the first one with a port that is up.
+    pub device: *const c_char,
 }
 
 /// Bytes of the first version.
@@ -124,6 +127,7 @@ impl AM_Options {
             reply_wait: config.reply_wait,
             handler_time: config.handler_time.unwrap_or(0),
             lease: config.lease,
+            device: ptr::null(),
         }
     }
 
@@ -194,6 +198,30 @@ impl AM_Options {
         })
     }
 
+    /// The adapter of an endpoint over verbs.
+    pub(crate) fn adapter(&self) -> Result<Adapter, Failure> {
+        let device = match self.device.is_null() {
+            true => None,
+            // SAFETY: the program's promise, see the head of amvia.h.
+            false => Some(unsafe { memory::text("device", self.device) }?.into()),
+        };
+        Ok(Adapter {
+            device,
+            ..Adapter::default()
+        })
+    }
+
+    /// Refuses a device where the transport has none.
+    pub(crate) fn refuse_device(&self) -> Result<(), Failure> {
+        match self.device.is_null() {
+            true => Ok(()),
+            false => Err(Failure::new(
+                AM_Error::AM_ERR_OPTION,
+                "a device can be chosen for an address that begins with verbs:// alone",
+            )),
+        }
+    }
+
     /// Bytes of a frame, where the transport usually has `usual`.
     pub(crate) fn mtu(&self, usual: usize) -> usize {
         match self.mtu {
@@ -209,33 +237,16 @@ fn out_of_range(what: &str, value: u32) -> Failure {
 }
 
 fn check(size: usize) -> Result<(), Failure> {
-    let ours = size_of::<AM_Options>();
-    match (FIRST..=ours).contains(&size) {
-        true => Ok(()),
-        false => Err(Failure::new(
-            AM_Error::AM_ERR_SIZE,
-            format!(
-                "AM_Options of {size} bytes are of another library: this one has {ours}; begin with AM_InitOptions(&options, sizeof options)"
-            ),
-        )),
-    }
+    let what = "AM_Options, which AM_InitOptions(&options, sizeof options) fills,";
+    memory::check_size(what, size, FIRST, size_of::<AM_Options>())
 }
 
 /// Fills options with what an endpoint has where nothing else is said: AM_InitOptions(&options, sizeof options).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn AM_InitOptions(options: *mut AM_Options, size: usize) -> AM_Error {
     guard(|| {
-        if options.is_null() {
-            let text = "options is a null pointer";
-            return Err(Failure::new(AM_Error::AM_ERR_NULL, text));
-        }
         check(size)?;
-        let defaults = AM_Options::defaults(size);
-        // SAFETY: the program promises `size` bytes, and `check` that `defaults` has as many.
-        unsafe {
-            let from = ptr::from_ref(&defaults).cast::<MaybeUninit<u8>>();
-            ptr::copy_nonoverlapping(from, options.cast(), size);
-        }
-        Ok(())
+        // SAFETY: the program promises `size` bytes.
+        unsafe { memory::put_first("options", options, size, &AM_Options::defaults(size)) }
     })
 }

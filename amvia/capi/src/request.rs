@@ -9,7 +9,7 @@ use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
 
 use crate::AM_FOREVER;
 use crate::connect::AM_Peer;
-use crate::error::{AM_Error, Failure, guard};
+use crate::error::{AM_Error, Failure, filling, guard};
 use crate::memory::{self, Out, Room};
 use crate::status::AM_Status;
 use crate::table::AM_Endpoint;
@@ -89,16 +89,55 @@ pub unsafe extern "C" fn AM_Request(
             let bytes = memory::bytes(data, length)?;
             (bytes, Out::new("transaction", transaction)?)
         };
-        let credit = match at_most {
-            0 => Credit::Refuse,
-            AM_FOREVER => Credit::Block,
-            _ => Credit::Within(Duration::from_nanos(at_most)),
-        };
         let endpoint = endpoint.get()?;
-        let made = endpoint.request(peer.into(), handler, bytes, credit)?;
+        let made = endpoint.request(peer.into(), handler, bytes, credit(at_most))?;
         out.put(made.into());
         Ok(())
     })
+}
+
+/// A function that writes the `length` bytes of a request at `data`, where they stay. What it calls of the library is refused.
+pub type AM_Fill =
+    Option<unsafe extern "C-unwind" fn(data: *mut c_void, length: usize, context: *mut c_void)>;
+
+/// Makes a request like AM_Request(), whose bytes are not copied: `fill` writes them where they stay, once there is credit and
+/// before this returns. It is given `context`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn AMVIA_RequestInPlace(
+    endpoint: AM_Endpoint,
+    peer: AM_Peer,
+    handler: u16,
+    length: usize,
+    fill: AM_Fill,
+    context: *mut c_void,
+    at_most: u64,
+    transaction: *mut AM_Transaction,
+) -> AM_Error {
+    guard(|| {
+        // SAFETY: the program's promise, see the head of amvia.h.
+        let out = unsafe { Out::new("transaction", transaction) }?;
+        let fill =
+            fill.ok_or_else(|| Failure::new(AM_Error::AM_ERR_NULL, "fill is a null pointer"))?;
+        let write = |place: &mut [u8]| {
+            let (data, length) = (place.as_mut_ptr().cast(), place.len());
+            // SAFETY: the program has promised that this is such a function, which writes `length` bytes: there are as
+            // many. What unwinds out of it passes frames of Rust alone, up to `guard`.
+            filling(|| unsafe { fill(data, length, context) });
+        };
+        let (endpoint, peer) = (endpoint.get()?, peer.into());
+        let made = endpoint.request_in_place(peer, handler, length, credit(at_most), write)?;
+        out.put(made.into());
+        Ok(())
+    })
+}
+
+/// What a request does where there is no credit.
+fn credit(at_most: u64) -> Credit {
+    match at_most {
+        0 => Credit::Refuse,
+        AM_FOREVER => Credit::Block,
+        _ => Credit::Within(Duration::from_nanos(at_most)),
+    }
 }
 
 /// The state of a transaction.

@@ -40,6 +40,10 @@ static void take(AM_Token token, const void *data, size_t length, void *context)
     CHECK(AMVIA_ReleaseReply(token));
 }
 
+static void write_message(void *data, size_t length, void *context) {
+    memcpy(data, context, length);
+}
+
 static void *serve(void *argument) {
     AM_Bundle bundle = *(AM_Bundle *)argument;
     while (!has_ended())
@@ -110,6 +114,17 @@ int main(int count, char **arguments) {
     CHECK(AMVIA_Credits(client, peer, &credits));
     REQUIRE(credits == options.window);
 
+    /* Filled where it stays. */
+    CHECK(AMVIA_RequestInPlace(client, peer, ECHO, sizeof message, write_message, message, AM_FOREVER, &sent));
+    CHECK(AMVIA_Finish(client, sent, LONG, &status));
+    size_t length;
+    CHECK(AMVIA_ReadReply(client, sent, reply, sizeof reply, &length));
+    REQUIRE(length == sizeof message && memcmp(reply, message, length) == 0);
+    CHECK(AMVIA_Release(client, sent));
+    AM_Counters counters;
+    CHECK(AMVIA_Counters(client, peer, &counters, sizeof counters));
+    REQUIRE(counters.requests == many + 2 && counters.started == 0);
+
     /* The server knows the client, which has connected by itself. */
     AM_Peer known[2];
     size_t peers = 0;
@@ -123,6 +138,6 @@ int main(int count, char **arguments) {
     CHECK(AM_FreeEndpoint(client));
     CHECK(AM_FreeBundle(here));
     CHECK(AM_FreeBundle(there));
-    REQUIRE(runs == many);
+    REQUIRE(runs == many + 1);
     return 0;
 }

@@ -119,6 +119,13 @@ static void options_and_texts(void) {
     options.log = "/dev/null/server.log";
     EXPECT(AM_ERR_LOG, allocate("server", LOOPBACK, &options));
     REQUIRE(strstr(AMVIA_LastError(), "/dev/null/server.log") != NULL);
+    options = defaults();
+    options.device = "nothing0";
+    EXPECT(AM_ERR_OPTION, allocate("server", LOOPBACK, &options));
+    EXPECT(AM_ERR_TRANSPORT, allocate("server", "verbs://127.0.0.1:0", &options));
+    /* A program that was made for the first version. */
+    options.size = offsetof(AM_Options, device);
+    CHECK(allocate("server", LOOPBACK, &options));
 }
 
 static void handles(void) {
@@ -173,8 +180,21 @@ static void connections(const char *address) {
     CHECK(AM_FreeEndpoint(other));
 
     EXPECT(AM_ERR_NOT_CONNECTED, AMVIA_Credits(client, made_up, &credits));
+    AM_Counters counters;
+    EXPECT(AM_ERR_NOT_CONNECTED, AMVIA_Counters(client, made_up, &counters, sizeof counters));
+    EXPECT(AM_ERR_SIZE, AMVIA_Counters(client, peer, &counters, sizeof counters + 8));
+    EXPECT(AM_ERR_SIZE, AMVIA_Counters(client, peer, &counters, 0));
+    EXPECT(AM_ERR_NULL, AMVIA_Counters(client, peer, NULL, sizeof counters));
     AM_Transaction sent;
     EXPECT(AM_ERR_NOT_CONNECTED, AM_Request(client, made_up, ECHO, "x", 1, 0, &sent));
+}
+
+/* Calls what it may not, which would wait for itself. */
+static void fill(void *data, size_t length, void *context) {
+    AM_Status status;
+    EXPECT(AM_ERR_IN_HANDLER, AM_Poll(bundle));
+    EXPECT(AM_ERR_IN_HANDLER, AMVIA_Status(client, *(AM_Transaction *)context, &status));
+    memset(data, 'x', length);
 }
 
 static void transactions(void) {
@@ -188,6 +208,15 @@ static void transactions(void) {
     EXPECT(AM_ERR_TOO_LONG, AM_Request(client, peer, ECHO, message, SIZE_MAX, 0, &more));
     EXPECT(AM_ERR_NULL, AM_Request(client, peer, ECHO, NULL, 1, 0, &more));
     EXPECT(AM_ERR_NULL, AM_Request(client, peer, ECHO, "x", 1, 0, NULL));
+    EXPECT(AM_ERR_NULL, AMVIA_RequestInPlace(client, peer, ECHO, 1, NULL, NULL, 0, &more));
+    EXPECT(AM_ERR_NULL, AMVIA_RequestInPlace(client, peer, ECHO, 1, fill, NULL, 0, NULL));
+    EXPECT(AM_ERR_TOO_LONG, AMVIA_RequestInPlace(client, peer, ECHO, sizeof message, fill, &more, 0, &more));
+    memset(&more, 0, sizeof more);
+    CHECK(AMVIA_RequestInPlace(client, peer, ECHO, 2, fill, &more, 0, &more));
+    CHECK(AMVIA_Finish(client, more, LONG, &status));
+    CHECK(AMVIA_ReadReply(client, more, reply, sizeof reply, &length));
+    REQUIRE(length == 2 && memcmp(reply, "xx", 2) == 0);
+    CHECK(AMVIA_Release(client, more));
     /* Nobody has polled since: both are under way. */
     CHECK(AM_Request(client, peer, ECHO, "four", 4, 0, &sent[0]));
     CHECK(AM_Request(client, peer, ECHO, "four", 4, 0, &sent[1]));
