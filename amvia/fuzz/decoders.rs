@@ -18,7 +18,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use jitterlab_amvia::log::{Durability, Found, Log, Payload, Record, Shape};
 use jitterlab_amvia::names::{Datagram, Exchange, Key, MESSAGE, Request, Server};
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
-use jitterlab_amvia::wire::{HEAD, decode};
+use jitterlab_amvia::wire::{HEAD, decode, decode_bare};
 
 /// A frame is read as what it is written from, or refused.
 pub fn wire(bytes: &[u8]) {
@@ -26,6 +26,7 @@ pub fn wire(bytes: &[u8]) {
     if bytes.len() >= HEAD {
         let mut mended = bytes.to_vec();
         mended[4..8].fill(0);
+        frame(&mended);
         let checksum = crc32c::crc32c(&mended);
         mended[4..8].copy_from_slice(&checksum.to_le_bytes());
         frame(&mended);
@@ -35,6 +36,10 @@ pub fn wire(bytes: &[u8]) {
 fn frame(bytes: &[u8]) {
     if let Ok((head, payload)) = decode(bytes) {
         let written = [head.encode(payload).as_slice(), payload].concat();
+        assert_eq!(written, bytes);
+    }
+    if let Ok((head, payload)) = decode_bare(bytes) {
+        let written = [head.encode_bare().as_slice(), payload].concat();
         assert_eq!(written, bytes);
     }
 }

@@ -1,7 +1,9 @@
-//! What fuzzers have found stays harmless: each input of `amvia/fuzz/corpus` goes through its decoder.
+//! What fuzzers have found stays harmless: each input of `amvia/fuzz/corpus` goes through its decoder, or through the machines.
 
 #[path = "../fuzz/decoders.rs"]
 mod decoders;
+#[path = "../fuzz/machines.rs"]
+mod machines;
 
 use std::fs;
 use std::path::Path;
@@ -33,4 +35,9 @@ fn of_the_log() {
 #[test]
 fn of_the_name_server() {
     replay("names", decoders::names);
+}
+
+#[test]
+fn of_the_machines() {
+    replay("machines", machines::machines);
 }

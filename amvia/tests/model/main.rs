@@ -47,7 +47,7 @@ fn target_killed(protocol: Protocol) -> Scenario {
     retries(
         2,
         Scenario {
-            crashes: [0, 1],
+            crashes: [1, 0],
             duplicates: 0,
             asks: 0,
             target_keeps_log,
@@ -58,7 +58,7 @@ fn target_killed(protocol: Protocol) -> Scenario {
 
 fn initiator_killed(protocol: Protocol) -> Scenario {
     Scenario {
-        crashes: [1, 0],
+        crashes: [0, 1],
         capacity: 2,
         duplicates: 0,
         asks: 0,
@@ -227,6 +227,36 @@ fn an_initiator_that_is_killed() {
             &[RequestRtxExceeded],
         );
     }
+}
+
+#[test]
+fn two_initiators_of_one_target() {
+    for protocol in Protocol::ALL {
+        let scenario = Scenario {
+            initiators: 2,
+            capacity: 2,
+            duplicates: 0,
+            asks: 0,
+            ..Scenario::new(protocol)
+        };
+        check(
+            &format!("{protocol}, two initiators"),
+            scenario,
+            &[RequestRtxExceeded],
+        );
+    }
+}
+
+/// An honest initiator is never told that the target has freed its record: that is part of `TRUE`, in all other scenarios.
+#[test]
+fn an_initiator_that_recovers_from_an_old_copy_of_its_log_is_told_so() {
+    let scenario = Scenario {
+        requests: 2,
+        fault: Fault::OldLog,
+        only: Some("Stale"),
+        ..initiator_killed(Protocol::Amvia)
+    };
+    check("amvia, old copy of the log", scenario, &[Stale]);
 }
 
 #[test]

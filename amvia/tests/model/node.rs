@@ -1,8 +1,8 @@
-//! A node of the model: the production machine, its pools and its log. A byte stands for each request and for its reply.
+//! A node of the model: the production machines, one for each peer, its pools and its log. A byte stands for each request and for its reply.
 
 use std::collections::BTreeMap;
 
-use jitterlab_amvia::protocol::{Config, Connection, Entry, Local, ReplyPool, Slot};
+use jitterlab_amvia::protocol::{Config, Connection, Entry, Local, Protocol, ReplyPool, Slot};
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
 use jitterlab_amvia::wire::Tag;
 
@@ -16,44 +16,71 @@ pub struct Logged {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
-    pub connection: Connection,
+    /// By the numbers of its peers.
+    pub connections: Vec<Connection>,
     pub pool: ReplyPool,
     pub incarnation: u32,
-    /// By pool (true: send) and slot.
-    pub log: BTreeMap<(bool, Slot), Logged>,
-    /// The send pool: requests, and replies to them.
+    /// By pool (true: send), peer and slot.
+    pub log: BTreeMap<(bool, usize, Slot), Logged>,
+    /// The log after its first record, where an old copy is of interest.
+    pub copy: BTreeMap<(bool, usize, Slot), Logged>,
+    /// The send pool: requests, and replies to them. Only initiators use it, which have one peer.
     pub requests: Vec<u8>,
     pub replies: Vec<u8>,
     /// The receive pool: requests that came, and replies to them.
     pub received: Vec<u8>,
     pub answers: Vec<u8>,
-    /// Requests to be run, and handlers that run.
-    pub waiting: Vec<(Slot, TransactionId)>,
-    pub running: Vec<Slot>,
+    /// Requests to be run, and handlers that run, each with the number of its peer.
+    pub waiting: Vec<(usize, Slot, TransactionId)>,
+    pub running: Vec<(usize, Slot)>,
 }
 
-pub fn local(node: usize, incarnation: u32, since: u32) -> Local {
-    let endpoint = node as u64 + 1;
-    Local {
-        endpoint: EndpointId(endpoint),
-        incarnation: Incarnation(incarnation),
-        since: Incarnation(since),
-        tag: Tag(endpoint << 32 | u64::from(incarnation)),
+/// The node that all others make requests of.
+pub const TARGET: usize = 0;
+
+/// The peers of a node, where there are so many initiators: 1, 2 and so on.
+pub fn peers(node: usize, initiators: usize) -> std::ops::RangeInclusive<usize> {
+    match node {
+        TARGET => 1..=initiators,
+        _ => TARGET..=TARGET,
     }
 }
 
-fn peer(node: usize) -> EndpointId {
-    EndpointId(2 - node as u64)
+/// The number that a peer has at a node.
+pub fn number(node: usize, peer: usize) -> usize {
+    match node {
+        TARGET => peer - 1,
+        _ => 0,
+    }
+}
+
+pub fn local(node: usize, incarnation: u32, since: u32) -> Local {
+    let endpoint = endpoint(node);
+    Local {
+        endpoint,
+        incarnation: Incarnation(incarnation),
+        since: Incarnation(since),
+        tag: Tag(endpoint.0 << 32 | u64::from(incarnation)),
+        keeps_log: true,
+    }
+}
+
+fn endpoint(node: usize) -> EndpointId {
+    EndpointId(node as u64 + 1)
 }
 
 impl Node {
-    pub fn new(config: &Config, node: usize) -> Self {
-        let slots = usize::from(config.window);
+    pub fn new(config: &Config, node: usize, initiators: usize) -> Self {
+        let connections = peers(node, initiators)
+            .map(|peer| Connection::new(config.clone(), local(node, 1, 1), endpoint(peer), 0));
+        let connections: Vec<_> = connections.collect();
+        let slots = usize::from(config.window) * connections.len();
         Self {
-            connection: Connection::new(config.clone(), local(node, 1, 1), peer(node), 0),
+            connections,
             pool: ReplyPool::shared(config.window.into(), config),
             incarnation: 1,
             log: BTreeMap::new(),
+            copy: BTreeMap::new(),
             requests: vec![0; slots],
             replies: vec![0; slots],
             received: vec![0; slots],
@@ -68,6 +95,7 @@ impl Node {
         &mut self,
         config: &Config,
         node: usize,
+        initiators: usize,
         keeps_log: bool,
         change: impl Fn(Entry, u32) -> Entry,
     ) {
@@ -78,26 +106,40 @@ impl Node {
             BTreeMap::new()
         };
         let since = if keeps_log { 1 } else { incarnation };
-        *self = Self::new(config, node);
-        let records = log
-            .iter()
-            .map(|(&(_, slot), logged)| (slot, change(logged.entry, incarnation)));
+        *self = Self::new(config, node, initiators);
         let local = local(node, incarnation, since);
-        self.connection = Connection::recover(config.clone(), local, peer(node), 0, records)
-            .expect("the log is its own");
-        for (&(is_send, slot), logged) in &log {
+        for (peer, connection) in peers(node, initiators).zip(&mut self.connections) {
+            let number = number(node, peer);
+            let records = (log.iter())
+                .filter(|((_, of, _), _)| *of == number)
+                .map(|(&(_, _, slot), logged)| (slot, change(logged.entry, incarnation)));
+            *connection = Connection::recover(config.clone(), local, endpoint(peer), 0, records)
+                .expect("the log is its own");
+        }
+        for (&(is_send, number, slot), logged) in &log {
+            let place = self.place(number, slot);
             let (requests, replies) = if is_send {
                 (&mut self.requests, &mut self.replies)
             } else {
                 (&mut self.received, &mut self.answers)
             };
-            requests[slot.index()] = logged.request;
-            replies[slot.index()] = logged.reply;
+            requests[place] = logged.request;
+            replies[place] = logged.reply;
         }
         (self.incarnation, self.log) = (incarnation, log);
     }
 
-    pub fn write(&mut self, slot: Slot, entry: Entry) {
+    /// Where a slot is in the pools. Under AMUDP all peers share one receive pool.
+    pub fn place(&self, number: usize, slot: Slot) -> usize {
+        let config = self.connections[number].config();
+        match config.protocol {
+            Protocol::Amudp => slot.index(),
+            _ => number * usize::from(config.window) + slot.index(),
+        }
+    }
+
+    pub fn write(&mut self, number: usize, slot: Slot, entry: Entry) {
+        let place = self.place(number, slot);
         let is_send = matches!(entry, Entry::Sent(_));
         let (requests, replies) = if is_send {
             (&self.requests, &self.replies)
@@ -106,9 +148,9 @@ impl Node {
         };
         let logged = Logged {
             entry,
-            request: requests[slot.index()],
-            reply: replies[slot.index()],
+            request: requests[place],
+            reply: replies[place],
         };
-        self.log.insert((is_send, slot), logged);
+        self.log.insert((is_send, number, slot), logged);
     }
 }

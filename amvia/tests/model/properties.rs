@@ -1,10 +1,11 @@
 //! What must hold in each state, and what must be found in some.
 
-use jitterlab_amvia::protocol::{Entry, Protocol, Slot};
+use jitterlab_amvia::protocol::{Connection, Entry, Protocol, Slot};
 use jitterlab_amvia::transaction::InitiatorState;
 use stateright::Property;
 
-use super::world::{INITIATOR, Scenario, TARGET, World, initiator};
+use super::node::TARGET;
+use super::world::{Scenario, World, initiator};
 
 pub const ONCE: &str = "each handler runs at most once";
 pub const OWN_REPLY: &str = "no reply for another request, no two ends";
@@ -56,6 +57,7 @@ reached!(
     HandlerTimeExceeded,
     NotRun,
     Indeterminate,
+    Stale,
 );
 
 fn is_true(_: &Scenario, world: &World) -> bool {
@@ -72,51 +74,52 @@ fn is_true(_: &Scenario, world: &World) -> bool {
     })
 }
 
-pub fn is_unknown_and_idle(world: &World, slot: Slot) -> bool {
-    let connection = initiator(world);
+pub fn is_unknown_and_idle(connection: &Connection, slot: Slot) -> bool {
     connection
         .state(slot)
         .is_some_and(InitiatorState::is_unknown)
         && connection.clone().release(slot).is_ok()
 }
 
-fn slots(scenario: &Scenario) -> impl Iterator<Item = Slot> {
-    (0..scenario.config.window.into()).map(Slot)
-}
-
 /// What is under way waits for something that will come: no transaction stays where it is.
 fn ends(scenario: &Scenario, world: &World) -> bool {
-    let connection = initiator(world);
-    slots(scenario).all(|slot| {
+    scenario.transactions().all(|(node, slot)| {
+        let connection = initiator(world, node);
         let is_under_way = connection
             .state(slot)
             .is_some_and(|state| !state.is_final())
-            && !is_unknown_and_idle(world, slot);
+            && !is_unknown_and_idle(connection, slot);
         !is_under_way || connection.deadline() == Some(0)
     })
 }
 
 fn is_conserved(scenario: &Scenario, world: &World) -> bool {
-    let connection = initiator(world);
-    let used = slots(scenario)
-        .filter(|&slot| connection.state(slot).is_some())
-        .count() as u64;
     let window = u64::from(scenario.config.window);
-    let target = &world.nodes[TARGET];
-    let credits = if scenario.config.window == 1 {
-        connection.credits() + used == window
-    } else {
-        connection.credits() + used <= window
+    let used = |initiator: &Connection| {
+        let slots = (0..scenario.config.window.into()).map(Slot);
+        slots
+            .filter(|&slot| initiator.state(slot).is_some())
+            .count() as u64
     };
-    let is_quiet = target.connection.deadline().is_none() && world.net.is_empty() && used == 0;
+    let credits = scenario.initiators().all(|node| {
+        let connection = initiator(world, node);
+        let held = connection.credits() + used(connection);
+        held == window || window > 1 && held < window
+    });
+    let target = &world.nodes[TARGET];
+    let mut ends = target.connections.iter();
+    let is_quiet = ends.all(|end| end.deadline().is_none())
+        && world.net.is_empty()
+        && (scenario.initiators()).all(|node| used(initiator(world, node)) == 0);
     let buffers =
         scenario.config.protocol != Protocol::Amudp || !is_quiet || target.pool.used() == 0;
-    credits && buffers && world.nodes[INITIATOR].pool.used() == 0
+    let is_unused = (scenario.initiators()).all(|node| world.nodes[node].pool.used() == 0);
+    credits && buffers && is_unused
 }
 
 fn is_logged(scenario: &Scenario, world: &World) -> bool {
-    slots(scenario).all(|slot| {
-        let record = initiator(world).record(slot);
+    scenario.transactions().all(|(node, slot)| {
+        let record = initiator(world, node).record(slot);
         let Some(record) =
             record.filter(|record| record.state == InitiatorState::RequestProcessing)
         else {

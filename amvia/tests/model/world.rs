@@ -1,4 +1,4 @@
-//! The model: an initiator, a target, a network that reorders, loses and doubles, and a ledger outside of all of them.
+//! The model: initiators, a target, a network that reorders, loses and doubles, and a ledger outside of all of them.
 
 use jitterlab_amvia::protocol::{
     Action, Config, Connection, Entry, Payload, Place, Protocol, Slot,
@@ -7,13 +7,9 @@ use jitterlab_amvia::transaction::{InitiatorState, TransactionId};
 use jitterlab_amvia::wire::{Body, Head};
 use stateright::Model;
 
-use super::node::Node;
+use super::node::{Node, TARGET, number, peers};
 use super::properties;
 
-/// The node that makes requests.
-pub const INITIATOR: usize = 0;
-/// The node that runs handlers.
-pub const TARGET: usize = 1;
 const HANDLER: u16 = 1;
 const NO_HANDLER: u16 = 2;
 
@@ -29,6 +25,8 @@ pub enum Fault {
     SendBeforeLog,
     /// A recovered initiator resends under its new incarnation.
     NewIncarnation,
+    /// An initiator recovers from an old copy of its log.
+    OldLog,
 }
 
 /// What is explored.
@@ -36,7 +34,9 @@ pub enum Fault {
 pub struct Scenario {
     pub config: Config,
     pub fault: Fault,
-    /// Requests that the application makes; the last one has an unknown handler if so asked.
+    /// Nodes that make requests of the target.
+    pub initiators: usize,
+    /// Requests that the application of each makes; the last one has an unknown handler if so asked.
     pub requests: u8,
     /// Bytes of each request and reply.
     pub length: u32,
@@ -45,7 +45,7 @@ pub struct Scenario {
     pub capacity: usize,
     /// Frames that may arrive twice.
     pub duplicates: u8,
-    /// Kills of initiator and target.
+    /// Kills of the target, and of each initiator.
     pub crashes: [u8; 2],
     /// The target keeps its log over a kill.
     pub target_keeps_log: bool,
@@ -80,6 +80,7 @@ impl Scenario {
         Self {
             config,
             fault: Fault::None,
+            initiators: 1,
             requests: 1,
             length: 1,
             unknown_handler: false,
@@ -99,6 +100,7 @@ impl Scenario {
 /// A frame under way, and the byte that stands for its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Frame {
+    pub from: usize,
     pub to: usize,
     pub head: Head,
     pub token: u8,
@@ -117,28 +119,31 @@ pub struct Fate {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct World {
-    pub nodes: [Node; 2],
+    /// The target, and the initiators.
+    pub nodes: Vec<Node>,
     pub net: Vec<Frame>,
-    pub made: u8,
+    /// Requests of each node.
+    pub made: Vec<u8>,
     pub duplicates: u8,
-    pub crashes: [u8; 2],
+    /// Kills that may still come, of each node.
+    pub crashes: Vec<u8>,
     pub asks: u8,
     pub timeouts: u8,
     pub ledger: Vec<Fate>,
     /// With one bit of the sequence: the highest that each node believes in.
-    pub believed: [u64; 2],
+    pub believed: Vec<u64>,
 }
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    Request,
+    Request(usize),
     Deliver(usize),
     /// A copy arrives, and the frame stays under way.
     Copy(usize),
     Timeout(usize),
-    Ask(Slot),
-    GiveUp(Slot),
+    Ask(usize, Slot),
+    GiveUp(usize, Slot),
     Start(usize),
     Finish(usize),
     Crash(usize),
@@ -159,22 +164,26 @@ impl Model for Scenario {
     type Action = Step;
 
     fn init_states(&self) -> Vec<World> {
+        let nodes = 1 + self.initiators;
+        let mut crashes = vec![self.crashes[1]; nodes];
+        crashes[TARGET] = self.crashes[0];
         let mut world = World {
-            nodes: [
-                Node::new(&self.config, INITIATOR),
-                Node::new(&self.config, TARGET),
-            ],
+            nodes: (0..nodes)
+                .map(|node| Node::new(&self.config, node, self.initiators))
+                .collect(),
             net: Vec::new(),
-            made: 0,
+            made: vec![0; nodes],
             duplicates: self.duplicates,
-            crashes: self.crashes,
+            crashes,
             asks: self.asks,
             timeouts: self.timeouts,
-            ledger: vec![Fate::default(); self.requests.into()],
-            believed: [0, 0],
+            ledger: vec![Fate::default(); usize::from(self.requests) * self.initiators],
+            believed: vec![0; nodes],
         };
-        world.nodes[INITIATOR].connection.connect(0);
-        self.act(&mut world, INITIATOR, None);
+        for node in self.initiators() {
+            world.nodes[node].connections[0].connect(0);
+            self.act(&mut world, node, None);
+        }
         while !world.net.is_empty() {
             let frame = world.net.remove(0);
             self.arrive(&mut world, frame, None);
@@ -184,8 +193,10 @@ impl Model for Scenario {
 
     fn actions(&self, world: &World, steps: &mut Vec<Step>) {
         let mut events = Vec::new();
-        if world.made < self.requests && world.nodes[INITIATOR].connection.credits() > 0 {
-            events.push((Event::Request, INITIATOR));
+        for node in self.initiators() {
+            if world.made[node] < self.requests && initiator(world, node).credits() > 0 {
+                events.push((Event::Request(node), node));
+            }
         }
         for (index, frame) in world.net.iter().enumerate() {
             if index > 0 && world.net[index - 1] == *frame {
@@ -196,17 +207,18 @@ impl Model for Scenario {
                 events.push((Event::Copy(index), frame.to));
             }
         }
-        for node in [INITIATOR, TARGET] {
-            if world.timeouts > 0 && world.nodes[node].connection.deadline() == Some(0) {
+        for (node, at) in world.nodes.iter().enumerate() {
+            let mut connections = at.connections.iter();
+            if world.timeouts > 0 && connections.any(|one| one.deadline() == Some(0)) {
                 events.push((Event::Timeout(node), node));
             }
         }
-        for slot in (0..self.config.window.into()).map(Slot) {
-            if properties::is_unknown_and_idle(world, slot) {
+        for (node, slot) in self.transactions() {
+            if properties::is_unknown_and_idle(initiator(world, node), slot) {
                 if world.asks > 0 {
-                    events.push((Event::Ask(slot), INITIATOR));
+                    events.push((Event::Ask(node, slot), node));
                 }
-                events.push((Event::GiveUp(slot), INITIATOR));
+                events.push((Event::GiveUp(node, slot), node));
             }
         }
         let target = &world.nodes[TARGET];
@@ -226,7 +238,7 @@ impl Model for Scenario {
                 }));
             }
         }
-        for node in [INITIATOR, TARGET] {
+        for node in 0..world.nodes.len() {
             if world.crashes[node] > 0 {
                 steps.push(Step {
                     event: Event::Crash(node),
@@ -244,7 +256,7 @@ impl Model for Scenario {
         }
         world
             .net
-            .sort_by_key(|frame| (frame.to, frame.head.encode(&[frame.token])));
+            .sort_by_key(|frame| (frame.from, frame.to, frame.head.encode(&[frame.token])));
         Some(world)
     }
 
@@ -254,21 +266,31 @@ impl Model for Scenario {
 }
 
 impl Scenario {
+    pub fn initiators(&self) -> std::ops::RangeInclusive<usize> {
+        peers(TARGET, self.initiators)
+    }
+
+    /// Each initiator with each slot of its send pool.
+    pub fn transactions(&self) -> impl Iterator<Item = (usize, Slot)> {
+        let window = u16::from(self.config.window);
+        self.initiators()
+            .flat_map(move |node| (0..window).map(move |slot| (node, Slot(slot))))
+    }
+
     /// Lets an event happen; true if the node was killed in the middle of it.
     fn happen(&self, world: &mut World, step: Step) -> bool {
         let cut = step.killed_after;
         match step.event {
-            Event::Request => {
-                world.made += 1;
-                let is_unknown = self.unknown_handler && world.made == self.requests;
+            Event::Request(at) => {
+                world.made[at] += 1;
+                let is_unknown = self.unknown_handler && world.made[at] == self.requests;
                 let handler = if is_unknown { NO_HANDLER } else { HANDLER };
-                let node = &mut world.nodes[INITIATOR];
-                let slot = node
-                    .connection
+                let node = &mut world.nodes[at];
+                let slot = node.connections[0]
                     .request(0, handler, self.length)
                     .expect("there is a credit");
-                node.requests[slot.index()] = world.made;
-                self.act(world, INITIATOR, cut)
+                node.requests[slot.index()] = world.made.iter().sum();
+                self.act(world, at, cut)
             }
             Event::Deliver(index) => {
                 let frame = world.net.remove(index);
@@ -285,36 +307,34 @@ impl Scenario {
                     world.timeouts - 1
                 };
                 let Node {
-                    connection, pool, ..
+                    connections, pool, ..
                 } = &mut world.nodes[node];
-                connection.expire(0, pool);
+                for connection in connections {
+                    connection.expire(0, pool);
+                }
                 self.act(world, node, cut)
             }
-            Event::Ask(slot) => {
+            Event::Ask(node, slot) => {
                 world.asks -= 1;
-                world.nodes[INITIATOR]
-                    .connection
-                    .ask(0, slot)
-                    .expect("it is unknown");
-                self.act(world, INITIATOR, cut)
+                let asked = world.nodes[node].connections[0].ask(0, slot);
+                asked.expect("it is unknown");
+                self.act(world, node, cut)
             }
-            Event::GiveUp(slot) => {
-                world.nodes[INITIATOR]
-                    .connection
-                    .release(slot)
-                    .expect("it is unknown");
-                self.act(world, INITIATOR, cut)
+            Event::GiveUp(node, slot) => {
+                let released = world.nodes[node].connections[0].release(slot);
+                released.expect("it is unknown");
+                self.act(world, node, cut)
             }
             Event::Start(index) => {
-                let (slot, id) = world.nodes[TARGET].waiting.remove(index);
+                let (number, slot, id) = world.nodes[TARGET].waiting.remove(index);
                 let mut budget = Budget(cut);
-                self.start(world, slot, id, &mut budget);
+                self.start(world, number, slot, id, &mut budget);
                 self.kill_if_spent(world, TARGET, &budget)
             }
             Event::Finish(index) => {
-                let slot = world.nodes[TARGET].running.remove(index);
+                let (number, slot) = world.nodes[TARGET].running.remove(index);
                 let mut budget = Budget(cut);
-                self.finish(world, slot, &mut budget);
+                self.finish(world, number, slot, &mut budget);
                 self.kill_if_spent(world, TARGET, &budget)
             }
             Event::Crash(node) => {
@@ -326,6 +346,7 @@ impl Scenario {
 
     fn arrive(&self, world: &mut World, frame: Frame, cut: Option<u8>) -> bool {
         let Frame {
+            from,
             to,
             mut head,
             token,
@@ -335,9 +356,13 @@ impl Scenario {
         }
         let node = &mut world.nodes[to];
         let known = !matches!(head.body, Body::Request(part) if part.handler == NO_HANDLER);
-        match node.connection.frame(0, &head, known, &mut node.pool) {
+        let number = number(to, from);
+        match node.connections[number].frame(0, &head, known, &mut node.pool) {
             None => {}
-            Some(Place::Request { slot, .. }) => node.received[slot.index()] = token,
+            Some(Place::Request { slot, .. }) => {
+                let place = node.place(number, slot);
+                node.received[place] = token;
+            }
             Some(Place::Reply { slot, .. }) => node.replies[slot.index()] = token,
         }
         self.act(world, to, cut)
@@ -359,44 +384,58 @@ impl Scenario {
     }
 
     fn carry_out(&self, world: &mut World, node: usize, budget: &mut Budget) {
-        if self.fault == Fault::SendBeforeLog {
-            let mut actions = Vec::new();
-            while let Some(action) = world.nodes[node].connection.next() {
-                actions.push(action);
+        for number in 0..world.nodes[node].connections.len() {
+            if self.fault == Fault::SendBeforeLog {
+                let mut actions = Vec::new();
+                while let Some(action) = world.nodes[node].connections[number].next() {
+                    actions.push(action);
+                }
+                actions.sort_by_key(|action| !matches!(action, Action::Send { .. }));
+                for action in actions {
+                    self.one(world, node, number, action, budget);
+                }
             }
-            actions.sort_by_key(|action| !matches!(action, Action::Send { .. }));
-            for action in actions {
-                self.one(world, node, action, budget);
+            while let Some(action) = world.nodes[node].connections[number].next() {
+                self.one(world, node, number, action, budget);
             }
-        }
-        while let Some(action) = world.nodes[node].connection.next() {
-            self.one(world, node, action, budget);
         }
     }
 
-    fn one(&self, world: &mut World, at: usize, action: Action, budget: &mut Budget) {
+    fn one(
+        &self,
+        world: &mut World,
+        at: usize,
+        number: usize,
+        action: Action,
+        budget: &mut Budget,
+    ) {
         let node = &mut world.nodes[at];
         match action {
             Action::Log { slot, entry } => {
                 if budget.step() {
-                    node.write(slot, entry);
+                    node.write(number, slot, entry);
+                    if self.fault == Fault::OldLog && node.copy.is_empty() {
+                        node.copy = node.log.clone();
+                    }
                 }
             }
             Action::Send { head, payload } => {
                 let token = match payload {
                     Payload::None => 0,
                     Payload::Request { slot, .. } => node.requests[slot.index()],
-                    Payload::Reply { slot, .. } => node.answers[slot.index()],
+                    Payload::Reply { slot, .. } => node.answers[node.place(number, slot)],
                 };
                 if !budget.step() {
                     return;
                 }
                 if let (Fault::FreedEarly, Payload::Reply { slot, .. }) = (self.fault, payload) {
-                    node.log.remove(&(false, slot));
+                    node.log.remove(&(false, number, slot));
                 }
                 if world.net.len() < self.capacity {
+                    let peers = peers(at, self.initiators);
                     world.net.push(Frame {
-                        to: 1 - at,
+                        from: at,
+                        to: peers.start() + number,
                         head,
                         token,
                     });
@@ -404,56 +443,65 @@ impl Scenario {
             }
             Action::Run { slot, id, .. } => {
                 if self.slow {
-                    node.waiting.push((slot, id));
+                    node.waiting.push((number, slot, id));
                 } else {
-                    self.start(world, slot, id, budget);
+                    self.start(world, number, slot, id, budget);
                     if let Some(index) = world.nodes[at]
                         .running
                         .iter()
-                        .position(|&running| running == slot)
+                        .position(|&running| running == (number, slot))
                     {
                         world.nodes[at].running.remove(index);
-                        self.finish(world, slot, budget);
+                        self.finish(world, number, slot, budget);
                     }
                 }
             }
             Action::Deliver { slot } => {
                 if budget.step() {
-                    self.deliver(world, slot, budget);
+                    self.deliver(world, at, slot, budget);
                 }
             }
             Action::Connected { .. } | Action::Unreachable { .. } | Action::Forget => {}
         }
     }
 
-    fn start(&self, world: &mut World, slot: Slot, id: TransactionId, budget: &mut Budget) {
+    fn start(
+        &self,
+        world: &mut World,
+        number: usize,
+        slot: Slot,
+        id: TransactionId,
+        budget: &mut Budget,
+    ) {
         let Node {
-            connection, pool, ..
+            connections, pool, ..
         } = &mut world.nodes[TARGET];
-        if !connection.start(0, slot, id, pool) {
+        if !connections[number].start(0, slot, id, pool) {
             return;
         }
         self.carry_out(world, TARGET, budget);
         if budget.step() {
-            let token = world.nodes[TARGET].received[slot.index()];
+            let target = &mut world.nodes[TARGET];
+            let token = target.received[target.place(number, slot)];
+            target.running.push((number, slot));
             world.ledger[usize::from(token) - 1].runs += 1;
-            world.nodes[TARGET].running.push(slot);
         }
     }
 
-    fn finish(&self, world: &mut World, slot: Slot, budget: &mut Budget) {
+    fn finish(&self, world: &mut World, number: usize, slot: Slot, budget: &mut Budget) {
         let node = &mut world.nodes[TARGET];
-        node.answers[slot.index()] = node.received[slot.index()];
-        node.connection
+        let place = node.place(number, slot);
+        node.answers[place] = node.received[place];
+        node.connections[number]
             .handled(0, slot, HANDLER, self.length, &mut node.pool)
             .expect("it runs");
         self.carry_out(world, TARGET, budget);
     }
 
     /// The application is told, and releases what has ended.
-    fn deliver(&self, world: &mut World, slot: Slot, budget: &mut Budget) {
-        let node = &mut world.nodes[INITIATOR];
-        let state = node.connection.state(slot).expect("it is not released");
+    fn deliver(&self, world: &mut World, at: usize, slot: Slot, budget: &mut Budget) {
+        let node = &mut world.nodes[at];
+        let state = node.connections[0].state(slot).expect("it is not released");
         let token = node.requests[slot.index()];
         let fate = &mut world.ledger[usize::from(token) - 1];
         let is_other_end = fate
@@ -464,14 +512,18 @@ impl Scenario {
         fate.is_contradicted |= is_other_end || is_others_reply;
         fate.told = Some(state);
         if state.is_final() {
-            node.connection.release(slot).expect("it has ended");
-            self.carry_out(world, INITIATOR, budget);
+            node.connections[0].release(slot).expect("it has ended");
+            self.carry_out(world, at, budget);
         }
     }
 
     fn kill(&self, world: &mut World, at: usize) {
         world.crashes[at] -= 1;
-        let keeps_log = at == INITIATOR || self.target_keeps_log;
+        if self.fault == Fault::OldLog {
+            let node = &mut world.nodes[at];
+            node.log = std::mem::take(&mut node.copy);
+        }
+        let keeps_log = at != TARGET || self.target_keeps_log;
         let change = |entry, incarnation| match (self.fault, entry) {
             (Fault::NewIncarnation, Entry::Sent(mut record)) => {
                 record.id.incarnation.0 = incarnation;
@@ -479,9 +531,9 @@ impl Scenario {
             }
             _ => entry,
         };
-        world.nodes[at].restart(&self.config, at, keeps_log, change);
-        if at == INITIATOR {
-            world.nodes[at].connection.connect(0);
+        world.nodes[at].restart(&self.config, at, self.initiators, keeps_log, change);
+        if at != TARGET {
+            world.nodes[at].connections[0].connect(0);
         }
         self.act(world, at, None);
     }
@@ -526,7 +578,7 @@ fn widen(mut head: Head, believed: &mut u64) -> Head {
     head
 }
 
-/// The connection of the initiator.
-pub fn initiator(world: &World) -> &Connection {
-    &world.nodes[INITIATOR].connection
+/// The connection of an initiator.
+pub fn initiator(world: &World, node: usize) -> &Connection {
+    &world.nodes[node].connections[0]
 }
