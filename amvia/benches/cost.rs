@@ -6,7 +6,8 @@
 //! The second form makes COUNT transactions between two endpoints of one thread, and prints nothing: it is for callgrind,
 //! which counts the instructions of two counts, of which the difference is taken.
 
-use std::net::UdpSocket;
+use std::net::{TcpListener, UdpSocket};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -56,6 +57,16 @@ fn main() {
         raw_shm(),
         amvia(Protocol::TwoWay, Durability::None, "shm"),
     );
+    for (over, transports, device) in [("udp", "tcp", "lo"), ("shm", "posix,self", "all")] {
+        let name = format!("two-way over {over} / UCX's active messages over {transports}");
+        match ucx(transports, device) {
+            Some(theirs) => {
+                let ours = amvia(Protocol::TwoWay, Durability::None, over);
+                compare(&name, pairs, theirs, ours);
+            }
+            None => println!("{name}: skipped, there is no ucx_perftest (package ucx-utils)"),
+        }
+    }
     for over in ["udp", "shm"] {
         let base = || amvia(Protocol::TwoWay, Durability::None, over);
         for (protocol, durability) in [
@@ -164,6 +175,50 @@ fn raw_udp() -> Side {
             while client.recv_from(&mut buffer).is_err() {}
         })
     })
+}
+
+/// The active messages of UCX, by `ucx_perftest`: its server and its client poll, as ours do. It gives half round trips.
+fn ucx(transports: &'static str, device: &'static str) -> Option<Side> {
+    let perftest = move || {
+        let mut perftest = Command::new("ucx_perftest");
+        perftest
+            .env("UCX_TLS", transports)
+            .env("UCX_NET_DEVICES", device)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        perftest
+    };
+    perftest().arg("-h").output().ok()?;
+    Some(Box::new(move || {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port().to_string();
+        drop(free);
+        let mut server = perftest();
+        let mut server = server
+            .args(["-p", &port])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (bytes, count) = (BYTES.to_string(), ROUND_TRIPS.to_string());
+        // It listens soon.
+        let measured = (0..100).find_map(|_| {
+            thread::sleep(Duration::from_millis(20));
+            let mut client = perftest();
+            client.args(["127.0.0.1", "-p", &port, "-t", "ucp_am_lat", "-f", "-v"]);
+            client.args(["-s", &bytes, "-n", &count, "-w", &count, "-R", "50"]);
+            let output = client.output().unwrap();
+            half_round_trip(&String::from_utf8_lossy(&output.stdout))
+        });
+        let _ = server.kill();
+        let _ = server.wait();
+        2_000.0 * measured.expect("ucx_perftest gives a latency")
+    }))
+}
+
+/// The percentile that `ucx_perftest -f -v` prints, in microseconds.
+fn half_round_trip(said: &str) -> Option<f64> {
+    let line = said.lines().last()?;
+    line.split(',').nth(1)?.trim().parse().ok()
 }
 
 fn shm(name: &str) -> Shm {
