@@ -36,6 +36,7 @@ impl Ends {
             incarnation: Incarnation(1),
             since: Incarnation(1),
             tag: Tag(endpoint),
+            keeps_log: true,
         };
         let connection =
             |own, peer| Connection::new(config.clone(), local(own), EndpointId(peer), 0);

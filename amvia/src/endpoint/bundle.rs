@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle, Thread, ThreadId};
 use std::time::Duration;
@@ -46,12 +46,10 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// Threads that wait for the state.
     waiting: AtomicU32,
-    /// Counts handlers; odd while one runs.
+    /// Counts handlers; odd while one runs. Written by the thread that runs one.
     handlers: AtomicU64,
-    /// Counts polls.
+    /// Counts polls. Written by the thread that has the state.
     polls: AtomicU64,
-    /// The service thread sleeps until it is woken.
-    sleeps: AtomicBool,
     service: Mutex<Option<Thread>>,
 }
 
@@ -60,6 +58,8 @@ pub(super) struct State {
     drivers: Vec<Option<Driver>>,
     /// Endpoints that were made.
     made: u64,
+    /// The service thread sleeps until it is woken.
+    service_sleeps: bool,
     /// The thread that runs a handler.
     in_handler: Option<ThreadId>,
     reply: Reply,
@@ -80,13 +80,13 @@ impl Bundle {
             state: Mutex::new(State {
                 drivers: Vec::new(),
                 made: 0,
+                service_sleeps: false,
                 in_handler: None,
                 reply: Reply::default(),
             }),
             waiting: AtomicU32::new(0),
             handlers: AtomicU64::new(0),
             polls: AtomicU64::new(0),
-            sleeps: AtomicBool::new(false),
             service: Mutex::new(None),
         });
         let weak = Arc::downgrade(&shared);
@@ -154,6 +154,7 @@ impl Shared {
             .ticks_to_ns(self.clock.now().wrapping_sub(self.origin))
     }
 
+    #[inline]
     pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>, EndpointError> {
         if !self.parent.is_caller() {
             return Err(EndpointError::Forked);
@@ -161,18 +162,24 @@ impl Shared {
         if let Ok(state) = self.state.try_lock() {
             return Ok(state);
         }
+        Ok(self.wait_for_state())
+    }
+
+    #[cold]
+    fn wait_for_state(&self) -> MutexGuard<'_, State> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        Ok(state)
+        state
     }
 
     pub(super) fn poll(&self) -> Result<bool, EndpointError> {
-        self.polls.fetch_add(1, Ordering::SeqCst);
-        if self.sleeps.load(Ordering::SeqCst) {
+        let mut state = self.lock()?;
+        count(&self.polls);
+        if state.service_sleeps {
+            state.service_sleeps = false;
             self.wake();
         }
-        let mut state = self.lock()?;
         let now = self.now();
         // One frame: its handler runs before the next is looked for, which is a call of the system.
         let mut was_there = state.progress(1, now)?;
@@ -202,7 +209,7 @@ impl Shared {
         place: Place,
         mut running: Running,
     ) -> Result<MutexGuard<'a, State>, EndpointError> {
-        state.in_handler = Some(thread::current().id());
+        state.in_handler = Some(own_id());
         let mut reply = std::mem::take(&mut state.reply);
         drop(state);
         reply.clear();
@@ -217,12 +224,12 @@ impl Shared {
             bytes: running.message.bytes(),
             answer,
         };
-        self.handlers.fetch_add(1, Ordering::Relaxed);
+        count(&self.handlers);
         let ended = match &mut running.handler {
             Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(&mut call))),
             None => Ok(()),
         };
-        self.handlers.fetch_add(1, Ordering::Relaxed);
+        count(&self.handlers);
         let mut state = self.lock()?;
         state.in_handler = None;
         if let Some(driver) = state.driver(place) {
@@ -264,12 +271,11 @@ impl Shared {
 
     /// The calling thread runs a handler of this bundle.
     pub(super) fn is_in_handler(&self) -> Result<bool, EndpointError> {
-        Ok(self.lock()?.in_handler == Some(thread::current().id()))
+        Ok(self.lock()?.in_handler == Some(own_id()))
     }
 
     #[cold]
     fn wake(&self) {
-        self.sleeps.store(false, Ordering::Relaxed);
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(service) = &*service {
             service.unpark();
@@ -342,6 +348,20 @@ impl State {
     }
 }
 
+/// Adds one to what no other thread writes meanwhile.
+#[inline]
+fn count(counter: &AtomicU64) {
+    let counted = counter.load(Ordering::Relaxed) + 1;
+    counter.store(counted, Ordering::Relaxed);
+}
+
+/// The calling thread, which `thread::current` says at greater cost.
+#[inline]
+fn own_id() -> ThreadId {
+    thread_local!(static ID: ThreadId = thread::current().id());
+    ID.with(|id| *id)
+}
+
 /// How long a wait for several transports sleeps between two polls.
 const NAP: Duration = Duration::from_micros(50);
 /// How long a wait holds the state: other threads want it now and then.
@@ -376,11 +396,13 @@ fn serve(bundle: &Weak<Shared>) {
         let now = shared.polls.load(Ordering::Relaxed);
         quiet = if now == polls { quiet + 1 } else { 0 };
         polls = now;
-        if quiet == QUIET {
-            shared.sleeps.store(true, Ordering::SeqCst);
-            // A poll that came before that has not seen it.
-            if shared.polls.load(Ordering::SeqCst) != polls {
-                quiet = 0;
+        if quiet == QUIET
+            && let Ok(mut state) = shared.lock()
+        {
+            // Polls have the state: one that comes later sees that it sleeps.
+            match shared.polls.load(Ordering::Relaxed) == polls {
+                true => state.service_sleeps = true,
+                false => quiet = 0,
             }
         }
     }

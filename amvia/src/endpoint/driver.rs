@@ -10,7 +10,7 @@ use super::handlers::{Due, Handlers};
 use super::options::Options;
 use super::peer::{Peer, Standing};
 use super::received::Received;
-use super::records::{as_logged, logged, open_log, receive_place, send_place};
+use super::records::{log_received, log_sent, logged, open_log, receive_place, send_place};
 use crate::log::{self, Durability, Found, Log, Pool, Shape};
 use crate::protocol::{
     self, Action, Config, Connection, Entry, Greeting, Local, Nanos, Payload, Place, Protocol,
@@ -27,6 +27,8 @@ pub(super) struct Driver {
     pub(super) id: EndpointId,
     pub(super) config: Config,
     pub(super) transport: Box<dyn Transport>,
+    /// Frames carry a checksum.
+    has_checksum: bool,
     pub(super) log: Log,
     pub(super) handlers: Handlers,
     /// By their numbers in the log.
@@ -82,6 +84,7 @@ impl Driver {
         let mut driver = Driver {
             number: 0,
             id,
+            has_checksum: !transport.is_sound(),
             transport,
             log: open_log(id, shape, options, is_shared)?,
             handlers: Handlers::default(),
@@ -154,12 +157,19 @@ impl Driver {
         self.config.protocol == Protocol::Amudp
     }
 
+    /// Whether anybody will read the records.
+    #[inline]
+    pub(super) fn keeps_log(&self) -> bool {
+        self.log.durability() != Durability::None
+    }
+
     fn local(&self, peer: EndpointId) -> Local {
         Local {
             endpoint: self.id,
             incarnation: Incarnation(self.log.incarnation()),
             since: Incarnation(self.log.since()),
             tag: Tag::of(&self.secret, peer),
+            keeps_log: self.keeps_log(),
         }
     }
 
@@ -218,7 +228,11 @@ impl Driver {
     }
 
     fn arrived(&mut self, arrived: Arrived, now: Nanos) -> Result<(), EndpointError> {
-        let Ok((head, payload)) = wire::decode(&arrived.frame) else {
+        let decoded = match self.has_checksum {
+            true => wire::decode(&arrived.frame),
+            false => wire::decode_bare(&arrived.frame),
+        };
+        let Ok((head, payload)) = decoded else {
             self.undecodable += 1;
             self.transport.recycle(arrived.frame);
             return Ok(());
@@ -304,7 +318,7 @@ impl Driver {
         };
         if let Some(other) = meant {
             if let Some(answer) = protocol::refuse(other, head, Refusal::NoEndpoint) {
-                self.transport.send(from, &answer.encode(&[]), &[])?;
+                self.answer(from, &answer)?;
             }
             return Ok(None);
         }
@@ -318,59 +332,74 @@ impl Driver {
         };
         if let Some(head) = answer {
             // One that is not taken is lost; the peer asks again.
-            self.transport.send(from, &head.encode(&[]), &[])?;
+            self.answer(from, &head)?;
         }
         Ok(None)
     }
 
+    /// Sends a frame without payload to a peer that is not known.
+    fn answer(&mut self, to: transport::Peer, head: &Head) -> Result<(), EndpointError> {
+        let head = encoded(head, &[], self.has_checksum);
+        self.transport.send(to, &head, &[])?;
+        Ok(())
+    }
+
     /// Carries out all that a connection has to have done.
     pub(super) fn carry_out(&mut self, number: usize) -> Result<(), EndpointError> {
+        let Driver {
+            peers,
+            transport,
+            log,
+            handlers,
+            due,
+            ..
+        } = self;
+        let Some(peer) = &mut peers[number] else {
+            return Ok(());
+        };
         loop {
-            let Some(peer) = &mut self.peers[number] else {
-                return Ok(());
-            };
-            let Some(action) = peer.connection.next() else {
-                let deadline = peer.connection.deadline().unwrap_or(Nanos::MAX);
-                self.deadline = self.deadline.min(deadline);
-                return Ok(());
-            };
-            match action {
-                Action::Send { head, payload } => {
+            match peer.connection.next() {
+                None => {
+                    let deadline = peer.connection.deadline().unwrap_or(Nanos::MAX);
+                    self.deadline = self.deadline.min(deadline);
+                    return Ok(());
+                }
+                Some(Action::Send { head, payload }) => {
                     let bytes = match payload {
                         Payload::None => &[],
                         Payload::Request { slot, offset, size } => {
                             let place = peer.sent[slot.index()].place;
-                            part(
-                                place.map_or(&[], |place| self.log.payload(place)),
-                                offset,
-                                size,
-                            )
+                            part(place.map_or(&[], |place| log.payload(place)), offset, size)
                         }
                         Payload::Reply { slot, offset, size } => {
-                            let number = if peer.received.is_empty() { 0 } else { number };
-                            part(self.log.payload(receive_place(number, slot)), offset, size)
+                            let place = receive_place(peer.pool_of(number), slot);
+                            part(log.payload(place), offset, size)
                         }
                     };
                     if let Some(to) = peer.to {
                         // One that is not taken is lost; the protocol sees to it.
-                        self.transport.send(to, &head.encode(bytes), bytes)?;
+                        let head = encoded(&head, bytes, self.has_checksum);
+                        transport.send(to, &head, bytes)?;
                     }
                 }
-                Action::Log { slot, entry } => self.log_entry(number, slot, entry)?,
-                Action::Run { slot, id, handler } => self.due.push_back(Due {
+                Some(Action::Log { slot, entry }) => match &entry {
+                    Entry::Sent(record) => log_sent(peer, slot, record, log)?,
+                    Entry::Received(record) => log_received(peer, number, slot, record, log)?,
+                },
+                Some(Action::Run { slot, id, handler }) => due.push_back(Due {
                     peer: number,
                     slot,
                     id,
                     handler,
                     is_request: true,
                 }),
-                Action::Deliver { slot } => {
+                Some(Action::Deliver { slot }) => {
                     let record = peer.connection.record(slot);
                     let replied = record.filter(|record| record.state == InitiatorState::Processed);
                     if let Some(record) = replied
-                        && self.handlers.knows(record.reply_handler)
+                        && handlers.knows(record.reply_handler)
                     {
-                        self.due.push_back(Due {
+                        due.push_back(Due {
                             peer: number,
                             slot,
                             id: record.id,
@@ -379,81 +408,15 @@ impl Driver {
                         });
                     }
                 }
-                Action::Connected { incarnation } => {
+                Some(Action::Connected { incarnation }) => {
                     peer.standing = Standing::Connected(incarnation);
                 }
-                Action::Unreachable { refusal } => peer.standing = Standing::Unreachable(refusal),
-                Action::Forget => return self.forget(number),
-            }
-        }
-    }
-
-    /// Writes a record and its payload.
-    fn log_entry(&mut self, number: usize, slot: Slot, entry: Entry) -> Result<(), EndpointError> {
-        let Some(peer) = &mut self.peers[number] else {
-            return Ok(());
-        };
-        let keeps = self.log.durability() != Durability::None;
-        match entry {
-            Entry::Sent(record) => {
-                let sent = &mut peer.sent[slot.index()];
-                let Some(place) = sent.place else {
-                    return Ok(());
-                };
-                if record.state == InitiatorState::Released {
-                    sent.reply.clear(&mut *self.transport);
-                    sent.place = None;
-                    if self.config.protocol == Protocol::Amudp {
-                        self.free.push(place.slot);
-                    }
+                Some(Action::Unreachable { refusal }) => {
+                    peer.standing = Standing::Unreachable(refusal);
                 }
-                let payload = match sent.unlogged.take() {
-                    Some(length) => log::Payload::Written(length),
-                    None if keeps && record.state == InitiatorState::Processed => {
-                        let reply = sent.reply.bytes();
-                        self.log.payload_mut(place)[..reply.len()].copy_from_slice(reply);
-                        log::Payload::Written(reply.len())
-                    }
-                    None if record.state == InitiatorState::Released => log::Payload::Written(0),
-                    None => log::Payload::Kept,
-                };
-                // A released record stays: the next life goes on behind its number.
-                let record = as_logged(peer.id, &record, record.state.code());
-                self.commit(place, &record, payload)
-            }
-            Entry::Received(record) => {
-                let number = if peer.received.is_empty() { 0 } else { number };
-                let place = receive_place(number, slot);
-                let payload = match record.state {
-                    TargetState::ReplySent => log::Payload::Written(record.reply as usize),
-                    TargetState::RequestReceived if keeps => {
-                        let request = peer.received[slot.index()].bytes();
-                        self.log.payload_mut(place)[..request.len()].copy_from_slice(request);
-                        log::Payload::Written(request.len())
-                    }
-                    TargetState::Started => log::Payload::Kept,
-                    _ => log::Payload::Written(0),
-                };
-                let record = as_logged(peer.id, &record, record.state.code());
-                self.commit(place, &record, payload)
+                Some(Action::Forget) => return self.forget(number),
             }
         }
-    }
-
-    /// Commits a record. In memory nobody reads it: its payload alone is kept.
-    #[inline]
-    fn commit(
-        &mut self,
-        place: log::Place,
-        record: &log::Record,
-        payload: log::Payload,
-    ) -> Result<(), EndpointError> {
-        match (self.log.durability(), payload) {
-            (Durability::None, log::Payload::Kept) => {}
-            (Durability::None, log::Payload::Written(length)) => self.log.replace(place, length)?,
-            _ => self.log.commit(place, record, payload)?,
-        }
-        Ok(())
     }
 
     /// The lease of a peer has ended. What it may still ask for is gone, and the new incarnation says so.
@@ -491,7 +454,7 @@ impl Driver {
         fill: impl FnOnce(&mut [u8]),
         now: Nanos,
     ) -> Result<(Slot, TransactionId), EndpointError> {
-        let is_shared = self.is_shared();
+        let (is_shared, is_kept) = (self.is_shared(), self.keeps_log());
         let Some(peer) = &mut self.peers[number] else {
             return Err(EndpointError::Closed);
         };
@@ -511,10 +474,35 @@ impl Driver {
         let sent = &mut peer.sent[slot.index()];
         (sent.place, sent.unlogged) = (Some(place), Some(length));
         fill(&mut self.log.payload_mut(place)[..length]);
-        let id = peer.connection.record(slot).map(|record| record.id);
-        let id = id.ok_or(EndpointError::Released)?;
+        if !is_kept {
+            self.log.replace(place, length)?;
+        }
+        let Some(&protocol::Record { id, .. }) = peer.connection.record(slot) else {
+            return Err(EndpointError::Released);
+        };
         self.carry_out(number)?;
         Ok((slot, id))
+    }
+
+    /// Releases a transaction. What its slot holds is given back.
+    ///
+    /// # Errors
+    /// There is none, it is under way, or the log is broken.
+    pub(super) fn release(&mut self, number: usize, slot: Slot) -> Result<(), EndpointError> {
+        let Some(peer) = &mut self.peers[number] else {
+            return Err(EndpointError::Released);
+        };
+        peer.connection.release(slot)?;
+        self.carry_out(number)?;
+        if let Some(peer) = &mut self.peers[number] {
+            let sent = &mut peer.sent[slot.index()];
+            sent.reply.clear(&mut *self.transport);
+            let place = sent.place.take();
+            if self.config.protocol == Protocol::Amudp {
+                self.free.extend(place.map(|place| place.slot));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -528,6 +516,15 @@ fn secret() -> Result<[u8; 32], EndpointError> {
             source: std::io::Error::other(source),
         })?;
     Ok(secret)
+}
+
+/// The bytes of a head.
+#[inline]
+fn encoded(head: &Head, payload: &[u8], has_checksum: bool) -> [u8; HEAD] {
+    match has_checksum {
+        true => head.encode(payload),
+        false => head.encode_bare(),
+    }
 }
 
 /// The bytes of a part of a message.

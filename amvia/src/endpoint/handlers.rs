@@ -1,6 +1,5 @@
 //! The handlers of an endpoint, and what a handler sees of the message that it runs for.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use crate::protocol::Slot;
@@ -9,36 +8,60 @@ use crate::transaction::{EndpointId, TransactionId};
 /// A function that runs when a message arrives: on the thread that polls, and one at a time in a bundle.
 pub type Handler = Box<dyn FnMut(&mut Call<'_>) + Send>;
 
-/// The handlers of an endpoint, by their numbers.
+/// The handlers of an endpoint, each at the place of its number.
 #[derive(Default)]
-pub(super) struct Handlers(HashMap<u16, Option<Handler>>);
+pub(super) struct Handlers(Vec<Entry>);
+
+enum Entry {
+    Unset,
+    Set(Handler),
+    Runs,
+}
 
 impl Handlers {
     /// Sets the handler of a number, in place of the one before.
     pub(super) fn set(&mut self, number: u16, handler: Handler) {
-        self.0.insert(number, Some(handler));
+        let place = usize::from(number);
+        if place >= self.0.len() {
+            self.0.resize_with(place + 1, || Entry::Unset);
+        }
+        self.0[place] = Entry::Set(handler);
     }
 
+    #[inline]
     pub(super) fn knows(&self, number: u16) -> bool {
-        self.0.contains_key(&number)
+        let entry = self.0.get(usize::from(number));
+        entry.is_some_and(|entry| !matches!(entry, Entry::Unset))
     }
 
     /// Takes a handler out while it runs.
+    #[inline]
     pub(super) fn take(&mut self, number: u16) -> Option<Handler> {
-        self.0.get_mut(&number)?.take()
+        let entry = self.0.get_mut(usize::from(number))?;
+        match std::mem::replace(entry, Entry::Runs) {
+            Entry::Set(handler) => Some(handler),
+            other => {
+                *entry = other;
+                None
+            }
+        }
     }
 
     /// Puts back what was taken out, unless it was set anew meanwhile.
+    #[inline]
     pub(super) fn put_back(&mut self, number: u16, handler: Handler) {
-        if let Some(place @ None) = self.0.get_mut(&number) {
-            *place = Some(handler);
+        if let Some(entry @ Entry::Runs) = self.0.get_mut(usize::from(number)) {
+            *entry = Entry::Set(handler);
         }
     }
 }
 
 impl fmt::Debug for Handlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        let numbers = 0..self.0.len() as u16;
+        f.debug_set()
+            .entries(numbers.filter(|&number| self.knows(number)))
+            .finish()
     }
 }
 

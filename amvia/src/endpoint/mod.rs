@@ -147,7 +147,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn address(&self) -> Result<Address, EndpointError> {
-        self.with(|driver, _| Ok(driver.transport.address()))
+        self.with(|driver| Ok(driver.transport.address()))
     }
 
     /// Its incarnation.
@@ -155,7 +155,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn incarnation(&self) -> Result<u32, EndpointError> {
-        self.with(|driver, _| Ok(driver.log.incarnation()))
+        self.with(|driver| Ok(driver.log.incarnation()))
     }
 
     /// Has `handler` run on messages for `number`, in place of the handler before.
@@ -167,7 +167,7 @@ impl Endpoint {
         number: u16,
         handler: impl FnMut(&mut Call<'_>) + Send + 'static,
     ) -> Result<(), EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             driver.handlers.set(number, Box::new(handler));
             Ok(())
         })
@@ -211,7 +211,8 @@ impl Endpoint {
     /// There is no room for another peer, or the address is of another transport.
     pub fn begin_connect(&self, name: &str, address: &Address) -> Result<PeerId, EndpointError> {
         let id = EndpointId::of(name);
-        self.with(|driver, now| {
+        self.with(|driver| {
+            let now = self.bundle.now();
             let to = driver.transport.peer(address)?;
             let number = driver.peer(id, now)?;
             if let Some(peer) = &mut driver.peers[number] {
@@ -231,7 +232,7 @@ impl Endpoint {
     /// # Errors
     /// There is no such peer.
     pub fn standing(&self, peer: PeerId) -> Result<Standing, EndpointError> {
-        self.with(|driver, _| Ok(found(driver, peer)?.standing))
+        self.with(|driver| Ok(found(driver, peer)?.standing))
     }
 
     /// Makes a request of a peer: `handler` is to run there on `bytes`.
@@ -298,7 +299,7 @@ impl Endpoint {
     /// # Errors
     /// It was released.
     pub fn state(&self, transaction: Transaction) -> Result<InitiatorState, EndpointError> {
-        self.with(|driver, _| state(driver, transaction))
+        self.with(|driver| state(driver, transaction))
     }
 
     /// Polls until a transaction is final, or unknown and no question for it on its way, at most so long, and gives its
@@ -313,7 +314,7 @@ impl Endpoint {
     ) -> Result<Status, EndpointError> {
         let end = self.end(at_most);
         loop {
-            let (state, is_asking) = self.with(|driver, _| {
+            let (state, is_asking) = self.with(|driver| {
                 let peer = found(driver, transaction.peer)?;
                 let is_asking = peer.connection.is_asking(transaction.slot);
                 Ok((state(driver, transaction)?, is_asking))
@@ -339,7 +340,7 @@ impl Endpoint {
         transaction: Transaction,
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             let reply = match state(driver, transaction)? {
                 InitiatorState::Processed => {
                     let peer = found(driver, transaction.peer)?;
@@ -357,11 +358,11 @@ impl Endpoint {
     /// # Errors
     /// It was released, is under way, or is known.
     pub fn ask(&self, transaction: Transaction) -> Result<(), EndpointError> {
-        self.with(|driver, now| {
+        self.with(|driver| {
             state(driver, transaction)?;
             let number = transaction.peer.0;
             if let Some(peer) = &mut driver.peers[number] {
-                peer.connection.ask(now, transaction.slot)?;
+                peer.connection.ask(self.bundle.now(), transaction.slot)?;
             }
             driver.carry_out(number)
         })
@@ -372,13 +373,9 @@ impl Endpoint {
     /// # Errors
     /// It was released, or is under way.
     pub fn release(&self, transaction: Transaction) -> Result<(), EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             state(driver, transaction)?;
-            let number = transaction.peer.0;
-            if let Some(peer) = &mut driver.peers[number] {
-                peer.connection.release(transaction.slot)?;
-            }
-            driver.carry_out(number)
+            driver.release(transaction.peer.0, transaction.slot)
         })
     }
 
@@ -387,7 +384,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn transactions(&self) -> Result<Vec<(Transaction, InitiatorState)>, EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             let mut all = Vec::new();
             for (number, peer) in driver.peers.iter().enumerate() {
                 let Some(peer) = peer else { continue };
@@ -407,7 +404,7 @@ impl Endpoint {
     /// # Errors
     /// There is no such peer.
     pub fn credits(&self, peer: PeerId) -> Result<u64, EndpointError> {
-        self.with(|driver, _| Ok(found(driver, peer)?.connection.credits()))
+        self.with(|driver| Ok(found(driver, peer)?.connection.credits()))
     }
 
     /// How long a request stays under way that no word of its target answers: the sum of its timeouts, each twice the one
@@ -416,7 +413,7 @@ impl Endpoint {
     /// # Errors
     /// There is no such peer.
     pub fn patience(&self, peer: PeerId) -> Result<Duration, EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             let connection = &found(driver, peer)?.connection;
             let config = connection.config();
             let tries = 0..=config.request_retransmissions;
@@ -435,7 +432,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn pool_bytes(&self) -> Result<usize, EndpointError> {
-        self.with(|driver, _| Ok(driver.log.shape().bytes()))
+        self.with(|driver| Ok(driver.log.shape().bytes()))
     }
 
     /// What has happened on the connection to a peer.
@@ -443,7 +440,7 @@ impl Endpoint {
     /// # Errors
     /// There is no such peer.
     pub fn counters(&self, peer: PeerId) -> Result<Counters, EndpointError> {
-        self.with(|driver, _| Ok(*found(driver, peer)?.connection.counters()))
+        self.with(|driver| Ok(*found(driver, peer)?.connection.counters()))
     }
 
     /// Frames that came and were none: damaged on the way, or of some other program.
@@ -459,7 +456,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn peers(&self) -> Result<Vec<PeerId>, EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             let peers = driver.peers.iter().enumerate();
             let known = peers.filter_map(|(number, peer)| Some(PeerId(number, peer.as_ref()?.id)));
             Ok(known.collect())
@@ -471,7 +468,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn watch_log(&self, watch: impl FnMut() + Send + 'static) -> Result<(), EndpointError> {
-        self.with(|driver, _| {
+        self.with(|driver| {
             driver.log.watch(watch);
             Ok(())
         })
@@ -492,10 +489,10 @@ impl Endpoint {
 
     fn with<T>(
         &self,
-        use_it: impl FnOnce(&mut Driver, Nanos) -> Result<T, EndpointError>,
+        use_it: impl FnOnce(&mut Driver) -> Result<T, EndpointError>,
     ) -> Result<T, EndpointError> {
         let mut state = self.bundle.lock()?;
-        use_it(driver(&mut state, self.place)?, self.bundle.now())
+        use_it(driver(&mut state, self.place)?)
     }
 
     fn end(&self, at_most: Duration) -> Nanos {
@@ -517,22 +514,27 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+#[inline]
 fn driver(state: &mut State, place: Place) -> Result<&mut Driver, EndpointError> {
-    state.driver(place).ok_or(EndpointError::Closed)
+    match state.driver(place) {
+        Some(driver) => Ok(driver),
+        None => Err(EndpointError::Closed),
+    }
 }
 
+#[inline]
 fn found(driver: &Driver, peer: PeerId) -> Result<&Peer, EndpointError> {
-    let known = driver.peers.get(peer.0).and_then(Option::as_ref);
-    known
-        .filter(|known| known.id == peer.1)
-        .ok_or(EndpointError::NotConnected(peer.1))
+    match driver.peers.get(peer.0) {
+        Some(Some(known)) if known.id == peer.1 => Ok(known),
+        _ => Err(EndpointError::NotConnected(peer.1)),
+    }
 }
 
+#[inline]
 fn state(driver: &Driver, transaction: Transaction) -> Result<InitiatorState, EndpointError> {
     let peer = found(driver, transaction.peer)?;
-    let record = peer.connection.record(transaction.slot);
-    record
-        .filter(|record| record.id == transaction.id)
-        .map(|record| record.state)
-        .ok_or(EndpointError::Released)
+    match peer.connection.record(transaction.slot) {
+        Some(record) if record.id == transaction.id => Ok(record.state),
+        _ => Err(EndpointError::Released),
+    }
 }

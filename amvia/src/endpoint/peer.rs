@@ -65,4 +65,16 @@ impl Peer {
             received: (0..received).map(|_| Received::default()).collect(),
         }
     }
+
+    /// All peers share one pool (AMUDP).
+    #[inline]
+    pub(super) fn shares_pool(&self) -> bool {
+        self.received.is_empty()
+    }
+
+    /// The number of its receive pool, where it has the number `own`.
+    #[inline]
+    pub(super) fn pool_of(&self, own: usize) -> usize {
+        if self.shares_pool() { 0 } else { own }
+    }
 }

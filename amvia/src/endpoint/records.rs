@@ -2,6 +2,7 @@
 
 use super::error::EndpointError;
 use super::options::Options;
+use super::peer::Peer;
 use crate::log::{self, Durability, Log, Pool, Shape};
 use crate::protocol::{self, Entry, Slot};
 use crate::transaction::{EndpointId, InitiatorState, TargetState};
@@ -46,12 +47,59 @@ pub(super) fn receive_place(number: usize, slot: Slot) -> log::Place {
     }
 }
 
+/// Logs a record of the send pool, and the bytes that its slot has.
+#[inline]
+pub(super) fn log_sent(
+    peer: &mut Peer,
+    slot: Slot,
+    record: &protocol::Record<InitiatorState>,
+    log: &mut Log,
+) -> Result<(), EndpointError> {
+    let sent = &mut peer.sent[slot.index()];
+    let Some(place) = sent.place else {
+        return Ok(());
+    };
+    let payload = match (sent.unlogged.take(), record.state) {
+        (Some(length), _) => log::Payload::Written(length),
+        (None, InitiatorState::Processed) => {
+            let reply = sent.reply.bytes();
+            log.payload_mut(place)[..reply.len()].copy_from_slice(reply);
+            log::Payload::Written(reply.len())
+        }
+        (None, InitiatorState::Released) => log::Payload::Written(0),
+        _ => log::Payload::Kept,
+    };
+    // A released record stays: the next life goes on behind its number.
+    let record = as_logged(peer.id, record, record.state.code());
+    Ok(log.commit(place, &record, payload)?)
+}
+
+/// Logs a record of the receive pool, and the bytes that its slot has.
+#[inline]
+pub(super) fn log_received(
+    peer: &mut Peer,
+    number: usize,
+    slot: Slot,
+    record: &protocol::Record<TargetState>,
+    log: &mut Log,
+) -> Result<(), EndpointError> {
+    let place = receive_place(peer.pool_of(number), slot);
+    let payload = match record.state {
+        TargetState::ReplySent => log::Payload::Written(record.reply as usize),
+        TargetState::RequestReceived => {
+            let request = peer.received[slot.index()].bytes();
+            log.payload_mut(place)[..request.len()].copy_from_slice(request);
+            log::Payload::Written(request.len())
+        }
+        TargetState::Started => log::Payload::Kept,
+        _ => log::Payload::Written(0),
+    };
+    let record = as_logged(peer.id, record, record.state.code());
+    Ok(log.commit(place, &record, payload)?)
+}
+
 /// A record as the log has it.
-pub(super) fn as_logged<S>(
-    peer: EndpointId,
-    record: &protocol::Record<S>,
-    state: u8,
-) -> log::Record {
+fn as_logged<S>(peer: EndpointId, record: &protocol::Record<S>, state: u8) -> log::Record {
     log::Record {
         peer,
         id: record.id,

@@ -108,35 +108,34 @@ impl Driver {
         if let Some(handler) = handler {
             self.handlers.put_back(due.handler, handler);
         }
+        let is_kept = self.keeps_log();
         let Some(peer) = &mut self.peers[due.peer] else {
             message.clear(&mut *self.transport);
             return Ok(());
         };
         if !due.is_request {
-            let sent = &mut peer.sent[due.slot.index()];
-            sent.reply = message;
-            if release
-                && peer
-                    .connection
-                    .record(due.slot)
-                    .is_some_and(|record| record.id == due.id)
-            {
-                peer.connection.release(due.slot)?;
+            let record = peer.connection.record(due.slot);
+            if record.is_none_or(|record| record.id != due.id) {
+                // Its handler has released it.
+                message.clear(&mut *self.transport);
+                return self.carry_out(due.peer);
             }
-            return self.carry_out(due.peer);
+            peer.sent[due.slot.index()].reply = message;
+            return match release {
+                true => self.release(due.peer, due.slot),
+                false => self.carry_out(due.peer),
+            };
         }
         message.clear(&mut *self.transport);
-        let number = if peer.received.is_empty() {
-            0
-        } else {
-            due.peer
-        };
-        let place = receive_place(number, due.slot);
+        let place = receive_place(peer.pool_of(due.peer), due.slot);
         self.log.payload_mut(place)[..reply.bytes.len()].copy_from_slice(&reply.bytes);
         let length = reply.bytes.len() as u32;
         let connection = &mut peer.connection;
         // Refused where the peer's lease has ended meanwhile: nobody waits for the reply.
-        let _ = connection.handled(now, due.slot, reply.handler, length, &mut self.shared);
+        let handled = connection.handled(now, due.slot, reply.handler, length, &mut self.shared);
+        if handled.is_ok() && !is_kept {
+            self.log.replace(place, reply.bytes.len())?;
+        }
         match peer.received.get_mut(due.slot.index()) {
             Some(kept) => *kept = message,
             None => self.messages[due.slot.index()] = message,

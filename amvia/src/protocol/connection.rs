@@ -245,13 +245,13 @@ impl Connection {
         } else {
             self.link.confirmed = true;
         }
-        self.link.act(Action::Connected { incarnation });
+        self.link.be_connected(incarnation);
         self.initiator.connected(&mut self.link, now, &hello);
     }
 
     fn hang_up(&mut self, refusal: Option<Refusal>) {
         self.link.hang_up();
-        self.link.act(Action::Unreachable { refusal });
+        self.link.be_unreachable(refusal);
         self.initiator.unreachable(&mut self.link);
     }
 
@@ -326,7 +326,7 @@ impl Connection {
         target.expire(link, pool, now);
         if heard.saturating_add(link.config.lease) <= now {
             if initiator.is_idle() && Target::is_idle(link, pool) {
-                link.act(Action::Forget);
+                link.forget();
                 *heard = NEVER;
             } else {
                 *heard = now;

@@ -6,7 +6,7 @@ use super::sent::{
     Phase, Sent, accepted, acknowledge_reply, begin, change, end, given_up, hear, pull, query,
     send_request, transmit,
 };
-use super::{Action, Nanos, Place, Protocol, Record, RequestError, Slot, SlotError};
+use super::{Nanos, Place, Protocol, Record, RequestError, Slot, SlotError};
 use crate::transaction::{Incarnation, InitiatorState, TransactionId};
 use crate::wire::{Have, Hello, Number, Part, Reason};
 
@@ -49,7 +49,7 @@ impl Initiator {
             .unwrap_or(self.next);
         for (slot, sent) in slots(&mut self.sent) {
             if sent.is_used() && sent.phase == Phase::Idle {
-                link.act(Action::Deliver { slot });
+                link.deliver(slot);
             }
         }
     }

@@ -1,21 +1,26 @@
 //! What both roles of a connection share: who the peer is, the timeout, and what is to be done.
 
-use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use super::segments::{Round, segments};
-use super::{Action, Config, Counters, Local, Nanos, Payload, Slot};
-use crate::transaction::{EndpointId, Incarnation};
+use super::{Action, Config, Counters, Entry, Local, Nanos, Payload, Slot};
+use crate::transaction::{EndpointId, Incarnation, TransactionId};
 use crate::wire::{Body, Head, Hello, Number, Part, Refusal, Tag};
 
 /// Never.
 pub(super) const NEVER: Nanos = Nanos::MAX;
 
-/// Something to be done: an action, or the segments of a message that are still to be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Something to be done: an action that is no frame, a frame without payload, or the segments of a message that are still to
+/// be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Intent {
-    Action(Action),
-    Say(Body),
+    Log(Slot, Entry),
+    Run(Slot, TransactionId, u16),
+    Deliver(Slot),
+    Connected(Incarnation),
+    Unreachable(Option<Refusal>),
+    Forget,
+    Say(Tag, Body),
     Send(Message, Round),
 }
 
@@ -70,7 +75,9 @@ pub(super) struct Link {
     dial_sent: Nanos,
     /// Nothing is due before.
     pub(super) wake: Nanos,
-    intents: VecDeque<Intent>,
+    /// What is to be done, and how much of it is taken.
+    intents: Vec<Intent>,
+    taken: usize,
 }
 
 impl Link {
@@ -87,7 +94,8 @@ impl Link {
             dial_tries: 0,
             dial_sent: 0,
             wake: NEVER,
-            intents: VecDeque::with_capacity(16),
+            intents: Vec::with_capacity(16),
+            taken: 0,
         }
     }
 
@@ -191,6 +199,8 @@ impl Link {
         if is_new {
             self.confirmed = false;
             // Segments that are still to go were cut for the old peer.
+            self.intents.drain(..self.taken);
+            self.taken = 0;
             self.intents
                 .retain(|intent| !matches!(intent, Intent::Send(..)));
         }
@@ -211,70 +221,94 @@ impl Link {
             .then_some(Refusal::OldIncarnation)
     }
 
-    /// Puts an action behind those that are to be done.
-    pub(super) fn act(&mut self, action: Action) {
-        self.intents.push_back(Intent::Action(action));
+    /// Puts something behind what is to be done.
+    fn intend(&mut self, intent: Intent) {
+        self.intents.push(intent);
     }
 
-    /// Puts a frame without payload behind what is to be done.
+    /// Has a record logged, where records are kept.
+    #[inline]
+    pub(super) fn log(&mut self, slot: Slot, entry: impl FnOnce() -> Entry) {
+        if self.local.keeps_log {
+            self.intend(Intent::Log(slot, entry()));
+        }
+    }
+
+    pub(super) fn run(&mut self, slot: Slot, id: TransactionId, handler: u16) {
+        self.intend(Intent::Run(slot, id, handler));
+    }
+
+    pub(super) fn deliver(&mut self, slot: Slot) {
+        self.intend(Intent::Deliver(slot));
+    }
+
+    pub(super) fn be_connected(&mut self, incarnation: Incarnation) {
+        self.intend(Intent::Connected(incarnation));
+    }
+
+    pub(super) fn be_unreachable(&mut self, refusal: Option<Refusal>) {
+        self.intend(Intent::Unreachable(refusal));
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.intend(Intent::Forget);
+    }
+
+    /// A frame without payload.
     pub(super) fn say(&mut self, body: Body) {
-        self.intents.push_back(Intent::Say(body));
+        self.say_to(self.tag(), body);
     }
 
     /// A frame without payload to one whose tag is not the known one.
     pub(super) fn say_to(&mut self, tag: Tag, body: Body) {
-        let head = Head {
-            tag,
-            from: self.local.endpoint,
-            body,
-        };
-        self.act(Action::Send {
-            head,
-            payload: Payload::None,
-        });
+        self.intend(Intent::Say(tag, body));
     }
 
     /// Puts segments of a message behind what is to be done.
     pub(super) fn send(&mut self, message: Message, round: Round) {
-        self.intents.push_back(Intent::Send(message, round));
+        self.intend(Intent::Send(message, round));
     }
 
     /// The next action.
+    #[inline]
     pub(super) fn next(&mut self) -> Option<Action> {
-        loop {
-            if let Intent::Send(message, mut round) = *self.intents.front()? {
-                let segment = round.next();
-                if round.is_over() || segment.is_none() {
-                    self.intents.pop_front();
-                } else {
-                    self.intents[0] = Intent::Send(message, round);
-                }
-                match segment {
-                    Some((segment, push)) => return Some(self.part(message, segment, push)),
-                    None => continue,
-                }
-            }
-            return Some(match self.intents.pop_front()? {
-                Intent::Say(body) => Action::Send {
-                    head: self.head(body),
-                    payload: Payload::None,
+        let Some(intent) = self.intents.get_mut(self.taken) else {
+            self.intents.clear();
+            self.taken = 0;
+            return None;
+        };
+        if let Intent::Send(message, round) = intent {
+            let (segment, push) = round.next();
+            self.taken += usize::from(round.is_over());
+            let message = *message;
+            return Some(self.part(&message, segment, push));
+        }
+        self.taken += 1;
+        Some(match *intent {
+            Intent::Log(slot, entry) => Action::Log { slot, entry },
+            Intent::Run(slot, id, handler) => Action::Run { slot, id, handler },
+            Intent::Deliver(slot) => Action::Deliver { slot },
+            Intent::Connected(incarnation) => Action::Connected { incarnation },
+            Intent::Unreachable(refusal) => Action::Unreachable { refusal },
+            Intent::Forget => Action::Forget,
+            Intent::Say(tag, body) => Action::Send {
+                head: Head {
+                    tag,
+                    from: self.local.endpoint,
+                    body,
                 },
-                Intent::Action(action) => action,
-                Intent::Send(..) => continue,
-            });
-        }
+                payload: Payload::None,
+            },
+            Intent::Send(..) => return None,
+        })
     }
 
-    fn head(&self, body: Body) -> Head {
-        let tag = self.hello.map_or(Tag::UNKNOWN, |hello| hello.tag);
-        Head {
-            tag,
-            from: self.local.endpoint,
-            body,
-        }
+    /// The tag of the peer.
+    fn tag(&self) -> Tag {
+        self.hello.map_or(Tag::UNKNOWN, |hello| hello.tag)
     }
 
-    fn part(&self, message: Message, segment: u32, push: bool) -> Action {
+    fn part(&self, message: &Message, segment: u32, push: bool) -> Action {
         let chunk = self.chunk();
         let offset = segment * chunk;
         let size = chunk.min(message.length - offset);
@@ -307,7 +341,11 @@ impl Link {
             ),
         };
         Action::Send {
-            head: self.head(body),
+            head: Head {
+                tag: self.tag(),
+                from: self.local.endpoint,
+                body,
+            },
             payload,
         }
     }

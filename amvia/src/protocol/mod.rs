@@ -84,6 +84,8 @@ pub struct Local {
     pub since: Incarnation,
     /// The tag that it gives to this peer: [`Tag::of`].
     pub tag: Tag,
+    /// Records are kept: without, there is no [`Action::Log`].
+    pub keeps_log: bool,
 }
 
 /// Which bytes go behind a head.

@@ -113,11 +113,13 @@ impl Round {
         Self::missing(have, segments, 1)
     }
 
-    /// The next segment, and whether it is the last of the round.
-    pub(super) fn next(&mut self) -> Option<(u32, bool)> {
-        let segment = (self.next..=self.last).find(|&segment| !has(self.have, segment))?;
+    /// The next segment of a round that is not over, and whether it is the last one, which is always missing.
+    pub(super) fn next(&mut self) -> (u32, bool) {
+        let mut rest = self.next..self.last;
+        let segment = rest.find(|&segment| !has(self.have, segment));
+        let segment = segment.unwrap_or(self.last);
         self.next = segment + 1;
-        Some((segment, segment == self.last))
+        (segment, segment == self.last)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -139,7 +141,8 @@ mod tests {
 
     fn sent(mut round: Round) -> Vec<u32> {
         let mut all = Vec::new();
-        while let Some((segment, last)) = round.next() {
+        while !round.is_over() {
+            let (segment, last) = round.next();
             all.push(segment);
             assert_eq!(last, round.is_over());
         }

@@ -2,7 +2,7 @@
 
 use super::link::{Link, Message, NEVER, Role};
 use super::segments::{Assembly, Round};
-use super::{Action, Entry, Nanos, Protocol, Record, Slot};
+use super::{Entry, Nanos, Protocol, Record, Slot};
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number};
 
@@ -230,13 +230,10 @@ pub(super) fn end(link: &mut Link, sent: &mut Sent, slot: Slot, state: Initiator
     if sent.record.state != state {
         change(link, sent, slot, state);
     }
-    link.act(Action::Deliver { slot });
+    link.deliver(slot);
 }
 
 pub(super) fn change(link: &mut Link, sent: &mut Sent, slot: Slot, state: InitiatorState) {
     sent.record.state = state;
-    link.act(Action::Log {
-        slot,
-        entry: Entry::Sent(sent.record),
-    });
+    link.log(slot, || Entry::Sent(sent.record));
 }

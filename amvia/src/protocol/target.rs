@@ -3,7 +3,7 @@
 use super::link::{Link, Message, NEVER, Role};
 use super::pool::{Found, Received, ReplyPool};
 use super::segments::{Round, is_segment};
-use super::{Action, Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
+use super::{Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
 use crate::transaction::{Incarnation, TargetState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number, Part, Reason};
 
@@ -491,11 +491,7 @@ fn receive(link: &mut Link, record: &mut Received, slot: Slot, now: Nanos, known
 
 fn run(link: &mut Link, record: &mut Received, slot: Slot) {
     record.is_out = true;
-    link.act(Action::Run {
-        slot,
-        id: record.id,
-        handler: record.handler,
-    });
+    link.run(slot, record.id, record.handler);
 }
 
 fn acknowledge(link: &mut Link, record: &mut Received, attempt: u16) {
@@ -532,10 +528,7 @@ fn conclude(link: &mut Link, record: &mut Received, now: Nanos) {
 
 fn change(link: &mut Link, record: &mut Received, slot: Slot, state: TargetState) {
     record.state = state;
-    link.act(Action::Log {
-        slot,
-        entry: Entry::Received(record.record()),
-    });
+    link.log(slot, || Entry::Received(record.record()));
 }
 
 /// Says how a transaction stands; where its reply is there, sends the segments of `round`.

@@ -33,6 +33,9 @@ pub trait Transport: Send {
     /// The longest frame, head and payload together, in bytes.
     fn mtu(&self) -> usize;
 
+    /// Whether it lets no damaged frame through by itself: frames need no checksum.
+    fn is_sound(&self) -> bool;
+
     /// The peer at an address, to be sent to. It need not be there yet.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockType, SockaddrStorage, bind, connect, sendmsg,
-    setsockopt, socket, sockopt,
+    AddressFamily, MsgFlags, SockFlag, SockType, SockaddrStorage, bind, connect, recv, send,
+    sendmsg, sendto, setsockopt, socket, sockopt,
 };
 
 use super::{Address, Arrived, Known, Landed, Memory, Peer, Sent, Transport, TransportError};
@@ -25,19 +25,24 @@ const BUFFERS: usize = 64;
 const ROW: u32 = 64;
 /// Looks at that socket for one at the other.
 const TURNS: u32 = 8;
+/// Bytes of a frame at most that is copied into one piece: the kernel takes one piece sooner than two.
+const PIECE: usize = 512;
 
 /// A UDP socket and its receive buffers.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
-    /// The peer that is sent to now, how many frames it was sent in a row, and its own socket.
+    /// The peer that is sent to now, and how many frames it was sent in a row.
     near: SocketAddr,
     row: u32,
-    own: Option<UdpSocket>,
+    /// The socket that one peer has of its own.
+    own: Option<(UdpSocket, SocketAddr)>,
     /// Looks at that since the last one at `socket`.
     turns: u32,
     address: SocketAddr,
     mtu: usize,
+    /// A short frame that is sent.
+    piece: Box<[u8; PIECE]>,
     /// Buffers that nobody keeps.
     free: Vec<Box<[u8]>>,
 }
@@ -76,15 +81,16 @@ impl Udp {
             turns: 0,
             address,
             mtu,
+            piece: Box::new([0; PIECE]),
             free: (0..BUFFERS).map(|_| buffer(mtu)).collect(),
         })
     }
 }
 
 impl Udp {
-    /// The socket that frames to `to` are sent from, and whether it is the peer's own.
+    /// The socket that frames to `to` are sent from, and the address that it needs: none where it is the peer's own.
     #[inline]
-    fn socket_for(&mut self, to: SocketAddr) -> (&UdpSocket, bool) {
+    fn socket_for(&mut self, to: SocketAddr) -> (&UdpSocket, Option<SockaddrStorage>) {
         if to != self.near {
             (self.near, self.row) = (to, 0);
         }
@@ -92,12 +98,12 @@ impl Udp {
             self.row += 1;
             if self.row == ROW {
                 // Frames that came over the one before it are sent again by their protocol.
-                self.own = self.connect(to).ok();
+                self.own = self.connect(to).ok().map(|own| (own, to));
             }
         }
         match &self.own {
-            Some(own) if self.row == ROW => (own, true),
-            _ => (&self.socket, false),
+            Some((own, _)) if self.row == ROW => (own, None),
+            _ => (&self.socket, Some(to.into())),
         }
     }
 
@@ -117,20 +123,22 @@ impl Udp {
         bound?;
         connect(socket.as_raw_fd(), &SockaddrStorage::from(to))?;
         setsockopt(&socket, sockopt::ReuseAddr, &false)?;
+        // What came before it was connected may be anybody's. It is lost, and sent again by its protocol.
+        while recv(socket.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT).is_ok() {}
         Ok(socket.into())
     }
 
-    /// The socket that is looked at now.
+    /// The socket whose turn it is, and whose frames it brings, where that is one peer.
     #[inline]
-    fn turn(&mut self) -> &UdpSocket {
+    fn turn(&mut self) -> (&UdpSocket, Option<SocketAddr>) {
         match &self.own {
-            Some(own) if self.turns < TURNS => {
+            Some((own, peer)) if self.turns < TURNS => {
                 self.turns += 1;
-                own
+                (own, Some(*peer))
             }
             _ => {
                 self.turns = 0;
-                &self.socket
+                (&self.socket, None)
             }
         }
     }
@@ -159,6 +167,11 @@ impl Transport for Udp {
         self.mtu
     }
 
+    /// The checksum of UDP has 16 bits, and may be left out.
+    fn is_sound(&self) -> bool {
+        false
+    }
+
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         match address {
             // A socket of one version of IP reaches no other.
@@ -184,11 +197,23 @@ impl Transport for Udp {
         let Peer(Known::Socket(to)) = to else {
             return Ok(Sent::Away);
         };
-        let parts = [IoSlice::new(head), IoSlice::new(payload)];
-        let (socket, is_own) = self.socket_for(to);
-        let to = (!is_own).then(|| SockaddrStorage::from(to));
-        let flags = MsgFlags::MSG_DONTWAIT;
-        match sendmsg(socket.as_raw_fd(), &parts, &[], flags, to.as_ref()) {
+        let (socket, to) = self.socket_for(to);
+        let (socket, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
+        let sent = match self.piece.get_mut(..length) {
+            Some(piece) => {
+                piece[..head.len()].copy_from_slice(head);
+                piece[head.len()..].copy_from_slice(payload);
+                match &to {
+                    Some(to) => sendto(socket, piece, to, flags),
+                    None => send(socket, piece, flags),
+                }
+            }
+            None => {
+                let parts = [IoSlice::new(head), IoSlice::new(payload)];
+                sendmsg(socket, &parts, &[], flags, to.as_ref())
+            }
+        };
+        match sent {
             Ok(_) => Ok(Sent::Sent),
             Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM | Errno::EINTR) => Ok(Sent::Full),
             // A firewall says EPERM.
@@ -208,7 +233,12 @@ impl Transport for Udp {
     fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
         let mut bytes = self.free.pop().unwrap_or_else(|| buffer(self.mtu));
         loop {
-            match self.turn().recv_from(&mut bytes) {
+            let (socket, peer) = self.turn();
+            let received = match peer {
+                Some(peer) => socket.recv(&mut bytes).map(|length| (length, peer)),
+                None => socket.recv_from(&mut bytes),
+            };
+            match received {
                 Ok((length, from)) if length <= self.mtu => {
                     return Ok(Some(Arrived {
                         from: Peer(Known::Socket(from)),
@@ -239,7 +269,7 @@ impl Transport for Udp {
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
-        let own = self.own.as_ref().unwrap_or(&self.socket);
+        let own = self.own.as_ref().map_or(&self.socket, |(own, _)| own);
         let mut wanted = [&self.socket, own].map(|at| PollFd::new(at.as_fd(), PollFlags::POLLIN));
         // `poll` counts whole milliseconds: rounded up, so that a short wait is none of spinning.
         let milliseconds = at_most.as_nanos().div_ceil(1_000_000);

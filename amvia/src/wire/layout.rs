@@ -18,7 +18,7 @@ pub const VERSION: u8 = 1;
 
 const BODY: usize = 48;
 
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct RawHead {
     magic: [u8; 2],
@@ -81,8 +81,21 @@ const REPLY_ACK: u8 = 11;
 impl Head {
     /// The bytes of the head of a frame with this `payload`, whose checksum they hold.
     pub fn encode(&self, payload: &[u8]) -> [u8; HEAD] {
+        let mut raw = self.raw();
+        raw.checksum = checksum(&raw, payload).into();
+        zerocopy::transmute!(raw)
+    }
+
+    /// The bytes of the head of a frame without a checksum: for a transport that lets no damaged frame through.
+    #[inline]
+    pub fn encode_bare(&self) -> [u8; HEAD] {
+        zerocopy::transmute!(self.raw())
+    }
+
+    #[inline]
+    fn raw(&self) -> RawHead {
         let (kind, body) = raw_body(&self.body);
-        let mut raw = RawHead {
+        RawHead {
             magic: MAGIC,
             version: VERSION,
             kind,
@@ -90,10 +103,13 @@ impl Head {
             tag: self.tag.0.into(),
             from: self.from.0.into(),
             body,
-        };
-        raw.checksum = crc32c::crc32c_append(crc32c::crc32c(raw.as_bytes()), payload).into();
-        zerocopy::transmute!(raw)
+        }
     }
+}
+
+/// The checksum of a frame whose head has none yet.
+fn checksum(head: &RawHead, payload: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(head.as_bytes()), payload)
 }
 
 /// Reads a frame: its head, and its payload where it lies.
@@ -101,6 +117,31 @@ impl Head {
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn decode(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
+    let (raw, payload) = split(frame)?;
+    let bare = RawHead {
+        checksum: U32::ZERO,
+        ..*raw
+    };
+    if checksum(&bare, payload) != raw.checksum.get() {
+        return Err(WireError::Checksum);
+    }
+    Ok((read(raw, payload)?, payload))
+}
+
+/// Reads a frame without a checksum.
+///
+/// # Errors
+/// The first thing that is wrong with it; it has a checksum.
+pub fn decode_bare(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
+    let (raw, payload) = split(frame)?;
+    if raw.checksum != U32::ZERO {
+        return Err(WireError::Checksum);
+    }
+    Ok((read(raw, payload)?, payload))
+}
+
+#[inline]
+fn split(frame: &[u8]) -> Result<(&RawHead, &[u8]), WireError> {
     let (raw, payload) =
         RawHead::ref_from_prefix(frame).map_err(|_| WireError::Short(frame.len()))?;
     if raw.magic != MAGIC {
@@ -109,24 +150,18 @@ pub fn decode(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
     if raw.version != VERSION {
         return Err(WireError::Version(raw.version));
     }
-    let checksum = crc32c::crc32c(&frame[..4]);
-    let checksum = crc32c::crc32c_append(checksum, &[0; 4]);
-    if crc32c::crc32c_append(checksum, &frame[8..]) != raw.checksum.get() {
-        return Err(WireError::Checksum);
-    }
+    Ok((raw, payload))
+}
+
+#[inline]
+fn read(raw: &RawHead, payload: &[u8]) -> Result<Head, WireError> {
     let body = read_body(raw.kind, &raw.body)?;
-    if raw_body(&body) != (raw.kind, raw.body) {
-        return Err(WireError::Field(Field::Unused));
-    }
     check_payload(&body, payload.len())?;
-    Ok((
-        Head {
-            tag: Tag(raw.tag.get()),
-            from: EndpointId(raw.from.get()),
-            body,
-        },
-        payload,
-    ))
+    Ok(Head {
+        tag: Tag(raw.tag.get()),
+        from: EndpointId(raw.from.get()),
+        body,
+    })
 }
 
 fn check_payload(body: &Body, size: usize) -> Result<(), WireError> {
@@ -249,6 +284,33 @@ impl RawTransaction {
     }
 }
 
+impl RawTransaction {
+    /// Whether all that a kind does not use is 0.
+    #[inline]
+    fn is_clean(&self, kind: u8) -> bool {
+        let message = self.size.get() | self.length.get() | u32::from(self.push);
+        let (handler, have) = (
+            u64::from(self.handler.get()),
+            self.beyond.get() | u64::from(self.offset.get()),
+        );
+        let spare = match kind {
+            REQUEST | REPLY => self.beyond.get() | u64::from(self.push & !1),
+            PULL => handler | u64::from(message),
+            MISSING => handler | u64::from(message) | self.first_incomplete.get(),
+            QUERY | REPLY_ACK => handler | u64::from(message) | have,
+            ACK => handler | u64::from(message) | have | self.first_incomplete.get(),
+            NACK => u64::from(message) | have | self.first_incomplete.get(),
+            _ => {
+                let number = self.sequence.get() | u64::from(self.incarnation.get());
+                let attempt = u64::from(self.attempt.get());
+                number | attempt | u64::from(message) | have | self.first_incomplete.get()
+            }
+        };
+        spare == 0 && self.unused == [0; 3]
+    }
+}
+
+#[inline]
 fn read_body(kind: u8, body: &[u8; BODY]) -> Result<Body, WireError> {
     if kind == CONNECT || kind == ACCEPT {
         let hello = read_hello(&zerocopy::transmute!(*body))?;
@@ -258,14 +320,17 @@ fn read_body(kind: u8, body: &[u8; BODY]) -> Result<Body, WireError> {
             Body::Accept(hello)
         });
     }
-    let raw: RawTransaction = zerocopy::transmute!(*body);
+    let raw: &RawTransaction = zerocopy::transmute_ref!(body);
+    if !(REFUSE..=REPLY_ACK).contains(&kind) {
+        return Err(WireError::Kind(kind));
+    }
+    if !raw.is_clean(kind) {
+        return Err(WireError::Field(Field::Unused));
+    }
     if kind == REFUSE {
         return Ok(Body::Refuse {
             reason: listed(&Refusal::ALL, raw.handler.get(), Field::Reason)?,
         });
-    }
-    if !(REQUEST..=REPLY_ACK).contains(&kind) {
-        return Err(WireError::Kind(kind));
     }
     let number = Number {
         sequence: raw.sequence.get(),
@@ -280,8 +345,8 @@ fn read_body(kind: u8, body: &[u8; BODY]) -> Result<Body, WireError> {
         beyond: raw.beyond.get(),
     };
     Ok(match kind {
-        REQUEST => Body::Request(read_part(number, &raw)),
-        REPLY => Body::Reply(read_part(number, &raw)),
+        REQUEST => Body::Request(read_part(number, raw)),
+        REPLY => Body::Reply(read_part(number, raw)),
         PULL => Body::Pull {
             number,
             first_incomplete,
@@ -313,6 +378,9 @@ fn read_body(kind: u8, body: &[u8; BODY]) -> Result<Body, WireError> {
 }
 
 fn read_hello(raw: &RawHello) -> Result<Hello, WireError> {
+    if raw.unused != [0; 4] {
+        return Err(WireError::Field(Field::Unused));
+    }
     let hello = Hello {
         to: EndpointId(raw.to.get()),
         tag: Tag(raw.tag.get()),

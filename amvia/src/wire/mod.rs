@@ -1,7 +1,8 @@
 //! Frames. One frame is one datagram: a head of [`HEAD`] bytes and, in requests and replies, a part of a message.
 //!
 //! All numbers are little-endian. `docs/amvia-protocol.md` lists the fields. [`Head::encode`] writes a head, [`decode`] reads
-//! a frame: it never panics, and whatever [`Head::encode`] cannot have written is a [`WireError`].
+//! a frame: it never panics, and whatever [`Head::encode`] cannot have written is a [`WireError`]. [`Head::encode_bare`] and
+//! [`decode_bare`] leave the checksum out.
 
 mod layout;
 
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::transaction::{EndpointId, Incarnation, first_eight};
 
-pub use layout::{HEAD, MAGIC, VERSION, decode};
+pub use layout::{HEAD, MAGIC, VERSION, decode, decode_bare};
 
 /// Transactions under way at most, in each direction of a connection.
 pub const MAX_WINDOW: u8 = 64;

@@ -48,6 +48,7 @@ pub fn local(endpoint: u64, incarnation: u32, since: u32) -> Local {
         incarnation: Incarnation(incarnation),
         since: Incarnation(since),
         tag: Tag(endpoint << 32 | u64::from(incarnation)),
+        keeps_log: true,
     }
 }
 

@@ -3,7 +3,7 @@
 use jitterlab_amvia::transaction::{EndpointId, Incarnation};
 use jitterlab_amvia::wire::{
     Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, Tag, WireError,
-    decode,
+    decode, decode_bare,
 };
 use proptest::prelude::*;
 
@@ -167,6 +167,13 @@ proptest! {
     #[test]
     fn what_is_written_is_read((head, payload, bytes) in frame()) {
         prop_assert_eq!(decode(&bytes), Ok((head, &payload[..])));
+    }
+
+    #[test]
+    fn a_frame_may_go_without_a_checksum((head, payload, bytes) in frame()) {
+        let bare = [&head.encode_bare()[..], &payload].concat();
+        prop_assert_eq!(decode_bare(&bare), Ok((head, &payload[..])));
+        prop_assert!(bare[4..8] == bytes[4..8] || decode_bare(&bytes) == Err(WireError::Checksum));
     }
 
     #[test]

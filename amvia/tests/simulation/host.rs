@@ -48,6 +48,7 @@ fn local(index: usize, incarnation: u32) -> Local {
         incarnation: Incarnation(incarnation),
         since: Incarnation(1),
         tag: Tag((index as u64 + 1) << 32 | u64::from(incarnation)),
+        keeps_log: true,
     }
 }
 

@@ -171,6 +171,10 @@ impl Transport for Shm {
         self.mtu
     }
 
+    fn is_sound(&self) -> bool {
+        true
+    }
+
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         match address {
             Address::Shm(name) => Ok(Peer(Known::Listed(self.place_of(name)))),

@@ -167,6 +167,11 @@ impl Transport for Verbs {
         self.own.mtu
     }
 
+    /// A reliable connection checks each packet (InfiniBand Architecture Specification, 7.8: ICRC).
+    fn is_sound(&self) -> bool {
+        true
+    }
+
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         match address {
             Address::Verbs(to) => Ok(Peer(Known::Listed(self.place_of(*to) as u32))),
