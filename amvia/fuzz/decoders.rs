@@ -39,8 +39,9 @@ fn frame(bytes: &[u8]) {
         assert_eq!(written, bytes);
     }
     if let Ok((head, payload)) = decode_bare(bytes) {
-        let written = [head.encode_bare().as_slice(), payload].concat();
-        assert_eq!(written, bytes);
+        let [bare, whole] = [head.encode_bare(), head.encode(payload)];
+        let head = if bytes[4..8] == [0; 4] { bare } else { whole };
+        assert_eq!([head.as_slice(), payload].concat(), bytes);
     }
 }
 

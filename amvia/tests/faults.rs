@@ -31,6 +31,10 @@ impl Transport for Kept {
         self.udp.mtu()
     }
 
+    fn is_sound(&self) -> bool {
+        self.udp.is_sound()
+    }
+
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         self.udp.peer(address)
     }

@@ -27,8 +27,9 @@ pub(super) struct Driver {
     pub(super) id: EndpointId,
     pub(super) config: Config,
     pub(super) transport: Box<dyn Transport>,
-    /// Frames carry a checksum.
+    /// Frames go out with a checksum; frames without one are taken.
     has_checksum: bool,
+    takes_bare: bool,
     pub(super) log: Log,
     pub(super) handlers: Handlers,
     /// By their numbers in the log.
@@ -84,7 +85,8 @@ impl Driver {
         let mut driver = Driver {
             number: 0,
             id,
-            has_checksum: !transport.is_sound(),
+            has_checksum: transport.needs_checksum(),
+            takes_bare: transport.is_sound(),
             transport,
             log: open_log(id, shape, options, is_shared)?,
             handlers: Handlers::default(),
@@ -228,9 +230,9 @@ impl Driver {
     }
 
     fn arrived(&mut self, arrived: Arrived, now: Nanos) -> Result<(), EndpointError> {
-        let decoded = match self.has_checksum {
-            true => wire::decode(&arrived.frame),
-            false => wire::decode_bare(&arrived.frame),
+        let decoded = match self.takes_bare {
+            true => wire::decode_bare(&arrived.frame),
+            false => wire::decode(&arrived.frame),
         };
         let Ok((head, payload)) = decoded else {
             self.undecodable += 1;

@@ -448,7 +448,7 @@ impl Endpoint {
     /// # Errors
     /// It is closed.
     pub fn undecodable(&self) -> Result<u64, EndpointError> {
-        self.with(|driver, _| Ok(driver.undecodable))
+        self.with(|driver| Ok(driver.undecodable))
     }
 
     /// Every peer, those that have connected by themselves among them.

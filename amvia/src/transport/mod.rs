@@ -33,8 +33,13 @@ pub trait Transport: Send {
     /// The longest frame, head and payload together, in bytes.
     fn mtu(&self) -> usize;
 
-    /// Whether it lets no damaged frame through by itself: frames need no checksum.
+    /// Whether no damaged frame comes through: one without a checksum is taken.
     fn is_sound(&self) -> bool;
+
+    /// Whether frames that are sent need a checksum.
+    fn needs_checksum(&self) -> bool {
+        !self.is_sound()
+    }
 
     /// The peer at an address, to be sent to. It need not be there yet.
     ///

@@ -118,26 +118,32 @@ fn checksum(head: &RawHead, payload: &[u8]) -> u32 {
 /// The first thing that is wrong with it.
 pub fn decode(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
     let (raw, payload) = split(frame)?;
-    let bare = RawHead {
-        checksum: U32::ZERO,
-        ..*raw
-    };
-    if checksum(&bare, payload) != raw.checksum.get() {
-        return Err(WireError::Checksum);
+    check(raw, payload)?;
+    Ok((read(raw, payload)?, payload))
+}
+
+/// Reads a frame that may be without a checksum.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+#[inline]
+pub fn decode_bare(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
+    let (raw, payload) = split(frame)?;
+    if raw.checksum != U32::ZERO {
+        check(raw, payload)?;
     }
     Ok((read(raw, payload)?, payload))
 }
 
-/// Reads a frame without a checksum.
-///
-/// # Errors
-/// The first thing that is wrong with it; it has a checksum.
-pub fn decode_bare(frame: &[u8]) -> Result<(Head, &[u8]), WireError> {
-    let (raw, payload) = split(frame)?;
-    if raw.checksum != U32::ZERO {
-        return Err(WireError::Checksum);
+fn check(raw: &RawHead, payload: &[u8]) -> Result<(), WireError> {
+    let bare = RawHead {
+        checksum: U32::ZERO,
+        ..*raw
+    };
+    match checksum(&bare, payload) == raw.checksum.get() {
+        true => Ok(()),
+        false => Err(WireError::Checksum),
     }
-    Ok((read(raw, payload)?, payload))
 }
 
 #[inline]

@@ -173,7 +173,8 @@ proptest! {
     fn a_frame_may_go_without_a_checksum((head, payload, bytes) in frame()) {
         let bare = [&head.encode_bare()[..], &payload].concat();
         prop_assert_eq!(decode_bare(&bare), Ok((head, &payload[..])));
-        prop_assert!(bare[4..8] == bytes[4..8] || decode_bare(&bytes) == Err(WireError::Checksum));
+        prop_assert_eq!(decode_bare(&bytes), Ok((head, &payload[..])));
+        prop_assert!(bare[4..8] == bytes[4..8] || decode(&bare) == Err(WireError::Checksum));
     }
 
     #[test]
@@ -237,6 +238,7 @@ fn each_fault_has_its_error() {
     let mut bytes = ack();
     bytes[30] ^= 1;
     assert_eq!(decode(&bytes), Err(WireError::Checksum));
+    assert_eq!(decode_bare(&bytes), Err(WireError::Checksum));
 }
 
 #[test]

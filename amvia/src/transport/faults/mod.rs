@@ -217,6 +217,15 @@ impl<T: Transport> Transport for Faulty<T> {
         self.under.mtu()
     }
 
+    fn is_sound(&self) -> bool {
+        self.under.is_sound()
+    }
+
+    /// Bits may be flipped in what goes out.
+    fn needs_checksum(&self) -> bool {
+        true
+    }
+
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         self.under.peer(address)
     }
