@@ -9,6 +9,20 @@ use jitterlab_experiment::record::Transport;
 use jitterlab_report::Analysed;
 use synthetic::{World, analysed, files, folder, rows};
 
+/// Load that keeps processors awake makes round trips shorter: the report says what that means, and only then.
+#[test]
+fn a_network_that_is_slower_without_load_is_one_that_sleeps() {
+    for (waking, says) in [(0.0, false), (40e3, true)] {
+        let world = World {
+            waking,
+            ..World::default()
+        };
+        let (_directory, analysed) = analysed(&world);
+        let words = analysed.analysis.summary.latency.join(" ");
+        assert_eq!(words.contains("jitterlab tune apply"), says, "{words}");
+    }
+}
+
 #[test]
 fn known_means_and_effects_are_found() {
     let (_directory, analysed) = analysed(&World::default());

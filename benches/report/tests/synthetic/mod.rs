@@ -121,6 +121,8 @@ pub struct World {
     pub noise: f64,
     /// The load that is produced at most, in percent.
     pub reached: f64,
+    /// What processors that sleep add to a round trip while there is no load, in nanoseconds.
+    pub waking: f64,
     /// Whether a hundredth of the injected delays are much longer than any under load.
     pub tail: bool,
 }
@@ -142,6 +144,7 @@ impl Default for World {
             without: Vec::new(),
             noise: 0.004,
             reached: 100.0,
+            waking: 0.0,
             tail: false,
         }
     }
@@ -310,7 +313,7 @@ fn round_trips(
     (0..world.samples)
         .map(|i| {
             let added = match level {
-                Level::None => 0.0,
+                Level::None => world.waking,
                 Level::Load { percent } => weight * network.excess(percent),
                 _ => {
                     let share = network.random.random::<f64>();

@@ -176,6 +176,10 @@ impl Row for Latency {
     }
 }
 
+/// What a round trip that is shorter under load means.
+const ASLEEP: &str = " A round trip that is shorter under load is the mark of processors that sleep while the network is idle: \
+                      the delays that this load adds cannot be told from it. `jitterlab tune apply` keeps processors awake.";
+
 /// The most that load did, one sentence a link.
 pub fn in_words(rows: &[Latency]) -> Vec<String> {
     let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
@@ -207,12 +211,14 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
              {after} under it"
         ),
     };
+    let is_shorter = intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
     Some(format!(
-        "{mean}. The standard deviation was {} and {} µs, the 99.9th percentile {} and {} µs.",
+        "{mean}. The standard deviation was {} and {} µs, the 99.9th percentile {} and {} µs.{}",
         words::short(none.std_ns.value / 1e3),
         words::short(highest.std_ns.value / 1e3),
         words::short(none.p999_ns / 1e3),
         words::short(highest.p999_ns / 1e3),
+        if is_shorter { ASLEEP } else { "" },
     ))
 }
 

@@ -56,7 +56,12 @@ pub fn alike(first: Estimate, second: Estimate) -> Standing {
     let Some((reach, other)) = reach(first).zip(reach(second)) else {
         return Standing::Undecided;
     };
-    let (ratio, factor) = (first.value / second.value, reach.hypot(other).exp());
+    // Without `hypot`, which would need a newer glibc than RHEL 9 has.
+    let (ratio, both) = (
+        first.value / second.value,
+        (reach * reach + other * other).sqrt(),
+    );
+    let factor = both.exp();
     let (low, high) = (ratio / factor, ratio * factor);
     if low >= 1.0 - ALIKE && high <= 1.0 + ALIKE {
         Standing::Holds
