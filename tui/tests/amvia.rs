@@ -79,6 +79,27 @@ fn a_call_says_what_became_of_it() {
     assert!(error(&other).contains("refuses: the peer has no such endpoint"));
 }
 
+/// Every request would fail like the first one.
+#[test]
+fn a_server_that_is_not_there_is_asked_once() {
+    let server = Server::start(&["--listen", "udp://127.0.0.1:0"]);
+    let to = server.target();
+    drop(server);
+    let called = amvia(&[
+        "call",
+        &to,
+        "--count",
+        "1000000",
+        "--patience",
+        "10s",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(called.status.code(), Some(1), "{called:?}");
+    let called: Value = serde_json::from_slice(&called.stdout).unwrap();
+    assert_eq!(called["states"]["<NOT_ACKED, NOT_RUN>"], 1, "{called}");
+}
+
 #[test]
 fn a_server_killed_while_its_handler_ran_leaves_the_truth_in_its_log() {
     let folder = tempfile::tempdir().unwrap();

@@ -241,7 +241,8 @@ impl Call {
         if state.is_final() {
             client.release(sent).map_err(failed)?;
         }
-        Ok(state.is_final())
+        let standing = client.standing(peer).map_err(failed)?;
+        Ok(state.is_final() && !matches!(standing, Standing::Unreachable(_)))
     }
 
     /// Waits for what becomes of a transaction; asks the target where that is unknown.
