@@ -6,6 +6,7 @@
 mod commands;
 mod cpus;
 mod files;
+mod itself;
 mod outcome;
 mod output;
 mod peer;
@@ -25,24 +26,36 @@ use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 #[command(name = "jitterlab", version, about, propagate_version = true)]
 struct CommandLine {
     #[command(subcommand)]
-    command: commands::Command,
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Work(Box<commands::Command>),
+    #[command(flatten)]
+    Itself(itself::Command),
 }
 
 fn main() -> ExitCode {
     if std::env::args_os().len() == 1 && commands::ui::has_terminal() {
         return outcome::report(commands::ui::run(commands::ui::Command::default()));
     }
-    let matches = quantities_may_be_negative(by_task(CommandLine::command())).get_matches();
-    match CommandLine::from_arg_matches(&matches) {
-        Ok(line) => outcome::report(commands::run(line.command)),
+    let command = quantities_may_be_negative(by_task(CommandLine::command()));
+    let line = match CommandLine::from_arg_matches(&command.clone().get_matches()) {
+        Ok(line) => line,
         Err(error) => error.exit(),
-    }
+    };
+    outcome::report(match line.command {
+        Command::Work(work) => commands::run(*work),
+        Command::Itself(asked) => itself::run(asked, command),
+    })
 }
 
 /// Lists the commands by task in `--help`.
 fn by_task(command: clap::Command) -> clap::Command {
     let mut list = String::new();
-    for (task, names) in commands::TASKS {
+    for (task, names) in commands::TASKS.iter().chain([&itself::TASK]) {
         let lines: String = names
             .iter()
             .filter_map(|name| command.find_subcommand(name))

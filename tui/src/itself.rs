@@ -1,0 +1,46 @@
+//! What `jitterlab` tells of its own command line: completions for shells, and manual pages.
+
+use std::path::PathBuf;
+
+use clap_complete::Shell;
+
+use crate::outcome::{Exit, Failure};
+
+/// What is asked about the command line.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Print completions of commands and options for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages, one for each command
+    #[command(hide = true)]
+    Man {
+        /// The folder that they are written to
+        folder: PathBuf,
+    },
+}
+
+/// Where `--help` lists it.
+pub const TASK: (&str, &[&str]) = ("Use the command line", &["completions"]);
+
+/// Does it, of the whole command line.
+pub fn run(command: Command, mut line: clap::Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut line, "jitterlab", &mut std::io::stdout());
+        }
+        Command::Man { folder } => {
+            std::fs::create_dir_all(&folder)
+                .and_then(|()| clap_mangen::generate_to(line, &folder))
+                .map_err(|error| {
+                    Failure::run(format!(
+                        "cannot write manual pages to {}: {error}",
+                        folder.display()
+                    ))
+                })?;
+        }
+    }
+    Ok(Exit::Done)
+}
