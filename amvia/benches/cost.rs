@@ -1,10 +1,8 @@
-//! What active messages cost: round trips beside those of the bare transport, in interleaved pairs, and instructions.
+//! What active messages cost: round trips beside those of the bare transport and of UCX, in interleaved pairs.
 //!
 //!     cargo bench -p jitterlab-amvia --bench cost [-- PAIRS]
-//!     cargo bench -p jitterlab-amvia --bench cost -- transactions COUNT PROTOCOL DURABILITY udp|shm
 //!
-//! The second form makes COUNT transactions between two endpoints of one thread, and prints nothing: it is for callgrind,
-//! which counts the instructions of two counts, of which the difference is taken.
+//! `tests/instructions.rs` counts instructions.
 
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
@@ -16,7 +14,7 @@ use std::time::{Duration, Instant};
 use jitterlab_amvia::endpoint::{Bundle, Credit, Endpoint, Options};
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::protocol::{Config, Protocol};
-use jitterlab_amvia::transport::{Address, Shm, Transport, Udp};
+use jitterlab_amvia::transport::{Shm, Transport, Udp};
 use jitterlab_stats::bootstrap::Bootstrap;
 
 const ECHO: u16 = 1;
@@ -34,14 +32,6 @@ fn main() {
         .skip(1)
         .filter(|word| word != "--bench")
         .collect();
-    if words.first().is_some_and(|word| word == "transactions") {
-        let [_, count, protocol, durability, over] = &words[..] else {
-            panic!("transactions COUNT PROTOCOL DURABILITY udp|shm");
-        };
-        let made = Made::new(protocol.parse().unwrap(), durability.parse().unwrap(), over);
-        made.transact(count.parse().unwrap());
-        return;
-    }
     let pairs: usize = words
         .first()
         .map_or(60, |word| word.parse().expect("a number of pairs"));
@@ -309,44 +299,4 @@ fn endpoint(
         })
         .unwrap();
     endpoint
-}
-
-/// Two endpoints of one thread.
-struct Made {
-    bundle: Bundle,
-    client: Endpoint,
-    peer: jitterlab_amvia::endpoint::PeerId,
-    _server: Endpoint,
-    _folder: tempfile::TempDir,
-}
-
-impl Made {
-    fn new(protocol: Protocol, durability: Durability, over: &str) -> Made {
-        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        let bundle = Bundle::new().unwrap();
-        let server = endpoint(&bundle, folder.path(), "server", protocol, durability, over);
-        let client = endpoint(&bundle, folder.path(), "client", protocol, durability, over);
-        let address: Address = server.address().unwrap();
-        let peer = client.connect("server", &address, LONG).unwrap();
-        Made {
-            bundle,
-            client,
-            peer,
-            _server: server,
-            _folder: folder,
-        }
-    }
-
-    fn transact(&self, count: u64) {
-        for _ in 0..count {
-            let sent = self
-                .client
-                .request(self.peer, ECHO, &[0; BYTES], Credit::Refuse)
-                .unwrap();
-            while !self.client.state(sent).unwrap().is_final() {
-                self.bundle.poll().unwrap();
-            }
-            self.client.release(sent).unwrap();
-        }
-    }
 }

@@ -257,6 +257,7 @@ impl Log {
     ///
     /// # Panics
     /// There is no such place.
+    #[inline]
     pub fn payload(&self, place: Place) -> &[u8] {
         let index = self.shape.index(place);
         let Some(held) = self.slots[index] else {
@@ -271,6 +272,7 @@ impl Log {
     ///
     /// # Panics
     /// There is no such place.
+    #[inline]
     pub fn payload_mut(&mut self, place: Place) -> &mut [u8] {
         let index = self.shape.index(place);
         let area = self.slots[index].unwrap_or_default().payload.area ^ 1;
@@ -302,6 +304,7 @@ impl Log {
     ///
     /// # Panics
     /// There is no such place.
+    #[inline]
     pub fn replace(&mut self, place: Place, length: usize) -> Result<(), LogError> {
         let most = self.shape.payload;
         if length > most as usize {
@@ -361,7 +364,11 @@ impl Log {
                 record::Payload {
                     area,
                     length: length as u32,
-                    crc: crc32c::crc32c(&self.map[at..][..length]),
+                    // That of no bytes is 0.
+                    crc: match length {
+                        0 => 0,
+                        _ => crc32c::crc32c(&self.map[at..][..length]),
+                    },
                 }
             }
         };
@@ -400,16 +407,22 @@ impl Log {
         Ok(Held::default())
     }
 
+    #[inline]
     fn watched(&mut self) {
         if let Some(watch) = &mut self.watch {
             watch();
         }
     }
 
+    #[inline]
     fn sync(&mut self, from: usize, bytes: usize) -> Result<(), LogError> {
-        if self.durability != Durability::Power {
-            return Ok(());
+        match self.durability {
+            Durability::Power => self.write_to_disk(from, bytes),
+            Durability::None | Durability::Process => Ok(()),
         }
+    }
+
+    fn write_to_disk(&mut self, from: usize, bytes: usize) -> Result<(), LogError> {
         self.watched();
         let path = self.file.as_ref().map(|(path, _)| path.clone());
         self.map

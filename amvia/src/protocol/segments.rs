@@ -24,7 +24,11 @@ impl Assembly {
     /// Begins a message of so many segments, none of which is there.
     pub(super) fn begin(&mut self, segments: u32) {
         debug_assert!(segments as usize <= 64 * self.bits.len());
-        self.bits.fill(0);
+        match &mut *self.bits {
+            // No call for one word.
+            [word] => *word = 0,
+            words => words.fill(0),
+        }
         (self.segments, self.arrived, self.first) = (segments, 0, 0);
     }
 

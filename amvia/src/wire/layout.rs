@@ -109,7 +109,11 @@ impl Head {
 
 /// The checksum of a frame whose head has none yet.
 fn checksum(head: &RawHead, payload: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(head.as_bytes()), payload)
+    let head = crc32c::crc32c(head.as_bytes());
+    match payload.is_empty() {
+        true => head,
+        false => crc32c::crc32c_append(head, payload),
+    }
 }
 
 /// Reads a frame: its head, and its payload where it lies.
