@@ -2,11 +2,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::OnceLock;
 
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::journal::Journal;
 use jitterlab_node_tuning::settings;
 use jitterlab_node_tuning::system::System;
+use nix::sched::{sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 use crate::outcome::Failure;
 
@@ -15,6 +18,39 @@ pub fn kept_for_measuring() -> Option<CpuSet> {
     let journal = Journal::read(&System::at("/", "")).ok()?;
     let measuring = journal.applied?.plan.measuring;
     (!measuring.is_empty()).then_some(measuring)
+}
+
+/// Where this process might run before it was sent to the CPUs that keep house.
+static ANYWHERE: OnceLock<nix::sched::CpuSet> = OnceLock::new();
+
+/// Sends the calling thread, and those that it starts, to the CPUs that keep house, where `tune apply` has named some. Where it
+/// cannot, it stays.
+pub fn keep_house() {
+    let journal = Journal::read(&System::at("/", "")).ok();
+    let Some(applied) = journal.and_then(|journal| journal.applied) else {
+        return;
+    };
+    let own = Pid::from_raw(0);
+    let Ok(before) = sched_getaffinity(own) else {
+        return;
+    };
+    let mut house = nix::sched::CpuSet::new();
+    let named = applied.plan.housekeeping.iter();
+    if named
+        .map(|cpu| house.set(cpu as usize))
+        .all(|set| set.is_ok())
+        && sched_setaffinity(own, &house).is_ok()
+    {
+        let _ = ANYWHERE.set(before);
+    }
+}
+
+/// Lets the calling thread, and what it starts, run wherever this process might before [`keep_house`].
+pub fn anywhere() {
+    if let Some(before) = ANYWHERE.get() {
+        // Where the system refuses, it was not let out either.
+        let _ = sched_setaffinity(Pid::from_raw(0), before);
+    }
 }
 
 /// The CPU that what measures has to be put on: the one that is asked for, or the first that the node keeps for measuring and that
@@ -37,7 +73,7 @@ fn first_free(kept: &CpuSet, take: impl Fn(usize) -> bool) -> Option<usize> {
 
 /// The CPU that this process is on, where it may be on no other.
 fn own() -> Option<usize> {
-    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).ok()?;
+    let set = sched_getaffinity(Pid::from_raw(0)).ok()?;
     let is_in = |&cpu: &usize| set.is_set(cpu).unwrap_or(false);
     let mut cpus = (0..nix::sched::CpuSet::count()).filter(is_in);
     let first = cpus.next()?;

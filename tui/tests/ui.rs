@@ -2,14 +2,17 @@
 
 mod common;
 mod pty;
+mod ssh;
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Instant;
 
 use common::experiments::{assert_whole, folder, lines, until};
 use common::{Lab, text};
+use jitterlab_skip::skip;
 use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -86,6 +89,128 @@ fn however_it_ends_the_terminal_is_as_it_was() {
     session.until("q leave");
     session.signal(Signal::SIGTERM);
     assert_eq!(session.end().code(), Some(128 + 15));
+}
+
+#[test]
+fn a_line_that_is_closed_ends_it() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.signal(Signal::SIGHUP);
+    assert_eq!(session.end().code(), Some(128 + 1));
+}
+
+#[test]
+fn a_storm_of_sizes_is_no_storm_of_frames() {
+    const SIZES: u16 = 500;
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("settings");
+    let began = Instant::now();
+    for n in 0..SIZES {
+        session.resize(40 + n % 100, 8 + n % 40);
+    }
+    session.resize(90, 30);
+    let is_whole = |shown: &str| {
+        let last = shown.lines().nth(29);
+        last.is_some_and(|line| line.contains("q leave"))
+    };
+    session.until_it("last line", is_whole);
+    session.until_silent(500);
+    // At most 20 a second, and the first one.
+    let most = 20.0 * began.elapsed().as_secs_f64() + 2.0;
+    assert!((session.anew as f64) <= most, "{} frames", session.anew);
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn nothing_is_written_where_nothing_has_changed() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("3");
+    session.until("none yet");
+    session.until_silent(1000);
+    // It looks at its files every second, and at keys that mean nothing.
+    session.press("zz");
+    assert!(session.is_silent(2500), "{}", session.shown());
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn a_frame_is_small_enough_for_a_serial_line() {
+    const SECONDS: usize = 7;
+    let lab = Lab::new();
+    let colors = [("COLORTERM", "truecolor")];
+    let mut session = Session::start_with(&lab, "ui", (80, 24), &colors);
+    session.until("q leave");
+    session.press("2\r");
+    session.until("measuring: 1 s");
+    let mut frames = Vec::new();
+    for second in 2..2 + SECONDS {
+        let before = session.bytes;
+        session.until(&format!("measuring: {second} s"));
+        frames.push(session.bytes - before);
+    }
+    frames.sort_unstable();
+    assert!(frames[SECONDS / 2] <= 1500, "{frames:?}");
+    session.press("\rq");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn it_is_attached_to_an_experiment_elsewhere_detached_cut_and_attached_again() {
+    if !nix::unistd::geteuid().is_root() {
+        return skip("only root may start an sshd of its own");
+    }
+    if !Path::new("/usr/sbin/sshd").exists() {
+        return skip("there is no sshd");
+    }
+    let lab = Lab::new();
+    let lines = waiting(&lab);
+    let here = Lab::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab")).parent().unwrap();
+    let there = format!("PATH={}:/usr/bin:/bin", program.display());
+    let path = ssh::path_to_machines(&here, "", &there);
+    let address = format!("ui ssh://lab{}", lab.path("").display());
+    let attach = || {
+        let mut session = Session::start_with(&here, &address, (100, 30), &[("PATH", &path)]);
+        session.until("q leave");
+        session.press("3");
+        session
+    };
+    let mut session = attach();
+    session.until("measures");
+    session.press("\r");
+    session.until("run e.yaml?");
+    session.press("y");
+    session.until("runs 0/3");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    let mut session = attach();
+    session.until("runs 0/3");
+    // The line is cut: nobody says anything any more.
+    drop(session);
+    let mut session = attach();
+    session.until("running, 0 of 3");
+    let _gone_on = go(&lines);
+    session.until("waits.none.r3");
+    session.until("done");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    assert_whole(&lab);
+    let records = crate::lines(&folder(&lab).join("runs.jsonl"));
+    assert_eq!(records.len(), 3);
+}
+
+#[test]
+fn a_machine_that_is_not_there_is_said() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "ui ssh://nobody.invalid/x", 80, 24);
+    session.until("the connection to nobody.invalid has ended");
+    assert_eq!(session.end().code(), Some(3));
 }
 
 #[test]

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use jitterlab_appliance::report::BootReport;
 
 use crate::outcome::{Exit, Failure};
+use crate::ui::attach::Elsewhere;
 use crate::ui::session;
 
 /// Options of `jitterlab ui`.
 #[derive(Default, clap::Args)]
 pub struct Command {
-    /// The folder with experiment files and results/ [default: the working directory; on an appliance
-    /// its volume]
+    /// The folder with experiment files and results/; ssh://HOST/FOLDER is one on another machine, where the UI then runs
+    /// [default: the working directory; on an appliance its volume]
     folder: Option<PathBuf>,
 }
 
@@ -28,6 +29,10 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
             "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, \
              `check` and `noise run`",
         ));
+    }
+    let address = command.folder.as_ref().and_then(|folder| folder.to_str());
+    if let Some(elsewhere) = address.and_then(Elsewhere::of) {
+        return elsewhere?.show();
     }
     let folder = command.folder.unwrap_or_else(usual_folder);
     if !folder.is_dir() {

@@ -27,6 +27,11 @@ impl Action {
 pub trait Task: Debug + Send {
     /// Does it. Whatever is told goes to all screens.
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News));
+
+    /// Whether it, or what it starts, may run on other CPUs than those that keep house.
+    fn leaves_house(&self) -> bool {
+        false
+    }
 }
 
 /// What a task tells: a type that whoever asked for it knows.

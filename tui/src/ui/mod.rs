@@ -2,10 +2,12 @@
 //!
 //! [`app`] is a model of [`screens`] that takes what happens and says what is to be done; [`frame`] draws it with the
 //! screens' own views, as [`theme`] has it look. They know of no terminal, thread or process. [`session`] has these, and
-//! brings them together; [`terminal`] is what it writes to.
+//! brings them together; [`terminal`] is what it writes to. [`attach`] brings up the UI of another machine.
 
 mod action;
 mod app;
+pub mod attach;
+mod files;
 mod frame;
 mod keys;
 mod parts;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::cpus::kept_for_measuring;
+use crate::cpus::{anywhere, keep_house, kept_for_measuring};
 use crate::outcome::Failure;
 use crate::stopped::when_stopped;
 use crate::ui::action::Action;
@@ -29,6 +29,8 @@ const FRAME: Duration = Duration::from_millis(50);
 pub fn run(folder: PathBuf) -> Result<(), Failure> {
     // Who stops it finds a terminal that works.
     when_stopped(close)?;
+    // What is measured on this node is not to be disturbed.
+    keep_house();
     let cpu = measuring_cpu();
     let base = Base { folder, cpu };
     let ended = terminal::open().and_then(|screen| Session::new(screen).run(&base));
@@ -124,7 +126,11 @@ impl Session {
         };
         let input = self.input.clone();
         // Who has left meanwhile does not want to know.
+        let leaves = task.leaves_house();
         thread::spawn(move || {
+            if leaves {
+                anywhere();
+            }
             task.run(&mut |news| {
                 let _ = input.send(Input::News(news));
             });

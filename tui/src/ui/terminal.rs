@@ -59,8 +59,13 @@ pub fn close() {
     {
         return;
     }
+    restore();
+    let _ = terminal::disable_raw_mode();
+}
+
+/// Undoes what a program has done to the terminal's picture; the terminal may be gone.
+pub fn restore() {
     let mut out = io::stdout();
-    // It may be the terminal that is gone.
     let _ = write!(out, "\x1b[m");
     let _ = execute!(
         out,
@@ -69,7 +74,6 @@ pub fn close() {
         LeaveAlternateScreen,
         cursor::Show
     );
-    let _ = terminal::disable_raw_mode();
 }
 
 /// The size of the terminal. A serial line knows of none.
@@ -112,14 +116,7 @@ impl<W: Write> Screen<W> {
     /// # Errors
     /// The terminal is gone.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
-        self.next.reset();
-        draw(&mut self.next);
-        let mut bytes = Vec::new();
-        if std::mem::take(&mut self.unknown) {
-            bytes.extend(b"\x1b[m\x1b[2J");
-        }
-        encode(&self.shown.diff(&self.next), &mut bytes);
-        std::mem::swap(&mut self.shown, &mut self.next);
+        let bytes = self.frame(draw);
         if bytes.is_empty() {
             return Ok(());
         }
@@ -129,6 +126,19 @@ impl<W: Write> Screen<W> {
             self.out.flush()?;
         }
         Ok(())
+    }
+
+    /// What a frame changes, as the terminal takes it.
+    fn frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> Vec<u8> {
+        self.next.reset();
+        draw(&mut self.next);
+        let mut bytes = Vec::new();
+        if std::mem::take(&mut self.unknown) {
+            bytes.extend(b"\x1b[m\x1b[2J");
+        }
+        encode(&self.shown.diff(&self.next), &mut bytes);
+        std::mem::swap(&mut self.shown, &mut self.next);
+        bytes
     }
 }
 
@@ -235,6 +245,63 @@ mod tests {
         let mut bytes = Vec::new();
         encode(&before.diff(after), &mut bytes);
         String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_has_changed() {
+        let size = Rect::new(0, 0, 20, 2);
+        let mut screen = Screen::new(Vec::new(), size);
+        let draw = |buffer: &mut Buffer| {
+            buffer.set_string(0, 0, "words", Style::new().fg(Color::LightRed));
+        };
+        assert!(!screen.frame(draw).is_empty());
+        assert_eq!(screen.frame(draw), b"");
+        // Of another size it shows whatever it likes.
+        screen.resize(size);
+        assert!(screen.frame(draw).starts_with(b"\x1b[m\x1b[2J"));
+    }
+
+    /// Named by the test below, which starts this program in a terminal.
+    const PANICS: &str = "JITTERLAB_TEST_PANICS";
+
+    #[test]
+    fn panics_if_it_is_told_to() {
+        if std::env::var_os(PANICS).is_some() {
+            let mut screen = open().unwrap();
+            screen.draw(|_| panic!("on purpose")).unwrap();
+        }
+    }
+
+    #[test]
+    fn after_a_panic_the_terminal_is_as_it_was() {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let before = nix::sys::termios::tcgetattr(&pty.slave).unwrap();
+        let end = || std::process::Stdio::from(pty.slave.try_clone().unwrap());
+        let mut child = std::process::Command::new("setsid")
+            .args(["--ctty", "--wait"])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "--nocapture",
+                "ui::terminal::tests::panics_if_it_is_told_to",
+            ])
+            .env(PANICS, "1")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(PANICKED));
+        assert_eq!(nix::sys::termios::tcgetattr(&pty.slave).unwrap(), before);
+        // All that is left in it: nobody writes any more.
+        drop(pty.slave);
+        let mut said = Vec::new();
+        // The other end is gone, which is an error here.
+        let _ = io::Read::read_to_end(&mut std::fs::File::from(pty.master), &mut said);
+        let said = String::from_utf8_lossy(&said);
+        let back = said.find("\x1b[?1049l").expect("the first screen is back");
+        let shown = said.find("on purpose").expect("why");
+        assert!(back < shown && said.contains("\x1b[?25h"), "{said:?}");
     }
 
     #[test]

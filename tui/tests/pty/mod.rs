@@ -29,6 +29,10 @@ pub struct Session {
     before: Termios,
     parser: Parser,
     colored: bool,
+    /// What was written so far.
+    pub bytes: usize,
+    /// How often all of the terminal was drawn anew.
+    pub anew: usize,
 }
 
 impl Session {
@@ -80,6 +84,8 @@ impl Session {
             before,
             parser: Parser::new(some(rows), some(columns), 0),
             colored: false,
+            bytes: 0,
+            anew: 0,
         }
     }
 
@@ -91,6 +97,17 @@ impl Session {
         stty.stdin(Stdio::from(self.terminal.try_clone().unwrap()));
         self.parser.screen_mut().set_size(some(rows), some(columns));
         assert!(stty.status().unwrap().success());
+    }
+
+    /// Whether it writes nothing for so long, in ms.
+    pub fn is_silent(&mut self, ms: u16) -> bool {
+        let before = self.bytes;
+        !self.read_within(ms) && self.bytes == before
+    }
+
+    /// Waits until it has written nothing for so long, in ms.
+    pub fn until_silent(&mut self, ms: u16) {
+        while self.read_within(ms) {}
     }
 
     /// Sends it a signal.
@@ -139,12 +156,22 @@ impl Session {
 
     /// Reads what the program has written; gives up when it writes nothing for a long time.
     fn read(&mut self) -> bool {
+        self.read_within(60_000)
+    }
+
+    fn read_within(&mut self, ms: u16) -> bool {
         let mut ready = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut ready, PollTimeout::from(60_000u16)).unwrap() == 0 {
+        if poll(&mut ready, PollTimeout::from(ms)).unwrap() == 0 {
             return false;
         }
         let mut bytes = [0; 4096];
         let read = self.keys.read(&mut bytes).unwrap();
+        self.bytes += read;
+        // It is written in one piece at the beginning of a frame.
+        self.anew += bytes[..read]
+            .windows(4)
+            .filter(|it| it == b"\x1b[2J")
+            .count();
         self.parser.process(&bytes[..read]);
         let screen = self.parser.screen();
         let (rows, columns) = screen.size();

@@ -1,7 +1,9 @@
 //! Node: what this node is, how it came up, and how its settings stand.
 
+mod picture;
 #[cfg(test)]
 mod tests;
+mod tune;
 mod view;
 
 use std::any::Any;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use jitterlab_appliance::report::BootReport;
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
-use jitterlab_node_tuning::tune::Survey;
+use jitterlab_node_tuning::tune::{State, Survey};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use ratatui::buffer::Buffer;
@@ -20,11 +22,11 @@ use ratatui::layout::Rect;
 use crate::commands::tune::looked::{Looked, look};
 use crate::outcome::Failure;
 use crate::output::printable;
-use crate::shown::processors;
-use crate::ui::action::{Action, News, Task};
+use crate::ui::action::{Action, News, Question, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::screen::Screen;
 use crate::ui::theme::Theme;
+use tune::{Tune, Tuned, Verb};
 
 /// What is known of the node.
 #[derive(Debug)]
@@ -33,14 +35,16 @@ pub struct Facts {
     pub host: String,
     /// Its kernel's release.
     pub kernel: String,
-    /// What its processors are, and how many.
-    pub processors: Vec<String>,
+    /// Its processors and devices.
+    pub topology: Topology,
     /// Interfaces that are up, with their addresses.
     pub addresses: Vec<String>,
     /// How it came up, if it is an appliance.
     pub boot: Option<BootReport>,
     /// Whether something was applied on it; otherwise the settings are what would be.
     pub tuned: bool,
+    /// Whether this process may change settings.
+    pub may_change: bool,
     /// Its settings, or why no CPU could measure.
     pub settings: Result<Survey, String>,
 }
@@ -61,10 +65,11 @@ impl Facts {
             kernel: system
                 .text("/proc/sys/kernel/osrelease")
                 .unwrap_or_default(),
-            processors: processors(&topology).lines().map(String::from).collect(),
+            topology,
             addresses: addresses(),
             boot: BootReport::load().ok(),
             tuned,
+            may_change: nix::unistd::geteuid().is_root(),
             settings: survey,
         })
     }
@@ -105,6 +110,8 @@ impl Task for ReadNode {
 enum Does {
     Scroll,
     Read,
+    Apply,
+    Revert,
 }
 
 const KEYS: &[Binding<Does>] = &[
@@ -117,6 +124,16 @@ const KEYS: &[Binding<Does>] = &[
         keys: &[Key::Char('r')],
         does: "read again",
         command: Does::Read,
+    },
+    Binding {
+        keys: &[Key::Char('a')],
+        does: "apply",
+        command: Does::Apply,
+    },
+    Binding {
+        keys: &[Key::Char('v')],
+        does: "revert",
+        command: Does::Revert,
     },
 ];
 
@@ -147,6 +164,40 @@ impl NodeScreen {
     }
 }
 
+impl NodeScreen {
+    /// Asks before settings are changed; who may not change them is told what to type.
+    fn ask(&self, verb: Verb) -> Option<Action> {
+        let facts = self.facts.as_ref()?.as_ref().ok()?;
+        let say = |what: &str| Some(Action::Say(what.into()));
+        let Ok(survey) = &facts.settings else {
+            return say("no CPU of this node could measure: there is nothing to set");
+        };
+        if !facts.may_change {
+            return Some(Action::Say(format!(
+                "only root may change settings; type: sudo jitterlab tune {}",
+                verb.name()
+            )));
+        }
+        let words = match (verb, facts.tuned) {
+            (Verb::Apply, true) => return say("settings are applied already: revert them first"),
+            (Verb::Revert, false) => return say("nothing was applied"),
+            (Verb::Revert, true) => "put every setting back as it was?".into(),
+            (Verb::Apply, false) => {
+                let wanted = survey.settings.iter();
+                let wanted = wanted.filter(|it| matches!(it.state, State::Change | State::Reboot));
+                format!(
+                    "apply the plan that is seen here: {} settings? Old values are kept",
+                    wanted.count()
+                )
+            }
+        };
+        Some(Action::Ask(Question {
+            words,
+            action: Box::new(Action::work(Tune(verb))),
+        }))
+    }
+}
+
 impl Screen for NodeScreen {
     fn name(&self) -> &'static str {
         "Node"
@@ -163,10 +214,15 @@ impl Screen for NodeScreen {
                 None
             }
             Does::Read => self.read(),
+            Does::Apply => self.ask(Verb::Apply),
+            Does::Revert => self.ask(Verb::Revert),
         }
     }
 
     fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        if news.is::<Tuned>() {
+            return self.read();
+        }
         let read: &Read = news.downcast_ref()?;
         self.reading = false;
         self.facts = Some(read.clone());

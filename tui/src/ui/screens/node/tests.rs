@@ -1,11 +1,15 @@
 //! The screen by its keys, and as it looks, with data that is always the same.
 
 use jitterlab_appliance::report::{BootReport, Missing, Phase, Problem};
+use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::plan::Plan;
+use jitterlab_node_tuning::topology::{
+    Core, CoreKind, Device, DeviceKind, Isolation, Package, PackageDistance, Vendor,
+};
 use jitterlab_node_tuning::tune::{Difference, Finding, State as Setting, Survey};
 
 use super::*;
-use crate::ui::testing::{app_at, fits_anywhere, picture, pictures, press, tell};
+use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
 
 fn finding(name: &'static str, state: Setting, why: &'static str) -> Finding {
     Finding {
@@ -14,6 +18,54 @@ fn finding(name: &'static str, state: Setting, why: &'static str) -> Finding {
         why,
         differences: Vec::new(),
         notes: Vec::new(),
+    }
+}
+
+/// Four cores with two threads each, and a network interface.
+fn topology() -> Topology {
+    let core = |id: u32| Core {
+        package: 0,
+        id,
+        numa_node: 0,
+        cpus: format!("{id},{}", id + 4).parse().unwrap(),
+        class: 0,
+        kind: CoreKind::Performance,
+        max_khz: None,
+    };
+    Topology {
+        vendor: Vendor::Intel,
+        model: Some("Ideal CPU @ 3.00GHz".into()),
+        virtual_machine: false,
+        online: "0-7".parse().unwrap(),
+        offline: CpuSet::default(),
+        smt: None,
+        packages: vec![Package {
+            id: 0,
+            cpus: "0-7".parse().unwrap(),
+            numa_nodes: Vec::new(),
+        }],
+        numa_nodes: Vec::new(),
+        cores: (0..4).map(core).collect(),
+        caches: Vec::new(),
+        devices: vec![Device {
+            name: "eth0".into(),
+            kind: DeviceKind::Network,
+            network: Vec::new(),
+            driver: Some("mlx5_core".into()),
+            pci: None,
+            bridges: Vec::new(),
+            numa_node: None,
+            up: true,
+            speed_mbps: Some(100_000),
+            mtu: Some(1500),
+            link_layer: None,
+            distances: vec![PackageDistance {
+                package: 0,
+                distance: None,
+                local: true,
+            }],
+        }],
+        isolation: Isolation::default(),
     }
 }
 
@@ -72,18 +124,16 @@ fn facts() -> Facts {
     let plan = Plan {
         device: Some("eth0".into()),
         package: 0,
-        housekeeping: "0".parse().unwrap(),
+        housekeeping: "0,4".parse().unwrap(),
         measuring: "1-3".parse().unwrap(),
-        idle: "".parse().unwrap_or_default(),
+        idle: "5-7".parse().unwrap(),
         reasons: Vec::new(),
     };
     Facts {
         host: "node01".into(),
         kernel: "6.1.0-26-amd64".into(),
-        processors: vec![
-            "Ideal CPU @ 3.00GHz".into(),
-            "1 package, 4 cores, 4 CPUs online (0-3)".into(),
-        ],
+        topology: topology(),
+        may_change: true,
         addresses: vec!["eth0 10.0.0.1".into()],
         boot: Some(boot),
         tuned: true,
@@ -118,4 +168,44 @@ fn the_node_is_read_once_at_a_time() {
     tell(&mut app, read);
     assert!(picture(&mut app, 80, 24).contains("cannot read /sys"));
     assert_eq!(press(&mut app, &again), ["Do(ReadNode)"]);
+}
+
+#[test]
+fn what_has_drifted_stands_first() {
+    let mut app = app_at("Node");
+    let read: Read = Ok(Arc::new(facts()));
+    tell(&mut app, read);
+    let shown = picture(&mut app, 200, 60);
+    let place = |what: &str| shown.find(what).unwrap();
+    assert!(place("vm.stat_interval") < place("turbo"));
+    assert!(place("turbo") < place("sched_rt_runtime_us"));
+}
+
+#[test]
+fn settings_are_changed_by_root_after_a_question() {
+    let of = |tuned, may_change| {
+        let mut app = app_at("Node");
+        let facts = Facts {
+            tuned,
+            may_change,
+            ..facts()
+        };
+        let read: Read = Ok(Arc::new(facts));
+        tell(&mut app, read);
+        app
+    };
+    let mut app = of(false, true);
+    assert_eq!(letters(&mut app, "ay"), ["Do(Tune(Apply))"]);
+    assert!(letters(&mut app, "v").is_empty());
+    assert!(picture(&mut app, 80, 24).contains("nothing was applied"));
+    let mut app = of(true, true);
+    assert!(letters(&mut app, "vn").is_empty());
+    assert_eq!(letters(&mut app, "vy"), ["Do(Tune(Revert))"]);
+    // It is read again when they are others.
+    assert_eq!(tell(&mut app, Tuned), ["Do(ReadNode)"]);
+    let mut app = of(false, false);
+    assert!(letters(&mut app, "ay").is_empty());
+    assert!(letters(&mut app, "a").is_empty());
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("sudo jitterlab tune apply"), "{shown}");
 }

@@ -1,31 +1,58 @@
 //! How it is drawn.
 
+use std::cmp::Reverse;
+
 use jitterlab_appliance::report::BootReport;
-use jitterlab_node_tuning::tune::{State, Survey};
+use jitterlab_node_tuning::topology::Topology;
+use jitterlab_node_tuning::tune::{Finding, State, Survey};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{Facts, NodeScreen};
+use super::{Facts, NodeScreen, picture};
 use crate::commands::tune::text;
 use crate::output::printable;
+use crate::shown::processors;
+use crate::ui::parts::beside;
 use crate::ui::parts::text::{put_all, wrapped};
 use crate::ui::theme::Theme;
 
-/// Draws it, scrolled no further than to its end.
+/// Draws it, scrolled no further than to its end. Settings are beside the rest where there is room.
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &mut NodeScreen, theme: Theme) {
-    let lines = match &screen.facts {
-        None => vec![Line::from("the node is being read")],
-        Some(Err(error)) => wrapped(Span::raw(""), error, theme.bad(), area.width),
-        Some(Ok(facts)) => all(facts, area.width, theme),
+    const BESIDE: u16 = 140;
+    let [left, right] = match area.width >= BESIDE {
+        true => beside(area, area.width * 2 / 5),
+        false => [area, Rect { width: 0, ..area }],
     };
-    screen.last = lines.len().saturating_sub(usize::from(area.height));
+    let columns = match &screen.facts {
+        None => [vec![Line::from("the node is being read")], Vec::new()],
+        Some(Err(error)) => {
+            let error = wrapped(Span::raw(""), error, theme.bad(), left.width);
+            [error, Vec::new()]
+        }
+        Some(Ok(facts)) if right.width > 0 => [
+            of_node(facts, left.width, theme),
+            of_settings(facts, right.width, theme),
+        ],
+        Some(Ok(facts)) => {
+            let mut all = of_node(facts, left.width, theme);
+            all.push(Line::default());
+            all.extend(of_settings(facts, left.width, theme));
+            [all, Vec::new()]
+        }
+    };
+    let last = |lines: &Vec<Line>| lines.len().saturating_sub(usize::from(area.height));
+    screen.last = columns.iter().map(last).max().unwrap_or(0);
     screen.scroll = screen.scroll.min(screen.last);
-    put_all(buffer, area, &lines[screen.scroll..]);
+    for (area, lines) in [left, right].into_iter().zip(&columns) {
+        let first = screen.scroll.min(last(lines));
+        put_all(buffer, area, &lines[first..]);
+    }
 }
 
-fn all(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
+/// What it is made of, and how it came up.
+fn of_node(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let mut say = |label: &str, text: &str| {
         let label = Span::styled(format!("{label:<12}"), theme.heading());
@@ -33,28 +60,68 @@ fn all(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
     };
     say("host", &facts.host);
     say("kernel", &format!("Linux {}", facts.kernel));
-    for (i, processors) in facts.processors.iter().enumerate() {
+    for (i, processors) in processors(&facts.topology).lines().enumerate() {
         say(if i == 0 { "processors" } else { "" }, processors);
     }
     for (i, address) in facts.addresses.iter().enumerate() {
         say(if i == 0 { "addresses" } else { "" }, address);
+    }
+    lines.push(Line::default());
+    let plan = facts.settings.as_ref().ok().map(|survey| &survey.plan);
+    lines.extend(picture::draw(&facts.topology, plan, width, theme));
+    if !facts.topology.devices.is_empty() {
+        lines.push(Line::default());
+        lines.push(Line::styled("devices", theme.heading()));
+        let plan = plan.and_then(|plan| plan.device.as_deref());
+        lines.extend(devices(&facts.topology, plan, width, theme));
     }
     if let Some(report) = &facts.boot {
         lines.push(Line::default());
         lines.push(Line::styled("boot report", theme.heading()));
         lines.extend(boot(report, width, theme));
     }
-    lines.push(Line::default());
+    lines
+}
+
+/// A line for each device; the one that the plan is made for stands out.
+fn devices(
+    topology: &Topology,
+    planned: Option<&str>,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let lines = topology.devices.iter().flat_map(|device| {
+        let style = match planned == Some(device.name.as_str()) {
+            true => theme.good(),
+            false => Style::new(),
+        };
+        let mut said = vec![if device.up { "up" } else { "down" }.to_string()];
+        let speed = device
+            .speed_mbps
+            .map(|mbps| format!("{} Gbit/s", mbps as f64 / 1e3));
+        said.extend(speed);
+        said.extend(device.driver.clone());
+        let near = device.distances.iter().filter(|to| to.local);
+        said.extend(near.map(|to| format!("near package {}", to.package)));
+        if planned == Some(device.name.as_str()) {
+            said.push("the plan is made for it".into());
+        }
+        let label = Span::styled(format!("  {:<12} ", printable(&device.name)), style);
+        wrapped(label, &printable(&said.join(", ")), Style::new(), width)
+    });
+    lines.collect()
+}
+
+fn of_settings(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
     match &facts.settings {
-        Ok(survey) => lines.extend(settings(survey, facts.tuned, width, theme)),
-        Err(refused) => lines.extend(wrapped(
+        Ok(survey) => settings(survey, facts.tuned, width, theme),
+        Err(refused) => wrapped(
             Span::styled("settings    ", theme.heading()),
             &printable(refused),
             theme.bad(),
             width,
-        )),
+        ),
     }
-    lines
 }
 
 /// The report as `jitterlab boot report` prints it; what somebody has to see stands out.
@@ -101,7 +168,10 @@ fn settings(survey: &Survey, tuned: bool, width: u16, theme: Theme) -> Vec<Line<
     lines.push(Line::default());
     let names = survey.settings.iter().map(|finding| finding.name.len());
     let name = names.max().unwrap_or(0).min(NAME);
-    for finding in &survey.settings {
+    // What is not as it should be stands first.
+    let mut findings: Vec<&Finding> = survey.settings.iter().collect();
+    findings.sort_by_key(|finding| Reverse(finding.state));
+    for finding in findings {
         let style = style(finding.state, theme);
         let label = format!("{:<11} {:<name$}  ", finding.state.name(), finding.name);
         let mut label = Span::styled(label, style);

@@ -136,6 +136,10 @@ impl Task for Listen {
         let second: Second = second.map_err(|failure| printable(&failure.to_string()));
         tell(Box::new(second));
     }
+
+    fn leaves_house(&self) -> bool {
+        true
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

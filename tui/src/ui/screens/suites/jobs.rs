@@ -52,6 +52,10 @@ impl Task for Start {
         let said = start(&self.folder, &self.job).map(Started::wait);
         tell(Box::new(Said(said.unwrap_or_else(|error| error))));
     }
+
+    fn leaves_house(&self) -> bool {
+        true
+    }
 }
 
 /// Stops whoever fills a result folder.

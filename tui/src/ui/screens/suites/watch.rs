@@ -3,10 +3,8 @@
 //! The interface is the folder: whoever fills it, it is seen. Files are read again when they have changed.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use jitterlab_experiment::conduct::duration;
 use jitterlab_experiment::pause;
@@ -21,6 +19,7 @@ use crate::outcome::Failure;
 use crate::output::printable;
 use crate::shown::{self, Brief};
 use crate::ui::action::{News, Task};
+use crate::ui::files::{Stamp, entries, stamp};
 
 /// Files of samples that are read in one look.
 const READ_AT_ONCE: usize = 8;
@@ -40,14 +39,6 @@ impl Task for Look {
         let mut watcher = watcher.unwrap_or_else(PoisonError::into_inner);
         tell(Box::new(watcher.look(&self.want)));
     }
-}
-
-/// What a file was when it was read: its length, and when it was changed.
-type Stamp = Option<(u64, SystemTime)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let file = fs::metadata(path).ok()?;
-    Some((file.len(), file.modified().ok()?))
 }
 
 /// Looks, and remembers what it has read.
@@ -282,9 +273,4 @@ fn about(path: &Path) -> Result<Vec<String>, String> {
 /// An error and its causes, for a terminal.
 fn in_words(error: impl std::error::Error + 'static) -> String {
     printable(&Failure::run(error).to_string())
-}
-
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
 }
