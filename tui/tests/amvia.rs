@@ -1,9 +1,12 @@
 //! `jitterlab amvia serve`, `call` and `status`: what is printed, and the exit status.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use common::{Lab, build_library};
 use serde_json::Value;
 
 struct Server(Child, String);
@@ -221,6 +224,31 @@ fn faults_are_made_detected_and_told() {
     let without = amvia(&["call", &to, "--patience", "60s", "--format", "json"]);
     let without: Value = serde_json::from_slice(&without.stdout).unwrap();
     assert!(without["faults"].is_null());
+}
+
+/// There is no call that could be caught: the layer itself takes the delays, and counts them where those of calls are counted.
+#[test]
+fn what_is_injected_is_injected_over_shared_memory_too() {
+    build_library();
+    let lab = Lab::new();
+    let program = env!("CARGO_BIN_EXE_jitterlab");
+    for mode in ["spin", "defer"] {
+        let rtt =
+            "amvia rtt --transport shm --protocol two-way --warmup 0s --count 100 --format json";
+        let inject = format!("inject run --delay 200us --mode {mode} --report {mode}.json");
+        let output = lab.run(&format!("{inject} -- {program} {rtt}"));
+        assert!(output.status.success(), "{output:?}");
+        let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(
+            measured["rtt_ns"]["min"].as_f64().unwrap() >= 200e3,
+            "{mode}: {measured}"
+        );
+        let report: Value = serde_json::from_str(&lab.read(&format!("{mode}.json"))).unwrap();
+        assert!(
+            report["delays"].as_u64().unwrap() >= 100,
+            "{mode}: {report}"
+        );
+    }
 }
 
 #[test]

@@ -128,14 +128,14 @@ fn a_folder_of_another_format_is_refused() {
     lab.write("old/experiment.yaml", PACKETS);
     for (line, format) in [
         (r#"{"run":"packet-rtt-udp.none.r1","packet":{}}"#, 1),
-        (r#"{"version":5,"run":"packet-rtt-udp.none.r1"}"#, 5),
+        (r#"{"version":4,"run":"packet-rtt-udp.none.r1"}"#, 4),
     ] {
         lab.write("old/runs.jsonl", format!("{line}\n"));
         for command in ["analyze", "report", "run --resume"] {
             lab.refuses(
                 &format!("{command} old"),
                 &format!(
-                    "old holds results of format {format}, and this jitterlab reads format 4: read them with the jitterlab \
+                    "old holds results of format {format}, and this jitterlab reads format 5: read them with the jitterlab \
                      that made them, or measure anew"
                 ),
             );

@@ -70,6 +70,46 @@ pub trait Transport: Send {
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError>;
 }
 
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn address(&self) -> Address {
+        (**self).address()
+    }
+
+    fn mtu(&self) -> usize {
+        (**self).mtu()
+    }
+
+    fn is_sound(&self) -> bool {
+        (**self).is_sound()
+    }
+
+    fn needs_checksum(&self) -> bool {
+        (**self).needs_checksum()
+    }
+
+    fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
+        (**self).peer(address)
+    }
+
+    #[inline]
+    fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
+        (**self).send(to, head, payload)
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
+        (**self).receive()
+    }
+
+    fn recycle(&mut self, frame: Landed) {
+        (**self).recycle(frame);
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
+        (**self).wait(at_most)
+    }
+}
+
 /// A peer, as one transport knows it. It means nothing to another transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Peer(Known);

@@ -7,11 +7,14 @@ use std::time::Duration;
 use jitterlab_amvia::endpoint::{self, Bundle, Credit, Endpoint, PeerId, Transaction};
 use jitterlab_amvia::protocol::{Config, Counters};
 use jitterlab_amvia::transaction::InitiatorState;
-use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
+use jitterlab_amvia::transport::{self, Address, Shm, Udp, Verbs};
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_injector::environment;
 use jitterlab_packet::transport::{Adapter, Transport};
 
-use crate::Error;
+use crate::carrier::Carrier;
+use crate::delayed::Delayed;
+use crate::error::Error;
 use crate::protocol::Protocol;
 
 /// What can be chosen of the end that measures; the other end has the same protocol, window, message and timeout.
@@ -29,6 +32,14 @@ pub struct Options {
     pub message: Bytes,
     /// The floor of the timeout after which a frame is sent again.
     pub min_rto: Nanos,
+}
+
+/// The window, if nothing is said.
+pub const WINDOW: u8 = 16;
+
+/// The longest message of both ends, where the longest one that is measured is this: not below that of the library.
+pub fn message_for(longest: Bytes) -> Bytes {
+    longest.max(Bytes(Config::default().message.into()))
 }
 
 /// The name of the endpoint that answers.
@@ -74,20 +85,30 @@ impl Client {
     /// Active messages do not go over the transport, the server is not reached over it or refuses, or the endpoint cannot be
     /// made.
     pub fn connect(options: &Options, server: &Address) -> Result<Self, Error> {
-        let bundle = Bundle::new()?;
-        let made = options.of_endpoint();
-        let endpoint = match (options.transport, server) {
+        Client::connect_through(options, server, Ok)
+    }
+
+    /// The same through what `wrap` makes of the transport.
+    ///
+    /// # Errors
+    /// As [`Client::connect`], or those of `wrap`.
+    pub fn connect_through<T: transport::Transport + 'static>(
+        options: &Options,
+        server: &Address,
+        wrap: impl FnOnce(Carrier) -> Result<T, Error>,
+    ) -> Result<Self, Error> {
+        let carrier: Carrier = match (options.transport, server) {
             (Transport::Tcp, _) => return Err(Error::Transport(Transport::Tcp)),
-            (Transport::Udp, Address::Udp(server)) => {
-                bundle.endpoint(CLIENT, Udp::bind(any(server), Udp::MTU)?, &made)?
-            }
+            (Transport::Udp, Address::Udp(server)) => Box::new(Udp::bind(any(server), Udp::MTU)?),
             (Transport::Verbs, Address::Verbs(server)) => {
-                let verbs = Verbs::bind(any(server), options.adapter.clone(), Verbs::MTU)?;
-                bundle.endpoint(CLIENT, verbs, &made)?
+                let adapter = options.adapter.clone();
+                Box::new(Verbs::bind(any(server), adapter, Verbs::MTU)?)
             }
-            (Transport::Shm, Address::Shm(_)) => {
-                bundle.endpoint(CLIENT, shared_memory()?, &made)?
+            // No call is there to be caught, so what is injected into this process is injected here.
+            (Transport::Shm, Address::Shm(_)) if environment::injects() => {
+                Box::new(Delayed::of_process(Box::new(shared_memory()?))?)
             }
+            (Transport::Shm, Address::Shm(_)) => Box::new(shared_memory()?),
             (transport, address) => {
                 return Err(Error::Foreign {
                     address: address.clone(),
@@ -95,6 +116,8 @@ impl Client {
                 });
             }
         };
+        let bundle = Bundle::new()?;
+        let endpoint = bundle.endpoint(CLIENT, wrap(carrier)?, &options.of_endpoint())?;
         let peer = endpoint.connect(SERVER, server, PATIENCE)?;
         Ok(Client {
             bundle,

@@ -1,6 +1,8 @@
 use jitterlab_amvia::endpoint::EndpointError;
 use jitterlab_amvia::transaction::Status;
 use jitterlab_amvia::transport::{Address, TransportError};
+use jitterlab_base::page::PageError;
+use jitterlab_base::units::UnitError;
 use jitterlab_packet::transport::Transport;
 use thiserror::Error as ThisError;
 
@@ -40,6 +42,36 @@ pub enum Error {
         /// The most.
         most: u64,
     },
+    /// A delay is none that can be injected.
+    #[error(transparent)]
+    Delay(#[from] UnitError),
+    /// Delays are to be injected into this process, and it has nowhere to take them from.
+    #[error("the delays that are to be injected cannot be read")]
+    NoDelays(#[from] PageError),
+    /// There is no memory for delays.
+    #[error("no memory for the delays that are to be injected")]
+    Memory {
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bursts do not show what the window hides.
+    #[error(
+        "one burst at least has to be of {window} messages or fewer, which the window holds, and two of {long} or more"
+    )]
+    Bursts {
+        /// Transactions under way at most.
+        window: u64,
+        /// Messages of a long burst.
+        long: u64,
+    },
+    /// Too few blocks were without loss.
+    #[error(
+        "in {blocks} blocks requests were sent again: frames are lost, or an end does not come to poll; measure on a quieter machine, or with a longer --min-rto"
+    )]
+    SentAgain {
+        /// Blocks that do not count.
+        blocks: u64,
+    },
     /// Nothing was measured.
     #[error("no transaction was measured; measure for longer")]
     NoSamples,
@@ -49,9 +81,18 @@ impl Error {
     /// Whether what was asked for is wrong, and not the world.
     pub fn is_of_input(&self) -> bool {
         match self {
-            Error::Transport(_) | Error::Foreign { .. } | Error::Size { .. } => true,
+            Error::Transport(_)
+            | Error::Foreign { .. }
+            | Error::Size { .. }
+            | Error::Delay(_)
+            | Error::Bursts { .. } => true,
             Error::Endpoint(error) => matches!(error, EndpointError::Config(_)),
-            Error::Carrier(_) | Error::Ended { .. } | Error::NoSamples => false,
+            Error::Carrier(_)
+            | Error::Ended { .. }
+            | Error::NoDelays(_)
+            | Error::Memory { .. }
+            | Error::SentAgain { .. }
+            | Error::NoSamples => false,
         }
     }
 }

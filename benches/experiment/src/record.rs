@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::level::Level;
 pub use crate::level::Phase;
+pub use crate::suites::amvia::AmviaResult;
 pub use crate::suites::application::Application;
 pub use crate::suites::packet::PacketResult;
 pub use crate::suites::{SuiteKind, SuiteResult};
@@ -19,7 +20,7 @@ pub use crate::suites::{SuiteKind, SuiteResult};
 pub struct RunRecord {
     /// The format of the line: [`RunRecord::VERSION`].
     pub version: u32,
-    /// Unique name of the run: suite-case-variant.level.repetition.
+    /// Unique name of the run: suite-case-transport-variant.level.repetition.
     pub run: String,
     /// Part of the experiment.
     pub phase: Phase,
@@ -66,11 +67,16 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
-    pub const VERSION: u32 = 4;
+    pub const VERSION: u32 = 5;
 
     /// What the packet suite measured, if that is what it is.
     pub fn packet(&self) -> Option<&PacketResult> {
         self.result.as_ref()?.packet()
+    }
+
+    /// What the active-message suite measured, if that is what it is.
+    pub fn amvia(&self) -> Option<&AmviaResult> {
+        self.result.as_ref()?.amvia()
     }
 
     /// What the library suite measured, if that is what it is.

@@ -27,15 +27,19 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The name of the run, of which there is one: suite-case-transport.level.repetition.
+    /// The name of the run, of which there is one: suite-case-transport-variant.level.repetition.
     pub fn id(&self) -> String {
         let (suite, case) = (self.work.suite().name(), self.work.case());
         let transport = match self.work.transport() {
             Some(transport) => format!("-{transport}"),
             None => String::new(),
         };
+        let variant = match self.work.variant() {
+            Some(variant) => format!("-{variant}"),
+            None => String::new(),
+        };
         format!(
-            "{suite}-{case}{transport}.{}.r{}",
+            "{suite}-{case}{transport}{variant}.{}.r{}",
             self.level.id(),
             self.block
         )

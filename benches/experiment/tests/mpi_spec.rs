@@ -73,7 +73,7 @@ fn a_good_file_is_read_and_its_runs_are_scheduled() {
                 };
                 ("n1", Hook::Socket, least)
             }
-            Work::Packet(..) => panic!("there is no packet case"),
+            Work::Packet(..) | Work::Amvia(..) => panic!("there is no such case"),
         };
         assert_eq!(run.work.measures_on(), on);
         assert_eq!(run.work.hook(), Some(hook));

@@ -9,11 +9,12 @@ use std::net::Ipv4Addr;
 use std::sync::mpsc;
 use std::thread;
 
+use jitterlab_amvia_suite::Protocol;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
-    Application, Injection, Outcome, PacketResult, Phase, RunRecord, SuiteKind, SuiteResult,
-    Transport, library, npb,
+    AmviaResult, Application, Injection, Outcome, PacketResult, Phase, RunRecord, SuiteKind,
+    SuiteResult, Transport, library, npb,
 };
 
 use jitterlab_packet::cases::bandwidth::Bandwidth;
@@ -181,4 +182,14 @@ fn the_result_of_every_suite_is_read_back() {
         )
     };
     assert_kept(&failed);
+}
+
+#[test]
+fn active_messages_are_read_back() {
+    for result in results::amvia(Protocol::Amvia) {
+        assert!(!result.memory_full());
+        assert_kept(&record(SuiteKind::Amvia, SuiteResult::Amvia(result)));
+    }
+    let unknown = serde_json::from_str::<AmviaResult>(r#"{"case":"latency"}"#);
+    assert!(unknown.is_err());
 }

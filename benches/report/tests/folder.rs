@@ -452,7 +452,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
         ),
         (
             "broken line",
-            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":4}\n").unwrap(),
+            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":5}\n").unwrap(),
             "runs.jsonl:1",
         ),
         (
@@ -464,7 +464,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
                 )
                 .unwrap()
             },
-            "holds results of format 1, and this jitterlab reads format 4",
+            "holds results of format 1, and this jitterlab reads format 5",
         ),
         (
             "no runs",

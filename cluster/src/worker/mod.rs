@@ -3,7 +3,7 @@
 mod parting;
 
 use std::io::{self, BufReader, BufWriter, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -83,8 +83,8 @@ struct Link {
 
 /// What servers of ours print when they are ready.
 #[derive(Deserialize)]
-struct Listening {
-    listening: SocketAddr,
+struct Listening<A> {
+    listening: A,
 }
 
 impl Worker {
@@ -326,7 +326,10 @@ impl Worker {
     }
 
     /// Starts a server of ours; gives also where it listens.
-    pub fn start_server(&mut self, program: Program) -> Result<(u32, SocketAddr), String> {
+    pub fn start_server<A: DeserializeOwned>(
+        &mut self,
+        program: Program,
+    ) -> Result<(u32, A), String> {
         let (id, line) = self.start_program(program, Ready::Line("\"listening\"".into()))?;
         let Listening { listening } = serde_json::from_str(&line)
             .map_err(|_| format!("host {}: a server said {line:?}", self.link.host))?;

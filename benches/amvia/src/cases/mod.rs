@@ -4,7 +4,9 @@ pub mod bandwidth;
 mod report;
 pub mod rtt;
 
+use jitterlab_amvia::protocol::Config;
 use jitterlab_base::named;
+use jitterlab_base::units::Nanos;
 
 pub use report::Setting;
 
@@ -15,10 +17,24 @@ pub enum Case {
     Rtt,
     /// Transactions up to a window at once, by size.
     Bandwidth,
+    /// What a frame costs: [`crate::loggp`].
+    Loggp,
 }
 
 named!(
     Case, serde, "a case",
     Rtt => "rtt",
     Bandwidth => "bandwidth",
+    Loggp => "loggp",
 );
+
+impl Case {
+    /// The floor of the timeout, if nothing is said: that of the library, and of [`Case::Loggp`] so much that no frame is sent
+    /// again because it waits while the processor computes.
+    pub fn min_rto(self) -> Nanos {
+        match self {
+            Case::Rtt | Case::Bandwidth => Nanos(Config::default().min_rto),
+            Case::Loggp => Nanos(1_000_000_000),
+        }
+    }
+}

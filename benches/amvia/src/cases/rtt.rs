@@ -5,6 +5,7 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::{Part, Samples, Text};
+use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +49,14 @@ impl Rtt {
     /// The message is too long, a transaction does not end well, or no sample was taken.
     pub fn run(&self, client: &Client) -> Result<Outcome, Error> {
         let message = client.message(self.size)?;
-        let mut samples = Samples::room(
+        // Over shared memory round trips are shorter than any that a kernel carries.
+        let least = match client.options().transport {
+            Transport::Shm => Nanos(200),
+            _ => Nanos(2_000),
+        };
+        let mut samples = Samples::room_for(
             self.length,
+            least,
             format_args!("{} {}", client.options().protocol, self.size),
         );
         // No pause after the warm-up: caches and CPUs would cool down in it.

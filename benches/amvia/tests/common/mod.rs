@@ -1,4 +1,5 @@
 //! A server in a thread of this process.
+#![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

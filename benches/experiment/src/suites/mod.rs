@@ -7,6 +7,7 @@
 //! | `perform.rs` | how that is measured |
 //! | `result.rs` | what comes of it, where the type is not that of the program which measures |
 
+pub mod amvia;
 pub mod application;
 pub mod library;
 pub mod packet;
@@ -57,6 +58,11 @@ pub trait Measures<'a>: fmt::Debug {
 
     /// What carries the messages, where the suite chooses.
     fn transport(&self) -> Option<Transport> {
+        None
+    }
+
+    /// What tells it from other works of the case over the same transport, in the names of runs.
+    fn variant(&self) -> Option<&'static str> {
         None
     }
 
@@ -228,6 +234,8 @@ macro_rules! suites {
 suites! {
     /// Messages between two hosts: what `jitterlab packet run` prints.
     Packet: packet "packet", packet::PacketCase => packet::PacketResult;
+    /// Transactions of active messages between two hosts: what `jitterlab amvia` prints of its cases.
+    Amvia: amvia "amvia", amvia::AmviaCase => amvia::AmviaResult;
     /// Operations of MPI between ranks: what `jitterlab-mpi library` prints, without its heat map.
     Library: library "library", library::LibraryCase => jitterlab_mpi_results::library::Report;
     /// A real, unmodified program.

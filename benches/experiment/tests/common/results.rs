@@ -1,7 +1,11 @@
 //! What suites and the load say of themselves.
 
+use jitterlab_amvia_suite::loggp::schedule::{self, Costs, Schedule};
+use jitterlab_amvia_suite::loggp::{self, Injected, Observed};
+use jitterlab_amvia_suite::{Protocol, cases as amvia_cases};
 use jitterlab_base::clock::Source;
-use jitterlab_experiment::record::{Produced, Transport, library, npb, rtt};
+use jitterlab_experiment::record::{AmviaResult, Produced, Transport, library, npb, rtt};
+use jitterlab_injector::control::Mode;
 use jitterlab_packet::cases::open_loop::Loop;
 use jitterlab_packet::cases::{Case, Setting};
 use jitterlab_stats::summary::Summary;
@@ -36,6 +40,117 @@ pub fn packet(transport: Transport) -> rtt::Report {
             rtt_ns,
         },
     }
+}
+
+/// Each case of the active-message suite over shared memory.
+pub fn amvia(protocol: Protocol) -> [AmviaResult; 3] {
+    let over = Transport::Shm;
+    [
+        amvia_rtt(over, protocol),
+        amvia_bandwidth(over, protocol),
+        amvia_loggp(over, protocol),
+    ]
+}
+
+fn amvia_setting(transport: Transport, protocol: Protocol) -> amvia_cases::Setting {
+    amvia_cases::Setting {
+        over: packet(transport).setting,
+        protocol,
+        window: 16,
+    }
+}
+
+/// Transactions one after the other.
+fn amvia_rtt(transport: Transport, protocol: Protocol) -> AmviaResult {
+    AmviaResult::Rtt(amvia_cases::rtt::Report {
+        case: amvia_cases::Case::Rtt,
+        setting: amvia_setting(transport, protocol),
+        size: 32,
+        discarded: 10,
+        retransmissions: 1,
+        memory_full: false,
+        rtt_ns: Summary::of(&[900.0, 1_000.0, 1_200.0]).unwrap(),
+    })
+}
+
+/// As many at once as the window holds.
+fn amvia_bandwidth(transport: Transport, protocol: Protocol) -> AmviaResult {
+    let point = |size: u64| amvia_cases::bandwidth::Point {
+        size,
+        transactions: 1_000,
+        retransmissions: 0,
+        transactions_per_second: 1e5,
+        bytes_per_second: 1e5 * size as f64,
+    };
+    AmviaResult::Bandwidth(amvia_cases::bandwidth::Report {
+        case: amvia_cases::Case::Bandwidth,
+        setting: amvia_setting(transport, protocol),
+        points: vec![point(32), point(8_192)],
+    })
+}
+
+/// Frames with o_s 500 ns, o_r 700 ns and L 400 ns, of which the schedule makes the rest; G is 0.5 ns.
+fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
+    let setting = amvia_setting(transport, protocol);
+    let plain = Schedule {
+        protocol,
+        costs: Costs {
+            send: 500.0,
+            receive: 700.0,
+            latency: 400.0,
+        },
+        window: setting.window.into(),
+        injected: None,
+    };
+    let bursts = vec![1, 4, 16, 128, 512];
+    let computing_ns = vec![0, 2_000, 20_000];
+    let bulk = vec![512, 2_048, 8_192];
+    let injected = [Mode::Spin, Mode::Pace].map(|mode| Injected {
+        mode,
+        delay_ns: 5_000,
+    });
+    let block = |number: u32| {
+        let noise = 1.0 + 1e-3 * (f64::from(number) - 2.0);
+        let observe = |schedule: Schedule| Observed {
+            send_ns: noise * schedule.burst(schedule.window, 0.0),
+            interval_ns: noise * schedule.interval(0.0),
+            round_trip_ns: noise * schedule.round_trip(),
+        };
+        let cost = |computing: u64, messages: u64| {
+            let computing = computing as f64;
+            noise * (plain.burst(messages as usize, computing) - computing) + computing
+        };
+        let curve = |&computing: &u64| bursts.iter().map(|&n| cost(computing, n)).collect();
+        let of_size = |&size: &u64| loggp::Bulk {
+            send_ns: noise * (500.0 + 0.2 * size as f64),
+            interval_ns: noise * (plain.interval(0.0) + 0.5 * size as f64),
+        };
+        let delayed = |it: &Injected| {
+            let (mode, delay) = (it.mode, it.delay_ns as f64);
+            observe(Schedule {
+                injected: Some(schedule::Injected { mode, delay }),
+                ..plain
+            })
+        };
+        loggp::Block {
+            signature_ns: computing_ns.iter().map(curve).collect(),
+            plain: observe(plain),
+            bulk: bulk.iter().map(of_size).collect(),
+            injected: injected.iter().map(delayed).collect(),
+        }
+    };
+    let blocks = (0..5).map(block).collect();
+    AmviaResult::Loggp(loggp::Report {
+        case: amvia_cases::Case::Loggp,
+        setting,
+        size: 32,
+        bursts,
+        computing_ns,
+        bulk,
+        injected: injected.to_vec(),
+        discarded_blocks: 0,
+        blocks,
+    })
 }
 
 /// A load of which 1.5 % of the bandwidth less was produced.

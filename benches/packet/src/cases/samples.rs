@@ -1,11 +1,14 @@
 //! Where samples are kept while they are taken, and published to whoever follows.
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::units::Nanos;
 use jitterlab_live::{Publisher, Timing};
 
 use super::length::Length;
 
-/// Memory for samples of a run whose length is a time: one every 2 us, at most a gigabyte.
+/// A sample takes at least so long, where nothing else is said: of a run whose length is a time there is memory for so many.
+const LEAST: Nanos = Nanos(2_000);
+/// Memory for samples: at most a gigabyte.
 const MOST_SAMPLES: u64 = 1 << 27;
 
 /// The samples of one point: times in ticks.
@@ -20,9 +23,14 @@ impl Samples {
     /// Room for samples of a run of this length; `what` says what is measured, to whoever follows. The memory has been written
     /// to, so that no page fault is measured.
     pub fn room(length: Length, what: impl std::fmt::Display) -> Self {
+        Samples::room_for(length, LEAST, what)
+    }
+
+    /// The same for samples of which each takes at least so long.
+    pub fn room_for(length: Length, least: Nanos, what: impl std::fmt::Display) -> Self {
         let capacity = match length {
             Length::Messages(count) => count,
-            Length::Time(time) => time.0 / 2_000 + 1_000,
+            Length::Time(time) => time.0 / least.0.max(1) + 1_000,
         };
         let mut ticks = vec![u64::MAX; capacity.min(MOST_SAMPLES) as usize];
         ticks.clear();

@@ -23,6 +23,8 @@ use serde::Serialize;
 use crate::Error;
 use crate::table::{Column, Estimate, Table, Value, column};
 use accuracy::Accuracy;
+use amvia::way::Way;
+use amvia::{loggp, transactions};
 use answer::{Answer, Effect};
 use application::{correlation, runtimes};
 use condition::{Link, RankReader, Reader};
@@ -69,7 +71,7 @@ macro_rules! suites {
 }
 
 // The list, in the order of their tables.
-suites!(packet, library, application);
+suites!(packet, amvia, library, application);
 
 /// What the analysis is made from.
 pub struct Input<'a> {
@@ -124,6 +126,8 @@ pub struct Summary {
     pub library: Vec<String>,
     /// Of the paper's claim on correlations.
     pub correlations: Vec<String>,
+    /// Of active messages.
+    pub amvia: Vec<String>,
     /// Of latency under load.
     pub latency: Vec<String>,
     /// Of the fits.
@@ -186,6 +190,7 @@ impl Analysis {
     fn in_words(&self, done: &[&RunRecord]) -> Summary {
         let Suites {
             packet,
+            amvia,
             library,
             application,
         } = &self.suites;
@@ -200,6 +205,11 @@ impl Analysis {
             ),
             library: operations::in_words(&library.operations, packet.imitation(), &load_called),
             correlations: correlation::in_words(&application.correlations),
+            amvia: [
+                transactions::in_words(&amvia.transactions),
+                loggp::in_words(&amvia.identities, &amvia.moved),
+            ]
+            .concat(),
             latency: latency::in_words(&packet.latency),
             fits: fits::in_words(&packet.fits, &packet.latency, &packet.tables, &load_called),
             emulation: emulation::in_words(&packet.emulation, packet.imitation()),
@@ -251,10 +261,11 @@ fn injector(done: &[&RunRecord]) -> Vec<Accuracy> {
 
 /// The program that a run measures, for people.
 pub fn subject(run: &RunRecord) -> String {
-    match (Link::of(run), run.suite) {
-        (Some(link), _) => link.to_string(),
-        (None, SuiteKind::Library) => format!("MPI {}", run.case),
-        (None, _) => run.case.clone(),
+    match (Link::of(run), Way::of(run), run.suite) {
+        (Some(link), ..) => link.to_string(),
+        (None, Some(way), _) => way.to_string(),
+        (None, None, SuiteKind::Library) => format!("MPI {}", run.case),
+        (None, None, _) => run.case.clone(),
     }
 }
 

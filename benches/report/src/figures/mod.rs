@@ -1,5 +1,6 @@
 //! The figures of the report, each made from the analysis; a module a kind of figure.
 
+mod amvia;
 mod applications;
 mod emulation;
 mod excess;
@@ -30,8 +31,8 @@ const OF_ALL: [&str; 8] = [
 ];
 /// The figures of one link, whose id follows.
 const OF_LINK: [&str; 3] = ["fits-", "emulation-", "shapes-"];
-/// The figures of one case of the library suite or the packet suite, whose name follows.
-const OF_CASE: [&str; 3] = ["library-", "ranks-", "packet-"];
+/// The figures of one case of a suite, whose name follows.
+const OF_CASE: [&str; 4] = ["library-", "ranks-", "packet-", "amvia-"];
 
 /// Whether a file has the name of a figure that a report can have.
 pub fn is_name(file: &str) -> bool {
@@ -51,6 +52,8 @@ pub struct Figures {
     pub latency: Vec<Figure>,
     /// Cases of the packet suite.
     pub packet: Vec<Figure>,
+    /// Active messages.
+    pub amvia: Vec<Figure>,
     /// Operations of MPI.
     pub library: Vec<Figure>,
     /// Fits.
@@ -88,6 +91,7 @@ impl Figures {
             answer: runtimes::answer(analysis).into_iter().collect(),
             latency: latency.into_iter().flatten().collect(),
             packet: packet::cases(analysis),
+            amvia: amvia::figures(analysis),
             library: cases
                 .into_iter()
                 .flat_map(|case| [library::centres(analysis, case), ranks::map(analysis, case)])
@@ -106,6 +110,7 @@ impl Figures {
             &self.answer,
             &self.latency,
             &self.packet,
+            &self.amvia,
             &self.library,
             &self.fits,
             &self.emulation,

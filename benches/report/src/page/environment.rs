@@ -174,6 +174,19 @@ fn suites(experiment: &Experiment) -> Vec<String> {
             words::list(&waits)
         )
     });
+    let amvia = experiment.suites.amvia.iter().map(|case| {
+        let transports = case.transports.iter().map(|it| it.name().to_uppercase());
+        let protocols = case.protocols.iter().map(ToString::to_string);
+        format!(
+            "amvia, {}: {} over {} from {} to {}, {}",
+            case.name(),
+            words::list(&protocols.collect::<Vec<_>>()),
+            words::list(&transports.collect::<Vec<_>>()),
+            case.from,
+            case.to,
+            words::counted(case.window.into(), "transaction") + " at once",
+        )
+    });
     let library = experiment.suites.library.iter().map(|case| {
         let size = case
             .size
@@ -198,7 +211,11 @@ fn suites(experiment: &Experiment) -> Vec<String> {
         )),
         (None, None) => None,
     });
-    packet.chain(library).chain(application).collect()
+    packet
+        .chain(amvia)
+        .chain(library)
+        .chain(application)
+        .collect()
 }
 
 /// A program of somebody else's.

@@ -85,6 +85,21 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
             tables: &["packet"],
         },
         Section {
+            id: "amvia",
+            title: "Active messages",
+            question: "What does a transaction cost in each protocol, over each transport, and what of that is the processor's, the \
+                network's and the protocol's?",
+            findings: &summary.amvia,
+            figures: &figures.amvia,
+            tables: &[
+                "amvia",
+                "amvia_bandwidth",
+                "loggp",
+                "loggp_identities",
+                "loggp_shifts",
+            ],
+        },
+        Section {
             id: "fits",
             title: "Fitted distributions",
             question: "Which distribution describes what load adds to a round trip? The delays that \

@@ -7,12 +7,13 @@ mod results;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use jitterlab_amvia_suite::Protocol;
 use jitterlab_experiment::environment::{Environment, Node};
 use jitterlab_experiment::fit::{self, Fit, FittedMember};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
-    Application, Injection, Outcome, PacketResult, Phase, Produced, RunRecord, SuiteKind,
-    SuiteResult, Transport,
+    AmviaResult, Application, Injection, Outcome, PacketResult, Phase, Produced, RunRecord,
+    SuiteKind, SuiteResult, Transport,
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
@@ -81,6 +82,13 @@ suites:
 pub const SECOND: &str = "    - { case: rtt, name: big, transports: [udp], from: client, to: server, size: 1KiB, \
                           warmup: 10ms, duration: 100ms, wait: block }\n";
 
+/// What stands in it as well if there are active messages.
+pub const MESSAGES: &str = "  amvia:
+    - { case: rtt, transports: [shm], protocols: [amvia, two-way], levels: [none] }
+    - { case: bandwidth, transports: [shm], protocols: [amvia, two-way], levels: [none] }
+    - { case: loggp, transports: [shm], protocols: [amvia, two-way], levels: [none] }
+";
+
 /// What stands in it as well if there are ranks.
 pub const RANKS: &str =
     "    - { name: ep, npb: { kernel: ep, class: S, ranks: 4 }, levels: [none, injected] }
@@ -111,6 +119,8 @@ pub struct World {
     pub resolution: u64,
     /// Whether there is a second packet case over the transport that was fitted, on which load weighs five times as much.
     pub second: bool,
+    /// Whether there are active messages.
+    pub messages: bool,
     /// Whether there are ranks: two benchmarks and two operations of MPI.
     pub ranks: bool,
     /// The runs that fail, by name, and how often they were tried. After three times they are given up.
@@ -139,6 +149,7 @@ impl Default for World {
             application: true,
             resolution: 1,
             second: false,
+            messages: false,
             ranks: false,
             failing: Vec::new(),
             without: Vec::new(),
@@ -196,6 +207,9 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
     if world.second {
         text = text.replace("  application:\n", &format!("{SECOND}  application:\n"));
     }
+    if world.messages {
+        text = text.replace("  application:\n", &format!("{MESSAGES}  application:\n"));
+    }
     if world.rate {
         let client = "client: { on: client, command: [redis-benchmark] }\n";
         let rate = "      runtime: { pattern: '([0-9.]+) requests', unit: per_second }\n";
@@ -243,11 +257,40 @@ pub fn folder(directory: &Path, world: &World) -> PathBuf {
             let record = application(block, level, runtime * noise, world.units, &fits);
             keep(&mut recorder, world, record, None);
         }
+        if world.messages {
+            messages(&mut recorder, &mut network, world, block);
+        }
         if world.ranks {
             ranks(&mut recorder, &mut network, world, block, &fits);
         }
     }
     path
+}
+
+/// A block of runs of the active-message suite.
+fn messages(recorder: &mut Recorder, network: &mut Network, world: &World, block: u32) {
+    for protocol in [Protocol::Amvia, Protocol::TwoWay] {
+        for result in results::amvia(protocol) {
+            let (case, takes_samples) = match &result {
+                AmviaResult::Rtt(_) => ("rtt", true),
+                AmviaResult::Bandwidth(_) => ("bandwidth", false),
+                AmviaResult::Loggp(_) => ("loggp", false),
+            };
+            let subject = format!("{case}-shm-{protocol}");
+            let samples = takes_samples.then(|| {
+                let base = || network.base(Transport::Udp) as u64;
+                let taken: Vec<u64> = std::iter::repeat_with(base).take(world.samples).collect();
+                Samples::of_one(&taken)
+            });
+            let run = RunRecord {
+                case: case.into(),
+                transport: Some(Transport::Shm),
+                result: Some(SuiteResult::Amvia(result)),
+                ..record(block, SuiteKind::Amvia, &subject, Level::None, &[])
+            };
+            keep(recorder, world, run, samples);
+        }
+    }
 }
 
 /// A block of runs over MPI: a ping-pong has one delay in it, a barrier of four ranks the longest of

@@ -1,12 +1,14 @@
-//! `jitterlab amvia rtt` and `bandwidth`: cases of the active-message suite.
+//! `jitterlab amvia rtt`, `bandwidth` and `loggp`: cases of the active-message suite.
 
 use std::path::PathBuf;
 
 use jitterlab_amvia::transport::Address;
 use jitterlab_amvia::wire::MAX_WINDOW;
+use jitterlab_amvia_suite::cases::Case;
 use jitterlab_amvia_suite::cases::bandwidth;
 use jitterlab_amvia_suite::cases::rtt::{self, Length};
-use jitterlab_amvia_suite::{Client, Error, Options, Protocol};
+use jitterlab_amvia_suite::loggp::LogGp;
+use jitterlab_amvia_suite::{Client, Error, Options, Protocol, WINDOW, message_for};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::{DURATION, WARMUP};
 use jitterlab_packet::transport::Transport;
@@ -32,11 +34,11 @@ struct Ends {
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
     /// Transactions under way at most
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
+    #[arg(long, default_value_t = WINDOW, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
     window: u8,
-    /// Shortest wait before a message is sent again
-    #[arg(long, default_value = "1ms", value_parser = span)]
-    min_rto: Nanos,
+    /// Shortest wait before a message is sent again [default: 1ms, for loggp 1s]
+    #[arg(long, value_parser = span)]
+    min_rto: Option<Nanos>,
     /// Address of a running `amvia serve --wait poll` of the same protocol, window, longest message and wait [default: start
     /// one on this machine]
     #[arg(long)]
@@ -90,6 +92,19 @@ pub struct Bandwidth {
     warmup: Nanos,
 }
 
+/// Options of `amvia loggp`.
+#[derive(clap::Args)]
+pub struct Loggp {
+    #[command(flatten)]
+    ends: Ends,
+    /// Size of a request and of its reply
+    #[arg(long, default_value_t = rtt::SIZE)]
+    size: Bytes,
+    /// How often everything is measured: intervals are made from the differences
+    #[arg(long, default_value_t = 20, value_parser = count::<u32>(2..=10_000))]
+    blocks: u32,
+}
+
 impl Rtt {
     /// Measures.
     pub fn run(self) -> Result<Exit, Failure> {
@@ -105,7 +120,7 @@ impl Rtt {
             warmup: Length::Time(self.warmup),
             length,
         };
-        let (client, _server) = self.ends.connect(self.size)?;
+        let (client, _server) = self.ends.connect(Case::Rtt, self.size, Client::connect)?;
         let outcome = case.run(&client).map_err(failure)?;
         let report = rtt::Report::of(&case, &client, &outcome).map_err(failure)?;
         output::print(self.ends.format, &report, || parts(&report))?;
@@ -138,23 +153,47 @@ impl Bandwidth {
             warmup: self.warmup,
             duration: self.duration,
         };
-        let (client, _server) = self.ends.connect(longest)?;
+        let (client, _server) = self
+            .ends
+            .connect(Case::Bandwidth, longest, Client::connect)?;
         let report = case.run(&client).map_err(failure)?;
         output::print(self.ends.format, &report, || parts(&report))?;
         Ok(Exit::Done)
     }
 }
 
+impl Loggp {
+    /// Measures.
+    pub fn run(self) -> Result<Exit, Failure> {
+        let case = LogGp {
+            size: self.size,
+            blocks: self.blocks,
+            ..LogGp::default()
+        };
+        let longest = case.longest();
+        let connect = |options: &Options, to: &Address| case.connect(options, to);
+        let ((client, switch), _server) = self.ends.connect(Case::Loggp, longest, connect)?;
+        let report = case.run(&client, &switch).map_err(failure)?;
+        output::print(self.ends.format, &report, || parts(&report))?;
+        Ok(Exit::Done)
+    }
+}
+
 impl Ends {
-    /// Connects this end to the other, which is started where none is named, for messages of up to `longest`.
-    fn connect(&self, longest: Bytes) -> Result<(Client, Option<Server<Address>>), Failure> {
+    /// Connects this end by `connect` to the other, which is started where none is named, for messages of up to `longest`.
+    fn connect<C>(
+        &self,
+        case: Case,
+        longest: Bytes,
+        connect: impl FnOnce(&Options, &Address) -> Result<C, Error>,
+    ) -> Result<(C, Option<Server<Address>>), Failure> {
         let options = Options {
             transport: self.transport,
             adapter: self.adapter.of(self.transport)?,
             protocol: self.protocol,
             window: self.window,
-            message: longest.max(LEAST),
-            min_rto: self.min_rto,
+            message: message_for(longest),
+            min_rto: self.min_rto.unwrap_or(case.min_rto()),
         };
         // Before a server is started, which looks for one of its own.
         let cpu = choose(self.cpu);
@@ -166,7 +205,7 @@ impl Ends {
         let address = self.to.as_ref();
         let address = address.or(server.as_ref().map(|server| &server.address));
         let address = address.ok_or_else(|| Failure::run("no server was started"))?;
-        let client = Client::connect(&options, address).map_err(failure)?;
+        let client = connect(&options, address).map_err(failure)?;
         Ok((client, server))
     }
 
@@ -197,9 +236,6 @@ impl Ends {
         Ok(arguments)
     }
 }
-
-/// The longest message of an endpoint is not below this.
-const LEAST: Bytes = Bytes(8 << 10);
 
 fn failure(error: Error) -> Failure {
     match error.is_of_input() {

@@ -20,6 +20,8 @@ pub enum Command {
     Rtt(measure::Rtt),
     /// Measure how many transactions, and bytes, as many at once as the window holds bring through
     Bandwidth(measure::Bandwidth),
+    /// Measure what a frame costs: o_s, o_r, L, g and G of LogGP, with delays of which it is known what they move
+    Loggp(measure::Loggp),
     /// Show the transactions in the log of an endpoint, by state
     Status(status::Status),
     /// Tell endpoints where others are
@@ -34,6 +36,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Call(options) => options.run(),
         Command::Rtt(options) => options.run(),
         Command::Bandwidth(options) => options.run(),
+        Command::Loggp(options) => options.run(),
         Command::Status(options) => options.run(),
         Command::Names(command) => names::run(command),
     }

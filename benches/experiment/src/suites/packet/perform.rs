@@ -32,7 +32,7 @@ impl<'a> Work<'a> {
         for _ in 0..case.servers() {
             let serve = words(&["packet", "serve", "--until-stdin-closes", "--bind", &bind])
                 .chain(link::of_server(transport, to));
-            let (server, at) = worker.start_server(own(serve, to.cpu))?;
+            let (server, at): (u32, SocketAddr) = worker.start_server(own(serve, to.cpu))?;
             servers.push(server);
             listening.push(at.to_string());
         }

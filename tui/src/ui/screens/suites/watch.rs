@@ -255,11 +255,13 @@ fn about(path: &Path) -> Result<Vec<String>, String> {
     let mut conditions: Vec<String> = Vec::new();
     for run in &runs {
         let transport = run.work.transport().map(|it| format!(" over {it}"));
+        let variant = run.work.variant().map(|it| format!(" by {it}"));
         let case = format!(
-            "{} {}{}",
+            "{} {}{}{}",
             run.work.suite().name(),
             run.work.case(),
-            transport.unwrap_or_default()
+            transport.unwrap_or_default(),
+            variant.unwrap_or_default()
         );
         if !conditions.contains(&case) {
             conditions.push(case);

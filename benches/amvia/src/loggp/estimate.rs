@@ -1,0 +1,400 @@
+//! From what was measured to the parameters, and what has to hold between them. Intervals are of 95 %, by a bootstrap of blocks.
+
+use jitterlab_base::named;
+use jitterlab_stats::Error;
+use jitterlab_stats::bootstrap::{Bootstrap, Interval};
+
+use super::measure::LONG;
+use super::schedule::{self, Costs, Schedule};
+use super::{Block, Injected, Observed, Report};
+use crate::Protocol;
+
+/// The parameters of a protocol over a transport. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimates {
+    /// Blocks that they are made from.
+    pub blocks: usize,
+    /// o_s.
+    pub send: Interval,
+    /// o_r.
+    pub receive: Interval,
+    /// From one message to the next in a long burst: what the processor or the network allows.
+    pub interval: Interval,
+    /// From one request to the next, each after the reply to the one before.
+    pub round_trip: Interval,
+    /// L, that makes the round trip what it is.
+    pub latency: Visible,
+    /// The same as the schedule calculates with it, seen or not. It is below 0 where a frame is there before the call that sends
+    /// it is over, as on a loopback.
+    pub latency_in_schedule: f64,
+    /// g: the interval, where it is longer than the work of either processor by more than 5 %.
+    pub gap: Visible,
+    /// G, for each byte.
+    pub gap_per_byte: Visible,
+    /// The interval against that of the processor with more work.
+    pub identity: Identity,
+    /// What delays have moved.
+    pub shifts: Vec<Shift>,
+}
+
+/// A parameter, or that it cannot be seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Visible {
+    /// It can.
+    Seen(Interval),
+    /// It is hidden behind others.
+    Hidden {
+        /// It is not more than this, with the confidence of the intervals.
+        at_most: f64,
+    },
+}
+
+/// What two ways of measuring one time say. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Identity {
+    /// The time in terms of the costs.
+    pub formula: &'static str,
+    /// The time as it was measured.
+    pub measured: f64,
+    /// The time as it follows from the costs.
+    pub expected: f64,
+    /// Measured less expected.
+    pub difference: Interval,
+}
+
+/// What can be observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observable {
+    /// A message of a burst that the window holds.
+    Send,
+    /// From one message to the next in a long burst.
+    Interval,
+    /// From one request to the next, each after the reply to the one before.
+    RoundTrip,
+}
+
+named!(Observable, serde, Send => "o_s", Interval => "interval", RoundTrip => "round trip");
+
+/// What a delay has moved, and what it had to move by the schedule. Times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// The delay.
+    pub injected: Injected,
+    /// What was observed.
+    pub observable: Observable,
+    /// By how much it had to move.
+    pub expected: f64,
+    /// By how much it moved.
+    pub measured: Interval,
+    /// What is measured without the delay.
+    pub plain: f64,
+}
+
+/// What was measured may be off by this share.
+const TOLERANCE: f64 = 0.05;
+
+/// Whether an identity holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The interval of the difference has 0 in it.
+    Closes,
+    /// It has not, and the difference is at most 5 % of the time.
+    Near,
+    /// The difference is more.
+    Open,
+}
+
+named!(Verdict, serde, Closes => "closes", Near => "within 5 %", Open => "does not close");
+
+impl Identity {
+    /// Whether it holds.
+    pub fn verdict(&self) -> Verdict {
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = self.difference;
+        match low <= 0.0 && high >= 0.0 {
+            true => Verdict::Closes,
+            false if estimate.abs() <= TOLERANCE * self.measured => Verdict::Near,
+            false => Verdict::Open,
+        }
+    }
+}
+
+impl Shift {
+    /// Whether it is within 5 % of what it had to be, or its interval holds that. Where it had to be less than 5 % of the time
+    /// without the delay, it may be off by 5 % of that time.
+    pub fn is_as_expected(&self) -> bool {
+        let Interval {
+            estimate,
+            low,
+            high,
+        } = self.measured;
+        let is_seen = self.expected > TOLERANCE * self.plain;
+        let of = if is_seen { self.expected } else { self.plain };
+        let is_close = (estimate - self.expected).abs() <= TOLERANCE * of;
+        is_close || (low <= self.expected && self.expected <= high)
+    }
+}
+
+impl Visible {
+    /// The value, if another's interval is above a limit.
+    fn of(value: Interval, shown_by: Interval, above: f64) -> Self {
+        match shown_by.low > above {
+            true => Visible::Seen(value),
+            false => Visible::Hidden {
+                at_most: value.high.max(0.0),
+            },
+        }
+    }
+
+    /// The interval, if it can be seen.
+    pub fn seen(&self) -> Option<Interval> {
+        match self {
+            Visible::Seen(interval) => Some(*interval),
+            Visible::Hidden { .. } => None,
+        }
+    }
+}
+
+impl Observed {
+    fn get(&self, observable: Observable) -> f64 {
+        match observable {
+            Observable::Send => self.send_ns,
+            Observable::Interval => self.interval_ns,
+            Observable::RoundTrip => self.round_trip_ns,
+        }
+    }
+}
+
+/// What a set of blocks says.
+struct Figures {
+    send: f64,
+    interval: f64,
+    round_trip: f64,
+    costs: Costs,
+    per_byte: f64,
+}
+
+/// Blocks of runs that were measured in the same way.
+struct Blocks<'a> {
+    like: &'a Report,
+    all: Vec<&'a Block>,
+}
+
+impl<'a> Blocks<'a> {
+    fn of(reports: &[&'a Report]) -> Option<Self> {
+        let like = *reports.first()?;
+        let alike = reports.iter().filter(|report| {
+            report.bursts == like.bursts
+                && report.computing_ns == like.computing_ns
+                && report.bulk == like.bulk
+                && report.injected == like.injected
+                && report.setting.window == like.setting.window
+        });
+        let all = alike.flat_map(|report| &report.blocks).collect();
+        Some(Blocks { like, all })
+    }
+
+    fn protocol(&self) -> Protocol {
+        self.like.setting.protocol
+    }
+
+    /// The places of two long bursts: see [`super::LogGp::bursts`].
+    fn long(&self) -> Option<[usize; 2]> {
+        let window = u64::from(self.like.setting.window);
+        let first = self.like.bursts.iter().position(|&n| n >= LONG * window)?;
+        let last = self.like.bursts.len() - 1;
+        (first < last).then_some([first, last])
+    }
+
+    fn figures(&self, drawn: &[f64]) -> Figures {
+        let each =
+            |of: &dyn Fn(&Block) -> f64| median(drawn.iter().map(|&i| of(self.all[i as usize])));
+        let send = each(&|block| block.plain.send_ns);
+        let round_trip = each(&|block| block.plain.round_trip_ns);
+        let frames = self.protocol().at_initiator();
+        let work = each(&|block| self.work(block));
+        let receive = (work - f64::from(frames.sends) * send) / f64::from(frames.receives);
+        let mut costs = Costs {
+            send,
+            receive,
+            latency: 0.0,
+        };
+        costs.latency = (round_trip - self.protocol().round_trip_overhead(&costs)) / 2.0;
+        let sizes = self.like.bulk.iter().map(|&size| size as f64);
+        let bulk = (0..self.like.bulk.len()).map(|i| each(&|block| block.bulk[i].interval_ns));
+        Figures {
+            send,
+            interval: each(&|block| block.plain.interval_ns),
+            round_trip,
+            costs,
+            per_byte: slope(&sizes.zip(bulk).collect::<Vec<_>>()),
+        }
+    }
+
+    /// What the frames of a transaction hold the processor for that also computes: the least that a message costs beside its
+    /// computing. With little the other end may be what limits; with much, what the processor needs has left its caches.
+    fn work(&self, block: &Block) -> f64 {
+        let Some([short, long]) = self.long() else {
+            return f64::NAN;
+        };
+        let messages = |place: usize| self.like.bursts[place] as f64;
+        let beside = |(costs, &computing): (&Vec<f64>, &u64)| {
+            let whole = |place: usize| costs[place] * messages(place);
+            (whole(long) - whole(short)) / (messages(long) - messages(short)) - computing as f64
+        };
+        let all = block.signature_ns.iter().zip(&self.like.computing_ns);
+        let computing = all.filter(|&(_, &computing)| computing > 0);
+        computing.map(beside).fold(f64::INFINITY, f64::min)
+    }
+
+    fn places(&self) -> Vec<f64> {
+        (0..self.all.len()).map(|i| i as f64).collect()
+    }
+
+    fn interval(&self, of: impl Fn(&Figures) -> f64) -> Result<Interval, Error> {
+        BOOTSTRAP.percentile(&self.places(), |drawn| of(&self.figures(drawn)))
+    }
+}
+
+const BOOTSTRAP: Bootstrap = Bootstrap {
+    resamples: 1_000,
+    confidence: 0.95,
+    seed: 1,
+};
+
+impl Estimates {
+    /// From runs of one protocol over one transport, of which those count that were measured as the first; none where there is
+    /// no run.
+    ///
+    /// # Errors
+    /// There are fewer than two blocks.
+    pub fn of(reports: &[&Report]) -> Result<Option<Self>, Error> {
+        let Some(blocks) = Blocks::of(reports) else {
+            return Ok(None);
+        };
+        let protocol = blocks.protocol();
+        let interval = blocks.interval(|it| it.interval)?;
+        let latency = blocks.interval(|it| it.costs.latency)?;
+        let per_byte = blocks.interval(|it| it.per_byte)?;
+        let idle = blocks.interval(|it| it.interval - protocol.interval(&it.costs))?;
+        let all = blocks.figures(&blocks.places());
+        Ok(Some(Estimates {
+            blocks: blocks.all.len(),
+            send: blocks.interval(|it| it.send)?,
+            receive: blocks.interval(|it| it.costs.receive)?,
+            interval,
+            round_trip: blocks.interval(|it| it.round_trip)?,
+            latency: Visible::of(latency, latency, 0.0),
+            latency_in_schedule: all.costs.latency,
+            gap: Visible::of(interval, idle, TOLERANCE * interval.estimate),
+            gap_per_byte: Visible::of(per_byte, per_byte, 0.0),
+            identity: Identity {
+                formula: protocol.interval_formula(),
+                measured: interval.estimate,
+                expected: protocol.interval(&all.costs),
+                difference: idle,
+            },
+            shifts: shifts(&blocks, &all.costs)?,
+        }))
+    }
+}
+
+impl Estimates {
+    /// The median over the blocks of runs that were measured as the first.
+    ///
+    /// # Errors
+    /// There are fewer than two blocks.
+    pub fn over_blocks(reports: &[&Report], of: impl Fn(&Block) -> f64) -> Result<Interval, Error> {
+        let all = Blocks::of(reports).map_or(Vec::new(), |blocks| blocks.all);
+        let values: Vec<f64> = all.into_iter().map(of).collect();
+        BOOTSTRAP.percentile(&values, |drawn| median(drawn.iter().copied()))
+    }
+}
+
+/// The round trip of a protocol against what follows from its costs and the L of another protocol over the same transport, which
+/// `of_latency` are runs of: L is the transport's.
+///
+/// # Errors
+/// There are fewer than two blocks.
+pub fn round_trip(reports: &[&Report], of_latency: &[&Report]) -> Result<Option<Identity>, Error> {
+    let (Some(blocks), Some(other)) = (Blocks::of(reports), Blocks::of(of_latency)) else {
+        return Ok(None);
+    };
+    let protocol = blocks.protocol();
+    let expected = |own: &Figures, other: &Figures| {
+        protocol.round_trip_overhead(&own.costs) + 2.0 * other.costs.latency
+    };
+    let (own, others) = (blocks.places(), other.places());
+    let difference = BOOTSTRAP.percentile_of_two(&own, &others, |own, others| {
+        let (own, others) = (blocks.figures(own), other.figures(others));
+        own.round_trip - expected(&own, &others)
+    })?;
+    let (own, others) = (blocks.figures(&own), other.figures(&others));
+    Ok(Some(Identity {
+        formula: protocol.round_trip_formula(),
+        measured: own.round_trip,
+        expected: expected(&own, &others),
+        difference,
+    }))
+}
+
+fn shifts(blocks: &Blocks, costs: &Costs) -> Result<Vec<Shift>, Error> {
+    let plain = Schedule {
+        protocol: blocks.protocol(),
+        costs: *costs,
+        window: blocks.like.setting.window.into(),
+        injected: None,
+    };
+    let mut all = Vec::new();
+    for (place, &injected) in blocks.like.injected.iter().enumerate() {
+        let delayed = Schedule {
+            injected: Some(schedule::Injected {
+                mode: injected.mode,
+                delay: injected.delay_ns as f64,
+            }),
+            ..plain
+        };
+        for observable in Observable::ALL {
+            let of = |schedule: &Schedule| match observable {
+                Observable::Send => schedule.burst(plain.window, 0.0),
+                Observable::Interval => schedule.interval(0.0),
+                Observable::RoundTrip => schedule.round_trip(),
+            };
+            let moved =
+                |block: &Block| block.injected[place].get(observable) - block.plain.get(observable);
+            let measured = BOOTSTRAP.percentile(&blocks.places(), |drawn| {
+                median(drawn.iter().map(|&i| moved(blocks.all[i as usize])))
+            })?;
+            all.push(Shift {
+                injected,
+                observable,
+                expected: of(&delayed) - of(&plain),
+                measured,
+                plain: median(blocks.all.iter().map(|block| block.plain.get(observable))),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The slope of the line of least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let product: f64 = points
+        .iter()
+        .map(|point| (point.0 - x) * (point.1 - y))
+        .sum();
+    let square: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    product / square
+}

@@ -1,0 +1,261 @@
+//! Measuring bursts and round trips, block by block.
+
+use std::collections::VecDeque;
+
+use jitterlab_amvia::endpoint::Transaction;
+use jitterlab_amvia::transport::Address;
+use jitterlab_base::clock::Clock;
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_live::Publisher;
+
+use super::{Block, Bulk, LogGp, Observed, Report};
+use crate::cases::{Case, Setting};
+use crate::delayed::{Delayed, Switch};
+use crate::handlers::{ECHO, TAKE};
+use crate::{Client, Error, Options};
+
+/// A burst of so many windows is long: the end with more work has a window to do then.
+pub(super) const LONG: u64 = 8;
+/// Bytes under way at most, of requests in bulk: what a socket holds by default.
+const UNDER_WAY: u64 = 64 << 10;
+/// Round trips of which one mean is taken, and such means of which the least is.
+const ROUND_TRIPS: [u64; 2] = [32, 10];
+/// Messages of all bursts of a length in a block, about; and the least and the most bursts.
+const MESSAGES: u64 = 512;
+const BURSTS: [u64; 2] = [3, 15];
+/// In so many blocks a request may have been sent again for each that counts.
+const DISCARDED: u64 = 2;
+
+impl LogGp {
+    /// The longest message.
+    pub fn longest(&self) -> Bytes {
+        self.bulk.iter().copied().fold(self.size, Bytes::max)
+    }
+
+    /// Connects to the server at an address, with the delays that are going to be injected.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect(&self, options: &Options, server: &Address) -> Result<(Client, Switch), Error> {
+        let delays = self.injected.iter();
+        let delays: Vec<_> = delays.map(|it| (it.mode, Nanos(it.delay_ns))).collect();
+        let switch = Switch::default();
+        let through = |carrier| Delayed::new(carrier, &delays, &switch);
+        let client = Client::connect_through(options, server, through)?;
+        Ok((client, switch))
+    }
+
+    /// Measures; the switch is that of the client's delays.
+    ///
+    /// # Errors
+    /// There is no burst that the window holds, or no two that are longer; a message is too long, a transaction does not end
+    /// well, or requests are sent again and again.
+    pub fn run(&self, client: &Client, switch: &Switch) -> Result<Report, Error> {
+        let window = u64::from(client.options().window);
+        let long = self.long(window).ok_or(Error::Bursts {
+            window,
+            long: LONG * window,
+        })?;
+        let mut bench = Bench::new(client);
+        let message = client.message(self.size)?;
+        let live = jitterlab_live::publisher();
+        let mut blocks = Vec::new();
+        let mut discarded = 0;
+        // The first warms up.
+        self.block(&mut bench, &message, long, switch, Publisher::NOBODY)?;
+        live.begin(&format!("{} {}", client.options().protocol, self.size));
+        while blocks.len() < self.blocks as usize {
+            let before = client.counters()?.retransmissions;
+            let block = self.block(&mut bench, &message, long, switch, live)?;
+            if client.counters()?.retransmissions == before {
+                blocks.push(block);
+                continue;
+            }
+            discarded += 1;
+            if discarded > DISCARDED * u64::from(self.blocks) {
+                return Err(Error::SentAgain { blocks: discarded });
+            }
+        }
+        Ok(Report {
+            case: Case::Loggp,
+            setting: Setting::now(client),
+            size: self.size.0,
+            bursts: self.bursts.clone(),
+            computing_ns: self.computing.iter().map(|it| it.0).collect(),
+            bulk: self.bulk.iter().map(|it| it.0).collect(),
+            injected: self.injected.clone(),
+            discarded_blocks: discarded,
+            blocks,
+        })
+    }
+
+    /// The lengths of two bursts that are longer than the window: the difference has none of its beginning.
+    fn long(&self, window: u64) -> Option<[u64; 2]> {
+        let short = self.bursts.iter().any(|&burst| burst <= window);
+        let mut long = self.bursts.iter().filter(|&&burst| burst >= LONG * window);
+        let least = *long.next()?;
+        let most = *long.next_back()?;
+        short.then_some([least, most])
+    }
+
+    fn block(
+        &self,
+        bench: &mut Bench,
+        message: &[u8],
+        long: [u64; 2],
+        switch: &Switch,
+        live: Publisher,
+    ) -> Result<Block, Error> {
+        switch.set(None);
+        let mut signature_ns = Vec::with_capacity(self.computing.len());
+        for &computing in &self.computing {
+            let of = |&burst: &u64| bench.cost(ECHO, message, burst, computing);
+            signature_ns.push(self.bursts.iter().map(of).collect::<Result<_, _>>()?);
+        }
+        let plain = bench.observe(message, long, live)?;
+        let bulk = self.bulk.iter().map(|&size| bench.bulk(size, long));
+        let bulk = bulk.collect::<Result<_, _>>()?;
+        let mut injected = Vec::with_capacity(self.injected.len());
+        for place in 0..self.injected.len() {
+            switch.set(Some(place));
+            injected.push(bench.observe(message, long, Publisher::NOBODY)?);
+        }
+        switch.set(None);
+        Ok(Block {
+            signature_ns,
+            plain,
+            bulk,
+            injected,
+        })
+    }
+}
+
+struct Bench<'a> {
+    client: &'a Client,
+    clock: &'static Clock,
+    /// Transactions under way at most.
+    most: usize,
+    under_way: VecDeque<Transaction>,
+    done: u64,
+}
+
+impl<'a> Bench<'a> {
+    fn new(client: &'a Client) -> Self {
+        let window = client.options().window.into();
+        Bench {
+            client,
+            clock: Clock::global(),
+            most: window,
+            under_way: VecDeque::with_capacity(window),
+            done: 0,
+        }
+    }
+
+    /// How long a burst takes, its computing included, in ticks. What is under way at its end is waited for, and is no part of it.
+    fn burst(
+        &mut self,
+        handler: u16,
+        message: &[u8],
+        messages: u64,
+        computing: u64,
+    ) -> Result<u64, Error> {
+        let begin = self.clock.now();
+        for _ in 0..messages {
+            if self.under_way.len() == self.most {
+                self.end_one()?;
+            }
+            self.under_way
+                .push_back(self.client.request(handler, message)?);
+            if computing > 0 {
+                self.clock.wait_until(self.clock.now() + computing);
+            }
+        }
+        let end = self.clock.now();
+        while !self.under_way.is_empty() {
+            self.end_one()?;
+        }
+        Ok(end - begin)
+    }
+
+    /// Waits for the oldest transaction: credits come back in order.
+    fn end_one(&mut self) -> Result<(), Error> {
+        if let Some(oldest) = self.under_way.pop_front() {
+            self.client.finish(oldest, self.done)?;
+            self.client.release(oldest)?;
+            self.done += 1;
+        }
+        Ok(())
+    }
+
+    /// The mean cost of a message of a burst: the least of some bursts. What disturbs one adds to it.
+    fn cost(
+        &mut self,
+        handler: u16,
+        message: &[u8],
+        messages: u64,
+        computing: Nanos,
+    ) -> Result<f64, Error> {
+        let [least, most] = BURSTS;
+        let computing = self.clock.ns_to_ticks(computing.0);
+        let times = (MESSAGES / messages).clamp(least, most);
+        let costs = (0..times).map(|_| self.burst(handler, message, messages, computing));
+        let costs = costs.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.clock.ticks_to_ns_f64(least_of(costs)) / messages as f64)
+    }
+
+    /// From one message to the next in long bursts.
+    fn interval(&mut self, handler: u16, message: &[u8], long: [u64; 2]) -> Result<f64, Error> {
+        let [short, long] = long;
+        let none = Nanos(0);
+        let whole = |cost: f64, messages: u64| cost * messages as f64;
+        let before = whole(self.cost(handler, message, short, none)?, short);
+        let after = whole(self.cost(handler, message, long, none)?, long);
+        Ok((after - before) / (long - short) as f64)
+    }
+
+    fn observe(
+        &mut self,
+        message: &[u8],
+        long: [u64; 2],
+        live: Publisher,
+    ) -> Result<Observed, Error> {
+        let [together, means] = ROUND_TRIPS;
+        let send_ns = self.cost(ECHO, message, self.most as u64, Nanos(0))?;
+        let interval_ns = self.interval(ECHO, message, long)?;
+        let mut trips = Vec::with_capacity(means as usize);
+        for _ in 0..means {
+            let begin = self.clock.now();
+            for _ in 0..together {
+                self.under_way
+                    .push_back(self.client.request(ECHO, message)?);
+                self.end_one()?;
+            }
+            let took = self.clock.now() - begin;
+            live.sample(|| self.clock.ticks_to_ns(took) / together);
+            trips.push(took);
+        }
+        Ok(Observed {
+            send_ns,
+            interval_ns,
+            round_trip_ns: self.clock.ticks_to_ns_f64(least_of(trips)) / together as f64,
+        })
+    }
+
+    /// Requests of a size, of which as many are under way as sockets hold.
+    fn bulk(&mut self, size: Bytes, long: [u64; 2]) -> Result<Bulk, Error> {
+        let message = self.client.message(size)?;
+        let window = self.most;
+        self.most = window.min((UNDER_WAY / size.0.max(1)).max(1) as usize);
+        let send_ns = self.cost(TAKE, &message, self.most as u64, Nanos(0));
+        let interval_ns = self.interval(TAKE, &message, long);
+        self.most = window;
+        Ok(Bulk {
+            send_ns: send_ns?,
+            interval_ns: interval_ns?,
+        })
+    }
+}
+
+fn least_of(values: Vec<u64>) -> u64 {
+    values.into_iter().min().unwrap_or(0)
+}

@@ -1,0 +1,138 @@
+//! Measuring a case of the active-message suite.
+
+use std::net::SocketAddr;
+
+use jitterlab_amvia_suite::cases::Case;
+use jitterlab_amvia_suite::loggp::LogGp;
+use jitterlab_amvia_suite::message_for;
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_load::Produced;
+use jitterlab_packet::transport::Transport;
+
+use super::{AmviaResult, Work};
+use crate::command::{Failed, SLACK, own, printed, words};
+use crate::hosts::Hosts;
+use crate::suites::{Measured, SuiteResult};
+
+/// The name of a file in a worker's directory.
+const SAMPLES: &str = "samples.parquet";
+/// A run has so many times the time that it usually takes: under load or with delays everything takes longer.
+const PATIENCE: f64 = 20.0;
+
+impl<'a> Work<'a> {
+    /// Runs a case of `jitterlab amvia` against a server.
+    pub(super) fn measure(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+    ) -> Result<Measured, Failed> {
+        let Work {
+            case, transport, ..
+        } = *self;
+        let (from, to) = (hosts.host(&case.from)?, hosts.host(&case.to)?);
+        let address = to.address().ok_or("the server has no address")?;
+        let bind = SocketAddr::new(address, 0);
+        let listen = match transport {
+            // A server is there alone, and one of another experiment has another process that conducts it.
+            Transport::Shm => format!("shm://run-{}", std::process::id()),
+            over => format!("{over}://{bind}"),
+        };
+        let device = |device: &Option<String>| {
+            let named = device.iter().filter(|_| transport == Transport::Verbs);
+            let words = named.flat_map(|name| ["--device".into(), name.clone()]);
+            words.collect::<Vec<String>>()
+        };
+        let longest = message_for(self.longest());
+        let serve = words(&["amvia", "serve", "--until-stdin-closes", "--wait", "poll"])
+            .chain(words(&[
+                "--listen",
+                &listen,
+                "--message",
+                &longest.to_string(),
+            ]))
+            .chain(self.both())
+            .chain(device(&to.device));
+        let worker = hosts.worker(&case.to)?;
+        let (server, at): (u32, String) = worker.start_server(own(serve, to.cpu))?;
+        let run = words(&["amvia", case.case.name(), "--format", "json", "--to", &at])
+            .chain(words(&["--transport", transport.name()]))
+            .chain(self.both())
+            .chain(device(&from.device))
+            .chain(self.told());
+        let mut program = own(run, from.cpu);
+        program.command.splice(0..0, prefix);
+        let time = Nanos((PATIENCE * case.seconds() * 1e9) as u64 + SLACK.0);
+        let worker = hosts.worker(&case.from)?;
+        let ended = worker.run(program, time)?;
+        let samples = match case.case {
+            Case::Rtt => Some(worker.take(SAMPLES)?),
+            Case::Bandwidth | Case::Loggp => None,
+        };
+        hosts.worker(&case.to)?.stop(server)?;
+        let report: AmviaResult = printed(&ended)?;
+        Ok(Measured {
+            result: SuiteResult::Amvia(report),
+            samples,
+        })
+    }
+
+    /// The longest message.
+    fn longest(&self) -> Bytes {
+        let sizes = self.case.sizes().into_iter();
+        let bulk = match self.case.case {
+            Case::Loggp => LogGp::default().longest(),
+            Case::Rtt | Case::Bandwidth => Bytes(0),
+        };
+        sizes.fold(bulk, Bytes::max)
+    }
+
+    /// What both ends are told alike.
+    fn both(&self) -> impl Iterator<Item = String> {
+        words(&["--protocol", self.protocol.name()])
+            .chain(words(&["--window", &self.case.window.to_string()]))
+            .chain(words(&["--min-rto", &self.case.case.min_rto().to_string()]))
+    }
+
+    /// What the case alone is told.
+    fn told(&self) -> Vec<String> {
+        let case = self.case;
+        let sizes: Vec<String> = case.sizes().iter().map(ToString::to_string).collect();
+        let [warmup, duration] = case.times();
+        let mut told: Vec<String> = words(&["--size", &sizes.join(",")]).collect();
+        match case.case {
+            Case::Loggp => told.extend(words(&["--blocks", &case.blocks().to_string()])),
+            Case::Rtt | Case::Bandwidth => {
+                told.extend(words(&["--warmup", &warmup.to_string()]));
+                told.extend(words(&["--duration", &duration.to_string()]));
+            }
+        }
+        if case.case == Case::Rtt {
+            told.extend(words(&["--samples", SAMPLES]));
+        }
+        told
+    }
+
+    /// Whether a run was as long as it was to be, and under load for as long.
+    pub(super) fn is_whole(
+        &self,
+        result: &SuiteResult,
+        load: Option<&Produced>,
+    ) -> Result<(), Failed> {
+        if result.amvia().is_some_and(AmviaResult::memory_full) {
+            return Err(Failed::Always(
+                "the memory for samples was full before its time was over; give it a shorter `duration`".into(),
+            ));
+        }
+        let timed = match self.case.case {
+            Case::Rtt | Case::Bandwidth => self.case.seconds(),
+            // It takes as long as it takes.
+            Case::Loggp => 0.0,
+        };
+        match load {
+            Some(load) if load.seconds < timed => {
+                Err(format!("the background load was there for {} s only", load.seconds).into())
+            }
+            _ => Ok(()),
+        }
+    }
+}

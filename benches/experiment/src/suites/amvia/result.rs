@@ -1,0 +1,52 @@
+//! What a case of the active-message suite yields: what `jitterlab amvia` prints.
+
+use jitterlab_amvia_suite::cases::{Case, Setting, bandwidth, rtt};
+use jitterlab_amvia_suite::loggp;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// The report of a case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum AmviaResult {
+    /// Transactions one after the other.
+    Rtt(rtt::Report),
+    /// As many at once as the window holds, by size.
+    Bandwidth(bandwidth::Report),
+    /// What a frame costs.
+    Loggp(loggp::Report),
+}
+
+impl<'de> Deserialize<'de> for AmviaResult {
+    /// Its field `case` says which report it is.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn read<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E> {
+            serde_json::from_value(value).map_err(E::custom)
+        }
+        let value = Value::deserialize(deserializer)?;
+        let case = value.get("case").cloned();
+        let case: Case = read(case.ok_or_else(|| D::Error::missing_field("case"))?)?;
+        Ok(match case {
+            Case::Rtt => AmviaResult::Rtt(read(value)?),
+            Case::Bandwidth => AmviaResult::Bandwidth(read(value)?),
+            Case::Loggp => AmviaResult::Loggp(read(value)?),
+        })
+    }
+}
+
+impl AmviaResult {
+    /// What it was measured over, and with.
+    pub fn setting(&self) -> &Setting {
+        match self {
+            AmviaResult::Rtt(report) => &report.setting,
+            AmviaResult::Bandwidth(report) => &report.setting,
+            AmviaResult::Loggp(report) => &report.setting,
+        }
+    }
+
+    /// Whether it ended before its time because there was no memory left for samples.
+    pub fn memory_full(&self) -> bool {
+        matches!(self, AmviaResult::Rtt(report) if report.memory_full)
+    }
+}

@@ -1,0 +1,248 @@
+//! What an experiment file says of the active-message suite.
+
+use std::collections::BTreeMap;
+
+use jitterlab_amvia_suite::cases::{Case as Kind, bandwidth, rtt};
+use jitterlab_amvia_suite::{Protocol, WINDOW, loggp};
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_base::yaml::Step::{self, Index, Key};
+use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_cluster::{Host, Place};
+use jitterlab_packet::cases;
+use jitterlab_packet::transport::Transport;
+use serde::Deserialize;
+
+use crate::level::LevelKind;
+use crate::scene::Scene;
+use crate::scene::ends::fill_ends;
+use crate::scene::rules::{NAME, check_time, is_name, repeated};
+use crate::suites::{self, Case};
+
+/// A case of the active-message suite.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AmviaCase {
+    /// What is measured.
+    pub case: Kind,
+    /// What it is called in results [default: as the case]: two of a kind need two names.
+    pub name: Option<String>,
+    /// Over what [default: UDP].
+    #[serde(default = "transports")]
+    pub transports: Vec<Transport>,
+    /// In which protocols [default: all].
+    #[serde(default = "protocols")]
+    pub protocols: Vec<Protocol>,
+    /// The host that requests and measures [default: the first of two hosts by name].
+    #[serde(default)]
+    pub from: String,
+    /// The host that answers [default: the other one].
+    #[serde(default)]
+    pub to: String,
+    /// Size of a request and of its reply, of rtt and loggp [default: 32B].
+    pub size: Option<Bytes>,
+    /// Sizes of requests, of bandwidth [default: as `jitterlab amvia bandwidth` has them].
+    #[serde(default)]
+    pub sizes: Vec<Bytes>,
+    /// Transactions under way at most [default: 16].
+    #[serde(default = "window")]
+    pub window: u8,
+    /// How often everything is measured, of loggp [default: 20].
+    pub blocks: Option<u32>,
+    /// How long to warm up, of rtt and bandwidth [default: 50ms].
+    pub warmup: Option<Nanos>,
+    /// How long to measure, of rtt and bandwidth [default: 500ms].
+    pub duration: Option<Nanos>,
+    /// The kinds of level that it is measured at.
+    #[serde(default = "LevelKind::every")]
+    pub levels: Vec<LevelKind>,
+}
+
+fn transports() -> Vec<Transport> {
+    vec![Transport::Udp]
+}
+
+fn protocols() -> Vec<Protocol> {
+    Protocol::ALL.to_vec()
+}
+
+fn window() -> u8 {
+    WINDOW
+}
+
+/// The window that there may be.
+const WINDOWS: std::ops::RangeInclusive<u8> = 1..=64;
+/// The longest message of the suite.
+const LONGEST: Bytes = Bytes(1 << 20);
+/// A block of loggp takes about so long, in seconds.
+const BLOCK: f64 = 0.5;
+
+impl AmviaCase {
+    /// Sizes of requests: one, or several.
+    pub fn sizes(&self) -> Vec<Bytes> {
+        match (self.case, self.sizes.as_slice()) {
+            (Kind::Bandwidth, []) => bandwidth::SIZES.to_vec(),
+            (Kind::Bandwidth, sizes) => sizes.to_vec(),
+            (Kind::Rtt | Kind::Loggp, _) => vec![self.size.unwrap_or(rtt::SIZE)],
+        }
+    }
+
+    /// How often everything is measured.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.unwrap_or(loggp::LogGp::default().blocks)
+    }
+
+    /// How long to warm up, and to measure, each size.
+    pub fn times(&self) -> [Nanos; 2] {
+        [
+            self.warmup.unwrap_or(cases::WARMUP),
+            self.duration.unwrap_or(cases::DURATION),
+        ]
+    }
+
+    /// How long a run takes, about, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        match self.case {
+            Kind::Loggp => f64::from(self.blocks()) * BLOCK,
+            Kind::Rtt | Kind::Bandwidth => {
+                let each: f64 = self.times().iter().map(|time| time.as_secs_f64()).sum();
+                each * self.sizes().len() as f64
+            }
+        }
+    }
+
+    fn check_options<'a>(&'a self, at: &[Step<'a>; 3]) -> Checked<'a> {
+        let inside = |key| [at[0], at[1], at[2], Key(key)];
+        let is_stream = self.case == Kind::Bandwidth;
+        let is_timed = self.case != Kind::Loggp;
+        let given = [
+            ("size", self.size.is_some(), !is_stream),
+            ("sizes", !self.sizes.is_empty(), is_stream),
+            ("blocks", self.blocks.is_some(), !is_timed),
+            ("warmup", self.warmup.is_some(), is_timed),
+            ("duration", self.duration.is_some(), is_timed),
+        ];
+        for (key, is_given, is_told) in given {
+            if is_given && !is_told {
+                return wrong(
+                    &inside(key),
+                    format!("the case {} has no `{key}`", self.case),
+                );
+            }
+        }
+        let key = if is_stream { "sizes" } else { "size" };
+        if self.sizes().iter().any(|&size| size > LONGEST) {
+            return wrong(&inside(key), format!("a message has at most {LONGEST}"));
+        }
+        if !WINDOWS.contains(&self.window) {
+            return wrong(&inside("window"), "a window has 1 to 64 transactions");
+        }
+        if self
+            .blocks
+            .is_some_and(|blocks| !(2..=10_000).contains(&blocks))
+        {
+            return wrong(&inside("blocks"), "there are 2 to 10000 blocks");
+        }
+        let [warmup, duration] = self.times();
+        if duration.0 < 1_000_000 {
+            return wrong(&inside("duration"), "a run takes at least 1ms");
+        }
+        check_time(warmup, &inside("warmup"))?;
+        check_time(duration, &inside("duration"))
+    }
+}
+
+impl Case for AmviaCase {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.case.name())
+    }
+
+    fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
+        fill_ends(&mut self.from, &mut self.to, hosts);
+    }
+
+    fn left_out(&self) -> Vec<(&'static str, String)> {
+        fn list<T: ToString>(items: &[T]) -> String {
+            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+            format!("[{}]", items.join(", "))
+        }
+        let sizes = match self.case {
+            Kind::Bandwidth => ("sizes", list(&self.sizes())),
+            Kind::Rtt | Kind::Loggp => ("size", self.sizes()[0].to_string()),
+        };
+        let mut said = vec![
+            ("transports", list(&self.transports)),
+            ("protocols", list(&self.protocols)),
+            ("from", self.from.clone()),
+            ("to", self.to.clone()),
+            sizes,
+            ("window", self.window.to_string()),
+        ];
+        let [warmup, duration] = self.times();
+        match self.case {
+            Kind::Loggp => said.push(("blocks", self.blocks().to_string())),
+            Kind::Rtt | Kind::Bandwidth => said.extend([
+                ("warmup", warmup.to_string()),
+                ("duration", duration.to_string()),
+            ]),
+        }
+        said
+    }
+
+    fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {
+        let inside = |key| [at[0], at[1], at[2], Key(key)];
+        if !is_name(self.name()) {
+            return wrong(&inside("name"), NAME);
+        }
+        scene.check_ends([&self.from, &self.to], at)?;
+        let from = scene.named(&self.from, &inside("from"))?;
+        scene.target(from, &self.to, &inside("to"))?;
+        let [no_transport, no_protocol] = [self.transports.is_empty(), self.protocols.is_empty()];
+        if no_transport {
+            return wrong(&inside("transports"), "there is no transport");
+        }
+        if no_protocol {
+            return wrong(&inside("protocols"), "there is no protocol");
+        }
+        for (key, twice, what) in [
+            ("transports", repeated(&self.transports), "transport"),
+            ("protocols", repeated(&self.protocols), "protocol"),
+        ] {
+            if let Some(i) = twice {
+                return wrong(
+                    &[at[0], at[1], at[2], Key(key), Index(i)],
+                    format!("this {what} stands there twice"),
+                );
+            }
+        }
+        if self.transports.contains(&Transport::Tcp) {
+            return wrong(
+                &inside("transports"),
+                "active messages go over udp, shm or verbs",
+            );
+        }
+        if self.transports.contains(&Transport::Shm) {
+            let to = scene.named(&self.to, &inside("to"))?;
+            let is_here = |host: &Host| !matches!(host.at, Place::Ssh(_));
+            if self.from != self.to && !(is_here(from) && is_here(to)) {
+                return wrong(
+                    &inside("transports"),
+                    "`shm` is memory of one machine, and `from` and `to` are not on one",
+                );
+            }
+        }
+        self.check_options(at)?;
+        scene.check_kinds(&self.levels, at)
+    }
+
+    fn works<'a>(&'a self, _: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let each = self.transports.iter().flat_map(|&transport| {
+            let protocols = self.protocols.iter();
+            protocols.map(move |&protocol| super::Work {
+                case: self,
+                transport,
+                protocol,
+            })
+        });
+        each.map(suites::Work::Amvia).collect()
+    }
+}

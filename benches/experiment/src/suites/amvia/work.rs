@@ -1,0 +1,65 @@
+//! A run of the active-message suite.
+
+use jitterlab_amvia_suite::Protocol;
+use jitterlab_load::Produced;
+use jitterlab_packet::transport::Transport;
+
+use super::AmviaCase;
+use crate::command::Failed;
+use crate::hosts::Hosts;
+use crate::level::LevelKind;
+use crate::suites::{Case, Measured, Measures, SuiteResult};
+
+/// A case over one transport, in one protocol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work<'a> {
+    /// The case.
+    pub case: &'a AmviaCase,
+    /// What carries the frames.
+    pub transport: Transport,
+    /// The protocol.
+    pub protocol: Protocol,
+}
+
+impl<'a> Measures<'a> for Work<'a> {
+    fn case(&self) -> &'a str {
+        self.case.name()
+    }
+
+    fn transport(&self) -> Option<Transport> {
+        Some(self.transport)
+    }
+
+    fn variant(&self) -> Option<&'static str> {
+        Some(self.protocol.name())
+    }
+
+    fn measures_on(&self) -> &'a str {
+        &self.case.from
+    }
+
+    fn levels(&self) -> &'a [LevelKind] {
+        &self.case.levels
+    }
+
+    fn least_seconds(&self) -> f64 {
+        self.case.seconds()
+    }
+
+    fn is_compared(&self) -> bool {
+        false
+    }
+
+    fn perform(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+        _seed: u64,
+    ) -> Result<Measured, Failed> {
+        self.measure(hosts, prefix)
+    }
+
+    fn check(&self, result: &SuiteResult, load: Option<&Produced>) -> Result<(), Failed> {
+        self.is_whole(result, load)
+    }
+}

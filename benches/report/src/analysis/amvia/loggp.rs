@@ -1,0 +1,442 @@
+//! What a frame costs: table 3.1 of Kaur for each way, what has to hold between the parameters, and what delays have moved.
+
+use jitterlab_amvia_suite::Protocol;
+use jitterlab_amvia_suite::loggp::schedule::{self, Schedule};
+use jitterlab_amvia_suite::loggp::{
+    self, Estimates, Report, Verdict, Visible, as_expected, round_trip,
+};
+use jitterlab_experiment::record::{AmviaResult, RunRecord};
+use jitterlab_stats::bootstrap::Interval;
+use serde::Serialize;
+
+use super::way::{OfWay, Way, way_columns};
+use crate::Error;
+use crate::analysis::micros;
+use crate::table::{Column, Estimate, Row, Value, column};
+use crate::words;
+
+/// The parameters of one way. Times in nanoseconds; one that cannot be seen is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Costs {
+    /// Of what.
+    #[serde(flatten)]
+    pub way: Way,
+    /// Blocks that they are made from.
+    pub blocks: usize,
+    /// o_s.
+    pub send_ns: Estimate,
+    /// o_r.
+    pub receive_ns: Estimate,
+    /// L.
+    pub latency_ns: Option<Estimate>,
+    /// g.
+    pub gap_ns: Option<Estimate>,
+    /// G, for each byte.
+    pub gap_per_byte_ns: Option<Estimate>,
+    /// From one message to the next in a long burst.
+    pub interval_ns: Estimate,
+    /// From one request to the next, each after the reply to the one before.
+    pub round_trip_ns: Estimate,
+}
+
+/// Two ways of measuring one time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Identity {
+    /// Of what.
+    #[serde(flatten)]
+    pub way: Way,
+    /// Which time.
+    pub time: &'static str,
+    /// It in terms of the costs.
+    pub formula: &'static str,
+    /// As it was measured, in nanoseconds.
+    pub measured_ns: f64,
+    /// As it follows from the costs, in nanoseconds.
+    pub expected_ns: f64,
+    /// The difference, in nanoseconds.
+    pub difference_ns: Estimate,
+    /// Whether it holds.
+    pub verdict: Verdict,
+}
+
+/// What a delay has moved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Moved {
+    /// Of what.
+    #[serde(flatten)]
+    pub way: Way,
+    /// How it was injected.
+    pub mode: &'static str,
+    /// How long it was, in nanoseconds.
+    pub delay_ns: u64,
+    /// What was observed.
+    pub observable: &'static str,
+    /// By how much it had to move, in nanoseconds.
+    pub expected_ns: f64,
+    /// By how much it moved, in nanoseconds.
+    pub measured_ns: Estimate,
+    /// Whether that is what it had to be.
+    pub as_expected: bool,
+}
+
+/// Messages of bursts of one way, for the figures. Times in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Signature {
+    /// Of what.
+    pub way: Way,
+    /// By computing after each message.
+    pub curves: Vec<Curve>,
+    /// By size of requests: a send, and an interval.
+    pub bulk: Vec<(u64, [Estimate; 2])>,
+}
+
+/// Bursts with one time of computing after each message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// How long is computed.
+    pub computing_ns: u64,
+    /// By messages of a burst: what one cost, and what it had to cost by the schedule.
+    pub points: Vec<(u64, Estimate, f64)>,
+}
+
+/// All of it.
+#[derive(Default)]
+pub struct Found {
+    /// The parameters of each way.
+    pub costs: Vec<Costs>,
+    /// What has to hold between them.
+    pub identities: Vec<Identity>,
+    /// What delays have moved.
+    pub moved: Vec<Moved>,
+    /// Messages of bursts.
+    pub signatures: Vec<Signature>,
+}
+
+fn report(run: &RunRecord) -> Option<&Report> {
+    match run.amvia() {
+        Some(AmviaResult::Loggp(report)) => Some(report),
+        _ => None,
+    }
+}
+
+/// What the runs of the case show.
+///
+/// # Errors
+/// A run has fewer than two blocks.
+pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
+    let mut found = Found::default();
+    for way in Way::all(done, |run| report(run).is_some()) {
+        let failed = |source| Error::Statistics {
+            what: format!("{way}, {}", way.level),
+            source,
+        };
+        let reports = of_way(done, &way);
+        let Some(estimates) = Estimates::of(&reports).map_err(failed)? else {
+            continue;
+        };
+        found.identities.push(identity(&way, "interval", &estimates.identity));
+        let other = Way {
+            protocol: reference(way.protocol),
+            ..way.clone()
+        };
+        let trip = round_trip(&reports, &of_way(done, &other)).map_err(failed)?;
+        found
+            .identities
+            .extend(trip.map(|trip| identity(&way, "round trip", &trip)));
+        found.moved.extend(estimates.shifts.iter().map(|shift| Moved {
+            way: way.clone(),
+            mode: shift.injected.mode.name(),
+            delay_ns: shift.injected.delay_ns,
+            observable: shift.observable.name(),
+            expected_ns: shift.expected,
+            measured_ns: shift.measured.into(),
+            as_expected: shift.is_as_expected(),
+        }));
+        found.signatures.push(signature(&way, &reports, &estimates).map_err(failed)?);
+        found.costs.push(Costs::of(way.clone(), &estimates));
+    }
+    Ok(found)
+}
+
+fn of_way<'a>(done: &[&'a RunRecord], way: &Way) -> Vec<&'a Report> {
+    way.runs(done).into_iter().filter_map(report).collect()
+}
+
+/// L is the transport's: it is taken from two-way, and that of two-way from the protocol that has the same schedule.
+fn reference(protocol: Protocol) -> Protocol {
+    match protocol {
+        Protocol::TwoWay => Protocol::AmviaRiding,
+        _ => Protocol::TwoWay,
+    }
+}
+
+fn identity(way: &Way, time: &'static str, identity: &loggp::Identity) -> Identity {
+    Identity {
+        way: way.clone(),
+        time,
+        formula: identity.formula,
+        measured_ns: identity.measured,
+        expected_ns: identity.expected,
+        difference_ns: identity.difference.into(),
+        verdict: identity.verdict(),
+    }
+}
+
+fn signature(
+    way: &Way,
+    reports: &[&Report],
+    estimates: &Estimates,
+) -> Result<Signature, jitterlab_stats::Error> {
+    let like = reports[0];
+    let plain = Schedule {
+        protocol: way.protocol,
+        costs: schedule::Costs {
+            send: estimates.send.estimate,
+            receive: estimates.receive.estimate,
+            latency: estimates.latency_in_schedule,
+        },
+        window: like.setting.window.into(),
+        injected: None,
+    };
+    let mut curves = Vec::new();
+    for (row, &computing_ns) in like.computing_ns.iter().enumerate() {
+        let mut points = Vec::new();
+        for (place, &burst) in like.bursts.iter().enumerate() {
+            let cost = Estimates::over_blocks(reports, |block| block.signature_ns[row][place])?;
+            let expected = plain.burst(burst as usize, computing_ns as f64);
+            points.push((burst, Estimate::from(cost), expected));
+        }
+        curves.push(Curve {
+            computing_ns,
+            points,
+        });
+    }
+    let mut bulk = Vec::new();
+    for (place, &size) in like.bulk.iter().enumerate() {
+        let of = |part: fn(&loggp::Bulk) -> f64| {
+            Estimates::over_blocks(reports, |block| part(&block.bulk[place]))
+        };
+        let costs = [of(|bulk| bulk.send_ns)?, of(|bulk| bulk.interval_ns)?];
+        bulk.push((size, costs.map(Estimate::from)));
+    }
+    Ok(Signature {
+        way: way.clone(),
+        curves,
+        bulk,
+    })
+}
+
+impl Costs {
+    fn of(way: Way, estimates: &Estimates) -> Self {
+        let seen = |visible: Visible| visible.seen().map(Estimate::from);
+        let known = |interval: Interval| Estimate::from(interval);
+        Costs {
+            way,
+            blocks: estimates.blocks,
+            send_ns: known(estimates.send),
+            receive_ns: known(estimates.receive),
+            latency_ns: seen(estimates.latency),
+            gap_ns: seen(estimates.gap),
+            gap_per_byte_ns: seen(estimates.gap_per_byte),
+            interval_ns: known(estimates.interval),
+            round_trip_ns: known(estimates.round_trip),
+        }
+    }
+}
+
+impl OfWay for Costs {
+    fn way(&self) -> &Way {
+        &self.way
+    }
+}
+
+impl OfWay for Identity {
+    fn way(&self) -> &Way {
+        &self.way
+    }
+}
+
+impl OfWay for Moved {
+    fn way(&self) -> &Way {
+        &self.way
+    }
+}
+
+/// A parameter in microseconds, or that it is not visible.
+fn or_hidden(estimate: Option<Estimate>) -> Value {
+    estimate.map_or(Value::Text("not visible".into()), micros)
+}
+
+impl Row for Costs {
+    const ID: &'static str = "loggp";
+    const TITLE: &'static str = "LogGP of active messages (Kaur, table 3.1)";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = way_columns();
+        columns.extend([
+            column("blocks", "Blocks", "blocks over which intervals are", |row: &Costs| {
+                Value::Count(row.blocks as u64)
+            }),
+            column(
+                "send_us",
+                "o_s, µs",
+                "send overhead in microseconds, 95 % interval over blocks",
+                |row: &Costs| micros(row.send_ns),
+            )
+            .of_estimates(),
+            column(
+                "receive_us",
+                "o_r, µs",
+                "receive overhead in microseconds, 95 % interval over blocks",
+                |row: &Costs| micros(row.receive_ns),
+            )
+            .of_estimates(),
+            column(
+                "latency_us",
+                "L, µs",
+                "latency in microseconds, 95 % interval over blocks",
+                |row: &Costs| or_hidden(row.latency_ns),
+            )
+            .of_estimates(),
+            column(
+                "gap_us",
+                "g, µs",
+                "gap in microseconds, 95 % interval over blocks; it is not visible where a processor limits",
+                |row: &Costs| or_hidden(row.gap_ns),
+            )
+            .of_estimates(),
+            column(
+                "gap_per_byte_ns",
+                "G, ns/B",
+                "gap per byte in nanoseconds, 95 % interval over blocks",
+                |row: &Costs| {
+                    let seen = row.gap_per_byte_ns.map(Value::Estimate);
+                    seen.unwrap_or(Value::Text("not visible".into()))
+                },
+            )
+            .of_estimates(),
+            column(
+                "interval_us",
+                "Interval, µs",
+                "from one message to the next in a long burst, in microseconds, 95 % interval over blocks",
+                |row: &Costs| micros(row.interval_ns),
+            )
+            .of_estimates(),
+            column(
+                "round_trip_us",
+                "Round trip, µs",
+                "from one request to the next, each after the reply to the one before, in microseconds, 95 % interval over blocks",
+                |row: &Costs| micros(row.round_trip_ns),
+            )
+            .of_estimates(),
+        ]);
+        columns
+    }
+}
+
+impl Row for Identity {
+    const ID: &'static str = "loggp_identities";
+    const TITLE: &'static str = "What has to hold between the parameters";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = way_columns();
+        columns.extend([
+            column("time", "Time", "which time", |row: &Identity| Value::Text(row.time.into())),
+            column(
+                "formula",
+                "By the schedule",
+                "the time in terms of the costs; L is that of another protocol over the same transport",
+                |row: &Identity| Value::Text(row.formula.into()),
+            ),
+            column(
+                "measured_us",
+                "Measured, µs",
+                "the time as it was measured, in microseconds",
+                |row: &Identity| Value::Number(row.measured_ns / 1e3),
+            ),
+            column(
+                "expected_us",
+                "Expected, µs",
+                "the time as it follows from the costs, in microseconds",
+                |row: &Identity| Value::Number(row.expected_ns / 1e3),
+            ),
+            column(
+                "difference_us",
+                "Difference, µs",
+                "measured less expected in microseconds, 95 % interval over blocks",
+                |row: &Identity| micros(row.difference_ns),
+            )
+            .of_estimates(),
+            column(
+                "verdict",
+                "Verdict",
+                "closes if the interval of the difference has 0 in it; else whether the difference is within 5 % of the time",
+                |row: &Identity| Value::Text(row.verdict.name().into()),
+            ),
+        ]);
+        columns
+    }
+}
+
+impl Row for Moved {
+    const ID: &'static str = "loggp_shifts";
+    const TITLE: &'static str = "What delays move, and what they have to move";
+
+    fn columns() -> Vec<Column<Self>> {
+        let mut columns = way_columns();
+        columns.extend([
+            column("mode", "Delay", "spin, defer or pace", |row: &Moved| {
+                Value::Text(row.mode.into())
+            }),
+            column("delay_us", "Of, µs", "the delay in microseconds", |row: &Moved| {
+                Value::Number(row.delay_ns as f64 / 1e3)
+            }),
+            column("observable", "Moves", "what is observed", |row: &Moved| {
+                Value::Text(row.observable.into())
+            }),
+            column(
+                "expected_us",
+                "Expected, µs",
+                "by how much it has to move by the schedule, in microseconds",
+                |row: &Moved| Value::Number(row.expected_ns / 1e3),
+            ),
+            column(
+                "measured_us",
+                "Measured, µs",
+                "by how much it moves in microseconds, 95 % interval over blocks",
+                |row: &Moved| micros(row.measured_ns),
+            )
+            .of_estimates(),
+            column(
+                "verdict",
+                "Verdict",
+                "as expected within 5 %, or within the interval",
+                |row: &Moved| Value::Text(as_expected(row.as_expected).into()),
+            ),
+        ]);
+        columns
+    }
+}
+
+/// How many identities close, and how many shifts are as expected.
+pub fn in_words(identities: &[Identity], moved: &[Moved]) -> Vec<String> {
+    if identities.is_empty() {
+        return Vec::new();
+    }
+    let of = |verdict| identities.iter().filter(|row| row.verdict == verdict).count();
+    let mut words = vec![format!(
+        "Of {} between the parameters of LogGP, {} hold within the 95 % interval, {} more within 5 %, and {} not.",
+        words::counted(identities.len(), "relation"),
+        of(Verdict::Closes),
+        of(Verdict::Near),
+        of(Verdict::Open),
+    )];
+    let expected = moved.iter().filter(|row| row.as_expected).count();
+    if !moved.is_empty() {
+        words.push(format!(
+            "Of {} by delays that are known, {expected} are what the schedule of the protocol makes them, within 5 % or the interval.",
+            words::counted(moved.len(), "shift"),
+        ));
+    }
+    words
+}

@@ -1,0 +1,72 @@
+//! The active-message suite: transactions by condition, and what a frame costs.
+
+pub mod loggp;
+pub mod rates;
+pub mod transactions;
+pub mod way;
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::analysis::normality::Normality;
+use crate::analysis::suite::{Measured, Suite};
+use crate::table::Table;
+use loggp::{Costs, Identity, Moved, Signature};
+use rates::Rate;
+use transactions::Transactions;
+
+/// What was found of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Found {
+    /// Round trips of transactions by condition.
+    #[serde(rename = "amvia")]
+    pub transactions: Vec<Transactions>,
+    /// Transactions and bytes a second.
+    #[serde(rename = "amvia_bandwidth")]
+    pub rates: Vec<Rate>,
+    /// The parameters of LogGP.
+    #[serde(rename = "loggp")]
+    pub costs: Vec<Costs>,
+    /// What has to hold between them.
+    #[serde(rename = "loggp_identities")]
+    pub identities: Vec<Identity>,
+    /// What delays have moved.
+    #[serde(rename = "loggp_shifts")]
+    pub moved: Vec<Moved>,
+    /// For the figures: messages of bursts.
+    #[serde(skip)]
+    pub signatures: Vec<Signature>,
+    /// Tests for normality.
+    #[serde(skip)]
+    normality: Vec<Normality>,
+}
+
+impl Suite for Found {
+    fn of(measured: &Measured) -> Result<Self, Error> {
+        let found = transactions::transactions(measured.done, measured.samples)?;
+        let loggp = loggp::loggp(measured.done)?;
+        Ok(Found {
+            transactions: found.rows,
+            rates: rates::rates(measured.done),
+            costs: loggp.costs,
+            identities: loggp.identities,
+            moved: loggp.moved,
+            signatures: loggp.signatures,
+            normality: found.normality,
+        })
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![
+            Table::of(&self.transactions),
+            Table::of(&self.rates),
+            Table::of(&self.costs),
+            Table::of(&self.identities),
+            Table::of(&self.moved),
+        ]
+    }
+
+    fn normality(&self) -> &[Normality] {
+        &self.normality
+    }
+}

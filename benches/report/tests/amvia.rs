@@ -1,0 +1,60 @@
+//! What the report tells of active messages.
+
+mod synthetic;
+
+use synthetic::{World, analysed, files, rows};
+
+#[test]
+fn what_frames_cost_is_told_with_what_follows_from_it() {
+    let (directory, analysed) = analysed(&World {
+        messages: true,
+        application: false,
+        ..World::default()
+    });
+    let report = directory.path().join("synthetic/report");
+    analysed.write_report().unwrap();
+    let costs = rows(&report, "loggp");
+    assert_eq!(costs.len(), 2);
+    for row in &costs {
+        let figure = |name: &str| row[name].parse::<f64>().unwrap();
+        assert!((figure("send_us") - 0.5).abs() < 0.01, "{row:?}");
+        assert!((figure("receive_us") - 0.7).abs() < 0.01, "{row:?}");
+        assert!((figure("latency_us") - 0.4).abs() < 0.01, "{row:?}");
+        assert!((figure("gap_per_byte_ns") - 0.5).abs() < 0.01, "{row:?}");
+        // The processor is what limits.
+        assert_eq!(row["gap_us"], "not visible");
+    }
+    // Of two-way there is no round trip to hold its own against: amvia-riding was not measured.
+    let identities = rows(&report, "loggp_identities");
+    let told: Vec<[&str; 3]> = identities
+        .iter()
+        .map(|row| [&row["protocol"], &row["time"], &row["verdict"]].map(String::as_str))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["amvia", "interval", "closes"],
+            ["amvia", "round trip", "closes"],
+            ["two-way", "interval", "closes"]
+        ]
+    );
+    let shifts = rows(&report, "loggp_shifts");
+    assert_eq!(shifts.len(), 2 * 2 * 3);
+    assert!(
+        shifts.iter().all(|row| row["verdict"] == "as expected"),
+        "{shifts:?}"
+    );
+    assert_eq!(rows(&report, "amvia").len(), 2);
+    assert_eq!(rows(&report, "amvia_bandwidth").len(), 4);
+
+    let files = files(&report);
+    for figure in ["rtt", "bandwidth", "signature-shm", "bytes-shm"] {
+        let name = format!("amvia-{figure}.svg");
+        let svg = String::from_utf8(files[&name].clone()).unwrap();
+        assert!(svg.contains("two-way"), "{name}");
+    }
+    let page = String::from_utf8(files["index.html"].clone()).unwrap();
+    assert!(page.contains("Of 3 relations between the parameters of LogGP, 3 hold"));
+    assert!(page.contains("Of 12 shifts by delays that are known, 12 are what"));
+    assert!(page.contains("Over SHM, the median round trip of two-way is"));
+}
