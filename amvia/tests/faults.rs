@@ -294,3 +294,32 @@ fn a_network_with_all_faults_at_once_loses_no_transaction() {
         }
     }
 }
+
+#[test]
+fn an_end_with_faults_and_one_without_understand_each_other() {
+    let [one, other] = shm("mixed");
+    let options = Options::default();
+    let faulty = Faulty::new(one, "ber=1e-4".parse().unwrap(), 1);
+    let reader = faulty.reader();
+    let bundle = Bundle::new().unwrap();
+    let client = bundle.endpoint("end1", faulty, &options).unwrap();
+    let server = bundle.endpoint("end2", other, &options).unwrap();
+    server
+        .on(1, |call| call.reply(call.bytes()).unwrap())
+        .unwrap();
+    let patience = Duration::from_secs(60);
+    let address = server.address().unwrap();
+    let to = client.connect("end2", &address, patience).unwrap();
+    for round in 0..500_u32 {
+        let request = round.to_le_bytes();
+        let asked = client.request(to, 1, &request, Credit::Refuse).unwrap();
+        client.finish(asked, patience).unwrap();
+        assert!(client.reply(asked, |reply| reply == request).unwrap());
+        client.release(asked).unwrap();
+    }
+    while bundle.poll().unwrap() {}
+    let damaged = reader.read().damaged;
+    assert!(damaged > 10);
+    assert_eq!(server.undecodable().unwrap(), damaged);
+    assert_eq!(client.undecodable().unwrap(), 0);
+}
