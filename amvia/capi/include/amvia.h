@@ -544,6 +544,10 @@ typedef struct {
      * Requests that found no free slot in the receive pool.
      */
     uint64_t no_room;
+    /**
+     * Transactions given up, since no answer came to any attempt.
+     */
+    uint64_t abandoned;
 } AM_Counters;
 
 /**

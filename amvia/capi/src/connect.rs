@@ -216,6 +216,8 @@ pub struct AM_Counters {
     pub malformed: u64,
     /// Requests that found no free slot in the receive pool.
     pub no_room: u64,
+    /// Transactions given up, since no answer came to any attempt.
+    pub abandoned: u64,
 }
 
 /// Bytes of the first version.
@@ -237,6 +239,7 @@ impl From<Counters> for AM_Counters {
             unconnected,
             malformed,
             no_room,
+            abandoned,
         } = counted;
         AM_Counters {
             requests,
@@ -252,6 +255,7 @@ impl From<Counters> for AM_Counters {
             unconnected,
             malformed,
             no_room,
+            abandoned,
         }
     }
 }

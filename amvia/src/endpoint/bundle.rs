@@ -113,7 +113,8 @@ impl Bundle {
     ) -> Result<Endpoint, EndpointError> {
         let id = EndpointId::of(name.parse::<Name>()?.as_str());
         let now = self.0.now();
-        let driver = Driver::open(id, Box::new(transport), options, now)?;
+        let mut driver = Driver::open(id, Box::new(transport), options, now)?;
+        driver.publish_as(name);
         let mut state = self.0.lock()?;
         let place = state.add(driver);
         drop(state);

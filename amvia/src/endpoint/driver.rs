@@ -9,6 +9,7 @@ use super::error::EndpointError;
 use super::handlers::{Due, Handlers};
 use super::options::Options;
 use super::peer::{Peer, Standing};
+use super::published::Publishing;
 use super::received::Received;
 use super::records::{log_received, log_sent, logged, open_log, receive_place, send_place};
 use crate::log::{self, Durability, Found, Log, Pool, Shape};
@@ -49,6 +50,8 @@ pub(super) struct Driver {
     deadline: Nanos,
     /// Frames that were none.
     pub(super) undecodable: u64,
+    /// Where others look on, if there is a page.
+    publishing: Option<Publishing>,
 }
 
 impl Driver {
@@ -100,6 +103,7 @@ impl Driver {
             due: VecDeque::with_capacity(window as usize),
             deadline: Nanos::MAX,
             undecodable: 0,
+            publishing: None,
             config,
         };
         driver.recover(now)?;
@@ -213,7 +217,7 @@ impl Driver {
     }
 
     fn expire(&mut self, now: Nanos) -> Result<(), EndpointError> {
-        self.deadline = Nanos::MAX;
+        self.deadline = self.publish(now);
         for number in 0..self.peers.len() {
             let Some(peer) = &mut self.peers[number] else {
                 continue;
@@ -222,6 +226,27 @@ impl Driver {
             self.carry_out(number)?;
         }
         Ok(())
+    }
+
+    /// Makes a page on which others look on; without one nobody does.
+    pub(super) fn publish_as(&mut self, name: &str) {
+        self.publishing = Publishing::new(name, self.config.window).ok();
+        if self.publishing.is_some() {
+            self.deadline = 0;
+        }
+    }
+
+    /// Publishes what is known of the peers, if that is due; when it is due next.
+    fn publish(&mut self, now: Nanos) -> Nanos {
+        match &mut self.publishing {
+            Some(publishing) => {
+                if publishing.next <= now {
+                    publishing.publish(&self.peers, now);
+                }
+                publishing.next
+            }
+            None => Nanos::MAX,
+        }
     }
 
     /// How long nothing is due, if nothing arrives.

@@ -36,6 +36,7 @@ mod error;
 mod handlers;
 mod options;
 mod peer;
+mod published;
 mod received;
 mod records;
 mod running;
@@ -53,6 +54,7 @@ pub use error::EndpointError;
 pub use handlers::{Call, ReplyError};
 pub use options::{Credit, Options};
 pub use peer::Standing;
+pub use published::{Published, PublishedPeer, published};
 
 use bundle::{Place, Shared, State};
 use driver::Driver;

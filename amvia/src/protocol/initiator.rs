@@ -387,6 +387,7 @@ impl Initiator {
             };
             if sent.tries >= most {
                 let state = given_up(sent.record.state);
+                link.counters().abandoned += 1;
                 end(link, sent, slot, state);
                 continue;
             }

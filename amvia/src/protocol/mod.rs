@@ -274,6 +274,8 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Those of them that were needless: the answer to an earlier attempt came after them.
     pub needless: u64,
+    /// Transactions given up, since no answer came to any attempt.
+    pub abandoned: u64,
     /// Questions for the reply after the acknowledgement.
     pub pulls: u64,
     /// Connects sent beside retransmissions.

@@ -1,0 +1,266 @@
+//! What endpoints publish of themselves, on a shared page each, and how others read it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use jitterlab_base::page::{
+    self, Attached, Content, Head, Namespaces, Owner, PageError, attach, directory, is_deserted,
+    make_directory, set_text, text,
+};
+use jitterlab_base::shared;
+use nix::unistd::geteuid;
+
+use super::peer::{Peer, Standing};
+use crate::protocol::{Counters, Nanos, Slot};
+use crate::transaction::{EndpointId, InitiatorState};
+
+/// Between two times that it is published.
+pub(super) const PERIOD: Nanos = 100_000_000;
+/// Peers that a page has room for; of more, the first ones are published.
+const PEERS: usize = 32;
+/// Pages are files of this name, before the process and a number.
+const PREFIX: &str = "amvia-";
+
+shared! {
+    /// What is published of a peer.
+    struct PeerSlot {
+        /// Its endpoint; 0 where there is none.
+        endpoint: AtomicU64,
+        /// 1 while it connects, 2 when it is connected, 3 where it cannot be reached.
+        standing: AtomicU64,
+        credits: AtomicU64,
+        states: [AtomicU64; InitiatorState::ALL.len()],
+        requests: AtomicU64,
+        started: AtomicU64,
+        retransmissions: AtomicU64,
+        needless: AtomicU64,
+        abandoned: AtomicU64,
+        duplicates: AtomicU64,
+        no_room: AtomicU64,
+    }
+}
+
+shared! {
+    /// The page of an endpoint.
+    pub(super) struct EndpointPage {
+        head: Head,
+        name: [AtomicU64; 8],
+        window: AtomicU64,
+        peers: [PeerSlot; PEERS],
+    }
+}
+
+impl Content for EndpointPage {
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabend\x01");
+    const NAME: &'static str = "page of an endpoint";
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+}
+
+/// The page of an endpoint of this process; it goes with this value.
+pub(super) struct Publishing {
+    page: Attached<EndpointPage>,
+    /// A child of fork has the page, too, and leaves it to its parent.
+    process: u32,
+    /// When it is published next.
+    pub(super) next: Nanos,
+}
+
+impl Publishing {
+    /// Makes a page. Those of processes that were killed are removed first.
+    ///
+    /// # Errors
+    /// There is no /dev/shm, or it cannot be used.
+    pub(super) fn new(name: &str, window: u8) -> Result<Self, PageError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let own = directory(geteuid().as_raw());
+        make_directory::<EndpointPage>(&own)?;
+        for path in files().unwrap_or_default() {
+            if is_deserted(&path) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+        let owner = Owner::own();
+        let process = owner.namespaces.file_name(owner.pid);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let page = page::make(
+            &own.join(format!("{PREFIX}{process}.{n}")),
+            |page: &EndpointPage| {
+                page.head.set_owner(&Owner::own());
+                set_text(&page.name, name.as_bytes());
+                page.window.store(window.into(), Ordering::Relaxed);
+            },
+        )?;
+        Ok(Publishing {
+            page,
+            process: std::process::id(),
+            next: 0,
+        })
+    }
+
+    /// Publishes what is known of peers.
+    pub(super) fn publish(&mut self, peers: &[Option<Peer>], now: Nanos) {
+        self.next = now + PERIOD;
+        let known = peers.iter().flatten();
+        for (slot, peer) in self.page.peers.iter().zip(known) {
+            slot.publish(peer);
+        }
+    }
+}
+
+impl Drop for Publishing {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            self.page.remove();
+        }
+    }
+}
+
+impl PeerSlot {
+    fn publish(&self, peer: &Peer) {
+        let connection = &peer.connection;
+        let mut states = [0; InitiatorState::ALL.len()];
+        let slots = (0..u16::from(connection.config().window)).map(Slot);
+        for record in slots.filter_map(|slot| connection.record(slot)) {
+            let at = InitiatorState::ALL
+                .iter()
+                .position(|it| *it == record.state);
+            states[at.unwrap_or(0)] += 1;
+        }
+        for (word, n) in self.states.iter().zip(states) {
+            word.store(n, Ordering::Relaxed);
+        }
+        let standing = match peer.standing {
+            Standing::Connecting => 1,
+            Standing::Connected(_) => 2,
+            Standing::Unreachable(_) => 3,
+        };
+        let Counters {
+            requests,
+            retransmissions,
+            needless,
+            started,
+            duplicates,
+            no_room,
+            abandoned,
+            ..
+        } = *connection.counters();
+        for (word, value) in [
+            (&self.standing, standing),
+            (&self.credits, connection.credits()),
+            (&self.requests, requests),
+            (&self.started, started),
+            (&self.retransmissions, retransmissions),
+            (&self.needless, needless),
+            (&self.abandoned, abandoned),
+            (&self.duplicates, duplicates),
+            (&self.no_room, no_room),
+            (&self.endpoint, peer.id.0),
+        ] {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What an endpoint has published, at most a tenth of a second ago while it is polled. Each figure is of a moment of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// The number of its process here; none where that has none here.
+    pub process: Option<u32>,
+    /// Its name, the first 64 bytes.
+    pub name: String,
+    /// Transactions under way at most, with each peer.
+    pub window: u64,
+    /// Its peers; the first 32 of more.
+    pub peers: Vec<PublishedPeer>,
+}
+
+/// What is published of a peer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PublishedPeer {
+    /// Its endpoint.
+    pub endpoint: EndpointId,
+    /// Whether it has answered; none where it cannot be reached.
+    pub connected: Option<bool>,
+    /// Requests that can be made now.
+    pub credits: u64,
+    /// Transactions by state, in the order of [`InitiatorState::ALL`], until they are released.
+    pub states: [u64; InitiatorState::ALL.len()],
+    /// Requests made.
+    pub requests: u64,
+    /// Handlers started.
+    pub started: u64,
+    /// Requests sent again because no answer came.
+    pub retransmissions: u64,
+    /// Those of them that were needless.
+    pub needless: u64,
+    /// Transactions given up: no answer came to any attempt.
+    pub abandoned: u64,
+    /// Requests that came again.
+    pub duplicates: u64,
+    /// Requests that found no free slot in the receive pool.
+    pub no_room: u64,
+}
+
+/// What the endpoints of this user's processes have published.
+///
+/// # Errors
+/// The directory of pages cannot be read.
+pub fn published() -> io::Result<Vec<Published>> {
+    let here = Namespaces::own();
+    let read = |path: PathBuf| {
+        let page: Attached<EndpointPage> = attach(&path).ok()?;
+        match page.standing(here) {
+            page::Standing::Runs(process) => Some(page.published(process)),
+            _ => None,
+        }
+    };
+    Ok(files()?.into_iter().filter_map(read).collect())
+}
+
+fn files() -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(directory(geteuid().as_raw())) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(PREFIX)
+    });
+    files.sort();
+    Ok(files)
+}
+
+impl EndpointPage {
+    fn published(&self, process: Option<u32>) -> Published {
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let peer = |slot: &PeerSlot| PublishedPeer {
+            endpoint: EndpointId(load(&slot.endpoint)),
+            connected: match load(&slot.standing) {
+                1 => Some(false),
+                2 => Some(true),
+                _ => None,
+            },
+            credits: load(&slot.credits),
+            states: std::array::from_fn(|state| load(&slot.states[state])),
+            requests: load(&slot.requests),
+            started: load(&slot.started),
+            retransmissions: load(&slot.retransmissions),
+            needless: load(&slot.needless),
+            abandoned: load(&slot.abandoned),
+            duplicates: load(&slot.duplicates),
+            no_room: load(&slot.no_room),
+        };
+        let known = self.peers.iter().filter(|slot| load(&slot.endpoint) != 0);
+        Published {
+            process,
+            name: String::from_utf8_lossy(&text(&self.name)).into_owned(),
+            window: load(&self.window),
+            peers: known.map(peer).collect(),
+        }
+    }
+}
