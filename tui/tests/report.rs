@@ -55,6 +55,42 @@ fn tables_are_printed_and_the_page_is_written() {
     assert!(folder.join("report/index.html").is_file());
 }
 
+#[test]
+fn any_two_conditions_are_compared() {
+    let both = PACKETS.replace("transports: [udp]", "transports: [udp, tcp]");
+    let (lab, folder) = lab(&both);
+    let path = folder.display();
+    let compare = |arguments: &str| {
+        lab.run(&format!(
+            "analyze {path} --b packet-rtt-udp.none {arguments}"
+        ))
+    };
+    let output = compare("--a packet-rtt-tcp.none --slower-by 99% --figure p99");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("a  packet-rtt-tcp.none  ") && said.contains("p99 of b against a: "),
+        "{said}"
+    );
+    assert!(
+        said.contains("Is b slower than a by more than 99 %?"),
+        "{said}"
+    );
+    // The same against itself: nothing varies, so nothing can be said of it.
+    let output = compare("--a packet-rtt-udp.none --format json");
+    let comparison: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(comparison["slowdown"]["ratio"]["value"], 1.0);
+    assert_eq!(comparison["slower"], "undecided");
+    let output = compare("--a nobody");
+    assert_eq!(output.status.code(), Some(2));
+    let why = "no runs are called nobody; there are packet-rtt-tcp.none, packet-rtt-udp.none";
+    assert!(
+        text(&output.stderr).contains(why),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
 /// The program of the desktop is told the page, and what it says becomes of the command.
 #[test]
 fn the_page_is_shown_by_the_desktop() {

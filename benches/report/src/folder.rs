@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jitterlab_experiment::environment::Environment;
 use jitterlab_experiment::level::Member;
-use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_experiment::spec::characterised;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::ResultFolder;
@@ -15,6 +15,7 @@ use jitterlab_injector::table::DistributionTable;
 
 use crate::Error;
 use crate::analysis::condition::Link;
+use crate::analysis::levels::CaseAtLevel;
 use crate::analysis::normality::Normality;
 use crate::analysis::packet::fits::Injected;
 use crate::analysis::packet::made::MadeTable;
@@ -59,6 +60,16 @@ impl Analysed {
             experiment_file,
             analysis,
         })
+    }
+
+    /// What was measured, as cases at their levels: any two of them can be compared.
+    ///
+    /// # Errors
+    /// The samples of a run cannot be read.
+    pub fn cases(&self) -> Result<Vec<CaseAtLevel>, Error> {
+        let records = self.folder.records().into_iter();
+        let done: Vec<&RunRecord> = records.filter(|it| it.outcome == Outcome::Done).collect();
+        CaseAtLevel::all(&done, &|record| Ok(self.folder.samples(record)?))
     }
 
     /// The findings in words, and the tables that answer the questions of the experiment, for a

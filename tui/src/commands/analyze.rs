@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use jitterlab_base::units::Percent;
+use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure, Slower};
 use jitterlab_report::{Analysed, Error};
 
 use crate::outcome::{Exit, Failure};
@@ -12,6 +14,18 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The result folder
     dir: PathBuf,
+    /// Compare runs, in the place of the tables: those of this name without their repetition, as `packet-rtt-udp.none` (a) ...
+    #[arg(long, requires = "b")]
+    a: Option<String>,
+    /// ... with those of this one (b)
+    #[arg(long, requires = "a")]
+    b: Option<String>,
+    /// The figure of a run that is compared: mean, median, p99 or p999
+    #[arg(long, default_value = "median", requires = "a")]
+    figure: Figure,
+    /// Ask whether b is slower by more than this; if it is, the exit status is 1
+    #[arg(long, default_value = "0%", requires = "a")]
+    slower_by: Percent,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -19,12 +33,33 @@ pub struct Command {
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let analysed = Analysed::open(&command.dir).map_err(failure)?;
+    if let (Some(a), Some(b)) = (&command.a, &command.b) {
+        let cases = analysed.cases().map_err(failure)?;
+        let (a, b) = (named(&cases, a)?, named(&cases, b)?);
+        let by = command.slower_by.value() / 100.0;
+        let comparison = Comparison::of(a, b, command.figure, by);
+        output::print(command.format, &comparison, || comparison.to_string())?;
+        return Ok(match comparison.slower {
+            Slower::Yes => Exit::Finding,
+            Slower::No | Slower::Undecided => Exit::Done,
+        });
+    }
     let written = analysed.write_tables().map_err(failure)?;
     output::print(command.format, &analysed.analysis, || analysed.to_text())?;
     for path in written {
         eprintln!("wrote {}", path.display());
     }
     Ok(Exit::Done)
+}
+
+fn named<'a>(cases: &'a [CaseAtLevel], name: &str) -> Result<&'a CaseAtLevel, Failure> {
+    cases.iter().find(|it| it.name == name).ok_or_else(|| {
+        let names: Vec<&str> = cases.iter().map(|it| it.name.as_str()).collect();
+        Failure::input(format!(
+            "no runs are called {name}; there are {}",
+            names.join(", ")
+        ))
+    })
 }
 
 /// A folder that cannot be analysed is wrong input; a report that cannot be written in it could

@@ -5,6 +5,7 @@ pub mod accuracy;
 pub mod answer;
 pub mod condition;
 pub mod failures;
+pub mod levels;
 pub mod load;
 pub mod normality;
 pub mod paper;

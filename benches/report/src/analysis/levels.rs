@@ -1,0 +1,260 @@
+//! Any two cases of an experiment at their levels, compared by the figures of their runs.
+
+use std::fmt;
+
+use jitterlab_base::named;
+use jitterlab_experiment::level::Level;
+use jitterlab_experiment::record::RunRecord;
+use jitterlab_stats::summary::Summary;
+use serde::Serialize;
+
+use crate::Error;
+use crate::analysis::condition::Reader;
+use crate::analysis::repeated::Repeated;
+use crate::analysis::slowdown::Slowdown;
+use crate::analysis::subject;
+use crate::table::{Estimate, Value};
+
+/// A figure of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Figure {
+    /// The mean of its samples.
+    Mean,
+    /// Their median.
+    #[default]
+    Median,
+    /// Their 99th percentile.
+    P99,
+    /// Their 99.9th percentile.
+    P999,
+}
+
+named!(Figure, serde, "a figure", Mean => "mean", Median => "median", P99 => "p99", P999 => "p999");
+
+/// What a run has shown, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shown {
+    /// Samples.
+    Samples(Summary),
+    /// The runtime of an application, which is all figures in one.
+    Runtime(f64),
+}
+
+/// A case at a level: the runs of an experiment that differ in nothing but their repetition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseAtLevel {
+    /// The name of its runs without their repetition: `packet-rtt-udp.none`.
+    pub name: String,
+    /// What is measured, for people: `RTT over UDP`.
+    pub subject: String,
+    /// The level.
+    pub level: Level,
+    /// The block of each run that was measured, and what it has shown.
+    runs: Vec<(u32, Shown)>,
+}
+
+impl CaseAtLevel {
+    /// All of these runs: by subject, levels in their order. Runs without samples and without a runtime are left out.
+    ///
+    /// # Errors
+    /// The samples of a run cannot be read.
+    pub fn all(done: &[&RunRecord], read: &Reader) -> Result<Vec<Self>, Error> {
+        let mut all: Vec<CaseAtLevel> = Vec::new();
+        for run in done {
+            let Some(shown) = shown(run, read)? else {
+                continue;
+            };
+            let name = run.run.rsplit_once('.').map_or(&*run.run, |(name, _)| name);
+            let at = all.iter().position(|it| it.name == name);
+            let at = at.unwrap_or_else(|| {
+                all.push(CaseAtLevel {
+                    name: name.into(),
+                    subject: subject(run),
+                    level: run.level,
+                    runs: Vec::new(),
+                });
+                all.len() - 1
+            });
+            all[at].runs.push((run.block, shown));
+        }
+        all.sort_by(|a, b| (&a.subject, a.level, &a.name).cmp(&(&b.subject, b.level, &b.name)));
+        Ok(all)
+    }
+
+    /// Number of runs.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether its runs are timed as a whole, and have one figure.
+    pub fn is_timed(&self) -> bool {
+        matches!(self.runs.first(), Some((_, Shown::Runtime(_))))
+    }
+
+    /// A figure of each run, in nanoseconds.
+    pub fn figures(&self, figure: Figure) -> Repeated {
+        let mut figures = Repeated::default();
+        for (block, shown) in &self.runs {
+            let ns = match (shown, figure) {
+                (Shown::Runtime(ns), _) => *ns,
+                (Shown::Samples(samples), Figure::Mean) => samples.mean,
+                (Shown::Samples(samples), Figure::Median) => samples.median,
+                (Shown::Samples(samples), Figure::P99) => samples.p99,
+                (Shown::Samples(samples), Figure::P999) => samples.p999,
+            };
+            figures.add(*block, ns);
+        }
+        figures
+    }
+
+    /// The mean of a figure over runs, in nanoseconds, with its interval.
+    pub fn mean(&self, figure: Figure) -> Estimate {
+        self.figures(figure).mean().positive()
+    }
+
+    /// A figure in proportion to that of another one, over the blocks in which both were measured; `None` if there is no such block.
+    pub fn against(&self, base: &CaseAtLevel, figure: Figure) -> Option<Slowdown> {
+        Slowdown::of(&self.figures(figure), &base.figures(figure))
+    }
+}
+
+fn shown(run: &RunRecord, read: &Reader) -> Result<Option<Shown>, Error> {
+    if let Some(application) = run.result.as_ref().and_then(|it| it.application()) {
+        return Ok(Some(Shown::Runtime(application.runtime_s * 1e9)));
+    }
+    if run.samples.is_none() {
+        return Ok(None);
+    }
+    let samples = read(run)?;
+    Ok(Summary::of(&samples).ok().map(Shown::Samples))
+}
+
+/// Whether something is slower than something else by more than a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slower {
+    /// The whole interval lies above.
+    Yes,
+    /// It lies below.
+    No,
+    /// The share lies in it, or nothing is known of the interval.
+    Undecided,
+}
+
+named!(Slower, serde, Yes => "yes", No => "no", Undecided => "undecided");
+
+/// Whether a ratio says that something is slower by more than this share (0.05 for 5 %).
+pub fn is_slower(slowdown: &Slowdown, by: f64) -> Slower {
+    match slowdown.ratio.interval() {
+        Some((low, _)) if low > 1.0 + by => Slower::Yes,
+        Some((_, high)) if high <= 1.0 + by => Slower::No,
+        _ => Slower::Undecided,
+    }
+}
+
+/// Two cases at their levels, compared in a figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The name of the first.
+    pub a: String,
+    /// The name of the second.
+    pub b: String,
+    /// What is compared.
+    pub figure: Figure,
+    /// Its mean over the runs of a, in nanoseconds.
+    pub a_ns: Estimate,
+    /// Its mean over those of b.
+    pub b_ns: Estimate,
+    /// b in proportion to a; none where no block has both.
+    pub slowdown: Option<Slowdown>,
+    /// The share that is asked about.
+    pub by: f64,
+    /// Whether b is slower than a by more than that.
+    pub slower: Slower,
+}
+
+impl Comparison {
+    /// Of b with a.
+    pub fn of(a: &CaseAtLevel, b: &CaseAtLevel, figure: Figure, by: f64) -> Self {
+        let slowdown = b.against(a, figure);
+        Comparison {
+            a: a.name.clone(),
+            b: b.name.clone(),
+            figure,
+            a_ns: a.mean(figure),
+            b_ns: b.mean(figure),
+            slower: slowdown.map_or(Slower::Undecided, |it| is_slower(&it, by)),
+            slowdown,
+            by,
+        }
+    }
+}
+
+/// For people: both, what became of the figure, and the answer.
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (side, name, ns) in [("a", &self.a, self.a_ns), ("b", &self.b, self.b_ns)] {
+            let time = Value::Seconds(ns.scaled(1e-9)).for_people();
+            writeln!(f, "{side}  {name}  {time}")?;
+        }
+        writeln!(f, "{}", self.change())?;
+        writeln!(f, "{} {}", self.question(), self.slower)
+    }
+}
+
+impl Comparison {
+    /// What became of the figure, its interval and its test.
+    pub fn change(&self) -> String {
+        let Some(slowdown) = &self.slowdown else {
+            return "no block of the experiment has both".into();
+        };
+        let change = Value::Change(slowdown.ratio).for_people();
+        let test = match slowdown.p {
+            Some(p) if p < 0.001 => format!("paired t, {} blocks, p = {p:.1e}", slowdown.blocks),
+            Some(p) => format!("paired t, {} blocks, p = {p:.3}", slowdown.blocks),
+            None => "no test without repetitions".into(),
+        };
+        format!("{} of b against a: {change}, {test}", self.figure)
+    }
+
+    /// What is asked.
+    pub fn question(&self) -> String {
+        format!("Is b slower than a by more than {} %?", self.by * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timed(name: &str, runs: &[(u32, f64)]) -> CaseAtLevel {
+        CaseAtLevel {
+            name: name.into(),
+            subject: "lu".into(),
+            level: Level::None,
+            runs: runs
+                .iter()
+                .map(|&(block, ns)| (block, Shown::Runtime(ns)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_interval_decides_whether_it_is_slower() {
+        let a = timed("a", &[(1, 100.0), (2, 101.0), (3, 99.0), (4, 100.0)]);
+        let b = timed("b", &[(1, 110.0), (2, 111.5), (3, 109.5), (4, 109.0)]);
+        let slower = |by| Comparison::of(&a, &b, Figure::Median, by).slower;
+        assert_eq!(slower(0.05), Slower::Yes);
+        assert_eq!(slower(0.1), Slower::Undecided);
+        assert_eq!(slower(0.2), Slower::No);
+        assert_eq!(
+            Comparison::of(&b, &a, Figure::Median, 0.0).slower,
+            Slower::No
+        );
+        let elsewhere = timed("c", &[(7, 500.0)]);
+        let unknown = Comparison::of(&a, &elsewhere, Figure::Mean, 0.05);
+        assert_eq!(
+            (unknown.slowdown, unknown.slower),
+            (None, Slower::Undecided)
+        );
+    }
+}
