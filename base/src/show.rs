@@ -67,7 +67,7 @@ pub fn percent(share: f64) -> String {
 /// ```
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
-    let mut text = String::new();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');

@@ -6,7 +6,7 @@ mod analyze;
 mod boot;
 mod check;
 mod dist;
-mod inject;
+pub mod inject;
 mod load;
 mod node;
 mod noise;

@@ -101,6 +101,14 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
+    /// One of two things that are told apart by more than their colour.
+    pub fn series(self, second: bool) -> Style {
+        match second {
+            false => self.colored(Color::LightCyan, SKY, Modifier::empty()),
+            true => self.colored(Color::Yellow, YELLOW, Modifier::BOLD),
+        }
+    }
+
     /// A cell of a heat map, from nothing (0) to most (1): it becomes both lighter and fuller.
     pub fn heat(self, share: f64) -> (&'static str, Style) {
         const SHADES: [&str; 6] = [" ", "·", "░", "▒", "▓", "█"];

@@ -1,11 +1,14 @@
 //! The program in a pseudo-terminal, and what that shows: `vt100` reads it as a terminal does.
 
+#![allow(dead_code, reason = "each test program uses its own part")]
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
@@ -55,6 +58,10 @@ impl Session {
             ws_ypixel: 0,
         };
         let OpenptyResult { master, slave } = openpty(Some(&size), None).unwrap();
+        // A program that had the other end itself would never be told that the terminal is gone.
+        for end in [&master, &slave] {
+            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
+        }
         let before = tcgetattr(&slave).unwrap();
         let end = || Stdio::from(slave.try_clone().unwrap());
         // In a session of its own, whose terminal this is.

@@ -1,11 +1,13 @@
 //! A large histogram: times on a logarithmic axis, counts above.
 
+use jitterlab_base::show::percent;
 use jitterlab_stats::histogram::Bins;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::ui::parts::text::put;
+use super::axis::{short, ticks};
+use super::text::put;
 use crate::ui::theme::Theme;
 
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
@@ -20,14 +22,6 @@ pub fn axis(from: f64, to: f64, columns: usize) -> Bins {
     Bins::logarithmic(from, to.max(from * LEAST), columns)
 }
 
-/// Round times on an axis: 1, 2 and 5 of each decade.
-fn ticks(axis: &Bins) -> impl Iterator<Item = f64> {
-    let (from, to) = (axis.edges()[0], axis.edges()[axis.count()]);
-    let decades = (0..19).map(|decade| 10f64.powi(decade));
-    let all = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|n| n * decade));
-    all.filter(move |tick| (from..=to).contains(tick))
-}
-
 /// How many columns there are for counts in an area.
 pub fn columns(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(MARGIN))
@@ -35,14 +29,54 @@ pub fn columns(area: Rect) -> usize {
 
 /// Draws counts, one a column, with their axis below them.
 pub fn draw(buffer: &mut Buffer, area: Rect, counts: &[u64], bins: &Bins, theme: Theme) {
-    let Some(height) = area.height.checked_sub(2).filter(|&height| height > 0) else {
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let heights = counts
+        .iter()
+        .map(|&count| count as f64 / most.max(1) as f64);
+    if let Some(bars) = frame(buffer, area, &most.to_string(), bins, theme) {
+        draw_bars(buffer, bars, heights);
+    }
+}
+
+/// Draws counts, one a column, and over them the outline of others, both as shares of their sum: they may be sums of very
+/// different size.
+pub fn draw_over(
+    buffer: &mut Buffer,
+    area: Rect,
+    counts: &[u64],
+    others: &[u64],
+    bins: &Bins,
+    theme: Theme,
+) {
+    let sum = |counts: &[u64]| counts.iter().sum::<u64>().max(1) as f64;
+    let most = |counts: &[u64]| counts.iter().copied().max().unwrap_or(0) as f64 / sum(counts);
+    let top = most(counts).max(most(others)).max(f64::MIN_POSITIVE);
+    let Some(bars) = frame(buffer, area, &percent(top), bins, theme) else {
         return;
     };
-    if columns(area) == 0 {
-        return;
+    let heights = |counts: &[u64]| {
+        let scale = sum(counts) * top;
+        let heights = counts.iter().map(|&count| count as f64 / scale);
+        heights.collect::<Vec<_>>()
+    };
+    draw_bars(buffer, bars, heights(counts).into_iter());
+    for (column, height) in (bars.x..bars.right()).zip(heights(others)) {
+        if height > 0.0 {
+            // At most the height of the bars.
+            let above = (height * f64::from(bars.height)).ceil() as u16;
+            let cell = &mut buffer[(column, bars.bottom() - above.clamp(1, bars.height))];
+            cell.set_symbol("━").set_style(theme.series(true));
+        }
     }
-    let most = counts.iter().copied().max().unwrap_or(0);
-    for (row, label) in [(0, most), (height - 1, 0)] {
+}
+
+/// Draws what is around bars; gives the area of the bars, if there is one.
+fn frame(buffer: &mut Buffer, area: Rect, top: &str, bins: &Bins, theme: Theme) -> Option<Rect> {
+    let height = area.height.checked_sub(2).filter(|&height| height > 0)?;
+    if columns(area) == 0 {
+        return None;
+    }
+    for (row, label) in [(0, top), (height - 1, "0")] {
         let label = format!("{label:>width$} ", width = usize::from(MARGIN - 2));
         put(
             buffer,
@@ -57,15 +91,19 @@ pub fn draw(buffer: &mut Buffer, area: Rect, counts: &[u64], bins: &Bins, theme:
         height,
         ..area
     };
-    for (column, &count) in (bars.x..bars.right()).zip(counts) {
-        bar(buffer, bars, column, count as f64 / most.max(1) as f64);
-    }
     let below = Rect {
         y: area.y + height,
         height: 2,
         ..bars
     };
     draw_axis(buffer, below, bins, theme);
+    Some(bars)
+}
+
+fn draw_bars(buffer: &mut Buffer, bars: Rect, heights: impl Iterator<Item = f64>) {
+    for (column, height) in (bars.x..bars.right()).zip(heights) {
+        bar(buffer, bars, column, height);
+    }
 }
 
 /// A bar that fills a share of the height; of what is there at all, something is seen.
@@ -101,26 +139,5 @@ fn draw_axis(buffer: &mut Buffer, area: Rect, axis: &Bins, theme: Theme) {
     for (row, line) in [line, labels].into_iter().enumerate() {
         let line: String = line.into_iter().collect();
         put(buffer, area, row, &Line::styled(line, theme.aside()));
-    }
-}
-
-/// A round time.
-fn short(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns}ns"),
-        ns if ns < 1e6 => format!("{}us", ns / 1e3),
-        ns if ns < 1e9 => format!("{}ms", ns / 1e6),
-        ns => format!("{}s", ns / 1e9),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round() {
-        let labels: Vec<String> = ticks(&axis(900.0, 21e3, 60)).map(short).collect();
-        assert_eq!(labels, ["1us", "2us", "5us", "10us", "20us"]);
     }
 }

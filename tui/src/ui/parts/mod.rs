@@ -1,6 +1,12 @@
 //! What screens are made of.
 
+pub mod axis;
+pub mod curves;
+pub mod export;
 pub mod histogram;
+pub mod ladder;
+pub mod over_time;
+pub mod sweep;
 pub mod text;
 
 use ratatui::layout::{Constraint, Layout, Rect};

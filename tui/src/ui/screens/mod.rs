@@ -1,8 +1,12 @@
 //! The screens, each in a folder of its own; this is their list.
 
+mod injector;
+mod live;
 mod log;
+mod messages;
 mod node;
 mod noise;
+mod results;
 mod suites;
 
 use crate::ui::screen::{Base, Screen};
@@ -13,6 +17,10 @@ pub fn all(base: &Base) -> Vec<Box<dyn Screen>> {
         node::screen(),
         noise::screen(),
         suites::screen(base),
+        live::screen(base),
+        injector::screen(base),
+        messages::screen(),
+        results::screen(base),
         log::screen(base),
     ]
 }

@@ -1,0 +1,180 @@
+//! Logarithmic axes of time that one sample does not stretch.
+
+use jitterlab_base::named;
+use jitterlab_stats::histogram::{Bins, Histogram};
+
+/// Which samples an axis is made for. Those beyond its ends are shown at its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Zoom {
+    /// All of them.
+    All,
+    /// All but one in a thousand, at either end.
+    #[default]
+    Most,
+    /// All but one in ten, at either end.
+    Middle,
+}
+
+named!(Zoom, All => "all", Most => "0.1 to 99.9 %", Middle => "10 to 90 %");
+
+impl Zoom {
+    /// The next one, which shows fewer; after the last one, the first.
+    pub fn next(self) -> Self {
+        match self {
+            Zoom::All => Zoom::Most,
+            Zoom::Most => Zoom::Middle,
+            Zoom::Middle => Zoom::All,
+        }
+    }
+
+    fn shares(self) -> (f64, f64) {
+        match self {
+            Zoom::All => (0.0, 1.0),
+            Zoom::Most => (0.001, 0.999),
+            Zoom::Middle => (0.1, 0.9),
+        }
+    }
+}
+
+/// From one time to another, in nanoseconds: where samples are that an axis is made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    from: f64,
+    to: f64,
+}
+
+impl Range {
+    /// Where so many of these samples are, in nanoseconds; nothing where there are none. Its ends are rounded outwards to quarters of an
+    /// octave, so that an axis stays as it is while samples come.
+    pub fn of<'a>(all: impl IntoIterator<Item = &'a Histogram>, zoom: Zoom) -> Option<Self> {
+        let (low, high) = zoom.shares();
+        let ends = |histogram: &Histogram| {
+            Some((
+                histogram.quantile(low)? as f64,
+                histogram.quantile(high)? as f64,
+            ))
+        };
+        let ends = all.into_iter().filter_map(ends);
+        let (from, to) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        Some(Range::around(from, to))
+    }
+
+    /// From one time to another, rounded in the same way.
+    pub fn around(from: f64, to: f64) -> Self {
+        const STEPS: f64 = 4.0;
+        let step = |ns: f64| ns.max(1.0).log2() * STEPS;
+        let (first, last) = (step(from).floor(), step(to).ceil());
+        let at = |step: f64| (step / STEPS).exp2();
+        Range {
+            from: at(first),
+            // Of samples that are all equal there is something to be seen, too.
+            to: at(last.max(first + 2.0)),
+        }
+    }
+
+    /// An axis of so many bins from end to end.
+    pub fn rows(self, bins: usize) -> Bins {
+        Bins::logarithmic(self.from, self.to, bins)
+    }
+
+    /// An axis of so many bins, of which those at its ends are left free: what lies beyond is told from what lies at the end.
+    pub fn axis(self, bins: usize) -> Bins {
+        /// So many on either side, where there is room.
+        const FREE: usize = 4;
+        let free = FREE.min(bins / 6);
+        let inner = (bins - 2 * free).max(1);
+        let margin = (self.to / self.from).powf(free as f64 / inner as f64);
+        Bins::logarithmic(self.from / margin, self.to * margin, bins)
+    }
+}
+
+/// Round times on an axis: 1, 2 and 5 of each decade; where that is fewer than three, more of them.
+pub fn ticks(axis: &Bins) -> Vec<f64> {
+    const TENTHS: [&[u64]; 3] = [
+        &[10, 20, 50],
+        &[10, 15, 20, 30, 40, 50, 60, 70, 80, 90],
+        &[
+            10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 45,
+            50, 55, 60, 65, 70, 75, 80, 85, 90, 95,
+        ],
+    ];
+    let (from, to) = (axis.edges()[0], axis.edges()[axis.count()]);
+    let of = |tenths: &[u64]| -> Vec<f64> {
+        let decades = (0..18).map(|decade| 10u64.pow(decade));
+        let all = decades.flat_map(|decade| tenths.iter().map(move |n| n * decade));
+        let all = all.map(|tenths| tenths as f64 / 10.0);
+        all.filter(|tick| (from..=to).contains(tick)).collect()
+    };
+    let enough = |ticks: &Vec<f64>| ticks.len() >= 3;
+    let found = TENTHS.iter().map(|tenths| of(tenths)).find(enough);
+    found.unwrap_or_else(|| of(TENTHS[2]))
+}
+
+/// A round time.
+pub fn short(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns}ns"),
+        ns if ns < 1e6 => format!("{}us", ns / 1e3),
+        ns if ns < 1e9 => format!("{}ms", ns / 1e6),
+        ns => format!("{}s", ns / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outlier_flattens_nothing() {
+        let mut samples = Histogram::new();
+        samples.record_n(10_000, 1_000_000);
+        samples.record(1_000_000_000);
+        for zoom in Zoom::ALL {
+            for columns in [40, 60, 71, 191] {
+                let axis = Range::of([&samples], zoom).unwrap().axis(columns);
+                let median = axis.place(10_000.0);
+                assert!(
+                    median >= 3 && median + 3 < columns,
+                    "{zoom:?}, {columns}: {median}"
+                );
+                // Every sample is seen.
+                assert_eq!(axis.of_histogram(&samples).iter().sum::<u64>(), 1_000_001);
+            }
+        }
+        // What nearly all of them do takes up most of the axis, unless all are asked for.
+        samples.record_n(12_000, 1_000_000);
+        let axis = Range::of([&samples], Zoom::Most).unwrap().axis(60);
+        assert!(axis.place(12_000.0) > axis.place(10_000.0) + 15);
+    }
+
+    #[test]
+    fn an_axis_stays_while_samples_come() {
+        let mut samples = Histogram::of(&[10_000.0, 11_000.0]);
+        let before = Range::of([&samples], Zoom::All);
+        samples.record(11_500);
+        assert_eq!(Range::of([&samples], Zoom::All), before);
+        assert_eq!(Range::of([], Zoom::All), None);
+        assert_eq!(Range::of([&Histogram::new()], Zoom::Most), None);
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let axis = Bins::logarithmic(900.0, 21e3, 60);
+        let labels = |axis: &Bins| -> Vec<String> { ticks(axis).into_iter().map(short).collect() };
+        assert_eq!(labels(&axis), ["1us", "2us", "5us", "10us", "20us"]);
+        let narrow = Bins::logarithmic(9_000.0, 14_000.0, 60);
+        assert_eq!(
+            labels(&narrow),
+            ["9us", "9.5us", "10us", "11us", "12us", "13us", "14us"]
+        );
+    }
+
+    #[test]
+    fn the_smallest_area_has_an_axis() {
+        let range = Range::around(10.0, 10.0);
+        assert_eq!(
+            [1, 2, 5, 6].map(|bins| range.axis(bins).count()),
+            [1, 2, 5, 6]
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! Curves over columns, on a logarithmic axis that goes up.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::axis::{Range, short};
+use super::text::put;
+use crate::ui::theme::Theme;
+
+/// Columns left of the curves, for the ends of the axis.
+pub const MARGIN: u16 = 9;
+/// What points are drawn with; they differ without colours, too.
+const POINTS: [&str; 2] = ["●", "○"];
+
+/// A curve: its name, and its points as column and time in nanoseconds.
+#[derive(Debug)]
+pub struct Curve {
+    /// For people.
+    pub name: &'static str,
+    /// Where it is, in any order.
+    pub points: Vec<(usize, f64)>,
+}
+
+/// How many columns there are for points in an area.
+pub fn columns(area: Rect) -> usize {
+    usize::from(area.width.saturating_sub(MARGIN))
+}
+
+/// Draws two curves below a line with their names. Where they meet, the second one is seen.
+pub fn draw(buffer: &mut Buffer, area: Rect, curves: &[Curve; 2], theme: Theme) {
+    let names = curves.iter().enumerate().flat_map(|(n, curve)| {
+        [
+            Span::styled(POINTS[n], theme.series(n == 1)),
+            Span::raw(format!(" {}  ", curve.name)),
+        ]
+    });
+    put(buffer, area, 0, &Line::from(names.collect::<Vec<_>>()));
+    let all = curves.iter().flat_map(|curve| &curve.points);
+    let times = all.map(|(_, ns)| *ns).filter(|ns| *ns > 0.0);
+    let ends = times.fold(None, |ends: Option<(f64, f64)>, ns| {
+        Some(ends.map_or((ns, ns), |(low, high)| (low.min(ns), high.max(ns))))
+    });
+    let rows = area.height.saturating_sub(1);
+    let (Some((low, high)), true) = (ends, rows > 0 && columns(area) > 0) else {
+        return;
+    };
+    let axis = Range::around(low, high).rows(rows.into());
+    let edges = axis.edges();
+    for (row, ns) in [(1, edges[axis.count()]), (rows, edges[0])] {
+        let label = format!("{:>width$} ", short_of(ns), width = usize::from(MARGIN - 2));
+        put(
+            buffer,
+            area,
+            row.into(),
+            &Line::styled(label, theme.aside()),
+        );
+    }
+    for (n, curve) in curves.iter().enumerate() {
+        for &(column, ns) in curve.points.iter().filter(|(_, ns)| *ns > 0.0) {
+            let Ok(column) = u16::try_from(column) else {
+                continue;
+            };
+            let x = area.x + MARGIN + column;
+            // At most as many rows as the area has.
+            let y = area.bottom() - 1 - axis.place(ns) as u16;
+            if x < area.right() {
+                mark(buffer, x, y, POINTS[n], theme.series(n == 1));
+            }
+        }
+    }
+}
+
+fn mark(buffer: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
+    buffer[(x, y)].set_symbol(symbol).set_style(style);
+}
+
+/// A time with two digits: the ends of an axis are not round.
+pub fn short_of(ns: f64) -> String {
+    let digits = 10f64.powf(ns.max(1.0).log10().floor() - 1.0);
+    // What powers of ten leave behind their digits is rounded away.
+    short(((ns / digits).round() * digits * 1e3).round() / 1e3)
+}

@@ -1,0 +1,307 @@
+//! Injector: the programs under injection, and what becomes of the delays that are asked for.
+
+#[cfg(test)]
+mod tests;
+mod view;
+mod watch;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jitterlab_injector::control::{Mode, Totals};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::commands::inject::change::Change;
+use crate::commands::inject::pages::Address;
+use crate::ui::action::Action;
+use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::parts::sweep::Sweep;
+use crate::ui::screen::{Base, Screen};
+use crate::ui::screens::live::picture::Picture;
+use crate::ui::screens::live::watch as live;
+use crate::ui::theme::Theme;
+use watch::{Look, Program, Seen, Set, Wanted};
+
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Choose,
+    All,
+    Switch,
+    Mode,
+    Double,
+    Halve,
+    Tables,
+}
+
+const KEYS: &[Binding<Does>] = &[
+    Binding {
+        keys: &[Key::Char('o')],
+        does: "on, off",
+        command: Does::Switch,
+    },
+    Binding {
+        keys: &[Key::Char('+')],
+        does: "double",
+        command: Does::Double,
+    },
+    Binding {
+        keys: &[Key::Char('-')],
+        does: "halve",
+        command: Does::Halve,
+    },
+    Binding {
+        keys: &[Key::Char('m')],
+        does: "mode",
+        command: Does::Mode,
+    },
+    Binding {
+        keys: &[Key::Char('t')],
+        does: "table",
+        command: Does::Tables,
+    },
+    Binding {
+        keys: &[Key::Char('a')],
+        does: "all, one",
+        command: Does::All,
+    },
+    Binding {
+        keys: MOVES,
+        does: "choose program",
+        command: Does::Choose,
+    },
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Picks {
+    Choose,
+    Take,
+    Leave,
+}
+
+/// While a table is chosen.
+const PICKING: &[Binding<Picks>] = &[
+    Binding {
+        keys: &[Key::Enter],
+        does: "take this table",
+        command: Picks::Take,
+    },
+    Binding {
+        keys: &[Key::Escape],
+        does: "none of them",
+        command: Picks::Leave,
+    },
+    Binding {
+        keys: MOVES,
+        does: "choose",
+        command: Picks::Choose,
+    },
+];
+
+/// What was asked and achieved in a second, in nanoseconds a delay; nothing where nothing was delayed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Second {
+    asked: f64,
+    achieved: f64,
+}
+
+/// The screen.
+struct Injector {
+    folder: PathBuf,
+    live: Arc<Mutex<live::Watcher>>,
+    /// Whether somebody looks.
+    looks: bool,
+    /// What there is; not looked for yet.
+    seen: Option<Seen>,
+    /// The program that is chosen; the first one where none was.
+    chosen: Option<Address>,
+    /// Whether what is pressed is for all programs.
+    all: bool,
+    /// The table that is chosen, by its place, while one is.
+    picked: Option<usize>,
+    /// Of the program that is chosen: its counters when they were last looked at, and seconds since it was chosen.
+    before: Option<(Address, Totals)>,
+    seconds: Sweep<Option<Second>>,
+    /// What is being measured.
+    picture: Picture,
+}
+
+/// For the tables of a folder.
+pub fn screen(base: &Base) -> Box<dyn Screen> {
+    Box::new(Injector {
+        folder: base.folder.clone(),
+        live: Arc::new(Mutex::new(live::Watcher::new(&base.folder))),
+        looks: false,
+        seen: None,
+        chosen: None,
+        all: false,
+        picked: None,
+        before: None,
+        seconds: Sweep::default(),
+        picture: Picture::default(),
+    })
+}
+
+impl Injector {
+    fn programs(&self) -> &[Program] {
+        let seen = self.seen.as_ref();
+        let programs = seen.and_then(|seen| seen.programs.as_ref().ok());
+        programs.map_or(&[], Vec::as_slice)
+    }
+
+    fn tables(&self) -> &[PathBuf] {
+        self.seen.as_ref().map_or(&[], |seen| &seen.tables)
+    }
+
+    /// The place of the program that is chosen.
+    fn at(&self) -> usize {
+        let mut programs = self.programs().iter();
+        let at = programs.position(|it| Some(it.address) == self.chosen);
+        at.unwrap_or(0)
+    }
+
+    fn program(&self) -> Option<&Program> {
+        self.programs().get(self.at())
+    }
+
+    fn take_seen(&mut self, seen: &Seen) {
+        self.looks = false;
+        self.picture.take(seen.live.at, seen.live.heard.clone());
+        self.seen = Some(seen.clone());
+        let now = self.program().map(|it| (it.address, it.totals));
+        let before = std::mem::replace(&mut self.before, now);
+        let (Some((address, now)), Some((other, before))) = (now, before) else {
+            return;
+        };
+        if address != other {
+            self.seconds = Sweep::default();
+            return;
+        }
+        let delays = now.delays.saturating_sub(before.delays);
+        let mean = |now: u64, before: u64| now.saturating_sub(before) as f64 / delays as f64;
+        self.seconds.push((delays > 0).then(|| Second {
+            asked: mean(now.asked_ns, before.asked_ns),
+            achieved: mean(now.achieved_ns, before.achieved_ns),
+        }));
+    }
+
+    /// For the program that is chosen, or for all.
+    fn set(&self, wanted: Wanted) -> Option<Action> {
+        let chosen = self.program()?.address;
+        let all = self.programs().iter().map(|it| it.address);
+        let programs = all.filter(|&it| self.all || it == chosen).collect();
+        Some(Action::work(Set { programs, wanted }))
+    }
+
+    fn change(&self, change: Change) -> Option<Action> {
+        self.set(Wanted::Change(change))
+    }
+
+    /// The mode after this one that the program can have.
+    fn next_mode(&self) -> Option<Mode> {
+        let program = self.program()?;
+        let settings = &program.settings;
+        let hooks = program.hooks.iter().map(|family| family.bit()).sum();
+        let at = Mode::ALL.iter().position(|it| *it == settings.mode)?;
+        let mut others = (1..Mode::ALL.len()).map(|n| Mode::ALL[(at + n) % Mode::ALL.len()]);
+        others.find(|mode| mode.obstacle(settings.unit, hooks).is_none())
+    }
+
+    fn pick(&mut self, at: usize, key: Key) -> Option<Action> {
+        match command(PICKING, key)? {
+            Picks::Leave => self.picked = None,
+            Picks::Choose => self.picked = moved(key, at, self.tables().len()).or(self.picked),
+            Picks::Take => {
+                self.picked = None;
+                let table = self.tables().get(at)?.clone();
+                return self.set(Wanted::Table(table));
+            }
+        }
+        None
+    }
+}
+
+impl Screen for Injector {
+    fn name(&self) -> &'static str {
+        "Injector"
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        match self.picked {
+            Some(_) => hints(PICKING),
+            None => hints(KEYS),
+        }
+    }
+
+    fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
+        if let Some(at) = self.picked {
+            return self.pick(at, key);
+        }
+        let scale = |factor| Change {
+            scale: Some(factor),
+            ..Change::default()
+        };
+        match command(KEYS, key)? {
+            Does::Choose => {
+                let at = moved(key, self.at(), self.programs().len())?;
+                self.chosen = Some(self.programs()[at].address);
+                None
+            }
+            Does::All => {
+                self.all = !self.all;
+                None
+            }
+            Does::Switch => self.change(Change {
+                enabled: Some(!self.program()?.settings.enabled),
+                ..Change::default()
+            }),
+            Does::Mode => match self.next_mode() {
+                None => Some(Action::Say("this program can have no other mode".into())),
+                mode => self.change(Change {
+                    mode,
+                    ..Change::default()
+                }),
+            },
+            Does::Double => self.change(scale(2.0)),
+            Does::Halve => self.change(scale(0.5)),
+            Does::Tables if self.tables().is_empty() => {
+                let folder = self.folder.display();
+                let words = format!("no table *.dist in {folder}: `jitterlab dist make` makes one");
+                Some(Action::Say(words))
+            }
+            Does::Tables => {
+                self.program()?;
+                self.picked = Some(0);
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        if let Some(seen) = news.downcast_ref::<Seen>() {
+            self.take_seen(seen);
+        }
+        None
+    }
+
+    fn period(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+
+    fn look(&mut self, due: bool) -> Option<Action> {
+        if !due || self.looks {
+            return None;
+        }
+        self.looks = true;
+        Some(Action::work(Look {
+            folder: self.folder.clone(),
+            live: Arc::clone(&self.live),
+        }))
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        view::draw(buffer, area, self, theme);
+    }
+}

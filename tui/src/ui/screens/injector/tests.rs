@@ -1,0 +1,146 @@
+//! The screen by its keys, and as it looks.
+
+use jitterlab_injector::control::{Hook, HookFamily, Mode, Settings, Totals};
+use jitterlab_live::Total;
+use jitterlab_stats::histogram::Histogram;
+
+use super::watch::{Program, Seen};
+use crate::ui::app::App;
+use crate::ui::keys::Key;
+use crate::ui::screens::live::watch::{self as live, Found, Heard, Source};
+use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+
+fn program(pid: u32, rank: u64, hooks: &[HookFamily]) -> Program {
+    let mut totals = Totals::default();
+    totals.calls[Hook::MpiSend as usize] = 20_000;
+    totals.delays = 20_000;
+    totals.asked_ns = 20_000 * 10_000;
+    totals.achieved_ns = 20_000 * 10_040;
+    totals.late_max_ns = 3_100;
+    Program {
+        address: pid.to_string().parse().unwrap(),
+        name: "solver".into(),
+        rank,
+        hooks: hooks.to_vec(),
+        settings: Settings {
+            enabled: true,
+            ..Settings::NONE
+        },
+        table: "load20.dist exponential(mean=10000)".into(),
+        table_mean: 10_000.0,
+        totals,
+    }
+}
+
+/// A program that sends 2,000 times a second, looked at for so many seconds.
+fn watched(app: &mut App, programs: &mut [Program], seconds: u64) {
+    for second in 0..seconds {
+        for program in &mut *programs {
+            let asked = if second % 10 < 5 { 10_000 } else { 20_000 };
+            program.totals.delays += 2_000;
+            program.totals.asked_ns += 2_000 * asked;
+            program.totals.achieved_ns += 2_000 * (asked + 40 + 100 * (second % 3));
+        }
+        let source = Source::Program("/dev/shm/x".into());
+        let heard = Heard {
+            source: source.clone(),
+            run: "4711 jitterlab packet run rtt".into(),
+            stage: jitterlab_experiment::live::Stage::UnderWay,
+            total: Total {
+                part: 1,
+                label: "64B".into(),
+                max_ns: 90_000,
+                histogram: Histogram::of(&[30_000.0, 31_000.0, 31_000.0, 90_000.0]),
+                ..Total::default()
+            },
+            load: None,
+            said: String::new(),
+            progress: None,
+        };
+        let live = live::Seen {
+            at: second as f64,
+            found: vec![Found {
+                source,
+                name: heard.run.clone(),
+            }],
+            heard: Some(heard),
+        };
+        let seen = Seen {
+            programs: Ok(programs.to_vec()),
+            tables: vec!["lab/load20.dist".into(), "lab/load40.dist".into()],
+            live,
+        };
+        tell(app, seen);
+    }
+}
+
+#[test]
+fn what_is_asked_and_what_is_achieved_is_shown() {
+    let mut app = app_at("Injector");
+    assert!(picture(&mut app, 80, 24).contains("looking"));
+    let mpi = [HookFamily::Mpi];
+    let mut programs = [program(4_801, 0, &mpi), program(4_802, 1, &mpi)];
+    watched(&mut app, &mut programs, 40);
+    let shown = picture(&mut app, 80, 24);
+    for text in [
+        "2 programs under injection",
+        "4801",
+        "worst late by 3.1 us",
+        "mpi_send 20,000",
+        "achieved",
+    ] {
+        assert!(shown.contains(text), "{text} in {shown}");
+    }
+    pictures("injector", &mut app);
+    fits_anywhere(&mut app);
+}
+
+#[test]
+fn what_is_pressed_changes_the_program_that_is_chosen_or_all() {
+    let mut app = app_at("Injector");
+    let mut programs = [
+        program(7, 0, &[HookFamily::Socket]),
+        program(8, 1, &[HookFamily::Mpi]),
+    ];
+    watched(&mut app, &mut programs, 1);
+    let pressed = |app: &mut App, keys: &str| letters(app, keys).join("");
+    let off = pressed(&mut app, "o");
+    assert!(off.contains("pid: 7") && !off.contains("pid: 8"), "{off}");
+    assert!(off.contains("enabled: Some(false)"), "{off}");
+    assert!(pressed(&mut app, "+").contains("scale: Some(2.0)"));
+    assert!(pressed(&mut app, "-").contains("scale: Some(0.5)"));
+    assert!(pressed(&mut app, "m").contains("mode: Some(Defer)"));
+    // What MPI is given cannot be deferred.
+    press(&mut app, &[Key::Down]);
+    let mode = pressed(&mut app, "m");
+    assert!(
+        mode.contains("pid: 8") && mode.contains("mode: Some(Pace)"),
+        "{mode}"
+    );
+    let all = pressed(&mut app, "ao");
+    assert!(all.contains("pid: 7") && all.contains("pid: 8"), "{all}");
+    programs[1].settings.mode = Mode::Pace;
+    watched(&mut app, &mut programs, 1);
+    assert!(pressed(&mut app, "m").contains("mode: Some(Spin)"));
+}
+
+#[test]
+fn a_table_is_chosen_from_those_of_the_folder() {
+    let mut app = app_at("Injector");
+    watched(&mut app, &mut [program(7, 0, &[HookFamily::Socket])], 1);
+    letters(&mut app, "t");
+    assert!(picture(&mut app, 80, 24).contains("load40.dist"));
+    let taken = press(&mut app, &[Key::Down, Key::Enter]).join("");
+    assert!(taken.contains(r#"Table("lab/load40.dist")"#), "{taken}");
+    letters(&mut app, "t");
+    assert!(press(&mut app, &[Key::Escape]).is_empty());
+    assert!(!picture(&mut app, 80, 24).contains("load40.dist"));
+}
+
+#[test]
+fn where_there_is_nothing_it_says_how_to_begin() {
+    let mut app = app_at("Injector");
+    watched(&mut app, &mut [], 1);
+    assert!(picture(&mut app, 80, 24).contains("No program is under injection"));
+    assert!(letters(&mut app, "o+-mta").is_empty());
+}

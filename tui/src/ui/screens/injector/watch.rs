@@ -1,0 +1,160 @@
+//! Looks for programs under injection, by their control pages, and changes them.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jitterlab_injector::control::{Hook, HookFamily, Settings, Totals};
+use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
+use jitterlab_stats::summary;
+
+use crate::commands::inject::change::Change;
+use crate::commands::inject::pages::{self, Address};
+use crate::outcome::Failure;
+use crate::output::printable;
+use crate::ui::action::{News, Said, Task};
+use crate::ui::screens::live::watch as live;
+
+/// A program under injection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// How it is named.
+    pub address: Address,
+    /// Its name.
+    pub name: String,
+    /// The rank in its parallel program.
+    pub rank: u64,
+    /// The families of hooks that are on.
+    pub hooks: Vec<HookFamily>,
+    /// Its settings.
+    pub settings: Settings,
+    /// Where its table came from, and the mean of that in its unit.
+    pub table: String,
+    pub table_mean: f64,
+    /// What its threads have counted.
+    pub totals: Totals,
+}
+
+impl Program {
+    /// Calls by hook, of those that were called.
+    pub fn calls(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = Hook::ALL.into_iter().zip(self.totals.calls);
+        let called = all.filter(|(_, calls)| *calls > 0);
+        called.map(|(hook, calls)| (hook.name(), calls))
+    }
+}
+
+/// What there is at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// All programs, or why they cannot be looked for.
+    pub programs: Result<Vec<Program>, String>,
+    /// Tables that a program can be given.
+    pub tables: Vec<PathBuf>,
+    /// What is being measured meanwhile.
+    pub live: live::Seen,
+}
+
+/// A look, for whoever asks for one.
+pub struct Look {
+    /// Where tables are.
+    pub folder: PathBuf,
+    /// Who looks for what is being measured.
+    pub live: Arc<Mutex<live::Watcher>>,
+}
+
+impl fmt::Debug for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Look").field(&self.folder).finish()
+    }
+}
+
+impl Task for Look {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = Seen {
+            programs: programs().map_err(|failure| printable(&failure.to_string())),
+            tables: tables(&self.folder),
+            live: live.look(None),
+        };
+        tell(Box::new(seen));
+    }
+}
+
+fn programs() -> Result<Vec<Program>, Failure> {
+    let running = pages::running()?;
+    let programs = running.iter().map(|program| {
+        let page = &program.page;
+        let identity = page.identity();
+        let (settings, table) = page.settings();
+        let entries: Vec<f64> = table.entries.iter().map(|&it| f64::from(it)).collect();
+        let is_on = |family: &HookFamily| identity.hooks & family.bit() != 0;
+        Program {
+            address: Address::of(program),
+            name: printable(&identity.program),
+            rank: identity.rank,
+            hooks: HookFamily::ALL.into_iter().filter(is_on).collect(),
+            settings,
+            table: printable(&table.origin),
+            table_mean: summary::mean(&entries).unwrap_or(0.0),
+            totals: page.totals(),
+        }
+    });
+    Ok(programs.collect())
+}
+
+/// Files that end as tables do.
+fn tables(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut tables: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    tables.retain(|path| path.extension().is_some_and(|end| end == "dist") && path.is_file());
+    tables.sort();
+    tables
+}
+
+/// What is to become of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wanted {
+    /// A change that is known.
+    Change(Change),
+    /// The table of this file.
+    Table(PathBuf),
+}
+
+/// Changes programs.
+#[derive(Debug)]
+pub struct Set {
+    /// Which.
+    pub programs: Vec<Address>,
+    /// How.
+    pub wanted: Wanted,
+}
+
+impl Task for Set {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        if let Err(failure) = self.make() {
+            tell(Box::new(Said(printable(&failure.to_string()))));
+        }
+    }
+}
+
+impl Set {
+    fn make(&self) -> Result<(), Failure> {
+        let change = match &self.wanted {
+            Wanted::Change(change) => change.clone(),
+            Wanted::Table(path) => {
+                let table = DistributionTable::load(path, DelayUnit::Nanoseconds);
+                let table = table.map_err(Failure::input)?;
+                Change {
+                    table: Some((TableSource::of(&table, path), table.unit())),
+                    ..Change::default()
+                }
+            }
+        };
+        for &program in &self.programs {
+            change.make(&pages::of(program)?.page)?;
+        }
+        Ok(())
+    }
+}

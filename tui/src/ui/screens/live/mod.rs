@@ -1,0 +1,168 @@
+//! Live: the distribution of what is being measured, while it is measured.
+
+mod history;
+pub mod picture;
+#[cfg(test)]
+mod tests;
+pub mod view;
+pub mod watch;
+
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::ui::action::Action;
+use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::parts::axis::Zoom;
+use crate::ui::screen::{Base, Screen};
+use crate::ui::theme::Theme;
+use picture::Picture;
+use watch::{Found, Look, Seen, Source, Watcher};
+
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Choose,
+    Pin,
+    Unpin,
+    Freeze,
+    Zoom,
+}
+
+const KEYS: &[Binding<Does>] = &[
+    Binding {
+        keys: &[Key::Char('p')],
+        does: "pin",
+        command: Does::Pin,
+    },
+    Binding {
+        keys: &[Key::Char('u')],
+        does: "unpin",
+        command: Does::Unpin,
+    },
+    Binding {
+        keys: &[Key::Char('f')],
+        does: "freeze, go on",
+        command: Does::Freeze,
+    },
+    Binding {
+        keys: &[Key::Char('z')],
+        does: "zoom",
+        command: Does::Zoom,
+    },
+    Binding {
+        keys: MOVES,
+        does: "what is watched",
+        command: Does::Choose,
+    },
+];
+
+/// The screen.
+struct Live {
+    watcher: Arc<Mutex<Watcher>>,
+    /// Whether somebody looks.
+    looks: bool,
+    /// All that is being measured; not looked for yet.
+    found: Option<Vec<Found>>,
+    /// What is watched; the first that there is, where none was chosen.
+    chosen: Option<Source>,
+    picture: Picture,
+    /// What is shown while all goes on.
+    frozen: Option<Box<Picture>>,
+    zoom: Zoom,
+}
+
+/// For the experiments of a folder, and programs that were started by hand.
+pub fn screen(base: &Base) -> Box<dyn Screen> {
+    Box::new(Live {
+        watcher: Arc::new(Mutex::new(Watcher::new(&base.folder))),
+        looks: false,
+        found: None,
+        chosen: None,
+        picture: Picture::default(),
+        frozen: None,
+        zoom: Zoom::default(),
+    })
+}
+
+impl Live {
+    fn shown(&self) -> &Picture {
+        self.frozen.as_deref().unwrap_or(&self.picture)
+    }
+
+    /// The place of what is watched among all that there is.
+    fn watched_at(&self) -> Option<usize> {
+        let found = self.found.as_ref()?;
+        let heard = self.picture.heard.as_ref()?;
+        found.iter().position(|it| it.source == heard.source)
+    }
+
+    fn choose(&mut self, key: Key) {
+        let (Some(found), at) = (&self.found, self.watched_at().unwrap_or(0)) else {
+            return;
+        };
+        if let Some(next) = moved(key, at, found.len()) {
+            self.chosen = Some(found[next].source.clone());
+        }
+    }
+}
+
+impl Screen for Live {
+    fn name(&self) -> &'static str {
+        "Live"
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        hints(KEYS)
+    }
+
+    fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
+        match command(KEYS, key)? {
+            Does::Choose => self.choose(key),
+            Does::Pin => {
+                // What is seen is what is pinned.
+                self.frozen = None;
+                self.picture.pin();
+            }
+            Does::Unpin => self.picture.pinned = None,
+            Does::Freeze => {
+                self.frozen = match self.frozen {
+                    Some(_) => None,
+                    None => Some(Box::new(self.picture.clone())),
+                };
+            }
+            Does::Zoom => self.zoom = self.zoom.next(),
+        }
+        None
+    }
+
+    fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        if let Some(seen) = news.downcast_ref::<Seen>() {
+            self.looks = false;
+            self.found = Some(seen.found.clone());
+            self.picture.take(seen.at, seen.heard.clone());
+        }
+        None
+    }
+
+    fn period(&self) -> Option<Duration> {
+        Some(Duration::from_millis(250))
+    }
+
+    fn look(&mut self, due: bool) -> Option<Action> {
+        if !due || self.looks {
+            return None;
+        }
+        self.looks = true;
+        Some(Action::work(Look {
+            watcher: Arc::clone(&self.watcher),
+            chosen: self.chosen.clone(),
+        }))
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        view::draw(buffer, area, self, theme);
+    }
+}

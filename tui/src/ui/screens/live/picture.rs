@@ -1,0 +1,196 @@
+//! What is watched: the distribution that runs, its history, and the one that is pinned.
+
+use jitterlab_stats::bootstrap::Interval;
+use jitterlab_stats::confidence_sequence::{self, LEAST, Sequence};
+use jitterlab_stats::histogram::{Histogram, buckets};
+
+use super::history::History;
+use super::watch::Heard;
+use crate::ui::parts::ladder::Ladder;
+use crate::ui::parts::sweep::KEPT;
+
+/// A block has so many samples, and takes at least a second.
+const BLOCK_SAMPLES: u64 = 32;
+/// With which the intervals of all looks hold together.
+const CONFIDENCE: f64 = 0.95;
+
+/// A distribution.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Distribution {
+    /// The run or program, and what it measures.
+    pub name: String,
+    /// All samples, in nanoseconds.
+    pub samples: Histogram,
+    /// The highest.
+    pub max: u64,
+    /// The medians of its blocks, in nanoseconds.
+    pub medians: Sequence,
+}
+
+impl Distribution {
+    /// Its percentiles.
+    pub fn ladder(&self) -> Ladder {
+        Ladder::of(&self.samples, self.max)
+    }
+}
+
+/// How far the medians of blocks have shifted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Shift {
+    /// So many blocks are still to come.
+    Awaits(u64),
+    /// In nanoseconds; the intervals of all looks hold the shift together.
+    Known(Interval),
+}
+
+/// What is watched.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Picture {
+    /// What was heard last.
+    pub heard: Option<Heard>,
+    /// Whether nothing more will be heard of that.
+    pub is_over: bool,
+    /// What runs: its samples since its part began, or since another one was pinned.
+    pub running: Distribution,
+    /// The one that is pinned.
+    pub pinned: Option<Distribution>,
+    /// Second by second.
+    pub history: History,
+    /// Samples of the second and of the block that are not over, and when these began.
+    second: Histogram,
+    second_at: f64,
+    iterations: u64,
+    block: Histogram,
+    block_at: f64,
+}
+
+impl Picture {
+    /// Takes in what is heard at a time, in seconds; nothing, of what has ended.
+    pub fn take(&mut self, at: f64, heard: Option<Heard>) {
+        let Some(heard) = heard else {
+            self.is_over = self.heard.is_some();
+            return;
+        };
+        let before = self.heard.take().filter(|it| it.source == heard.source);
+        let is_first = before.is_none() || self.is_over;
+        self.is_over = false;
+        let part = |it: &Heard| (it.run.clone(), it.total.part);
+        let same = before.filter(|before| part(before) == part(&heard));
+        let more = same.as_ref().and_then(|before| {
+            let earlier = &before.total.histogram;
+            heard.total.histogram.since(earlier).ok()
+        });
+        if more.is_none() {
+            self.begin(at, &heard);
+        }
+        let done = |it: &Heard| it.total.iterations().map_or(0, |(done, _)| done);
+        let done_before = same.as_ref().map_or(0, done);
+        self.iterations += done(&heard).saturating_sub(done_before);
+        self.add(
+            more.as_ref().unwrap_or(&heard.total.histogram),
+            heard.total.max_ns,
+        );
+        if is_first {
+            // When its samples so far were taken is not known.
+            self.history = History::default();
+            self.block = Histogram::new();
+            self.begin_second(at);
+        }
+        self.end_seconds(at);
+        self.end_block(at);
+        self.heard = Some(heard);
+    }
+
+    /// Pins what runs; whatever comes from now on is laid over it.
+    pub fn pin(&mut self) {
+        if !self.running.samples.is_empty() {
+            let name = self.running.name.clone();
+            let next = Distribution {
+                name,
+                ..Distribution::default()
+            };
+            self.pinned = Some(std::mem::replace(&mut self.running, next));
+            self.block = Histogram::new();
+            self.block_at = self.second_at;
+        }
+    }
+
+    /// How far what runs has shifted from what is pinned.
+    pub fn shift(&self) -> Option<Shift> {
+        let pinned = &self.pinned.as_ref()?.medians;
+        let running = &self.running.medians;
+        let shift = confidence_sequence::shift(pinned, running, CONFIDENCE);
+        let fewest = pinned.count().min(running.count());
+        Some(match shift.ok().flatten() {
+            Some(shift) => Shift::Known(widened(shift, pinned, running)),
+            None => Shift::Awaits(LEAST.saturating_sub(fewest).max(1)),
+        })
+    }
+
+    fn begin(&mut self, at: f64, heard: &Heard) {
+        let label = &heard.total.label;
+        let name = match label.is_empty() {
+            true => heard.run.clone(),
+            false => format!("{}, {}", heard.run, crate::output::printable(label)),
+        };
+        self.running = Distribution {
+            name,
+            ..Distribution::default()
+        };
+        self.block = Histogram::new();
+        self.block_at = at;
+    }
+
+    fn add(&mut self, more: &Histogram, max: u64) {
+        self.running.samples.add(more);
+        // A bucket is told by its highest value.
+        self.running.max = self.running.samples.max().unwrap_or(0).min(max);
+        self.second.add(more);
+        self.block.add(more);
+    }
+
+    fn begin_second(&mut self, at: f64) {
+        self.second = Histogram::new();
+        self.iterations = 0;
+        self.second_at = at.floor();
+    }
+
+    fn end_seconds(&mut self, at: f64) {
+        let over = (at.floor() - self.second_at) as usize;
+        if over == 0 {
+            return;
+        }
+        self.history.add(&self.second, self.iterations);
+        self.begin_second(at);
+        // Seconds in which nobody looked.
+        let nothing = Histogram::new();
+        for _ in 1..over.min(KEPT) {
+            self.history.add(&nothing, 0);
+        }
+    }
+
+    fn end_block(&mut self, at: f64) {
+        if at - self.block_at >= 1.0 && self.block.count() >= BLOCK_SAMPLES {
+            if let Some(median) = self.block.quantile(0.5) {
+                self.running.medians.add(median as f64);
+            }
+            self.block = Histogram::new();
+            self.block_at = at;
+        }
+    }
+}
+
+/// Medians are known by their buckets, however little they vary.
+fn widened(shift: Interval, pinned: &Sequence, running: &Sequence) -> Interval {
+    let width = |medians: &Sequence| {
+        let median = medians.mean().unwrap_or(0.0).max(0.0) as u64;
+        let (lowest, highest) = buckets::range(buckets::index(median));
+        (highest - lowest) as f64
+    };
+    let widths = width(pinned).max(width(running));
+    Interval {
+        estimate: shift.estimate,
+        low: shift.low - widths,
+        high: shift.high + widths,
+    }
+}

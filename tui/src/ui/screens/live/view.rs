@@ -1,0 +1,326 @@
+//! How it is drawn.
+
+use jitterlab_base::show::{count, percent, time};
+use jitterlab_experiment::live::Stage;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::picture::{Picture, Shift};
+use super::watch::Heard;
+use super::{Found, Live};
+use crate::shown;
+use crate::ui::parts::axis::{Range, Zoom};
+use crate::ui::parts::curves::{self, Curve};
+use crate::ui::parts::text::{cut, put, put_all, wrapped};
+use crate::ui::parts::{beside, histogram, over_time};
+use crate::ui::theme::Theme;
+
+/// Draws it.
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme) {
+    let picture = screen.shown();
+    let Some(heard) = &picture.heard else {
+        let text = match screen.found {
+            None => "looking",
+            Some(_) => {
+                "Nothing is being measured. An experiment that is started on the screen Suites, or by `jitterlab run` in this \
+                 folder, is shown here, and so are `jitterlab packet run` and `jitterlab noise run` in a terminal."
+            }
+        };
+        return put_all(
+            buffer,
+            area,
+            &wrapped(Span::raw(""), text, Style::new(), area.width),
+        );
+    };
+    let head = head(screen, picture, heard, area.width, theme);
+    let [top, body] = Layout::vertical([
+        Constraint::Length(u16::try_from(head.len()).unwrap_or(u16::MAX)),
+        Constraint::Fill(1),
+    ])
+    .areas(area);
+    put_all(buffer, top, &head);
+    if heard.total.samples() == 0 {
+        return draw_progress(buffer, body, picture, heard, theme);
+    }
+    if is_large(area) {
+        let [left, right] = beside(body, body.width / 2 - 1);
+        let [bars, ladder, found] = Layout::vertical([
+            Constraint::Fill(1),
+            Constraint::Length(8),
+            Constraint::Length(
+                u16::try_from(screen.found.iter().flatten().count() + 2).unwrap_or(2),
+            ),
+        ])
+        .areas(left);
+        draw_histogram(buffer, bars, picture, screen.zoom, theme);
+        draw_ladder(buffer, ladder, picture, theme);
+        draw_found(buffer, found, screen, heard, theme);
+        let [strip, heat] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Fill(2)]).areas(right);
+        draw_strip(buffer, strip, picture, theme);
+        draw_heat(buffer, heat, picture, screen.zoom, theme);
+    } else {
+        let [bars, middle, heat] = Layout::vertical([
+            Constraint::Fill(1),
+            Constraint::Length(7),
+            Constraint::Fill(1),
+        ])
+        .areas(body);
+        draw_histogram(buffer, bars, picture, screen.zoom, theme);
+        let [ladder, strip] = beside(middle, if picture.pinned.is_some() { 43 } else { 21 });
+        draw_ladder(buffer, ladder, picture, theme);
+        draw_strip(buffer, strip, picture, theme);
+        draw_heat(buffer, heat, picture, screen.zoom, theme);
+    }
+}
+
+fn is_large(area: Rect) -> bool {
+    area.width >= 120 && area.height >= 36
+}
+
+/// What runs and how far it is; with a distribution that is pinned, how far it has shifted from that.
+fn head(
+    screen: &Live,
+    picture: &Picture,
+    heard: &Heard,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let mut state = Vec::new();
+    if screen.frozen.is_some() {
+        state.push(Span::styled("  frozen", theme.warning()));
+    }
+    let stage = match (picture.is_over, heard.stage) {
+        (true, _) => "  ended",
+        (false, Stage::UnderWay) => "",
+        (false, Stage::Done) => "  done",
+        (false, Stage::Failed) => "  failed",
+    };
+    state.push(Span::styled(stage, theme.aside()));
+    if let Some(timing) = heard.total.timing {
+        state.push(Span::raw(format!("  {timing}")));
+    }
+    let taken: usize = state.iter().map(Span::width).sum();
+    let name = &picture.running.name;
+    let room = usize::from(width).saturating_sub(taken);
+    let mut title = vec![Span::styled(cut(name, room), theme.heading())];
+    title.extend(state);
+    let mut lines = vec![
+        Line::from(title),
+        Line::from(figures(screen, picture, heard)),
+    ];
+    let Some(pinned) = &picture.pinned else {
+        return lines;
+    };
+    let pinned = format!("over {}", pinned.name);
+    lines.push(Line::styled(cut(&pinned, width.into()), theme.series(true)));
+    if let Some(shift) = picture.shift() {
+        lines.push(shift_line(shift, theme));
+    }
+    lines
+}
+
+fn figures(screen: &Live, picture: &Picture, heard: &Heard) -> String {
+    let mut figures = vec![format!(
+        "{} samples",
+        count(picture.running.samples.count())
+    )];
+    if let Some(progress) = heard.progress {
+        figures.push(format!(
+            "run {} of {}",
+            progress.finished + 1,
+            progress.runs
+        ));
+        figures.push(format!("{} left", shown::time(progress.seconds_left)));
+    }
+    if heard.load.is_some() {
+        figures.push("under load".into());
+    }
+    figures.push(format!("zoom {}", screen.zoom));
+    let found = screen.found.iter().flatten().count();
+    if let (Some(at), true) = (screen.watched_at(), found > 1) {
+        figures.push(format!("{} of {found} sources", at + 1));
+    }
+    figures.join("  ")
+}
+
+fn shift_line(shift: Shift, theme: Theme) -> Line<'static> {
+    let signed = |ns: f64| match ns {
+        ns if ns < 0.0 => format!("-{}", time(-ns)),
+        ns => format!("+{}", time(ns)),
+    };
+    match shift {
+        Shift::Awaits(blocks) => {
+            let text = format!("shift of the median: known in {blocks} s or more");
+            Line::styled(text, theme.aside())
+        }
+        Shift::Known(it) => {
+            let verdict = match (it.low > 0.0, it.high < 0.0) {
+                (true, _) => "slower",
+                (_, true) => "faster",
+                _ => "not told apart",
+            };
+            let interval = format!("{} to {}", signed(it.low), signed(it.high));
+            Line::from(vec![
+                Span::styled(verdict, theme.heading()),
+                Span::raw(format!(
+                    ": median {}, {interval} (95 % at all times)",
+                    signed(it.estimate)
+                )),
+            ])
+        }
+    }
+}
+
+/// The axis of both distributions.
+fn range(picture: &Picture, zoom: Zoom) -> Option<Range> {
+    let pinned = picture.pinned.iter().map(|it| &it.samples);
+    Range::of(pinned.chain([&picture.running.samples]), zoom)
+}
+
+/// Draws what runs, and over it what is pinned.
+pub fn draw_histogram(
+    buffer: &mut Buffer,
+    area: Rect,
+    picture: &Picture,
+    zoom: Zoom,
+    theme: Theme,
+) {
+    let Some(range) = range(picture, zoom) else {
+        return;
+    };
+    let axis = range.axis(histogram::columns(area));
+    let counts = axis.of_histogram(&picture.running.samples);
+    match &picture.pinned {
+        None => histogram::draw(buffer, area, &counts, &axis, theme),
+        Some(pinned) => {
+            let others = axis.of_histogram(&pinned.samples);
+            histogram::draw_over(buffer, area, &counts, &others, &axis, theme);
+        }
+    }
+}
+
+pub(super) fn draw_ladder(buffer: &mut Buffer, area: Rect, picture: &Picture, theme: Theme) {
+    let pinned = picture.pinned.as_ref().map(|it| it.ladder());
+    let heading = match pinned {
+        Some(_) => format!(
+            "{:>8}  {:>9}  {:>9}  {:>9}",
+            "at most", "running", "pinned", "change"
+        ),
+        None => format!("{:>8}  {:>9}", "at most", "running"),
+    };
+    put(buffer, area, 0, &Line::styled(heading, theme.heading()));
+    let below = Rect {
+        y: area.y + area.height.min(1),
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    let lines = picture.running.ladder().lines(pinned.as_ref(), theme);
+    put_all(buffer, below, &lines);
+}
+
+/// All that can be watched.
+fn draw_found(buffer: &mut Buffer, area: Rect, screen: &Live, heard: &Heard, theme: Theme) {
+    put(
+        buffer,
+        area,
+        0,
+        &Line::styled("being measured", theme.heading()),
+    );
+    let line = |Found { source, name }: &Found| {
+        let style = match *source == heard.source {
+            true => theme.here(),
+            false => Style::new(),
+        };
+        Line::styled(cut(name, area.width.into()), style)
+    };
+    for (row, found) in screen.found.iter().flatten().enumerate() {
+        put(buffer, area, row + 1, &line(found));
+    }
+}
+
+pub(super) fn draw_strip(buffer: &mut Buffer, area: Rect, picture: &Picture, theme: Theme) {
+    let width = curves::columns(area);
+    let points = |of: fn(&super::history::Slice) -> u64| {
+        let slices = picture.history.seconds().columns(width);
+        slices
+            .map(|(column, slice)| (column, of(slice) as f64))
+            .collect()
+    };
+    let curves = [
+        Curve {
+            name: "median of a second",
+            points: points(|slice| slice.median),
+        },
+        Curve {
+            name: "99.9 %",
+            points: points(|slice| slice.tail),
+        },
+    ];
+    curves::draw(buffer, area, &curves, theme);
+}
+
+pub(super) fn draw_heat(
+    buffer: &mut Buffer,
+    area: Rect,
+    picture: &Picture,
+    zoom: Zoom,
+    theme: Theme,
+) {
+    let (columns, rows) = (over_time::columns(area), over_time::rows(area));
+    let Some(range) = range(picture, zoom).filter(|_| rows > 0) else {
+        return;
+    };
+    let axis = range.axis(rows);
+    let mut slices = vec![None; columns];
+    for (column, slice) in picture.history.seconds().columns(columns) {
+        slices[column] = Some(slice);
+    }
+    let shares = |column: usize, shares: &mut [f64]| match slices[column] {
+        Some(slice) => {
+            slice.shares(&axis, shares);
+            true
+        }
+        None => false,
+    };
+    let newest = picture.history.seconds().newest(columns);
+    over_time::draw(buffer, area, &axis, newest, shares, theme);
+}
+
+/// What takes no samples: an application, by its iterations or by what it says.
+fn draw_progress(buffer: &mut Buffer, area: Rect, picture: &Picture, heard: &Heard, theme: Theme) {
+    let mut lines = vec![Line::default()];
+    if let Some((done, planned)) = heard.total.iterations() {
+        let share = done as f64 / planned.max(1) as f64;
+        let width = usize::from(area.width);
+        let filled = (share.min(1.0) * width as f64) as usize;
+        lines.push(Line::from(format!(
+            "{} of its iterations: {} of {}",
+            percent(share),
+            count(done),
+            count(planned)
+        )));
+        lines.push(Line::from(vec![
+            Span::styled("█".repeat(filled), theme.series(false)),
+            Span::styled("─".repeat(width - filled), theme.aside()),
+        ]));
+        let last = picture.history.seconds().columns(2).last();
+        let last = last.map_or(0, |(_, slice)| slice.iterations);
+        lines.push(Line::from(format!(
+            "{} iterations in the last second",
+            count(last)
+        )));
+    } else if heard.said.is_empty() {
+        lines.push(Line::styled("no samples yet", theme.aside()));
+    } else {
+        lines.extend(wrapped(
+            Span::raw("it says  "),
+            &heard.said,
+            Style::new(),
+            area.width,
+        ));
+    }
+    put_all(buffer, area, &lines);
+}

@@ -1,0 +1,236 @@
+//! Looks for what is being measured and publishes: experiments by their `live.json`, programs that were started by hand by
+//! their pages.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use jitterlab_experiment::live::{self, Now, Stage};
+use jitterlab_experiment::store::who_fills;
+use jitterlab_live::{Place, Reader, Total};
+
+use crate::output::printable;
+use crate::ui::action::{News, Task};
+
+/// Where something is measured: a result folder that is being filled, or the place of a program's pages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// An experiment.
+    Experiment(PathBuf),
+    /// A program that was started by hand.
+    Program(PathBuf),
+}
+
+/// A source, and what people know it by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Where.
+    pub source: Source,
+    /// The name of its result folder, or its command.
+    pub name: String,
+}
+
+/// How far an experiment is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Runs that are behind it.
+    pub finished: usize,
+    /// Runs of the schedule.
+    pub runs: usize,
+    /// How long it will still take.
+    pub seconds_left: f64,
+}
+
+/// What is heard of a source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    /// Which.
+    pub source: Source,
+    /// The run, with its attempt if it is not the first; the command of a program.
+    pub run: String,
+    /// How far the run is.
+    pub stage: Stage,
+    /// What was published.
+    pub total: Total,
+    /// What the background load has published.
+    pub load: Option<Total>,
+    /// The line that a program printed last which publishes nothing.
+    pub said: String,
+    /// How far its experiment is.
+    pub progress: Option<Progress>,
+}
+
+/// What there is at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// When, in seconds since it was looked for the first time.
+    pub at: f64,
+    /// All sources.
+    pub found: Vec<Found>,
+    /// What is heard of the chosen one; of the first one where that is not there.
+    pub heard: Option<Heard>,
+}
+
+/// A look, for whoever asks for one.
+pub struct Look {
+    /// Who looks.
+    pub watcher: Arc<Mutex<Watcher>>,
+    /// The source that is listened to.
+    pub chosen: Option<Source>,
+}
+
+impl fmt::Debug for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Look").field(&self.chosen).finish()
+    }
+}
+
+impl Task for Look {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        tell(Box::new(watcher.look(self.chosen.as_ref())));
+    }
+}
+
+/// Looks, and remembers what was published before.
+pub struct Watcher {
+    results: PathBuf,
+    begun: Instant,
+    programs: BTreeMap<PathBuf, Program>,
+}
+
+/// A program that was started by hand.
+struct Program {
+    reader: Reader,
+    total: Total,
+    name: String,
+}
+
+impl Watcher {
+    /// For the experiments in this folder, and for programs of this user.
+    pub fn new(folder: &Path) -> Self {
+        Watcher {
+            results: folder.join("results"),
+            begun: Instant::now(),
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// Looks once.
+    pub fn look(&mut self, chosen: Option<&Source>) -> Seen {
+        self.find_programs();
+        let mut found = self.experiments();
+        found.extend(self.programs.iter().map(|(place, program)| Found {
+            source: Source::Program(place.clone()),
+            name: program.name.clone(),
+        }));
+        let chosen = found.iter().find(|it| Some(&it.source) == chosen);
+        let heard = chosen.or(found.first()).map(|it| it.source.clone());
+        Seen {
+            at: self.begun.elapsed().as_secs_f64(),
+            heard: heard.and_then(|source| self.hear(source)),
+            found,
+        }
+    }
+
+    fn experiments(&self) -> Vec<Found> {
+        let entries = fs::read_dir(&self.results).into_iter().flatten().flatten();
+        let folders = entries.map(|entry| entry.path());
+        // One that nobody fills was left by a controller that was killed.
+        let is_filled =
+            |folder: &PathBuf| folder.join(live::FILE).is_file() && who_fills(folder).is_some();
+        let mut folders: Vec<PathBuf> = folders.filter(is_filled).collect();
+        folders.sort();
+        let found = folders.into_iter().map(|folder| Found {
+            name: printable(&folder.file_name().unwrap_or_default().to_string_lossy()),
+            source: Source::Experiment(folder),
+        });
+        found.collect()
+    }
+
+    /// Takes in programs that have begun, and drops those that have ended.
+    fn find_programs(&mut self) {
+        let places = Place::of_programs();
+        self.programs.retain(|place, _| places.contains(place));
+        for place in places {
+            if self.programs.contains_key(&place) {
+                continue;
+            }
+            let mut reader = Reader::of_place(place.clone());
+            let mut total = Total::default();
+            if let Some(update) = reader.update() {
+                total.take(update);
+            }
+            // Until it has a page it is nobody's.
+            if let Some(process) = reader.process() {
+                let name = command(process);
+                let program = Program {
+                    reader,
+                    total,
+                    name,
+                };
+                self.programs.insert(place, program);
+            }
+        }
+    }
+
+    fn hear(&mut self, source: Source) -> Option<Heard> {
+        match &source {
+            Source::Experiment(folder) => {
+                let now = live::read(folder).ok().flatten()?;
+                Some(of_experiment(source, now))
+            }
+            Source::Program(place) => {
+                let program = self.programs.get_mut(place)?;
+                if let Some(update) = program.reader.update() {
+                    program.total.take(update);
+                }
+                Some(Heard {
+                    run: program.name.clone(),
+                    stage: Stage::UnderWay,
+                    total: program.total.clone(),
+                    load: None,
+                    said: String::new(),
+                    progress: None,
+                    source,
+                })
+            }
+        }
+    }
+}
+
+fn of_experiment(source: Source, now: Now) -> Heard {
+    let run = match now.attempt {
+        1 => printable(&now.run),
+        attempt => format!("{} (attempt {attempt})", printable(&now.run)),
+    };
+    Heard {
+        source,
+        run,
+        stage: now.stage,
+        total: now.measured,
+        load: now.load,
+        said: printable(&now.said),
+        progress: Some(Progress {
+            finished: now.finished,
+            runs: now.runs,
+            seconds_left: now.seconds_left,
+        }),
+    }
+}
+
+/// How a process was started, without the folder of its program.
+fn command(process: u32) -> String {
+    let words = procfs::process::Process::new(process.cast_signed())
+        .and_then(|process| process.cmdline())
+        .unwrap_or_default();
+    let mut words = words.into_iter();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().unwrap_or_default();
+    let name = program.to_string_lossy().into_owned();
+    let all: Vec<String> = std::iter::once(name).chain(words).collect();
+    printable(&format!("{process} {}", all.join(" ")))
+}

@@ -1,0 +1,153 @@
+//! Active messages: the endpoints of this machine, by the pages that they publish.
+
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+use jitterlab_amvia::endpoint::{Published, PublishedPeer, published};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::output::printable;
+use crate::ui::action::{Action, News, Task};
+use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::screen::Screen;
+use crate::ui::theme::Theme;
+
+/// What there is at a moment.
+#[derive(Debug, Clone)]
+struct Seen {
+    at: Instant,
+    endpoints: Result<Vec<Published>, String>,
+}
+
+/// Looks for endpoints.
+#[derive(Debug)]
+struct Look;
+
+impl Task for Look {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let endpoints = published().map_err(|error| printable(&error.to_string()));
+        let at = Instant::now();
+        tell(Box::new(Seen { at, endpoints }));
+    }
+}
+
+/// What happened in a second, since it was looked at last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rates {
+    requests: f64,
+    started: f64,
+    retransmissions: f64,
+    abandoned: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Choose;
+
+const KEYS: &[Binding<Choose>] = &[Binding {
+    keys: MOVES,
+    does: "choose endpoint",
+    command: Choose,
+}];
+
+/// The screen.
+#[derive(Default)]
+struct Messages {
+    looks: bool,
+    /// What was seen, and what before it.
+    seen: Option<Seen>,
+    before: Option<Seen>,
+    /// The endpoint that is chosen, by process and name; the first one where none was.
+    chosen: Option<(Option<u32>, String)>,
+}
+
+/// For the endpoints of this user.
+pub fn screen() -> Box<dyn Screen> {
+    Box::new(Messages::default())
+}
+
+fn all(seen: Option<&Seen>) -> &[Published] {
+    let endpoints = seen.and_then(|seen| seen.endpoints.as_ref().ok());
+    endpoints.map_or(&[], Vec::as_slice)
+}
+
+fn is_of(endpoint: &Published, (process, name): &(Option<u32>, String)) -> bool {
+    (endpoint.process, &endpoint.name) == (*process, name)
+}
+
+impl Messages {
+    fn endpoints(&self) -> &[Published] {
+        all(self.seen.as_ref())
+    }
+
+    fn at(&self) -> usize {
+        let mut endpoints = self.endpoints().iter();
+        let chosen = self.chosen.as_ref();
+        let at = endpoints.position(|it| chosen.is_some_and(|chosen| is_of(it, chosen)));
+        at.unwrap_or(0)
+    }
+
+    /// What happened between an endpoint and its peer in a second; none where it was not seen before.
+    fn rates(&self, endpoint: &Published, peer: &PublishedPeer) -> Option<Rates> {
+        let (seen, before) = (self.seen.as_ref()?, self.before.as_ref()?);
+        let seconds = seen.at.saturating_duration_since(before.at).as_secs_f64();
+        let key = (endpoint.process, endpoint.name.clone());
+        let mut earlier = all(Some(before)).iter();
+        let earlier = earlier.find(|it| is_of(it, &key))?;
+        let mut peers = earlier.peers.iter();
+        let earlier = peers.find(|it| it.endpoint == peer.endpoint)?;
+        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+        (seconds > 0.0).then(|| Rates {
+            requests: rate(peer.requests, earlier.requests),
+            started: rate(peer.started, earlier.started),
+            retransmissions: rate(peer.retransmissions, earlier.retransmissions),
+            abandoned: rate(peer.abandoned, earlier.abandoned),
+        })
+    }
+}
+
+impl Screen for Messages {
+    fn name(&self) -> &'static str {
+        "Messages"
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        hints(KEYS)
+    }
+
+    fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
+        let Choose = command(KEYS, key)?;
+        let at = moved(key, self.at(), self.endpoints().len())?;
+        let endpoint = &self.endpoints()[at];
+        self.chosen = Some((endpoint.process, endpoint.name.clone()));
+        None
+    }
+
+    fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        if let Some(seen) = news.downcast_ref::<Seen>() {
+            self.looks = false;
+            self.before = self.seen.replace(seen.clone());
+        }
+        None
+    }
+
+    fn period(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+
+    fn look(&mut self, due: bool) -> Option<Action> {
+        if !due || self.looks {
+            return None;
+        }
+        self.looks = true;
+        Some(Action::work(Look))
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        view::draw(buffer, area, self, theme);
+    }
+}

@@ -1,0 +1,86 @@
+//! The screen by its keys, and as it looks.
+
+use std::time::{Duration, Instant};
+
+use jitterlab_amvia::endpoint::{Published, PublishedPeer};
+use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
+
+use super::Seen;
+use crate::ui::keys::Key;
+use crate::ui::testing::{app_at, fits_anywhere, picture, pictures, press, tell};
+
+fn peer(endpoint: u64, connected: Option<bool>) -> PublishedPeer {
+    let mut states = [0; InitiatorState::ALL.len()];
+    states[InitiatorState::RequestSent as usize] = 3;
+    states[InitiatorState::Processed as usize] = 1;
+    states[InitiatorState::Released as usize] = 4;
+    PublishedPeer {
+        endpoint: EndpointId(endpoint),
+        connected,
+        credits: 4,
+        states,
+        requests: 10_000,
+        started: 0,
+        retransmissions: 12,
+        needless: 2,
+        abandoned: 1,
+        duplicates: 0,
+        no_room: 0,
+    }
+}
+
+#[test]
+fn endpoints_and_what_became_of_their_transactions_are_shown() {
+    let mut app = app_at("Messages");
+    assert!(picture(&mut app, 80, 24).contains("looking"));
+    let mut endpoints = vec![
+        Published {
+            process: Some(4_711),
+            name: "client".into(),
+            window: 8,
+            peers: vec![peer(0xdead_beef, Some(true)), peer(7, None)],
+        },
+        Published {
+            process: Some(4_712),
+            name: "server".into(),
+            window: 8,
+            peers: Vec::new(),
+        },
+    ];
+    let begun = Instant::now();
+    let mut told = |endpoints: &[Published], seconds: u64| {
+        let seen = Seen {
+            at: begun + Duration::from_secs(seconds),
+            endpoints: Ok(endpoints.to_vec()),
+        };
+        tell(&mut app, seen);
+    };
+    told(&endpoints, 0);
+    let client = &mut endpoints[0].peers[0];
+    client.requests += 5_000;
+    client.retransmissions += 20;
+    client.abandoned += 4;
+    told(&endpoints, 2);
+    let shown = picture(&mut app, 80, 24);
+    for text in [
+        "4711  client  2 peers, 8 credits each",
+        "00000000deadbeef  connected  4 of 8 credits free",
+        "3 RequestSent, 1 Processed",
+        "2500 requests, 0 handlers, 10 retransmissions, 2 abandoned",
+        "15,000 requests",
+        "0000000000000007  unreachable",
+    ] {
+        assert!(shown.contains(text), "{text} in {shown}");
+    }
+    assert!(!shown.contains("Released"), "{shown}");
+    pictures("messages", &mut app);
+    press(&mut app, &[Key::Down]);
+    assert!(picture(&mut app, 80, 24).contains("none yet"));
+    fits_anywhere(&mut app);
+    let nothing = Seen {
+        at: begun,
+        endpoints: Ok(Vec::new()),
+    };
+    tell(&mut app, nothing);
+    assert!(picture(&mut app, 80, 24).contains("No endpoint of active messages"));
+}

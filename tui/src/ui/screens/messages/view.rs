@@ -1,0 +1,144 @@
+//! How it is drawn.
+
+use jitterlab_amvia::endpoint::{Published, PublishedPeer};
+use jitterlab_amvia::transaction::InitiatorState;
+use jitterlab_base::show::{count, number};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::{Messages, Rates};
+use crate::output::printable;
+use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::theme::Theme;
+
+/// Draws it.
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Theme) {
+    let says = |text: &str, style| wrapped(Span::raw(""), text, style, area.width);
+    let endpoints = match screen.seen.as_ref().map(|seen| &seen.endpoints) {
+        None => return put_all(buffer, area, &says("looking", Style::new())),
+        Some(Err(error)) => return put_all(buffer, area, &says(error, theme.bad())),
+        Some(Ok(endpoints)) if endpoints.is_empty() => {
+            let text = "No endpoint of active messages: `jitterlab amvia serve` makes one, and so does every program that uses the library.";
+            return put_all(buffer, area, &says(text, Style::new()));
+        }
+        Some(Ok(endpoints)) => endpoints,
+    };
+    // At most a third of the screen.
+    let rows = (endpoints.len() + 2).min(usize::from(area.height / 3).max(3));
+    let [list, peers] = Layout::vertical([
+        Constraint::Length(u16::try_from(rows).unwrap_or(u16::MAX)),
+        Constraint::Fill(1),
+    ])
+    .areas(area);
+    let at = screen.at();
+    put(buffer, list, 0, &Line::styled("endpoints", theme.heading()));
+    let rows = rows.saturating_sub(2);
+    let first = first_shown(at, rows);
+    for (row, (place, endpoint)) in endpoints
+        .iter()
+        .enumerate()
+        .skip(first)
+        .take(rows)
+        .enumerate()
+    {
+        let style = if place == at {
+            theme.here()
+        } else {
+            Style::new()
+        };
+        let line = Line::styled(endpoint_line(endpoint, area.width), style);
+        put(buffer, list, row + 1, &line);
+    }
+    let mut lines = vec![Line::styled("its peers", theme.heading())];
+    let endpoint = &endpoints[at];
+    if endpoint.peers.is_empty() {
+        lines.push(Line::styled("none yet", theme.aside()));
+    }
+    for peer in &endpoint.peers {
+        lines.extend(peer_lines(
+            endpoint,
+            peer,
+            screen.rates(endpoint, peer),
+            area.width,
+            theme,
+        ));
+    }
+    put_all(buffer, peers, &lines);
+}
+
+fn endpoint_line(endpoint: &Published, width: u16) -> String {
+    let process = endpoint
+        .process
+        .map_or("?".into(), |process| process.to_string());
+    let text = format!(
+        "{process:>8}  {}  {} peers, {} credits each",
+        printable(&endpoint.name),
+        endpoint.peers.len(),
+        endpoint.window
+    );
+    cut(&text, width.into())
+}
+
+fn peer_lines(
+    endpoint: &Published,
+    peer: &PublishedPeer,
+    rates: Option<Rates>,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let (standing, style) = match peer.connected {
+        Some(true) => ("connected", theme.good()),
+        Some(false) => ("connecting", theme.warning()),
+        None => ("unreachable", theme.bad()),
+    };
+    let credits = format!("  {} of {} credits free", peer.credits, endpoint.window);
+    let mut lines = vec![Line::from(vec![
+        Span::styled(format!("{:016x}  ", peer.endpoint.0), theme.heading()),
+        Span::styled(standing, style),
+        Span::raw(credits),
+    ])];
+    let row = |label: &'static str, text: &str| {
+        wrapped(
+            Span::styled(label, theme.aside()),
+            text,
+            Style::new(),
+            width,
+        )
+    };
+    let states = InitiatorState::ALL.into_iter().zip(peer.states);
+    let states: Vec<String> = states
+        // One that is released is no transaction any more.
+        .filter(|(state, n)| *n > 0 && *state != InitiatorState::Released)
+        .map(|(state, n)| format!("{n} {state:?}"))
+        .collect();
+    let states = if states.is_empty() {
+        "none".into()
+    } else {
+        states.join(", ")
+    };
+    lines.extend(row("  transactions  ", &states));
+    if let Some(it) = rates {
+        let text = format!(
+            "{} requests, {} handlers, {} retransmissions, {} abandoned",
+            number(it.requests),
+            number(it.started),
+            number(it.retransmissions),
+            number(it.abandoned)
+        );
+        lines.extend(row("  a second      ", &text));
+    }
+    let text = format!(
+        "{} requests, {} handlers, {} retransmissions ({} needless), {} abandoned, {} duplicates, {} without room",
+        count(peer.requests),
+        count(peer.started),
+        count(peer.retransmissions),
+        count(peer.needless),
+        count(peer.abandoned),
+        count(peer.duplicates),
+        count(peer.no_room)
+    );
+    lines.extend(row("  in all        ", &text));
+    lines
+}

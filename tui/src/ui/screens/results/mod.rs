@@ -1,0 +1,344 @@
+//! Results: what experiments have found, and whether anything is slower than anything else.
+
+#[cfg(test)]
+mod tests;
+mod view;
+mod watch;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::ui::action::Action;
+use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::parts::export;
+use crate::ui::screen::{Base, Screen};
+use crate::ui::theme::Theme;
+use watch::{Analysis, Cache, Export, Look, Opened, Report, Seen};
+
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Choose,
+    Enter,
+    Back,
+    A,
+    B,
+    Figure,
+    More,
+    Less,
+    Table,
+    Again,
+    Report,
+    Text,
+    Svg,
+}
+
+const FOLDERS: &[Binding<Does>] = &[
+    Binding {
+        keys: &[Key::Enter, Key::Right],
+        does: "its levels",
+        command: Does::Enter,
+    },
+    Binding {
+        keys: &[Key::Char('w')],
+        does: "write the report",
+        command: Does::Report,
+    },
+    Binding {
+        keys: &[Key::Char('r')],
+        does: "read again",
+        command: Does::Again,
+    },
+    Binding {
+        keys: MOVES,
+        does: "choose",
+        command: Does::Choose,
+    },
+];
+
+const LEVELS: &[Binding<Does>] = &[
+    Binding {
+        keys: &[Key::Char('a')],
+        does: "is a",
+        command: Does::A,
+    },
+    Binding {
+        keys: &[Key::Char('b')],
+        does: "is b",
+        command: Does::B,
+    },
+    Binding {
+        keys: &[Key::Char('+')],
+        does: "ask for more",
+        command: Does::More,
+    },
+    Binding {
+        keys: &[Key::Char('-')],
+        does: "less",
+        command: Does::Less,
+    },
+    Binding {
+        keys: &[Key::Char('f')],
+        does: "figure",
+        command: Does::Figure,
+    },
+    Binding {
+        keys: &[Key::Char('t')],
+        does: "table",
+        command: Does::Table,
+    },
+    Binding {
+        keys: &[Key::Left, Key::Escape],
+        does: "back",
+        command: Does::Back,
+    },
+    Binding {
+        keys: &[Key::Char('x')],
+        does: "export as text",
+        command: Does::Text,
+    },
+    Binding {
+        keys: &[Key::Char('v')],
+        does: "export as SVG",
+        command: Does::Svg,
+    },
+    Binding {
+        keys: &[Key::Char('w')],
+        does: "write the report",
+        command: Does::Report,
+    },
+    Binding {
+        keys: &[Key::Char('r')],
+        does: "read again",
+        command: Does::Again,
+    },
+    Binding {
+        keys: MOVES,
+        does: "choose",
+        command: Does::Choose,
+    },
+];
+
+/// Shares by which something may be slower, in percent.
+const SHARES: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
+
+/// The screen.
+struct Results {
+    base: PathBuf,
+    cache: Cache,
+    looks: bool,
+    /// Result folders; not looked for yet.
+    folders: Option<Vec<PathBuf>>,
+    /// The one that is chosen.
+    folder: Option<PathBuf>,
+    analysis: Analysis,
+    /// Whether the arrows lead through levels; through folders, otherwise.
+    inside: bool,
+    /// The level that is chosen, by its place, and those that were said to be a and b.
+    at: usize,
+    marked: [Option<usize>; 2],
+    figure: Figure,
+    /// The share that is asked about, by its place.
+    share: usize,
+    /// The table of the report that is shown, and from which line on; the levels, where it is none.
+    table: Option<(usize, usize)>,
+    /// How it was drawn last.
+    drawn: Option<(Rect, Theme)>,
+}
+
+/// For the results of a folder.
+pub fn screen(base: &Base) -> Box<dyn Screen> {
+    Box::new(Results {
+        base: base.folder.clone(),
+        cache: Cache::default(),
+        looks: false,
+        folders: None,
+        folder: None,
+        analysis: None,
+        inside: false,
+        at: 0,
+        marked: [None; 2],
+        figure: Figure::Median,
+        share: 4,
+        table: None,
+        drawn: None,
+    })
+}
+
+impl Results {
+    fn opened(&self) -> Option<&Arc<Opened>> {
+        self.analysis.as_ref()?.as_ref().ok()
+    }
+
+    fn cases(&self) -> &[CaseAtLevel] {
+        self.opened().map_or(&[], |opened| &opened.cases)
+    }
+
+    fn share(&self) -> f64 {
+        SHARES[self.share] / 100.0
+    }
+
+    /// The places of a and b: the first level of what is chosen, and what is chosen, where nothing else was said.
+    fn compared(&self) -> Option<[usize; 2]> {
+        let chosen = self.cases().get(self.at)?;
+        let mut cases = self.cases().iter();
+        let first = cases.position(|it| it.subject == chosen.subject)?;
+        let [a, b] = self.marked;
+        Some([a.unwrap_or(first), b.unwrap_or(self.at)])
+    }
+
+    fn comparison(&self) -> Option<Comparison> {
+        let [a, b] = self.compared()?;
+        let (a, b) = (self.cases().get(a)?, self.cases().get(b)?);
+        let is_same = a.name == b.name;
+        (!is_same).then(|| Comparison::of(a, b, self.figure, self.share()))
+    }
+
+    fn choose_folder(&mut self, folder: PathBuf) {
+        self.folder = Some(folder);
+        self.analysis = None;
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.at = 0;
+        self.marked = [None; 2];
+        self.table = None;
+    }
+
+    fn take_seen(&mut self, seen: &Seen) {
+        let Some((folder, analysis)) = &seen.opened else {
+            self.looks = false;
+            self.folders = Some(seen.folders.clone());
+            return;
+        };
+        // The first of two is told before the folder is analysed.
+        self.looks = analysis.is_none();
+        self.folders = Some(seen.folders.clone());
+        let chosen = self.folder.get_or_insert_with(|| folder.clone());
+        if chosen == folder {
+            self.analysis = analysis.clone();
+            if self.at >= self.cases().len() {
+                self.forget();
+            }
+        }
+    }
+
+    fn choose(&mut self, key: Key) {
+        if let Some((table, from)) = self.table {
+            let lines = self.opened().and_then(|it| it.tables.get(table));
+            let lines = lines.map_or(0, |(_, lines)| lines.len());
+            let from = moved(key, from, lines).unwrap_or(from);
+            self.table = Some((table, from));
+        } else if self.inside {
+            self.at = moved(key, self.at, self.cases().len()).unwrap_or(self.at);
+        } else {
+            let folders = self.folders.as_deref().unwrap_or_default();
+            let at = folders
+                .iter()
+                .position(|it| Some(it) == self.folder.as_ref());
+            let next = moved(key, at.unwrap_or(0), folders.len());
+            if let Some(folder) = next.and_then(|at| folders.get(at)).cloned() {
+                self.choose_folder(folder);
+            }
+        }
+    }
+
+    fn next_table(&mut self) {
+        let tables = self.opened().map_or(0, |it| it.tables.len());
+        let next = self.table.map_or(0, |(table, _)| table + 1);
+        self.table = (next < tables).then_some((next, 0));
+    }
+
+    fn export(&mut self, ending: &'static str, of: impl Fn(&Buffer) -> String) -> Option<Action> {
+        let (area, theme) = self.drawn?;
+        let folder = self.folder.clone()?;
+        let mut buffer = Buffer::empty(area);
+        self.draw(&mut buffer, area, theme);
+        let picture = of(&buffer);
+        Some(Action::work(Export {
+            folder,
+            ending,
+            picture,
+        }))
+    }
+}
+
+impl Screen for Results {
+    fn name(&self) -> &'static str {
+        "Results"
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        hints(if self.inside { LEVELS } else { FOLDERS })
+    }
+
+    fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
+        let bindings = if self.inside { LEVELS } else { FOLDERS };
+        match command(bindings, key)? {
+            Does::Choose => self.choose(key),
+            Does::Enter => self.inside = !self.cases().is_empty(),
+            Does::Back if self.table.is_some() => self.table = None,
+            Does::Back => self.inside = false,
+            Does::A => self.marked[0] = Some(self.at),
+            Does::B => self.marked[1] = Some(self.at),
+            Does::More => self.share = (self.share + 1).min(SHARES.len() - 1),
+            Does::Less => self.share = self.share.saturating_sub(1),
+            Does::Figure => {
+                let at = Figure::ALL.iter().position(|it| *it == self.figure);
+                self.figure = Figure::ALL[(at.unwrap_or(0) + 1) % Figure::ALL.len()];
+            }
+            Does::Table => self.next_table(),
+            Does::Again => {
+                let folder = self.folder.clone()?;
+                if let Ok(mut cache) = self.cache.try_lock() {
+                    cache.remove(&folder);
+                }
+                self.analysis = None;
+            }
+            Does::Report => {
+                return Some(Action::work(Report {
+                    folder: self.folder.clone()?,
+                    cache: Arc::clone(&self.cache),
+                }));
+            }
+            Does::Text => return self.export("txt", export::text),
+            Does::Svg => return self.export("svg", export::svg),
+        }
+        None
+    }
+
+    fn take(&mut self, news: &dyn Any) -> Option<Action> {
+        if let Some(seen) = news.downcast_ref::<Seen>() {
+            self.take_seen(seen);
+        }
+        None
+    }
+
+    fn period(&self) -> Option<Duration> {
+        Some(Duration::from_secs(2))
+    }
+
+    fn look(&mut self, due: bool) -> Option<Action> {
+        let is_wanted = due || self.folder.is_some() && self.analysis.is_none();
+        if self.looks || !is_wanted {
+            return None;
+        }
+        self.looks = true;
+        Some(Action::work(Look {
+            base: self.base.clone(),
+            folder: self.folder.clone(),
+            cache: Arc::clone(&self.cache),
+        }))
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, area: Rect, theme: Theme) {
+        self.drawn = Some((area, theme));
+        view::draw(buffer, area, self, theme);
+    }
+}

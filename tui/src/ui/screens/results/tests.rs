@@ -1,0 +1,198 @@
+//! The screen by its keys, and as it looks.
+
+use std::sync::Arc;
+
+use jitterlab_experiment::level::{Level, Phase};
+use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
+use jitterlab_report::analysis::levels::CaseAtLevel;
+
+use super::watch::{Opened, Seen};
+use crate::ui::app::App;
+use crate::ui::keys::Key;
+use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+
+const FOLDERS: [&str; 2] = [
+    "lab/results/suite1-quick-20261126T041500Z",
+    "lab/results/rtt-20261125T101500Z",
+];
+
+fn record(transport: Transport, level: Level, word: &str, block: u32) -> RunRecord {
+    RunRecord {
+        version: RunRecord::VERSION,
+        run: format!("packet-rtt-{}.{word}.r{block}", transport.name()),
+        phase: Phase::Characterise,
+        block,
+        repetition: block,
+        attempt: 1,
+        suite: SuiteKind::Packet,
+        case: "rtt".into(),
+        transport: Some(transport),
+        level,
+        outcome: Outcome::Done,
+        reason: None,
+        started: String::new(),
+        seconds: 1.0,
+        samples: Some(String::new()),
+        n: Some(99),
+        result: None,
+        load: None,
+        injection: None,
+    }
+}
+
+/// Round trips of two transports at three levels, five times each: more load takes longer.
+fn opened() -> Opened {
+    let levels = [
+        (Level::None, "none"),
+        (Level::Load { percent: 20 }, "load-20"),
+        (Level::Load { percent: 80 }, "load-80"),
+    ];
+    let mut records = Vec::new();
+    for block in 1..=5 {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            for (level, word) in levels {
+                records.push(record(transport, level, word, block));
+            }
+        }
+    }
+    let samples = |record: &RunRecord| {
+        let load = f64::from(record.level.percent().unwrap_or(0));
+        let block = f64::from(record.block);
+        let median = 10_000.0 * (1.0 + load / 400.0) + 40.0 * (block * 2.4 + load).sin();
+        Ok((-49..50).map(|n| median + 10.0 * f64::from(n)).collect())
+    };
+    let records: Vec<&RunRecord> = records.iter().collect();
+    let table = |title: &str, rows: usize| {
+        let rows = (0..rows).map(|row| format!("  {row}  0.{row}"));
+        let lines = std::iter::once("  Row  r".into()).chain(rows);
+        (title.to_string(), lines.collect())
+    };
+    Opened {
+        cases: CaseAtLevel::all(&records, &samples).unwrap(),
+        answer: "What does a load do to round trips? It lengthens them.".into(),
+        tables: vec![table("Round trips", 3), table("Correlations", 90)],
+        report: None,
+    }
+}
+
+fn told(app: &mut App) {
+    let folders: Vec<_> = FOLDERS.iter().map(Into::into).collect();
+    for opened in [None, Some(Ok(Arc::new(opened())))] {
+        let seen = Seen {
+            folders: folders.clone(),
+            opened: Some((folders[0].clone(), opened)),
+        };
+        tell(app, seen);
+    }
+}
+
+#[test]
+fn levels_are_grouped_by_case_and_any_two_compared() {
+    let mut app = app_at("Results");
+    assert!(picture(&mut app, 80, 24).contains("looking"));
+    told(&mut app);
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("suite1-quick-20261126T041500Z"), "{shown}");
+    pictures("results", &mut app);
+    press(&mut app, &[Key::Enter, Key::Down]);
+    let shown = picture(&mut app, 80, 24);
+    let place = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("no {text} in {shown}"))
+    };
+    assert!(
+        place("RTT over TCP") < place("load 80 %") && place("load 80 %") < place("RTT over UDP")
+    );
+    assert!(
+        shown.contains("a  packet-rtt-tcp.none") && shown.contains("b  packet-rtt-tcp.load-20"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("paired t, 5 blocks") && shown.contains("p = "),
+        "{shown}"
+    );
+    // A load of 20 % takes 5 % more, give or take what runs differ by.
+    assert!(shown.contains("more than 5 %?  undecided"), "{shown}");
+    letters(&mut app, "-");
+    assert!(picture(&mut app, 80, 24).contains("more than 2 %?  yes"));
+    letters(&mut app, "++");
+    assert!(picture(&mut app, 80, 24).contains("more than 10 %?  no"));
+    pictures("results_compared", &mut app);
+    // Whatever was said to be a stays a.
+    press(
+        &mut app,
+        &[Key::Char('a'), Key::End, Key::Char('b'), Key::Home],
+    );
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("a  packet-rtt-tcp.load-20") && shown.contains("b  packet-rtt-udp.load-80"),
+        "{shown}"
+    );
+    letters(&mut app, "f");
+    assert!(picture(&mut app, 80, 24).contains("p99 of b against a: "));
+    fits_anywhere(&mut app);
+}
+
+#[test]
+fn tables_of_the_report_are_shown_one_after_the_other() {
+    let mut app = app_at("Results");
+    told(&mut app);
+    press(&mut app, &[Key::Enter]);
+    letters(&mut app, "tt");
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("Correlations (2 of 2 tables)"), "{shown}");
+    press(&mut app, &[Key::PageDown]);
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("Row  r") && shown.contains("  10  0.10") && !shown.contains("  9  0.9"),
+        "{shown}"
+    );
+    letters(&mut app, "t");
+    assert!(picture(&mut app, 80, 24).contains("RTT over TCP"));
+}
+
+#[test]
+fn the_screen_is_exported_and_the_report_written() {
+    let mut app = app_at("Results");
+    told(&mut app);
+    press(&mut app, &[Key::Enter, Key::Down]);
+    let shown = picture(&mut app, 80, 24);
+    let text = letters(&mut app, "x").join("");
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with("Is b slower"))
+        .unwrap();
+    assert!(
+        text.contains(line.trim_end()) && text.contains(r#"ending: "txt""#),
+        "{text}"
+    );
+    let svg = letters(&mut app, "v").join("");
+    assert!(svg.contains("<svg ") && svg.contains(FOLDERS[0]), "{svg}");
+    let report = letters(&mut app, "w").join("");
+    assert!(
+        report.contains("Report") && report.contains(FOLDERS[0]),
+        "{report}"
+    );
+}
+
+#[test]
+fn another_folder_is_chosen_and_analysed() {
+    let mut app = app_at("Results");
+    told(&mut app);
+    press(&mut app, &[Key::Down]);
+    assert!(picture(&mut app, 80, 24).contains("is being analysed"));
+    let wrong = Seen {
+        folders: FOLDERS.iter().map(Into::into).collect(),
+        opened: Some((FOLDERS[1].into(), Some(Err("no run was measured".into())))),
+    };
+    tell(&mut app, wrong);
+    assert!(picture(&mut app, 80, 24).contains("no run was measured"));
+    let nothing = Seen {
+        folders: Vec::new(),
+        opened: None,
+    };
+    let mut app = app_at("Results");
+    tell(&mut app, nothing);
+    assert!(picture(&mut app, 80, 24).contains("No results yet"));
+}

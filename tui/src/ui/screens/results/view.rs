@@ -1,0 +1,225 @@
+//! How it is drawn.
+
+use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Slower};
+use jitterlab_report::table::{Estimate, Value};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Results;
+use super::watch::Opened;
+use crate::output::printable;
+use crate::ui::parts::beside;
+use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::theme::Theme;
+
+/// Draws it.
+pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
+    let says = |text: &str| wrapped(Span::raw(""), text, Style::new(), area.width);
+    let folders = match &screen.folders {
+        None => return put_all(buffer, area, &says("looking")),
+        Some(folders) if folders.is_empty() => {
+            let text = "No results yet: an experiment that has measured something is shown here.";
+            return put_all(buffer, area, &says(text));
+        }
+        Some(folders) => folders,
+    };
+    let has_room = area.width >= 120;
+    if screen.inside && !has_room {
+        return draw_opened(buffer, area, screen, theme);
+    }
+    let [left, right] = beside(area, if has_room { 44 } else { 30 });
+    let at = folders
+        .iter()
+        .position(|it| Some(it) == screen.folder.as_ref());
+    let rows = usize::from(left.height).saturating_sub(1);
+    let first = first_shown(at.unwrap_or(0), rows);
+    put(buffer, left, 0, &Line::styled("results", theme.heading()));
+    for (row, (place, folder)) in folders
+        .iter()
+        .enumerate()
+        .skip(first)
+        .take(rows)
+        .enumerate()
+    {
+        let name = printable(&folder.file_name().unwrap_or_default().to_string_lossy());
+        let style = match (Some(place) == at, screen.inside) {
+            (true, false) => theme.here(),
+            (true, true) => theme.heading(),
+            (false, _) => Style::new(),
+        };
+        put(
+            buffer,
+            left,
+            row + 1,
+            &Line::styled(cut(&name, left.width.into()), style),
+        );
+    }
+    draw_opened(buffer, right, screen, theme);
+}
+
+/// What is in the folder that is chosen.
+fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
+    let says = |text: &str, style| wrapped(Span::raw(""), text, style, area.width);
+    let opened = match &screen.analysis {
+        None => return put_all(buffer, area, &says("is being analysed", Style::new())),
+        Some(Err(error)) => return put_all(buffer, area, &says(error, theme.bad())),
+        Some(Ok(opened)) => opened,
+    };
+    if let Some((table, from)) = screen.table {
+        return draw_table(buffer, area, opened, table, from, theme);
+    }
+    let mut below = match screen.comparison() {
+        Some(comparison) => comparison_lines(&comparison, area.width, theme),
+        None if screen.inside => says(
+            "choose a level to compare it with the first one of its case",
+            theme.aside(),
+        ),
+        None => Vec::new(),
+    };
+    if !screen.inside || usize::from(area.height) > below.len() + screen.cases().len() + 12 {
+        below.push(Line::default());
+        below.extend(says(&opened.answer, Style::new()));
+        below.extend(match &opened.report {
+            Some(report) => says(
+                &format!("report: {}", printable(&report.to_string_lossy())),
+                theme.aside(),
+            ),
+            None => says("report: not written; `w` writes it", theme.aside()),
+        });
+    }
+    let most = usize::from(area.height) / 2;
+    below.truncate(most.max(4));
+    let [levels, text] = Layout::vertical([
+        Constraint::Fill(1),
+        Constraint::Length(u16::try_from(below.len() + 1).unwrap_or(u16::MAX)),
+    ])
+    .areas(area);
+    draw_levels(buffer, levels, screen, theme);
+    let text = Rect {
+        y: text.y + text.height.min(1),
+        height: text.height.saturating_sub(1),
+        ..text
+    };
+    put_all(buffer, text, &below);
+}
+
+/// Levels, grouped by case.
+fn draw_levels(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
+    let [a, b] = screen.compared().map_or([None; 2], |both| both.map(Some));
+    let mut lines = Vec::new();
+    let mut chosen = 0;
+    let mut first: Option<&CaseAtLevel> = None;
+    for (place, case) in screen.cases().iter().enumerate() {
+        if first.is_none_or(|first| first.subject != case.subject) {
+            first = Some(case);
+            let what = match case.is_timed() {
+                true => "runtime".into(),
+                false => screen.figure.to_string(),
+            };
+            let text = format!(
+                "{}, {what} of a run, mean over runs",
+                printable(&case.subject)
+            );
+            lines.push(Line::styled(text, theme.heading()));
+        }
+        if place == screen.at {
+            chosen = lines.len();
+        }
+        let base = first.filter(|first| first.name != case.name);
+        let line = level_line(case, base, screen, area.width);
+        let mark = match (screen.inside, Some(place) == a, Some(place) == b) {
+            (true, true, _) => "a ",
+            (true, _, true) => "b ",
+            _ => "  ",
+        };
+        let style = match screen.inside && place == screen.at {
+            true => theme.here(),
+            false => Style::new(),
+        };
+        lines.push(Line::styled(
+            cut(&format!("{mark}{line}"), area.width.into()),
+            style,
+        ));
+    }
+    let from = first_shown(chosen, area.height.into());
+    put_all(buffer, area, &lines[from.min(lines.len())..]);
+}
+
+fn level_line(
+    case: &CaseAtLevel,
+    base: Option<&CaseAtLevel>,
+    screen: &Results,
+    width: u16,
+) -> String {
+    /// With this much room, all that is known of a level is told.
+    const ALL: u16 = 70;
+    let figure = screen.figure;
+    let mean = seconds(case.mean(figure));
+    let change = base.and_then(|base| case.against(base, figure));
+    let change = change.map_or(String::new(), |it| Value::Change(it.ratio).for_people());
+    let names = screen.cases().iter().map(|it| it.level.to_string().len());
+    let column = names.max().unwrap_or(0);
+    let level = case.level.to_string();
+    match width >= ALL {
+        true => format!("{level:<column$} {:>3}  {mean:<25}  {change}", case.runs()),
+        false => format!("{level:<column$}  {mean}"),
+    }
+}
+
+/// A time in nanoseconds, with its interval.
+fn seconds(ns: Estimate) -> String {
+    Value::Seconds(ns.scaled(1e-9)).for_people()
+}
+
+/// Whether b is slower than a.
+fn comparison_lines(it: &Comparison, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let side = |label: &'static str, name: &str, ns: Estimate| {
+        let text = format!("{}  {}", printable(name), seconds(ns));
+        wrapped(
+            Span::styled(label, theme.heading()),
+            &text,
+            Style::new(),
+            width,
+        )
+    };
+    let mut lines = side("a  ", &it.a, it.a_ns);
+    lines.extend(side("b  ", &it.b, it.b_ns));
+    let style = match it.slowdown {
+        Some(_) => Style::new(),
+        None => theme.warning(),
+    };
+    lines.extend(wrapped(Span::raw(""), &it.change(), style, width));
+    let verdict = match it.slower {
+        Slower::Yes => Span::styled("yes", theme.bad()),
+        Slower::No => Span::styled("no", theme.good()),
+        Slower::Undecided => Span::styled("undecided", theme.warning()),
+    };
+    lines.push(Line::from(vec![
+        Span::raw(format!("{}  ", it.question())),
+        verdict,
+    ]));
+    lines
+}
+
+fn draw_table(
+    buffer: &mut Buffer,
+    area: Rect,
+    opened: &Opened,
+    table: usize,
+    from: usize,
+    theme: Theme,
+) {
+    let Some((title, lines)) = opened.tables.get(table) else {
+        return;
+    };
+    let title = format!("{title} ({} of {} tables)", table + 1, opened.tables.len());
+    put(buffer, area, 0, &Line::styled(title, theme.heading()));
+    // The head of the table stays.
+    let head = lines.first().cloned().unwrap_or_default();
+    put(buffer, area, 1, &Line::styled(head, theme.aside()));
+    for (row, line) in lines.iter().skip(1 + from).enumerate() {
+        put(buffer, area, row + 2, &Line::from(line.clone()));
+    }
+}

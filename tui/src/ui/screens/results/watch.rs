@@ -1,0 +1,181 @@
+//! Looks for results, analyses them as `jitterlab analyze` does, and writes what is asked for.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jitterlab_report::Analysed;
+use jitterlab_report::analysis::levels::CaseAtLevel;
+
+use crate::outcome::Failure;
+use crate::output::printable;
+use crate::ui::action::{News, Said, Task};
+
+/// What was found in a result folder.
+#[derive(Debug, PartialEq)]
+pub struct Opened {
+    /// Cases at their levels, by case.
+    pub cases: Vec<CaseAtLevel>,
+    /// The answer to the experiment's question.
+    pub answer: String,
+    /// The tables of the report: title, and lines.
+    pub tables: Vec<(String, Vec<String>)>,
+    /// The report, where it is written.
+    pub report: Option<PathBuf>,
+}
+
+/// A folder, as it was analysed; not yet, or why it cannot be.
+pub type Analysis = Option<Result<Arc<Opened>, String>>;
+
+/// What there is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Result folders, the newest first.
+    pub folders: Vec<PathBuf>,
+    /// The one that was asked for.
+    pub opened: Option<(PathBuf, Analysis)>,
+}
+
+/// Folders that were analysed.
+pub type Cache = Arc<Mutex<HashMap<PathBuf, Result<Arc<Opened>, String>>>>;
+
+/// A look, for whoever asks for one.
+pub struct Look {
+    /// Where experiment files and `results` are.
+    pub base: PathBuf,
+    /// The folder that is looked into; the newest one where none is said.
+    pub folder: Option<PathBuf>,
+    /// What is known.
+    pub cache: Cache,
+}
+
+impl fmt::Debug for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Look").field(&self.folder).finish()
+    }
+}
+
+impl Task for Look {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let folders = folders(&self.base);
+        let wanted = self.folder.or_else(|| folders.first().cloned());
+        let mut seen = Seen {
+            folders,
+            opened: None,
+        };
+        let Some(folder) = wanted else {
+            return tell(Box::new(seen));
+        };
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if !cache.contains_key(&folder) {
+            // It takes its time, and the list is there before.
+            seen.opened = Some((folder.clone(), None));
+            tell(Box::new(seen.clone()));
+            let opened = open(&folder).map(Arc::new);
+            cache.insert(
+                folder.clone(),
+                opened.map_err(|it| printable(&it.to_string())),
+            );
+        }
+        let opened = cache.get(&folder).cloned();
+        seen.opened = Some((folder, opened));
+        tell(Box::new(seen));
+    }
+}
+
+fn folders(base: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(base.join("results"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    folders.retain(|path| path.join("runs.jsonl").is_file());
+    // They end with the time at which they were made.
+    let time = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.rsplit('-').next().unwrap_or_default().to_string()
+    };
+    folders.sort_by_cached_key(|path| std::cmp::Reverse((time(path), path.clone())));
+    folders
+}
+
+/// Analyses a folder.
+pub fn open(path: &Path) -> Result<Opened, Failure> {
+    let analysed = Analysed::open(path).map_err(Failure::run)?;
+    let cases = analysed.cases().map_err(Failure::run)?;
+    let answer = &analysed.analysis.answer;
+    let tables = analysed.analysis.tables().into_iter().map(|table| {
+        let text = table.to_text();
+        let lines = text.lines().skip(1).map(printable).collect();
+        (table.title.to_string(), lines)
+    });
+    let report = path.join("report").join("index.html");
+    Ok(Opened {
+        cases,
+        answer: printable(&format!("{} {}", answer.question, answer.sentence)),
+        tables: tables.collect(),
+        report: report.is_file().then_some(report),
+    })
+}
+
+/// Writes the report of a folder.
+pub struct Report {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What is known of it is to be found out anew.
+    pub cache: Cache,
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Report").field(&self.folder).finish()
+    }
+}
+
+impl Task for Report {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let written = Analysed::open(&self.folder).and_then(|analysed| analysed.write_report());
+        let said = match written {
+            Ok(report) => format!("the report is {}", report.display()),
+            Err(error) => Failure::run(error).to_string(),
+        };
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.remove(&self.folder);
+        tell(Box::new(Said(printable(&said))));
+    }
+}
+
+/// Writes a picture of the screen beside the report.
+#[derive(Debug)]
+pub struct Export {
+    /// The result folder.
+    pub folder: PathBuf,
+    /// How the name of the file ends.
+    pub ending: &'static str,
+    /// What is written.
+    pub picture: String,
+}
+
+impl Task for Export {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let said = match self.write() {
+            Ok(path) => format!("this screen is in {}", path.display()),
+            Err(error) => error.to_string(),
+        };
+        tell(Box::new(Said(printable(&said))));
+    }
+}
+
+impl Export {
+    fn write(&self) -> Result<PathBuf, Failure> {
+        let folder = self.folder.join("report");
+        fs::create_dir_all(&folder).map_err(Failure::run)?;
+        let path = |n: u32| folder.join(format!("screen-{n}.{}", self.ending));
+        let free = (1..).map(path).find(|path| !path.exists());
+        let path = free.unwrap_or_else(|| path(0));
+        crate::files::write(&path, self.picture.as_bytes())?;
+        Ok(path)
+    }
+}

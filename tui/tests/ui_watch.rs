@@ -1,0 +1,153 @@
+//! The screens of `jitterlab ui` that watch, by their keys, in a pseudo-terminal.
+
+mod common;
+mod pty;
+
+use std::process::Stdio;
+
+use common::{Lab, build_library};
+use jitterlab_skip::skip;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use pty::Session;
+
+/// So long that it is always stopped.
+const LONG: &str = "
+name: long
+seed: 3
+repetitions: 30
+hosts: { here: { at: local } }
+suites:
+  packet:
+    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 5ms, duration: 20s, wait: block }
+";
+
+const SHORT: &str = "
+name: short
+seed: 3
+repetitions: 3
+hosts: { here: { at: local } }
+suites:
+  packet:
+    - { case: rtt, transports: [udp, tcp], from: here, to: here, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+";
+
+/// Leaves the UI.
+fn leave(mut session: Session) {
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn a_run_is_watched_pinned_frozen_and_zoomed() {
+    let lab = Lab::new();
+    lab.write("e.yaml", LONG);
+    let mut session = Session::start(&lab, "ui", 100, 30);
+    session.until("q leave");
+    session.press("4");
+    let mut run = lab.command("run e.yaml --headless");
+    let run = run.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = run.spawn().unwrap();
+    session.until("packet-rtt-udp.none.r1, 64B  closed loop");
+    session.until("median of a second");
+    session.press("p");
+    session.until("over packet-rtt-udp.none.r1, 64B");
+    session.until("shift of the median: known in");
+    session.press("z");
+    session.until("zoom 10 to 90 %");
+    session.press("f");
+    session.until("frozen");
+    session.press("f");
+    session.until_it("what is not frozen", |shown| !shown.contains("frozen"));
+    kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGTERM).unwrap();
+    run.wait().unwrap();
+    session.until("ended");
+    leave(session);
+}
+
+#[test]
+fn a_program_that_was_started_by_hand_is_watched() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return skip("on one CPU nobody looks at a program that measures there");
+    }
+    let lab = Lab::new();
+    let mut program = Session::start(&lab, "noise run --cpus 0 --duration 300s", 80, 24);
+    program.until("left");
+    let mut session = Session::start(&lab, "ui", 200, 60);
+    session.until("q leave");
+    session.press("4");
+    session.until("noise run --cpus 0 --duration 300s");
+    leave(session);
+    program.press("\x03");
+    program.end();
+}
+
+#[test]
+fn delays_are_switched_and_scaled() {
+    build_library();
+    let lab = Lab::new();
+    let mut program = lab.command("inject run --hook socket --delay 50us -- sleep 300");
+    let mut program = program
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut session = Session::start(&lab, "ui", 100, 30);
+    session.until("q leave");
+    session.press("5");
+    // There may be programs of other tests of this user.
+    let pid = program.id().to_string();
+    session.until(&pid);
+    let line = |pid: &str, what: &str| {
+        let (pid, what) = (pid.to_string(), what.to_string());
+        move |shown: &str| {
+            shown
+                .lines()
+                .any(|line| line.contains(&pid) && line.contains(&what))
+        }
+    };
+    let status = |field: &str| {
+        let status = lab.json(&format!("inject status --pid {pid} --format json"));
+        status[0][field].clone()
+    };
+    session.until_it("on", line(&pid, "  on "));
+    if session.shown().contains("a program under injection") {
+        session.press("o");
+        session.until_it("off", line(&pid, "  off "));
+        assert_eq!(status("enabled"), false);
+        session.press("+");
+        session.until("mean 100 us");
+        assert_eq!(status("table_mean"), 100_000.0);
+        session.press("m");
+        session.until("defer: sent later");
+    }
+    program.kill().unwrap();
+    program.wait().unwrap();
+    leave(session);
+}
+
+#[test]
+fn two_results_are_compared() {
+    let lab = Lab::new();
+    lab.write("e.yaml", SHORT);
+    assert!(lab.run("run e.yaml --headless").status.success());
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("7");
+    session.until("RTT over TCP");
+    session.press("\ra\x1b[B");
+    session.until("a  packet-rtt-tcp.none");
+    session.until("b  packet-rtt-udp.none");
+    session.until("Is b slower than a by more than 5 %?");
+    session.press("-");
+    session.until("by more than 2 %?");
+    session.press("x");
+    session.until("screen-1.txt");
+    let folder = common::experiments::folder(&lab);
+    let exported = std::fs::read_to_string(folder.join("report/screen-1.txt")).unwrap();
+    assert!(exported.contains("b  packet-rtt-udp.none"), "{exported}");
+    session.press("w");
+    session.until("report/index.html");
+    assert!(folder.join("report/index.html").is_file());
+    leave(session);
+}
