@@ -12,6 +12,7 @@ pub mod delayed;
 mod error;
 pub mod handlers;
 pub mod loggp;
+pub mod performability;
 mod protocol;
 
 pub use carrier::Carrier;

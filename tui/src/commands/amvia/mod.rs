@@ -4,6 +4,7 @@ mod call;
 mod end;
 mod measure;
 mod names;
+mod performability;
 mod serve;
 mod status;
 
@@ -22,6 +23,8 @@ pub enum Command {
     Bandwidth(measure::Bandwidth),
     /// Measure what a frame costs: o_s, o_r, L, g and G of LogGP, with delays of which it is known what they move
     Loggp(measure::Loggp),
+    /// Compare what bit errors cost by a model, a simulation and an experiment, by protocol; exit status 1 if they differ
+    Performability(performability::Options),
     /// Show the transactions in the log of an endpoint, by state
     Status(status::Status),
     /// Tell endpoints where others are
@@ -37,6 +40,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Rtt(options) => options.run(),
         Command::Bandwidth(options) => options.run(),
         Command::Loggp(options) => options.run(),
+        Command::Performability(options) => options.run(),
         Command::Status(options) => options.run(),
         Command::Names(command) => names::run(command),
     }

@@ -1,0 +1,36 @@
+//! Why something could not be measured.
+
+use jitterlab_amvia::endpoint::EndpointError;
+use jitterlab_amvia::transport::{AddressError, TransportError};
+use thiserror::Error;
+
+/// Why something could not be measured, or computed.
+#[derive(Debug, Error)]
+pub enum PerformabilityError {
+    /// An endpoint refuses.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// A transport cannot be had, or is broken.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// No name in shared memory.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The model has no answer.
+    #[error("the model has no answer")]
+    Model(#[from] jitterlab_stats::Error),
+    /// The system refuses.
+    #[error("cannot {action}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The kernel gives no time stamps.
+    #[error("the kernel gave no time stamp with a datagram")]
+    NoStamps,
+    /// The server has ended before its client.
+    #[error("the server ended in the middle of a measurement")]
+    ServerEnded,
+}
