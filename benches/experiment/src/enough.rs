@@ -11,7 +11,7 @@ use jitterlab_stats::power::Plan;
 use jitterlab_stats::summary;
 
 use crate::estimate::Estimate;
-use crate::level::{Level, Member, Multiple};
+use crate::level::Level;
 use crate::record::RunRecord;
 use crate::schedule::schedule;
 use crate::spec::{Experiment, Repetitions};
@@ -156,7 +156,7 @@ fn comparisons(experiment: &Experiment) -> Vec<Comparison> {
         }
         comparisons
     };
-    let of_variation = of(constants);
+    let of_variation = of(Level::constants);
     if of_variation.is_empty() {
         of(|level| match level {
             Level::None => Vec::new(),
@@ -164,48 +164,6 @@ fn comparisons(experiment: &Experiment) -> Vec<Comparison> {
         })
     } else {
         of_variation
-    }
-}
-
-/// The constant delays with the mean of a level whose delays vary.
-fn constants(level: Level) -> Vec<Level> {
-    let of_load = |percent: u8| {
-        let none = Multiple::default();
-        vec![
-            Level::Injected {
-                percent,
-                shape: Member::Uniform,
-            },
-            Level::Scaled {
-                percent,
-                multiple: none,
-            },
-        ]
-    };
-    match level {
-        Level::Injected {
-            shape: Member::Uniform,
-            ..
-        } => Vec::new(),
-        Level::Scaled { multiple, .. } if multiple == Multiple::default() => Vec::new(),
-        Level::Injected { percent, .. } | Level::Scaled { percent, .. } => of_load(percent),
-        Level::Shape {
-            shape,
-            mean_ns,
-            std_ns: 1..,
-        } => vec![
-            Level::Delay { ns: mean_ns },
-            Level::Shape {
-                shape,
-                mean_ns,
-                std_ns: 0,
-            },
-        ],
-        Level::None
-        | Level::Load { .. }
-        | Level::Delay { .. }
-        | Level::Shape { .. }
-        | Level::Table => Vec::new(),
     }
 }
 

@@ -115,6 +115,49 @@ impl Level {
         }
     }
 
+    /// Whether all the delays that it injects are the same.
+    pub fn is_constant(self) -> bool {
+        match self {
+            Level::Injected { shape, .. } => shape == Member::Uniform,
+            Level::Scaled { multiple, .. } => multiple == Multiple::default(),
+            Level::Delay { .. } => true,
+            Level::Shape { std_ns, .. } => std_ns == 0,
+            Level::None | Level::Load { .. } | Level::Table => false,
+        }
+    }
+
+    /// The levels whose delays all have the mean of this one's, which vary: against one of these it shows what variation
+    /// costs. None where its delays do not vary, or nothing is known of their mean.
+    pub fn constants(self) -> Vec<Level> {
+        match self {
+            _ if self.is_constant() => Vec::new(),
+            Level::Injected { percent, .. } | Level::Scaled { percent, .. } => vec![
+                Level::Injected {
+                    percent,
+                    shape: Member::Uniform,
+                },
+                Level::Scaled {
+                    percent,
+                    multiple: Multiple::default(),
+                },
+            ],
+            Level::Shape { shape, mean_ns, .. } => vec![
+                Level::Delay { ns: mean_ns },
+                Level::Shape {
+                    shape,
+                    mean_ns,
+                    std_ns: 0,
+                },
+                Level::Shape {
+                    shape: Shape::Constant,
+                    mean_ns,
+                    std_ns: 0,
+                },
+            ],
+            Level::None | Level::Load { .. } | Level::Delay { .. } | Level::Table => Vec::new(),
+        }
+    }
+
     /// The name in run ids and file names: `none`, `load-60`, `injected-60-lognormal`.
     pub fn id(self) -> String {
         match self {
@@ -234,6 +277,36 @@ mod tests {
         ] {
             assert_eq!(serde_json::to_string(&level).unwrap(), json);
             assert_eq!(serde_json::from_str::<Level>(json).unwrap(), level);
+        }
+    }
+
+    #[test]
+    fn delays_that_vary_have_constant_ones_of_their_mean() {
+        let shape = |std_ns| Level::Shape {
+            shape: Shape::LogNormal,
+            mean_ns: 1_000,
+            std_ns,
+        };
+        let scaled = |multiple: f64| Level::Scaled {
+            percent: 60,
+            multiple: Multiple::try_from(multiple).unwrap(),
+        };
+        let of_load = |shape| Level::Injected { percent: 60, shape };
+        for (varied, constant) in [
+            (shape(500), Level::Delay { ns: 1_000 }),
+            (shape(500), shape(0)),
+            (scaled(0.5), scaled(0.0)),
+            (scaled(0.5), of_load(Member::Uniform)),
+            (of_load(Member::Empirical), of_load(Member::Uniform)),
+            (of_load(Member::Empirical), scaled(0.0)),
+        ] {
+            assert!(varied.constants().contains(&constant), "{varied}");
+            assert!(!varied.is_constant(), "{varied}");
+            assert!(constant.is_constant(), "{constant}");
+            assert!(constant.constants().is_empty(), "{constant}");
+        }
+        for neither in [Level::None, Level::Load { percent: 60 }, Level::Table] {
+            assert!(!neither.is_constant() && neither.constants().is_empty());
         }
     }
 

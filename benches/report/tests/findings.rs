@@ -337,6 +337,7 @@ fn a_load_is_named_by_what_was_produced_and_those_that_are_the_same_are_one() {
         summary.gaps
     );
     assert!(evidence.contains("at load 47 % (asked 60 %)"), "{evidence}");
+    // Of loads that are one, the runs of either count.
     let (levels, summary, _) = said(22.0);
     assert_eq!(levels, [row("load 21 % (asked 20 and 60 %)", "6", "21")]);
     assert!(

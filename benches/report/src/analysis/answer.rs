@@ -1,13 +1,16 @@
 //! The answer to the question that the experiment was made for: what variation in latency costs each program, apart from
 //! its mean.
 
-use jitterlab_experiment::level::{Level, Member};
+use jitterlab_base::units::Nanos;
+use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::analysis::application::groups;
-use crate::analysis::application::runtimes::{FixedMean, Runtime, more_blocks, most_varied};
-use crate::analysis::slowdown::{RESOLVE, correct};
+use crate::analysis::application::groups::{self, Timed};
+use crate::analysis::application::runtimes::{
+    FixedMean, Runtime, more_blocks, most_varied, varied,
+};
+use crate::analysis::slowdown::{RESOLVE, Slowdown, correct};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -29,7 +32,7 @@ pub struct Effect {
     pub by_variation: FixedMean,
 }
 
-/// What the runs say of the variation of delays.
+/// What the runs say of delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Slower,
@@ -38,9 +41,8 @@ enum Verdict {
     Untested,
 }
 
-impl Effect {
-    fn verdict(&self) -> Verdict {
-        let slowdown = &self.by_variation.slowdown;
+impl Verdict {
+    fn of(slowdown: &Slowdown) -> Self {
         match slowdown.ratio.value {
             _ if slowdown.p.is_none() => Verdict::Untested,
             _ if !slowdown.is_significant() => Verdict::NotShown,
@@ -68,13 +70,9 @@ fn uncorrected(analysis: &Analysis) -> Vec<Effect> {
         .filter_map(|name| {
             let rows = analysis.suites.application.fixed_mean.iter();
             let rows: Vec<&FixedMean> = rows.filter(|row| row.application == name).collect();
-            let row = most_varied(&rows, rows.iter().map(|row| row.percent).max()?)?;
-            let constant = Level::Injected {
-                percent: row.percent,
-                shape: Member::Uniform,
-            };
+            let row = most_varied(&rows)?;
             let mut runtimes = analysis.suites.application.runtimes.iter();
-            let by_mean = runtimes.find(|row| row.application == name && row.level == constant);
+            let by_mean = runtimes.find(|of| of.application == name && of.level == row.constant);
             Some(Effect {
                 by_mean: by_mean.cloned(),
                 by_variation: row.clone(),
@@ -108,7 +106,7 @@ impl Row for Effect {
                 "shape",
                 "Shape of varied ones",
                 "their distribution",
-                |row: &Effect| Value::Text(row.by_variation.shape.name().into()),
+                |row: &Effect| Value::Text(varied(row.by_variation.level)),
             )
             .in_csv_only(),
             column(
@@ -147,7 +145,7 @@ impl Row for Effect {
                 "Does variation slow it?",
                 "yes, it speeds it up, not shown, or too few runs",
                 |row: &Effect| {
-                    let verdict = match row.verdict() {
+                    let verdict = match Verdict::of(&row.by_variation.slowdown) {
                         Verdict::Slower => "yes",
                         Verdict::Faster => "it speeds it up",
                         Verdict::NotShown => "not shown",
@@ -163,132 +161,242 @@ impl Row for Effect {
 /// The question that the experiment can answer, and the answer. Without a program under constant and varied delays it is one
 /// of those that come before.
 pub fn answer(analysis: &Analysis) -> Answer {
+    if !analysis.effects.is_empty() {
+        return of_variation(&analysis.effects);
+    }
+    if let Some(answer) = of_delays(&analysis.suites.application.runtimes) {
+        return answer;
+    }
     let summary = &analysis.summary;
+    let has_load = analysis
+        .suites
+        .packet
+        .latency
+        .iter()
+        .any(|row| row.load.is_some());
+    let of_round_trips = match has_load {
+        true => "What does background load do to a round trip?",
+        false => "What do delays do to a round trip?",
+    };
     let other = [
         ("What do delays do to programs?", &summary.applications),
         ("What do delays do to operations of MPI?", &summary.library),
-        (
-            "What does background load do to a round trip?",
-            &summary.latency,
-        ),
+        (of_round_trips, &summary.latency),
     ];
-    if analysis.effects.is_empty() {
-        let answered = other
-            .iter()
-            .find_map(|(question, sentences)| Some((question, sentences.first()?)));
-        return Answer {
-            question: answered.map_or("What was measured?".into(), |(question, _)| {
-                (*question).into()
-            }),
-            sentence: answered.map_or_else(
-                || "The tables below have it.".into(),
-                |(_, sentence)| sentence.clone(),
-            ),
-        };
-    }
+    let answered = other
+        .iter()
+        .find_map(|(question, sentences)| Some((question, sentences.first()?)));
     Answer {
-        question: format!(
-            "Does variation in latency slow {}, apart from its mean?",
-            match &analysis.effects[..] {
-                [one] => one.by_variation.application.clone(),
-                _ => "these programs".into(),
-            }
+        question: answered.map_or("What was measured?".into(), |(question, _)| {
+            (*question).into()
+        }),
+        sentence: answered.map_or_else(
+            || "The tables below have it.".into(),
+            |(_, sentence)| sentence.clone(),
         ),
-        sentence: sentence(&analysis.effects),
     }
 }
 
-fn sentence(effects: &[Effect]) -> String {
-    if let [one] = effects {
-        return of_one(one);
+/// What is told of a program.
+struct Told<'a> {
+    application: &'a str,
+    timed: Timed,
+    slowdown: Slowdown,
+    /// What else there is to say where it is the only one.
+    beside: String,
+}
+
+/// What programs are asked: what some delays do, against others or none.
+struct Asked<'a> {
+    programs: Vec<Told<'a>>,
+    /// The delays, as a subject: `delays that vary`.
+    delays: String,
+    /// What they are compared with: `no injection`.
+    base: String,
+    /// What is shown or not: `no effect of variation`.
+    no_effect: &'static str,
+}
+
+fn these(programs: &[Told]) -> String {
+    match programs {
+        [one] => one.application.into(),
+        _ => "these programs".into(),
     }
-    let of = |verdict: Verdict| -> Vec<&Effect> {
-        let of = effects.iter().filter(|effect| effect.verdict() == verdict);
-        of.collect()
+}
+
+fn of_variation(effects: &[Effect]) -> Answer {
+    let told = |effect: &Effect| {
+        let alone = effect.by_mean.as_ref().and_then(|row| row.slowdown);
+        alone.map_or(String::new(), |alone| {
+            format!(
+                "; the constant ones alone change it by {} against no injection",
+                words::signed_percent(alone.ratio.value)
+            )
+        })
     };
-    let listed = |effects: &[&Effect], say: fn(&FixedMean) -> String| {
-        let said = effects.iter().map(|effect| say(&effect.by_variation));
-        words::list(&said.collect::<Vec<_>>())
+    let programs = effects.iter().map(|effect| Told {
+        application: &effect.by_variation.application,
+        timed: effect.by_variation.timed,
+        slowdown: effect.by_variation.slowdown,
+        beside: told(effect),
+    });
+    let asked = Asked {
+        programs: programs.collect(),
+        delays: "delays that vary".into(),
+        base: format!("constant delays of the same mean{}", mean(effects)),
+        no_effect: "no effect of variation",
     };
-    let (slower, faster) = (of(Verdict::Slower), of(Verdict::Faster));
-    let (not_shown, untested) = (of(Verdict::NotShown), of(Verdict::Untested));
-    let begin = match (slower.len(), faster.len(), not_shown.len()) {
-        (n, _, _) if n == effects.len() => "Yes".into(),
-        (1.., _, _) => format!("Yes, {}", listed(&slower, |row| row.application.clone())),
-        (0, 1.., _) => "No, on the contrary".into(),
-        (0, 0, 1..) => NOT_SHOWN.into(),
-        (0, 0, 0) => UNKNOWN.into(),
+    Answer {
+        question: format!(
+            "Does variation in latency slow {}, apart from its mean?",
+            these(&asked.programs)
+        ),
+        sentence: asked.sentence(),
+    }
+}
+
+/// Without delays that are alike but for their variation: what the greatest delays do, against none.
+fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
+    let injected = runtimes.iter().filter(|row| row.slowdown.is_some());
+    let greatest = injected.clone().max_by(|a, b| {
+        let moments = |row: &Runtime| row.injected_ns.unwrap_or_default();
+        let ((mean, std), (other_mean, other_std)) = (moments(a), moments(b));
+        mean.total_cmp(&other_mean).then(std.total_cmp(&other_std))
+    })?;
+    let (mean, std) = greatest.injected_ns?;
+    let level = greatest.level;
+    let rows: Vec<&Runtime> = injected.filter(|row| row.level == level).collect();
+    // Each program is asked once.
+    let mut slowdowns: Vec<Slowdown> = rows.iter().filter_map(|row| row.slowdown).collect();
+    correct(slowdowns.iter_mut());
+    let programs = rows.iter().zip(slowdowns);
+    let micros = |ns: f64| words::short(ns / 1e3);
+    let asked = Asked {
+        programs: programs
+            .map(|(row, slowdown)| Told {
+                application: &row.application,
+                timed: row.timed,
+                slowdown,
+                beside: String::new(),
+            })
+            .collect(),
+        delays: match level.is_constant() {
+            true => format!("constant delays of {} µs", micros(mean)),
+            false => format!(
+                "delays of mean {} µs and standard deviation {} µs",
+                micros(mean),
+                micros(std)
+            ),
+        },
+        base: "no injection".into(),
+        no_effect: "no effect",
     };
-    let mut parts = Vec::new();
-    let changed: Vec<&Effect> = slower.into_iter().chain(faster).collect();
-    if !changed.is_empty() {
-        let changed = listed(&changed, |row| {
-            let change = words::change(row.slowdown.ratio.value);
-            format!("{} take {change}", row.application)
-        });
-        parts.push(format!(
-            "delays that vary make {changed} than constant delays of the same mean{}",
-            mean(effects)
-        ));
-    }
-    if !not_shown.is_empty() {
-        let told = listed(&not_shown, |row| {
-            let told = format!("{}: {}", row.application, change(row.slowdown.ratio));
-            match row.slowdown.ratio.interval() {
-                Some((low, high)) if low > 1.0 || high < 1.0 => {
-                    format!("{told}, which may be chance, as several programs are asked")
-                }
-                _ => told,
-            }
-        });
-        parts.push(format!("no effect of variation was shown on {told}"));
-    }
-    if !untested.is_empty() {
-        let names = listed(&untested, |row| row.application.clone());
-        parts.push(format!("there are too few runs of {names} to tell"));
-    }
-    format!("{begin}: {}.", parts.join("; "))
+    let unknown = match level {
+        Level::Shape { mean_ns, .. } if !level.is_constant() => format!(
+            " What of it comes from their variation is not known: for that the experiment needs constant delays of the same \
+             mean, too, `delays: [{}]`.",
+            Nanos(mean_ns)
+        ),
+        Level::Table => " What of it comes from their variation is not known.".into(),
+        _ => String::new(),
+    };
+    Some(Answer {
+        question: format!("Does added latency slow {}?", these(&asked.programs)),
+        sentence: format!("{}{unknown}", asked.sentence()),
+    })
 }
 
 const NOT_SHOWN: &str = "Not shown by these runs";
 const UNKNOWN: &str = "That is not known";
 
-/// The answer of one program, with what the mean does.
-fn of_one(effect: &Effect) -> String {
-    let row = &effect.by_variation;
-    let begin = match effect.verdict() {
-        Verdict::Slower => "Yes",
-        Verdict::Faster => "No, on the contrary",
-        Verdict::NotShown => NOT_SHOWN,
-        Verdict::Untested => return format!("{UNKNOWN}: there are too few runs to tell."),
-    };
-    let alone = effect.by_mean.as_ref().and_then(|row| row.slowdown);
-    let alone = alone.map_or(String::new(), |alone| {
+impl Asked<'_> {
+    /// The answer.
+    fn sentence(&self) -> String {
+        match &self.programs[..] {
+            [one] => self.of_one(one),
+            all => self.of_all(all),
+        }
+    }
+
+    fn of_all(&self, programs: &[Told]) -> String {
+        let of = |verdict: Verdict| -> Vec<&Told> {
+            let of = programs.iter();
+            of.filter(|told| Verdict::of(&told.slowdown) == verdict)
+                .collect()
+        };
+        let listed = |programs: &[&Told], say: fn(&Told) -> String| {
+            let said = programs.iter().map(|told| say(told));
+            words::list(&said.collect::<Vec<_>>())
+        };
+        let (slower, faster) = (of(Verdict::Slower), of(Verdict::Faster));
+        let (not_shown, untested) = (of(Verdict::NotShown), of(Verdict::Untested));
+        let name = |told: &Told| told.application.to_string();
+        let begin = match (slower.len(), faster.len(), not_shown.len()) {
+            (n, _, _) if n == programs.len() => "Yes".into(),
+            (1.., _, _) => format!("Yes, {}", listed(&slower, name)),
+            (0, 1.., _) => "No, on the contrary".into(),
+            (0, 0, 1..) => NOT_SHOWN.into(),
+            (0, 0, 0) => UNKNOWN.into(),
+        };
+        let mut parts = Vec::new();
+        let changed: Vec<&Told> = slower.into_iter().chain(faster).collect();
+        if !changed.is_empty() {
+            let changed = listed(&changed, |told| {
+                let change = words::change(told.slowdown.ratio.value);
+                format!("{} take {change}", told.application)
+            });
+            parts.push(format!("{} make {changed} than {}", self.delays, self.base));
+        }
+        if !not_shown.is_empty() {
+            let told = listed(&not_shown, |told| {
+                let said = format!("{}: {}", told.application, change(told.slowdown.ratio));
+                match told.slowdown.ratio.interval() {
+                    Some((low, high)) if low > 1.0 || high < 1.0 => {
+                        format!("{said}, which may be chance, as several programs are asked")
+                    }
+                    _ => said,
+                }
+            });
+            parts.push(format!("{} was shown on {told}", self.no_effect));
+        }
+        if !untested.is_empty() {
+            let names = listed(&untested, name);
+            parts.push(format!("there are too few runs of {names} to tell"));
+        }
+        format!("{begin}: {}.", parts.join("; "))
+    }
+
+    /// The answer of one program, with what else there is to say of it.
+    fn of_one(&self, told: &Told) -> String {
+        let begin = match Verdict::of(&told.slowdown) {
+            Verdict::Slower => "Yes",
+            Verdict::Faster => "No, on the contrary",
+            Verdict::NotShown => NOT_SHOWN,
+            Verdict::Untested => return format!("{UNKNOWN}: there are too few runs to tell."),
+        };
+        let more = told.slowdown.more_blocks.filter(|more| *more > 0);
+        let more = more.map_or(String::new(), |more| {
+            format!(
+                "; {} more {} needed to find a change of {} %",
+                words::count(more),
+                if more == 1 {
+                    "repetition is"
+                } else {
+                    "repetitions are"
+                },
+                words::short(100.0 * RESOLVE),
+            )
+        });
         format!(
-            "; the constant ones alone change it by {} against no injection",
-            words::signed_percent(alone.ratio.value)
+            "{begin}: {} change the {} of {} by {} against {}{}{more}.",
+            self.delays,
+            told.timed.name(),
+            told.application,
+            change(told.slowdown.ratio),
+            self.base,
+            told.beside,
         )
-    });
-    let more = row.slowdown.more_blocks.filter(|more| *more > 0);
-    let more = more.map_or(String::new(), |more| {
-        format!(
-            "; {} more {} needed to find a change of {} %",
-            words::count(more),
-            if more == 1 {
-                "repetition is"
-            } else {
-                "repetitions are"
-            },
-            words::short(100.0 * RESOLVE),
-        )
-    });
-    format!(
-        "{begin}: delays that vary change the {} of {} by {} against constant delays of the same mean{}{alone}{more}.",
-        row.timed.name(),
-        row.application,
-        change(row.slowdown.ratio),
-        mean(std::slice::from_ref(effect)),
-    )
+    }
 }
 
 /// `+0.5 % (95 % interval −6.1 % to +7.6 %)`.
@@ -302,9 +410,9 @@ fn change(ratio: Estimate) -> String {
 
 /// The mean of the delays, where all programs have one.
 fn mean(effects: &[Effect]) -> String {
-    let mut percents = effects.iter().map(|effect| effect.by_variation.percent);
-    let first = percents.next();
-    if percents.any(|percent| Some(percent) != first) {
+    let mut means = effects.iter().map(|effect| effect.by_variation.constant);
+    let first = means.next();
+    if means.any(|mean| Some(mean) != first) {
         return String::new();
     }
     let mean = effects

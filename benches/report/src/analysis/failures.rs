@@ -8,6 +8,7 @@ use crate::analysis::application::correlation;
 use crate::analysis::application::delays;
 use crate::analysis::condition::Link;
 use crate::analysis::load::Load;
+use crate::analysis::packet::fits;
 use crate::analysis::packet::latency::Latency;
 use crate::analysis::{Analysis, subject};
 use crate::table::{Column, Estimate, Row, Value, column};
@@ -124,6 +125,10 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
     for link in links {
         gaps.extend(gaps_over(analysis, link));
     }
+    let packet = &analysis.suites.packet;
+    gaps.extend(fits::poor(&packet.tables, &|percent| {
+        packet.load_called(percent)
+    }));
     gaps.extend(gaps_of_applications(analysis));
     gaps.extend(correlation::gaps(&analysis.suites.application.groups));
     gaps.extend(delays::gap(&analysis.suites.application.groups));

@@ -307,6 +307,7 @@ pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
             "distribution injected",
             |row: &R| match row.level() {
                 Level::Injected { shape, .. } => Value::Text(shape.name().into()),
+                Level::Shape { shape, .. } => Value::Text(shape.name().into()),
                 _ => Value::Missing,
             },
         )

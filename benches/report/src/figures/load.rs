@@ -103,7 +103,7 @@ fn moment(
     }
 }
 
-/// Quantiles of the RTT at each load, a panel a link.
+/// Quantiles of the RTT at each level but those that imitate a load, a panel a link.
 pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
     let links = links(analysis);
     let most = links
@@ -113,9 +113,9 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
     let all = || links.iter().flat_map(|link| of_link(analysis, link));
     Some(Figure {
         id: "quantiles".into(),
-        title: "Quantiles of the RTT by background load".into(),
+        title: "Quantiles of the RTT by level".into(),
         caption: format!(
-            "The RTT at each background load: the box holds the middle half of all round trips, \
+            "The RTT at each background load, and with delays that imitate none: the box holds the middle half of all round trips, \
              the stroke in it is the median, the whiskers reach from the 1st to the 99th \
              percentile ({} a box, all runs together). Logarithmic.",
             n_of(all().map(|picture| picture.n), "round trip")

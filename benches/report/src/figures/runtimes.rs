@@ -6,63 +6,86 @@ use jitterlab_experiment::level::{Level, Member};
 
 use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
-use crate::analysis::application::runtimes::Runtime;
+use crate::analysis::application::runtimes::{FixedMean, Runtime};
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::words;
 
-/// What each program is slowed by: over the mean of constant delays, and over the standard deviation of delays of one mean.
+/// What each program is slowed by: over the mean of constant delays, and over the standard deviation of delays of one mean. Where no
+/// delays vary, the first alone.
 pub fn answer(analysis: &Analysis) -> Option<Figure> {
-    let highest = analysis
-        .effects
-        .iter()
-        .map(|effect| effect.by_variation.percent)
-        .max()?;
-    let constant: Vec<(u8, Member, &Runtime)> = injected(analysis)
-        .filter(|(_, shape, _)| *shape == Member::Uniform)
-        .collect();
-    let of_one_mean: Vec<(u8, Member, &Runtime)> = injected(analysis)
-        .filter(|(percent, _, _)| *percent == highest)
-        .collect();
+    let all: Vec<&Runtime> = slowed(analysis).collect();
+    let mut constant = all.clone();
+    constant.retain(|row| row.level.is_constant());
+    let means = analysis.effects.iter().map(|effect| &effect.by_variation);
+    let highest = means.max_by(|a, b| {
+        let mean = |row: &FixedMean| row.injected_ns.map_or(0.0, |(mean, _)| mean);
+        mean(a).total_cmp(&mean(b))
+    });
+    let of_one_mean = highest.map_or_else(Vec::new, |row| at_mean(analysis, row.constant));
+    let mut panels = Vec::new();
+    let mut add = |title: String, label: &str, rows: &[&Runtime], moment: fn((f64, f64)) -> f64| {
+        let (x, series) = changes(analysis, rows, moment);
+        if !rows.is_empty() {
+            panels.push((title, Axis::linear(label, 0.0, x), series));
+        }
+    };
+    let (by_mean, title) = match constant[..] {
+        [] => (&all, "Injected delays"),
+        _ => (&constant, "Mean alone: constant delays"),
+    };
+    let label = "Mean of the delays, µs";
+    add(title.into(), label, by_mean, |(mean, _)| mean);
     let mean = of_one_mean
         .iter()
-        .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3))?;
-    let mut panels = [
-        (
-            "Mean alone: constant delays".to_string(),
-            "Mean of the delays, µs",
-            changes(analysis, &constant, |(mean, _)| mean),
+        .find_map(|row| Some(row.injected_ns?.0 / 1e3));
+    add(
+        format!(
+            "Variation alone: delays of mean {} µs",
+            words::short(mean.unwrap_or(f64::NAN))
         ),
-        (
-            format!("Variation alone: delays of mean {} µs", words::short(mean)),
-            "Standard deviation of the delays, µs",
-            changes(analysis, &of_one_mean, |(_, std)| std),
-        ),
-    ]
-    .map(|(title, label, (x, series))| (title, Axis::linear(label, 0.0, x), series));
+        "Standard deviation of the delays, µs",
+        &of_one_mean,
+        |(_, std)| std,
+    );
+    panels.first()?;
     let (low, high) = range(
         panels
             .iter()
             .flat_map(|(_, _, series)| reach(marked(series)).collect::<Vec<_>>()),
     );
-    let counted = constant.iter().chain(&of_one_mean);
-    let caption = format!(
-        "How much longer each program takes than without injection, by the mean of delays that are all alike (left) and by the \
-         standard deviation of delays of one mean (right), with 95 % intervals over runs ({} a point). Lines that rise on \
-         the right are programs that variation slows. Points of one place are shifted sideways, so that they do not hide each other.",
-        n_of(counted.map(|(_, _, row)| row.runs), "run")
+    let counted = n_of(
+        by_mean.iter().chain(&of_one_mean).map(|row| row.runs),
+        "run",
     );
+    let beside = "Points of one place are shifted sideways, so that they do not hide each other.";
+    let (title, caption) = match of_one_mean[..] {
+        [] => (
+            "Slowdown of each program over the mean of the delays",
+            format!(
+                "How much longer each program takes than without injection, by the mean of the delays, with 95 % intervals over \
+                 runs ({counted} a point). {beside}"
+            ),
+        ),
+        _ => (
+            "Slowdown of each program over mean and over standard deviation of the delays",
+            format!(
+                "How much longer each program takes than without injection, by the mean of delays that are all alike (left) and by \
+                 the standard deviation of delays of one mean (right), with 95 % intervals over runs ({counted} a point). Lines \
+                 that rise on the right are programs that variation slows. {beside}"
+            ),
+        ),
+    };
     Some(Figure {
         id: "answer".into(),
-        title: "Slowdown of each program over mean and over standard deviation of the delays"
-            .into(),
+        title: title.into(),
         caption,
         panels: panels
-            .iter_mut()
+            .into_iter()
             .map(|(title, x, series)| Panel {
-                title: std::mem::take(title),
-                x: x.clone(),
+                title,
+                x,
                 y: with_room("Change of time, %", low.min(0.0), high.max(0.0)),
-                series: std::mem::take(series),
+                series,
             })
             .collect(),
         columns: 2,
@@ -139,12 +162,17 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
 
 /// Change of runtime by standard deviation of the delays, a panel a mean.
 pub fn by_std(analysis: &Analysis) -> Option<Figure> {
-    let mut percents: Vec<u8> = injected(analysis).map(|(percent, _, _)| percent).collect();
-    percents.sort_unstable();
-    percents.dedup();
-    let at = |percent: u8| injected(analysis).filter(move |(of, _, _)| *of == percent);
-    percents.retain(|&percent| at(percent).any(|(_, shape, _)| shape != Member::Uniform));
-    percents.first()?;
+    let fixed_mean = analysis.suites.application.fixed_mean.iter();
+    let mut means: Vec<Level> = fixed_mean.map(|row| row.constant).collect();
+    means.sort_unstable();
+    means.dedup();
+    let panels: Vec<(Level, Vec<&Runtime>)> = means
+        .into_iter()
+        .map(|constant| (constant, at_mean(analysis, constant)))
+        .filter(|(_, rows)| !rows.is_empty())
+        .collect();
+    panels.first()?;
+    let counted = panels.iter().flat_map(|(_, rows)| rows);
     Some(Figure {
         id: "fixed-mean".into(),
         title: "Change of runtime by standard deviation of the injected delays, at a fixed mean"
@@ -153,29 +181,30 @@ pub fn by_std(analysis: &Analysis) -> Option<Figure> {
             "After the paper's figures 15 and 16: change of the runtime against no injection, by the \
              standard deviation of the delays, with 95 % intervals over runs ({} a point). In a \
              panel all delays have one mean. Points of one deviation are shifted sideways, so that they do not hide each other.",
-            n_of(injected(analysis).map(|(_, _, row)| row.runs), "run")
+            n_of(counted.map(|row| row.runs), "run")
         ),
-        panels: percents
+        panels: panels
             .iter()
-            .map(|&percent| fixed(analysis, percent, &at(percent).collect::<Vec<_>>()))
+            .map(|(constant, rows)| fixed(analysis, *constant, rows))
             .collect(),
         columns: 2,
         panel_height: 300.0,
     })
 }
 
-fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> Panel {
+fn fixed(analysis: &Analysis, constant: Level, rows: &[&Runtime]) -> Panel {
     let (right, all) = changes(analysis, rows, |(_, std)| std);
     let (low, high) = range(reach(marked(&all)));
-    let mean = rows
-        .iter()
-        .find_map(|(_, _, row)| Some(row.injected_ns?.0 / 1e3));
+    let mean = rows.iter().find_map(|row| Some(row.injected_ns?.0 / 1e3));
+    let mean = words::short(mean.unwrap_or(f64::NAN));
     Panel {
-        title: format!(
-            "mean of {} ({} µs)",
-            analysis.suites.packet.load_called(percent),
-            words::short(mean.unwrap_or(f64::NAN))
-        ),
+        title: match constant.percent() {
+            Some(percent) => {
+                let load = analysis.suites.packet.load_called(percent);
+                format!("mean of {load} ({mean} µs)")
+            }
+            None => format!("mean of {mean} µs"),
+        },
         x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),
         y: with_room("Change of time, %", low.min(0.0), high.max(0.0)),
         series: all,
@@ -185,14 +214,14 @@ fn fixed(analysis: &Analysis, percent: u8, rows: &[(u8, Member, &Runtime)]) -> P
 /// The change of each application's runtime by a moment of the delays in microseconds, and the greatest of these.
 fn changes(
     analysis: &Analysis,
-    rows: &[(u8, Member, &Runtime)],
+    rows: &[&Runtime],
     moment: fn((f64, f64)) -> f64,
 ) -> (f64, Vec<Series>) {
     let change = |ratio: f64| 100.0 * (ratio - 1.0);
     let of_application = |name: &str| {
-        let rows = rows.iter().filter(|(_, _, row)| row.application == name);
+        let rows = rows.iter().filter(|row| row.application == name);
         let mut points: Vec<Point> = rows
-            .filter_map(|(_, _, row)| {
+            .filter_map(|row| {
                 let point = point(row, moment(row.injected_ns?) / 1e3)?;
                 Some(Point {
                     x: point.x,
@@ -206,24 +235,32 @@ fn changes(
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
     };
-    let moments = rows.iter().filter_map(|(_, _, row)| row.injected_ns);
+    let moments = rows.iter().filter_map(|row| row.injected_ns);
     let (_, right) = range(moments.map(|of| moment(of) / 1e3));
     (right, lines(analysis, SIDE_BY_SIDE * right, of_application))
 }
 
-/// The runtimes with injected delays, with the load that is imitated and the shape.
+/// The runtimes with injected delays of which mean and standard deviation are known, beside those without.
+fn slowed(analysis: &Analysis) -> impl Iterator<Item = &Runtime> {
+    let rows = analysis.suites.application.runtimes.iter();
+    rows.filter(|row| row.slowdown.is_some() && row.injected_ns.is_some())
+}
+
+/// Those with delays of one mean, which these constant ones have.
+fn at_mean(analysis: &Analysis, constant: Level) -> Vec<&Runtime> {
+    let has_it = |level: Level| {
+        let mut varied = analysis.suites.application.fixed_mean.iter();
+        level == constant || varied.any(|row| row.level == level && row.constant == constant)
+    };
+    slowed(analysis).filter(|row| has_it(row.level)).collect()
+}
+
+/// Those with delays that imitate a load, with that load and the shape.
 fn injected(analysis: &Analysis) -> impl Iterator<Item = (u8, Member, &Runtime)> {
-    analysis
-        .suites
-        .application
-        .runtimes
-        .iter()
-        .filter_map(|row| match row.level {
-            Level::Injected { percent, shape } if row.slowdown.is_some() => {
-                Some((percent, shape, row))
-            }
-            _ => None,
-        })
+    slowed(analysis).filter_map(|row| match row.level {
+        Level::Injected { percent, shape } => Some((percent, shape, row)),
+        _ => None,
+    })
 }
 
 fn point(row: &Runtime, x: f64) -> Option<Point> {

@@ -8,15 +8,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jitterlab_amvia_suite::Protocol;
+use jitterlab_experiment::delays::Made;
 use jitterlab_experiment::environment::{Environment, Node};
 use jitterlab_experiment::fit::{self, Fit, FittedMember};
-use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::level::{Level, Member, Shape};
 use jitterlab_experiment::record::{
     AmviaResult, Application, Injection, Outcome, PacketResult, Phase, Produced, RunRecord,
     SuiteKind, SuiteResult, Transport,
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
+use jitterlab_injector::check::Moments;
+use jitterlab_injector::shape;
 use jitterlab_report::Analysed;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -291,6 +294,49 @@ fn messages(recorder: &mut Recorder, network: &mut Network, world: &World, block
             keep(recorder, world, run, samples);
         }
     }
+}
+
+/// Makes the folder `directory/given` of an experiment that measures no load, but a program under delays for which none is
+/// needed. Its runtime is 1 s without them, and with each by such a share longer.
+pub fn given(directory: &Path, injected: &str, delays: &[(Level, f64)]) -> PathBuf {
+    let path = directory.join("given");
+    let text = format!(
+        "name: given\nseed: 1\nrepetitions: 5\nhosts: {{ client: {{ at: netns a }}, server: {{ at: netns b }} }}\n\
+         levels: {{ injected: {injected} }}\nsuites:\n  application:\n    \
+         - {{ name: redis, client: {{ on: client, command: [redis-benchmark] }} }}\n"
+    );
+    let mut recorder = Recorder::create(&path, &text).unwrap();
+    recorder.store_environment(&environment()).unwrap();
+    let made = delays.iter().map(|&(level, _)| {
+        let (shape, mean, std) = match level {
+            Level::Delay { ns } => (Shape::Constant, ns, 0),
+            Level::Shape {
+                shape,
+                mean_ns,
+                std_ns,
+            } => (shape, mean_ns, std_ns),
+            _ => panic!("{level}"),
+        };
+        let (mean, std) = (mean as f64, std as f64);
+        let table = shape::with_moments(shape, mean, std, 1).unwrap().table;
+        Made {
+            level,
+            moments: Moments::of(&table, mean, std),
+            table: recorder.store_table(&level.id(), &table.to_text()).unwrap(),
+        }
+    });
+    recorder.store_made(&made.collect::<Vec<_>>()).unwrap();
+    let mut network = Network {
+        random: Xoshiro256PlusPlus::seed_from_u64(5),
+    };
+    for block in 1..=5 {
+        for &(level, longer) in std::iter::once(&(Level::None, 0.0)).chain(delays) {
+            let runtime = (1.0 + longer) * (0.004 * network.normal()).exp();
+            let run = application(block, level, runtime, 1.0, &[]);
+            keep(&mut recorder, &World::default(), run, None);
+        }
+    }
+    path
 }
 
 /// A block of runs over MPI: a ping-pong has one delay in it, a barrier of four ranks the longest of

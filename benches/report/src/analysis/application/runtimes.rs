@@ -1,7 +1,7 @@
 //! Applications: how delays change their runtime (latency-variation, section 6, figures 11 and 12,
 //! and section 7, figures 15 and 16).
 
-use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::level::Level;
 use jitterlab_stats::summary;
 use serde::Serialize;
 
@@ -206,10 +206,10 @@ fn slowdown_columns<R>(
 pub struct FixedMean {
     /// The application's name.
     pub application: String,
-    /// The load whose mean excess RTT is injected, in percent.
-    pub percent: u8,
-    /// Which distribution.
-    pub shape: Member,
+    /// The level, at which delays vary.
+    pub level: Level,
+    /// The level with constant delays of the same mean.
+    pub constant: Level,
     /// Number of runs, and of those with constant delays.
     pub runs: (usize, usize),
     /// Mean and standard deviation of the delays injected, in nanoseconds.
@@ -220,46 +220,33 @@ pub struct FixedMean {
     pub timed: Timed,
 }
 
-/// Every shape but the constant one against it, at each mean.
+/// Every level whose delays vary against one with constant delays of the same mean.
 pub fn fixed_mean(groups: &[Group]) -> Vec<FixedMean> {
-    let mut rows = Vec::new();
-    for group in groups {
-        let Level::Injected { percent, shape } = group.level else {
-            continue;
+    let against_constant = |group: &Group| {
+        let at = |level: Level| {
+            let mut of_level = groups.iter().filter(|base| base.level == level);
+            of_level.find(|base| base.application == group.application)
         };
-        let constant = Level::Injected {
-            percent,
-            shape: Member::Uniform,
-        };
-        let base = groups
-            .iter()
-            .find(|base| base.application == group.application && base.level == constant);
-        let Some(base) = base.filter(|_| shape != Member::Uniform) else {
-            continue;
-        };
-        let Some(slowdown) = group.against(base) else {
-            continue;
-        };
-        rows.push(FixedMean {
+        let base = group.level.constants().into_iter().find_map(at)?;
+        Some(FixedMean {
             application: group.application.clone(),
-            percent,
-            shape,
+            level: group.level,
+            constant: base.level,
             runs: (group.runtimes.runs(), base.runtimes.runs()),
             injected_ns: group.injected,
-            slowdown,
+            slowdown: group.against(base)?,
             timed: group.timed,
-        });
-    }
-    let place = |shape: Member| Member::ALL.iter().position(|&member| member == shape);
-    rows.sort_by(|a, b| {
-        (&a.application, a.percent, place(a.shape)).cmp(&(
-            &b.application,
-            b.percent,
-            place(b.shape),
-        ))
-    });
+        })
+    };
+    let mut rows: Vec<FixedMean> = groups.iter().filter_map(against_constant).collect();
     correct(rows.iter_mut().map(|row| &mut row.slowdown));
     rows
+}
+
+impl AtLevel for FixedMean {
+    fn level(&self) -> Level {
+        self.level
+    }
 }
 
 impl Row for FixedMean {
@@ -268,25 +255,14 @@ impl Row for FixedMean {
         "Runtime with varied delays against constant delays of the same mean";
 
     fn columns() -> Vec<Column<Self>> {
-        let mut columns = vec![
-            column(
-                "application",
-                "Application",
-                "its name",
-                |row: &FixedMean| Value::Text(row.application.clone()),
-            ),
-            column(
-                "load_percent",
-                "Mean as at load, %",
-                "load whose mean excess RTT is injected",
-                |row: &FixedMean| Value::Count(row.percent.into()),
-            ),
-            column(
-                "shape",
-                "Shape",
-                "distribution injected",
-                |row: &FixedMean| Value::Text(row.shape.name().into()),
-            ),
+        let mut columns = vec![column(
+            "application",
+            "Application",
+            "its name",
+            |row: &FixedMean| Value::Text(row.application.clone()),
+        )];
+        columns.extend(level_columns());
+        columns.extend([
             column("runs", "Runs", "number of runs", |row: &FixedMean| {
                 Value::Count(row.runs.0 as u64)
             }),
@@ -309,7 +285,7 @@ impl Row for FixedMean {
                 "standard deviation of the delays injected, in microseconds",
                 |row: &FixedMean| Value::number(row.injected_ns.map(|(_, std)| std / 1e3)),
             ),
-        ];
+        ]);
         columns.extend(slowdown_columns(
             [
                 "ratio_to_constant",
@@ -374,16 +350,8 @@ pub fn in_words<'a>(
         let highest = runtimes
             .iter()
             .filter(|row| row.application == application)
-            .filter(|row| {
-                matches!(
-                    row.level,
-                    Level::Injected {
-                        shape: Member::Uniform,
-                        ..
-                    }
-                )
-            })
-            .max_by_key(|row| row.level);
+            .filter(|row| row.level.is_constant())
+            .max_by(|a, b| mean_ns(a.injected_ns).total_cmp(&mean_ns(b.injected_ns)));
         sentences.extend(highest.and_then(|row| mean_alone(application, row)));
     }
     sentences
@@ -398,14 +366,17 @@ fn variation_alone(
     let slowdown = &row.slowdown;
     let timed = row.timed.name();
     let (mean, std) = row.injected_ns?;
-    let setting = format!(
-        "the mean of {} ({} µs added to a message)",
-        load_called(row.percent),
-        words::short(mean / 1e3)
-    );
+    let mean = words::short(mean / 1e3);
+    let setting = match row.level.percent() {
+        Some(percent) => format!(
+            "the mean of {} ({mean} µs added to a message)",
+            load_called(percent)
+        ),
+        None => format!("a mean of {mean} µs"),
+    };
     let varied = format!(
         "the most varied delays ({}, standard deviation {} µs)",
-        row.shape.name(),
+        varied(row.level),
         words::short(std / 1e3)
     );
     let n = format!("n = {}", words::counted(slowdown.blocks, "pair"));
@@ -437,14 +408,32 @@ fn variation_alone(
     })
 }
 
-/// The most varied delays of one mean.
-pub fn most_varied<'a>(rows: &[&'a FixedMean], percent: u8) -> Option<&'a FixedMean> {
+/// How delays vary, in words.
+pub fn varied(level: Level) -> String {
+    match level {
+        Level::Injected { shape, .. } => shape.name().into(),
+        Level::Scaled { multiple, .. } => format!("{multiple} times the load's variation"),
+        Level::Shape { shape, .. } => shape.name().into(),
+        other => other.to_string(),
+    }
+}
+
+/// The mean of delays of which mean and standard deviation are known.
+fn mean_ns(injected_ns: Option<(f64, f64)>) -> f64 {
+    injected_ns.map_or(0.0, |(mean, _)| mean)
+}
+
+/// The most varied delays at the highest mean.
+pub fn most_varied<'a>(rows: &[&'a FixedMean]) -> Option<&'a FixedMean> {
+    let of_mean = |row: &FixedMean| mean_ns(row.injected_ns);
+    let highest = rows
+        .iter()
+        .max_by(|a, b| of_mean(a).total_cmp(&of_mean(b)))?
+        .constant;
+    let std = |row: &FixedMean| row.injected_ns.map_or(0.0, |(_, std)| std);
     rows.iter()
-        .filter(|row| row.percent == percent)
-        .max_by(|a, b| {
-            let std = |row: &FixedMean| row.injected_ns.map_or(0.0, |(_, std)| std);
-            std(a).total_cmp(&std(b))
-        })
+        .filter(|row| row.constant == highest)
+        .max_by(|a, b| std(a).total_cmp(&std(b)))
         .copied()
 }
 

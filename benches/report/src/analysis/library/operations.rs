@@ -301,17 +301,17 @@ pub fn in_words(
                 );
                 if ratio.is_significant() {
                     format!(
-                        "{mean}, {case} took {change} under lognormal than under constant delays on the mean {tested}"
+                        "{mean}, {case} took {change} under {imitation} than under constant delays on the mean {tested}"
                     )
                 } else {
                     format!(
-                        "{mean}, no difference of {case} between lognormal and constant delays could be shown on the \
+                        "{mean}, no difference of {case} between {imitation} and constant delays could be shown on the \
                          mean: it was {size} {tested}"
                     )
                 }
             }
             _ => format!(
-                "{mean}, whether {case} takes longer under lognormal than under constant delays on the mean cannot be \
+                "{mean}, whether {case} takes longer under {imitation} than under constant delays on the mean cannot be \
                  said without repeated runs that vary: the difference was {size}"
             ),
         };

@@ -420,16 +420,22 @@ pub fn in_words(
             row.place()
         ));
     }
+    sentences.extend(poor(tables, load_called));
+    sentences
+}
+
+/// The tables that claim to imitate a load, do not, and were injected all the same.
+pub fn poor(tables: &[Injected], load_called: &dyn Fn(u8) -> String) -> Option<String> {
     let poor: Vec<String> = tables
         .iter()
         .filter(|table| table.fault.is_some())
         .map(|table| format!("{} of {}", table.shape, load_called(table.percent)))
         .collect();
-    if !poor.is_empty() {
-        sentences.push(format!(
-            "No imitation of the load, and injected all the same because the experiment says `accept_poor_fit: true`: {}.",
+    (!poor.is_empty()).then(|| {
+        format!(
+            "No imitation of the load, and injected all the same because the experiment says `accept_poor_fit: true`: {}. What is \
+             found under these delays does not hold for the load.",
             words::list(&poor)
-        ));
-    }
-    sentences
+        )
+    })
 }

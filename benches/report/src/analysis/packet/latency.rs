@@ -1,7 +1,7 @@
 //! Latency under load: what background load does to the round trip (latency-variation, section
 //! 5.2, figures 2 and 3).
 
-use jitterlab_experiment::level::Level;
+use jitterlab_experiment::level::{Level, LevelKind};
 use serde::Serialize;
 
 use crate::analysis::condition::{Condition, Link};
@@ -180,7 +180,7 @@ impl Row for Latency {
 const ASLEEP: &str = " A round trip that is shorter under load is the mark of processors that sleep while the network is idle: \
                       the delays that this load adds cannot be told from it. `jitterlab tune apply` keeps processors awake.";
 
-/// The most that load did, one sentence a link.
+/// The most that load did, or, where there was none, the greatest of the delays that were injected: one sentence a link.
 pub fn in_words(rows: &[Latency]) -> Vec<String> {
     let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
     links.dedup();
@@ -194,8 +194,14 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
     let of_link = || rows.iter().filter(move |row| row.link == *link);
     let none = of_link().find(|row| row.level == Level::None)?;
     let loaded = of_link().filter(|row| matches!(row.level, Level::Load { .. }));
-    let highest = loaded.max_by_key(|row| row.level)?;
-    let load = format!("background {}", highest.name()?);
+    let delayed = of_link().filter(|row| row.level.kind() == LevelKind::Injected);
+    let highest = loaded.max_by_key(|row| row.level);
+    let highest =
+        highest.or_else(|| delayed.max_by(|a, b| a.mean_ns.value.total_cmp(&b.mean_ns.value)))?;
+    let load = match highest.name() {
+        Some(load) => format!("background {load}"),
+        None => highest.level.to_string(),
+    };
     let (before, after) = (us(none.mean_ns), us(highest.mean_ns));
     let intervals = none.mean_ns.interval().zip(highest.mean_ns.interval());
     let mean = match intervals {
@@ -211,7 +217,8 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
              {after} under it"
         ),
     };
-    let is_shorter = intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
+    let is_shorter = highest.load.is_some()
+        && intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
     Some(format!(
         "{mean}. The standard deviation was {} and {} µs, the 99.9th percentile {} and {} µs.{}",
         words::short(none.std_ns.value / 1e3),

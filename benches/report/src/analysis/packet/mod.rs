@@ -148,6 +148,9 @@ impl Found {
             }
         }
         self.latency.extend(injected_rows);
+        for level in made(&runs) {
+            self.describe(condition(level)?.as_ref());
+        }
         Ok(())
     }
 
@@ -230,6 +233,20 @@ impl Found {
             other => other.to_string(),
         }
     }
+}
+
+/// The levels with delays that were made for a mean and a standard deviation, or brought, in their order.
+fn made(runs: &[&RunRecord]) -> Vec<Level> {
+    let is_made = |level: &Level| {
+        matches!(
+            level,
+            Level::Scaled { .. } | Level::Delay { .. } | Level::Shape { .. } | Level::Table
+        )
+    };
+    let mut levels: Vec<Level> = runs.iter().map(|run| run.level).filter(is_made).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels
 }
 
 /// The loads that runs were measured under or imitate, in ascending order.

@@ -221,14 +221,15 @@ fn more_correlated(row: &Correlation) -> Finding {
 /// Varied against constant delays at each mean, in the order of means.
 fn varied<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a FixedMean> {
     let rows = analysis.suites.application.fixed_mean.iter();
-    rows.filter(|row| row.application == name && row.shape == analysis.suites.packet.imitation())
+    let imitates = |level: Level| matches!(level, Level::Injected { shape, .. } if shape == analysis.suites.packet.imitation());
+    rows.filter(|row| row.application == name && imitates(row.level))
         .collect()
 }
 
 /// Figure 12 against figure 11.
 fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
     let row = varied(analysis, name).pop()?;
-    let percent = row.percent;
+    let percent = row.level.percent()?;
     let at = |shape: Member| Slowed::at(analysis, name, Level::Injected { percent, shape });
     let shows = at(analysis.suites.packet.imitation())
         .zip(at(Member::Uniform))
@@ -253,6 +254,10 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
     let [low, .., high] = rows[..] else {
         return None;
     };
+    let load = |row: &FixedMean| {
+        let percent = row.level.percent();
+        percent.map(|percent| analysis.suites.packet.load_called(percent))
+    };
     Some(Finding::new(
         "figures 15 and 16",
         format!("variation slows {name} at a high mean, and hardly at a low one"),
@@ -263,9 +268,9 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
         format!(
             "varied against constant delays at the mean of {}{}; at that of {}{}; n = {} and {} of \
              runs",
-            analysis.suites.packet.load_called(low.percent),
+            load(low)?,
             compared(low.slowdown),
-            analysis.suites.packet.load_called(high.percent),
+            load(high)?,
             compared(high.slowdown),
             words::counted(low.slowdown.blocks, "pair"),
             words::counted(high.slowdown.blocks, "pair")

@@ -1,0 +1,98 @@
+//! Experiments with delays for which no load is measured: the first screen answers all the same.
+
+mod synthetic;
+
+use jitterlab_experiment::level::{Level, Shape};
+use jitterlab_report::Analysed;
+use synthetic::{given, rows};
+
+const CONSTANT: Level = Level::Delay { ns: 200_000 };
+const VARIED: Level = Level::Shape {
+    shape: Shape::LogNormal,
+    mean_ns: 200_000,
+    std_ns: 300_000,
+};
+const LESS_VARIED: Level = Level::Shape {
+    shape: Shape::LogNormal,
+    mean_ns: 200_000,
+    std_ns: 100_000,
+};
+
+#[test]
+fn what_variation_does_is_answered_where_constant_delays_have_the_mean() {
+    let directory = tempfile::tempdir().unwrap();
+    let delays = [(CONSTANT, 0.5), (LESS_VARIED, 0.6), (VARIED, 0.8)];
+    let shape = "{ delays: [200us], shape: lognormal, mean: [200us], std: [100us, 300us] }";
+    let analysed = Analysed::open(&given(directory.path(), shape, &delays)).unwrap();
+    let answer = &analysed.analysis.answer;
+    assert_eq!(
+        answer.question,
+        "Does variation in latency slow redis, apart from its mean?"
+    );
+    // 1.8 against 1.5.
+    let start = "Yes: delays that vary change the runtime of redis by +20 % (95 % interval +";
+    assert!(answer.sentence.starts_with(start), "{answer:?}");
+    let end = "against constant delays of the same mean, 200 µs; the constant ones alone change it by +50 % against no injection.";
+    assert!(answer.sentence.ends_with(end), "{answer:?}");
+    let page = analysed.write_report().unwrap();
+    let report = page.parent().unwrap();
+    let effects = rows(report, "answer");
+    assert_eq!(effects.len(), 1);
+    assert_eq!(effects[0]["verdict"], "yes");
+    let fixed = rows(report, "fixed-mean");
+    let levels: Vec<&str> = fixed.iter().map(|row| row["level"].as_str()).collect();
+    assert_eq!(
+        levels,
+        [
+            "injected lognormal of mean 200us and standard deviation 100us",
+            "injected lognormal of mean 200us and standard deviation 300us"
+        ]
+    );
+    for figure in ["answer", "fixed-mean"] {
+        let drawn = std::fs::read_to_string(report.join(format!("{figure}.svg"))).unwrap();
+        assert!(
+            drawn.contains("mean 200 µs") || drawn.contains("mean of 200 µs"),
+            "{figure}"
+        );
+    }
+}
+
+#[test]
+fn without_delays_that_differ_in_variation_alone_it_is_what_delays_do() {
+    let answer = |injected: &str, delays: &[(Level, f64)]| {
+        let directory = tempfile::tempdir().unwrap();
+        let analysed = Analysed::open(&given(directory.path(), injected, delays)).unwrap();
+        let page = analysed.write_report().unwrap();
+        assert!(page.parent().unwrap().join("answer.svg").exists());
+        analysed.analysis.answer
+    };
+    let short = Level::Delay { ns: 10_000 };
+    let constant = answer(
+        "{ delays: [10us, 200us] }",
+        &[(short, 0.0), (CONSTANT, 0.5)],
+    );
+    assert_eq!(constant.question, "Does added latency slow redis?");
+    let start =
+        "Yes: constant delays of 200 µs change the runtime of redis by +50 % (95 % interval +";
+    assert!(constant.sentence.starts_with(start), "{constant:?}");
+    assert!(
+        constant.sentence.ends_with("against no injection."),
+        "{constant:?}"
+    );
+    let varied = answer(
+        "{ shape: lognormal, mean: [200us], std: [300us] }",
+        &[(VARIED, 0.8)],
+    );
+    assert_eq!(varied.question, "Does added latency slow redis?");
+    let start = "Yes: delays of mean 200 µs and standard deviation 29";
+    assert!(varied.sentence.starts_with(start), "{varied:?}");
+    let end =
+        "for that the experiment needs constant delays of the same mean, too, `delays: [200us]`.";
+    assert!(varied.sentence.ends_with(end), "{varied:?}");
+    let none = answer("{ delays: [200us] }", &[(CONSTANT, 0.0)]);
+    assert!(
+        none.sentence
+            .starts_with("Not shown by these runs: constant delays"),
+        "{none:?}"
+    );
+}
