@@ -20,10 +20,12 @@ const MS: u64 = 1_000_000;
 const LOOK: u64 = 1_000;
 const ROUND_TRIP: u64 = 20_000;
 
-/// A server that stands still for the first `stop` of each second after the first, and loses what `is_lost` says.
+/// A server that stands still for the first `stop` of each second after the first, takes `service` for a message, and loses
+/// what `is_lost` says.
 struct Network {
     time: Time,
     stop: u64,
+    service: u64,
     /// Messages that it takes while it stands still: no more are sent then.
     room: usize,
     is_lost: fn(u64) -> bool,
@@ -35,6 +37,7 @@ impl Network {
         Network {
             time: time.clone(),
             stop,
+            service: 0,
             room: usize::MAX,
             is_lost: |_| false,
             answers: VecDeque::new(),
@@ -55,7 +58,9 @@ impl Unwaited for Network {
             0
         };
         if !(self.is_lost)(number) {
-            self.answers.push_back((number, now + stands + ROUND_TRIP));
+            let behind = self.answers.back().map_or(0, |&(_, at)| at);
+            let answer = (now + stands + ROUND_TRIP).max(behind + self.service);
+            self.answers.push_back((number, answer));
         }
         Ok(true)
     }
@@ -126,6 +131,28 @@ fn a_server_that_stands_still_delays_every_message_that_was_due_meanwhile() {
         assert!((open.rate_achieved - 10_000.0).abs() < 1.0, "{open:?}");
         // Where there was room for all, all were sent in time.
         assert_eq!(open.latest_ns < 100_000, window == 1024, "{open:?}");
+    }
+}
+
+/// After the stop messages keep coming while those that have heaped up are served. Of λ messages a second and a server that can
+/// do μ, a message due a time t after the beginning of a stop S waits S − t (1 − λ/μ), so that more than T is waited by
+/// λ (S − T) / (1 − λ/μ) messages.
+#[test]
+fn a_slow_server_delays_as_many_messages_more_as_come_while_it_catches_up() {
+    let (rate, stop, limit, stops) = (10_000.0, 0.040, 0.010, 4.0);
+    for service in [5_000, 20_000, 50_000, 80_000] {
+        let length = Length::Time(Nanos(4_900 * MS + MS / 20));
+        let mut network = Network::new(&Time::default(), 40 * MS);
+        network.service = service;
+        let outcome = run(&options(Link::Tcp, 10_000, length), network).unwrap();
+        let late = outcome.samples.iter().filter(|&&ns| ns > 10 * MS).count() as f64;
+        let use_of_server = rate * service as f64 / 1e9;
+        let expected = stops * rate * (stop - limit) / (1.0 - use_of_server);
+        let off = late / expected - 1.0;
+        assert!(
+            off.abs() < 0.02,
+            "{service} ns: {late}, {expected} expected"
+        );
     }
 }
 
