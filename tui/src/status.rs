@@ -104,14 +104,14 @@ pub enum Planned {
     },
     /// So many samples.
     Samples(u64),
-    /// That is not known.
-    Unknown,
+    /// So many parts, at least and at most; how long one takes is seen.
+    Counted([u32; 2]),
 }
 
 /// How long it still takes.
 struct Left {
     planned: Planned,
-    /// When the first samples were seen, and how many they were.
+    /// When the first samples, or parts, were seen, and how many they were.
     first: Option<(Duration, u64)>,
 }
 
@@ -123,8 +123,9 @@ impl Left {
         }
     }
 
-    /// For people, when so many samples are there and so much time has gone by; nothing where nobody knows.
-    fn after(&mut self, samples: u64, elapsed: Duration) -> Option<String> {
+    /// For people, when so many samples are there, the part of this number is measured, and so much time has gone by; nothing where
+    /// nobody knows.
+    fn after(&mut self, samples: u64, part: u64, elapsed: Duration) -> Option<String> {
         match self.planned {
             Planned::Parts { counts, each } => {
                 let [least, most] = counts;
@@ -132,16 +133,27 @@ impl Left {
                 let bound = if least == most { "" } else { "at most " };
                 Some(format!("{bound}{} left", shown::time(left)))
             }
-            Planned::Samples(_) if samples == 0 => None,
             Planned::Samples(all) => {
-                let (since, before) = *self.first.get_or_insert((elapsed, samples));
-                let each = (elapsed - since).as_secs_f64() / samples.checked_sub(before)? as f64;
-                let left = each * all.saturating_sub(samples) as f64;
-                left.is_finite()
-                    .then(|| format!("{} left", shown::time(left)))
+                let left = self.by_pace(samples, all, elapsed)?;
+                Some(format!("{} left", shown::time(left)))
             }
-            Planned::Unknown => None,
+            Planned::Counted([least, most]) => {
+                // The part that is measured is left as a whole.
+                let left = self.by_pace(part, u64::from(most) + 1, elapsed)?;
+                let bound = if least == most { "" } else { "at most " };
+                Some(format!("{bound}about {} left", shown::time(left)))
+            }
         }
+    }
+
+    /// How many seconds are left until so many are there, by how fast they have come.
+    fn by_pace(&mut self, now: u64, all: u64, elapsed: Duration) -> Option<f64> {
+        if now == 0 {
+            return None;
+        }
+        let (since, before) = *self.first.get_or_insert((elapsed, now));
+        let each = (elapsed - since).as_secs_f64() / now.checked_sub(before)? as f64;
+        Some(each * all.saturating_sub(now) as f64).filter(|left| left.is_finite())
     }
 }
 
@@ -168,7 +180,7 @@ impl Shown {
                     total.take(update);
                 }
                 let mut line = format!("… {}  {}", total.label, samples(&total));
-                if let Some(left) = left.after(total.samples(), begun.elapsed()) {
+                if let Some(left) = left.after(total.samples(), total.part, begun.elapsed()) {
                     line.push_str(&format!("  {left}"));
                 }
                 status.show(&line);
@@ -211,7 +223,8 @@ mod tests {
             counts: [9, 9],
             each: Duration::from_millis(700),
         });
-        let after = |left: &mut Left, samples, ms| left.after(samples, Duration::from_millis(ms));
+        let after =
+            |left: &mut Left, samples, ms| left.after(samples, 0, Duration::from_millis(ms));
         assert_eq!(after(&mut parts, 0, 300).as_deref(), Some("6 s left"));
         assert_eq!(after(&mut parts, 5, 6_500), None);
         let mut bounded = Left::new(Planned::Parts {
@@ -226,7 +239,16 @@ mod tests {
         assert_eq!(after(&mut counted, 1_000, 500), None);
         let told = after(&mut counted, 11_000, 1_500);
         assert_eq!(told.as_deref(), Some("9 s left"));
-        assert_eq!(after(&mut Left::new(Planned::Unknown), 5, 500), None);
+        // Of parts likewise, once one is over.
+        let mut parts = Left::new(Planned::Counted([4, 4]));
+        let mut at = |part, ms| parts.after(7, part, Duration::from_millis(ms));
+        assert_eq!((at(0, 250), at(1, 1_000), at(1, 1_500)), (None, None, None));
+        assert_eq!(at(2, 3_000).as_deref(), Some("about 6 s left"));
+        assert_eq!(at(4, 7_000).as_deref(), Some("about 2 s left"));
+        let mut bounded = Left::new(Planned::Counted([2, 11]));
+        assert_eq!(bounded.after(0, 1, Duration::ZERO), None);
+        let told = bounded.after(0, 2, Duration::from_secs(1));
+        assert_eq!(told.as_deref(), Some("at most about 10 s left"));
     }
 
     #[test]

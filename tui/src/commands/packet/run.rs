@@ -250,16 +250,17 @@ impl Run {
             Length::Time(time) => time.0,
             Length::Messages(_) => 0,
         };
+        let counts = self
+            .case
+            .measurements(job.sizes.len(), job.patterns.len(), servers as u8);
         match self.length() {
             Length::Time(time) => Planned::Parts {
-                counts: self
-                    .case
-                    .measurements(job.sizes.len(), job.patterns.len(), servers as u8),
+                counts,
                 each: Duration::from_nanos(warmup + time.0),
             },
             // A sample a message.
             Length::Messages(count) if self.case == Case::Rtt => Planned::Samples(count),
-            Length::Messages(_) => Planned::Unknown,
+            Length::Messages(_) => Planned::Counted(counts),
         }
     }
 
