@@ -87,15 +87,27 @@ fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) ->
     let all: Vec<(f64, f64)> = groups.iter().flat_map(|group| points(group)).collect();
     let (left, right) = range(all.iter().map(|point| point.0));
     let (low, high) = range(all.iter().map(|point| point.1));
+    let dots = |name: &str, i: usize, is_of: &dyn Fn(Level) -> bool| {
+        let of_shape = groups.iter().filter(|group| is_of(group.level));
+        let points: Vec<(f64, f64)> = of_shape.flat_map(|group| points(group)).collect();
+        (!points.is_empty()).then(|| series(name, i, vec![Mark::Dots(points)]))
+    };
     let mut series_of_panel: Vec<Series> = shapes()
-        .map(|(i, shape)| {
-            let of_shape = groups.iter().filter(
-                |group| matches!(group.level, Level::Injected { shape: of, .. } if of == shape),
-            );
-            let points = of_shape.flat_map(|group| points(group)).collect();
-            series(called(shape), i, vec![Mark::Dots(points)])
+        .filter_map(|(i, shape)| {
+            let imitates =
+                |level| matches!(level, Level::Injected { shape: of, .. } if of == shape);
+            dots(called(shape), i, &imitates)
         })
         .collect();
+    // Delays that imitate no load.
+    let is_made = |level| !matches!(level, Level::Injected { .. });
+    for (i, (name, is_constant)) in [("constant", true), ("varied", false)]
+        .into_iter()
+        .enumerate()
+    {
+        let is_of = |level: Level| is_made(level) && level.is_constant() == is_constant;
+        series_of_panel.extend(dots(name, i, &is_of));
+    }
     if let Some(line) = least_squares(&all, left, right) {
         series_of_panel.push(series("least squares", 0, vec![Mark::Line(line)]));
     }

@@ -26,7 +26,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     let mut add = |title: String, label: &str, rows: &[&Runtime], moment: fn((f64, f64)) -> f64| {
         let (x, series) = changes(analysis, rows, moment);
         if !rows.is_empty() {
-            panels.push((title, Axis::linear(label, 0.0, x), series));
+            panels.push((title, with_room(label, 0.0, x), series));
         }
     };
     let (by_mean, title) = match constant[..] {
@@ -110,11 +110,12 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .collect();
     places.sort_unstable_by(f64::total_cmp);
     places.dedup();
-    let step = SIDE_BY_SIDE
-        * places
-            .last()
-            .zip(places.first())
-            .map_or(1.0, |(a, b)| a - b);
+    // A load that is alone has the room that its axis has about it.
+    let span = places
+        .last()
+        .zip(places.first())
+        .map_or(0.0, |(a, b)| a - b);
+    let step = SIDE_BY_SIDE * if span > 0.0 { span } else { places[0] };
     let points: Vec<(Member, Vec<Series>)> = drawn
         .iter()
         .map(|&shape| {
@@ -205,7 +206,7 @@ fn fixed(analysis: &Analysis, constant: Level, rows: &[&Runtime]) -> Panel {
             }
             None => format!("mean of {mean} µs"),
         },
-        x: Axis::linear("Standard deviation of the delays, µs", 0.0, right),
+        x: with_room("Standard deviation of the delays, µs", 0.0, right),
         y: with_room("Change of time, %", low.min(0.0), high.max(0.0)),
         series: all,
     }

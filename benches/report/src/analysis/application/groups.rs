@@ -142,16 +142,21 @@ fn kernel(record: &RunRecord) -> Option<String> {
     )
 }
 
-/// Mean and standard deviation of what is injected at a level.
+/// Mean and standard deviation of what is injected at a level. Delays of a table are whole nanoseconds; what constant ones vary by
+/// is left from rounding, and counts as nothing.
 fn injected(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
-    let Level::Injected { percent, shape } = level else {
-        let made = made.iter().find(|made| made.level == level)?;
-        return Some((made.moments.mean_ns, made.moments.std_ns));
+    let (mean, std) = match level {
+        Level::Injected { percent, shape } => {
+            let mut tables = tables.iter();
+            let table = tables.find(|table| table.percent == percent && table.shape == shape)?;
+            (table.mean_ns, table.std_ns)
+        }
+        _ => {
+            let made = made.iter().find(|made| made.level == level)?;
+            (made.moments.mean_ns, made.moments.std_ns)
+        }
     };
-    let table = tables
-        .iter()
-        .find(|table| table.percent == percent && table.shape == shape)?;
-    Some((table.mean_ns, table.std_ns))
+    Some((mean, if level.is_constant() { 0.0 } else { std }))
 }
 
 /// The names of the applications, each once.
