@@ -64,8 +64,16 @@ struct One {
 
 /// Frames count as what they would be over UDP.
 const HOOK: Hook = Hook::SendMsg;
-/// Nothing else is looked for so long before a frame is due: a look may be a call of the system, and would make it late.
-const LOOK: Nanos = Nanos(2_000);
+/// Nothing else is looked for so long before a frame is due, where a look is a call of the system, and would make it late.
+const LOOK: Nanos = Nanos(500);
+
+/// The same over a transport, in ticks.
+fn look(inner: &Carrier) -> u64 {
+    match inner.address() {
+        Address::Shm(_) => 0,
+        Address::Udp(_) | Address::Verbs(_) => Clock::global().ns_to_ticks(LOOK.0),
+    }
+}
 /// Frames that are held without new memory.
 const HELD: usize = 256;
 
@@ -77,12 +85,12 @@ impl Delayed {
     pub fn new(inner: Carrier, each: &[(Mode, Nanos)], switch: &Switch) -> Result<Delayed, Error> {
         let delays = each.iter().map(|&(mode, delay)| One::constant(mode, delay));
         Ok(Delayed {
+            look: look(&inner),
             inner,
             delays: delays.collect::<Result<_, _>>()?,
             switch: switch.clone(),
             held: VecDeque::with_capacity(HELD),
             clock: Clock::global(),
-            look: Clock::global().ns_to_ticks(LOOK.0),
         })
     }
 
@@ -98,12 +106,12 @@ impl Delayed {
         // It is there as long as the process.
         let page: &'static Attached = Box::leak(Box::new(control::attach(&path)?));
         let delayed = Delayed {
+            look: look(&inner),
             inner,
             delays: vec![One::of(page)],
             switch: Switch::default(),
             held: VecDeque::with_capacity(HELD),
             clock: Clock::global(),
-            look: Clock::global().ns_to_ticks(LOOK.0),
         };
         delayed.switch.set(Some(0));
         Ok(delayed)

@@ -79,6 +79,7 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
     let plain = Schedule {
         protocol,
         costs,
+        handler: 0.0,
         window: like.setting.window.into(),
         injected: None,
     };

@@ -24,15 +24,15 @@ pub struct Estimates {
     pub round_trip: Interval,
     /// L, that makes the round trip what it is.
     pub latency: Visible,
-    /// The same as the schedule calculates with it, seen or not. It is below 0 where a frame is there before the call that sends
-    /// it is over, as on a loopback.
-    pub latency_in_schedule: f64,
     /// g: the interval, where it is longer than the work of either processor by more than 5 %.
     pub gap: Visible,
     /// G, for each byte.
     pub gap_per_byte: Visible,
     /// The interval against that of the processor with more work.
     pub identity: Identity,
+    /// The schedule with these costs. Its L may be below 0, where a frame is there before the call that sends it is over, as on a
+    /// loopback. Where the interval is longer than the work of either processor, the target's handler makes the difference.
+    pub schedule: Schedule,
     /// What delays have moved.
     pub shifts: Vec<Shift>,
 }
@@ -250,6 +250,26 @@ impl<'a> Blocks<'a> {
         computing.map(beside).fold(f64::INFINITY, f64::min)
     }
 
+    fn schedule(&self, figures: &Figures) -> Schedule {
+        let (protocol, costs) = (self.protocol(), figures.costs);
+        let is_longer = figures.interval > protocol.interval(&costs);
+        let handler = match is_longer {
+            true => figures.interval - protocol.at_target().work(&costs),
+            false => 0.0,
+        };
+        Schedule {
+            protocol,
+            costs: Costs {
+                // A round trip has one handler in it.
+                latency: costs.latency - handler / 2.0,
+                ..costs
+            },
+            handler,
+            window: self.like.setting.window.into(),
+            injected: None,
+        }
+    }
+
     fn places(&self) -> Vec<f64> {
         (0..self.all.len()).map(|i| i as f64).collect()
     }
@@ -281,6 +301,7 @@ impl Estimates {
         let per_byte = blocks.interval(|it| it.per_byte)?;
         let idle = blocks.interval(|it| it.interval - protocol.interval(&it.costs))?;
         let all = blocks.figures(&blocks.places());
+        let schedule = blocks.schedule(&all);
         Ok(Some(Estimates {
             blocks: blocks.all.len(),
             send: blocks.interval(|it| it.send)?,
@@ -288,7 +309,6 @@ impl Estimates {
             interval,
             round_trip: blocks.interval(|it| it.round_trip)?,
             latency: Visible::of(latency, latency, 0.0),
-            latency_in_schedule: all.costs.latency,
             gap: Visible::of(interval, idle, TOLERANCE * interval.estimate),
             gap_per_byte: Visible::of(per_byte, per_byte, 0.0),
             identity: Identity {
@@ -297,7 +317,8 @@ impl Estimates {
                 expected: protocol.interval(&all.costs),
                 difference: idle,
             },
-            shifts: shifts(&blocks, &all.costs)?,
+            shifts: shifts(&blocks, schedule)?,
+            schedule,
         }))
     }
 }
@@ -341,13 +362,7 @@ pub fn round_trip(reports: &[&Report], of_latency: &[&Report]) -> Result<Option<
     }))
 }
 
-fn shifts(blocks: &Blocks, costs: &Costs) -> Result<Vec<Shift>, Error> {
-    let plain = Schedule {
-        protocol: blocks.protocol(),
-        costs: *costs,
-        window: blocks.like.setting.window.into(),
-        injected: None,
-    };
+fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
     let mut all = Vec::new();
     for (place, &injected) in blocks.like.injected.iter().enumerate() {
         let delayed = Schedule {

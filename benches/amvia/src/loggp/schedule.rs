@@ -38,6 +38,8 @@ pub struct Schedule {
     pub protocol: Protocol,
     /// The costs.
     pub costs: Costs,
+    /// What a request takes at the target beside o_r and what is sent for it: its handler, in nanoseconds.
+    pub handler: f64,
     /// Transactions under way at most.
     pub window: usize,
     /// What is injected, if anything is.
@@ -213,10 +215,14 @@ impl<'a> Ends<'a> {
         let Schedule {
             protocol,
             costs,
+            handler,
             injected,
             ..
         } = self.schedule;
         self.target = self.target.max(at) + costs.receive;
+        if frame == Frame::Request {
+            self.target += handler;
+        }
         let deferred = match injected {
             Some(Injected {
                 mode: Mode::Defer,
@@ -269,6 +275,7 @@ mod tests {
         Schedule {
             protocol,
             costs,
+            handler: 0.0,
             window: 64,
             injected: None,
         }

@@ -99,6 +99,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
             receive: 700.0,
             latency: 400.0,
         },
+        handler: 0.0,
         window: setting.window.into(),
         injected: None,
     };

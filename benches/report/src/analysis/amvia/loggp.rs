@@ -1,7 +1,6 @@
 //! What a frame costs: table 3.1 of Kaur for each way, what has to hold between the parameters, and what delays have moved.
 
 use jitterlab_amvia_suite::Protocol;
-use jitterlab_amvia_suite::loggp::schedule::{self, Schedule};
 use jitterlab_amvia_suite::loggp::{
     self, Estimates, Report, Verdict, Visible, as_expected, round_trip,
 };
@@ -188,22 +187,14 @@ fn signature(
     estimates: &Estimates,
 ) -> Result<Signature, jitterlab_stats::Error> {
     let like = reports[0];
-    let plain = Schedule {
-        protocol: way.protocol,
-        costs: schedule::Costs {
-            send: estimates.send.estimate,
-            receive: estimates.receive.estimate,
-            latency: estimates.latency_in_schedule,
-        },
-        window: like.setting.window.into(),
-        injected: None,
-    };
     let mut curves = Vec::new();
     for (row, &computing_ns) in like.computing_ns.iter().enumerate() {
         let mut points = Vec::new();
         for (place, &burst) in like.bursts.iter().enumerate() {
             let cost = Estimates::over_blocks(reports, |block| block.signature_ns[row][place])?;
-            let expected = plain.burst(burst as usize, computing_ns as f64);
+            let expected = estimates
+                .schedule
+                .burst(burst as usize, computing_ns as f64);
             points.push((burst, Estimate::from(cost), expected));
         }
         curves.push(Curve {
