@@ -98,6 +98,9 @@ fn a_line_that_is_closed_ends_it() {
     session.until("q leave");
     session.signal(Signal::SIGHUP);
     assert_eq!(session.end().code(), Some(128 + 1));
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    assert_eq!(session.cut().code(), Some(128 + 1));
 }
 
 #[test]
@@ -192,7 +195,7 @@ fn it_is_attached_to_an_experiment_elsewhere_detached_cut_and_attached_again() {
     let mut session = attach();
     session.until("runs 0/3");
     // The line is cut: nobody says anything any more.
-    drop(session);
+    assert_eq!(session.cut().code(), Some(128 + 1));
     let mut session = attach();
     session.until("running, 0 of 3");
     let _gone_on = go(&lines);
@@ -387,6 +390,34 @@ fn what_somebody_else_runs_is_followed() {
     session.until("waits.none.r3");
     session.press("q");
     assert_eq!(session.end().code(), Some(0));
+}
+
+#[test]
+fn pairs_are_validated_and_shown_as_they_are_measured() {
+    let lab = Lab::new();
+    lab.write(
+        "hosts.yaml",
+        "hosts: { a: { at: local }, b: { at: local }, c: { at: local } }\nrepetitions: 6\nminimum_effect: 100%\n",
+    );
+    lab.write("wrong.yaml", "hosts: { a: { at: nowhere } }\n");
+    let mut session = Session::start(&lab, "ui", 100, 30);
+    session.until("q leave");
+    session.press("8");
+    session.until("not validated yet");
+    session.press("f");
+    session.until("wrong.yaml:1:");
+    session.press("f");
+    session.until("not validated yet");
+    session.press("\r");
+    session.until("measure all pairs of the 3 hosts of hosts.yaml over udp?");
+    session.press("y");
+    session.until("hosts remain");
+    session.until("a - b");
+    session.until("measured 6 times");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    let events = lab.read("results/validate-hosts.jsonl");
+    assert_eq!(events.matches("\"event\":\"run\"").count(), 3 * 6);
 }
 
 #[test]

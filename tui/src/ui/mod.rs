@@ -7,6 +7,7 @@
 mod action;
 mod app;
 pub mod attach;
+mod detached;
 mod files;
 mod frame;
 mod keys;

@@ -150,6 +150,18 @@ impl Session {
         self.parser.screen().contents()
     }
 
+    /// Cuts the line, and waits for the end.
+    pub fn cut(self) -> ExitStatus {
+        let Session {
+            mut child,
+            keys,
+            terminal,
+            ..
+        } = self;
+        drop((keys, terminal));
+        child.wait().unwrap()
+    }
+
     /// Waits for the end; the terminal has to be as it was.
     pub fn end(mut self) -> ExitStatus {
         let status = self.child.wait().unwrap();

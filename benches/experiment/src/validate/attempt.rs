@@ -134,13 +134,15 @@ impl Measuring<'_, '_> {
             moment: self.done as u32,
             rtt_ns: measured.rtt_ns.median,
         });
-        self.runs.push(Run {
+        let run = Run {
             client: self.hosts[m.client].into(),
             server: self.hosts[m.server].into(),
             repetition,
             lost: measured.lost,
             rtt_ns: measured.rtt_ns,
-        });
+        };
+        (self.watch)(Event::Run(&run));
+        self.runs.push(run);
     }
 
     fn failed(&mut self, repetition: u32, m: Match, reason: String) {

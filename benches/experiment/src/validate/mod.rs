@@ -28,6 +28,8 @@ pub enum Event<'a> {
         /// Measurements that there will be.
         measurements: usize,
     },
+    /// A pair was measured once.
+    Run(&'a Run),
     /// A host cannot be measured.
     Lost(&'a Lost),
     /// A measurement failed.

@@ -1,5 +1,6 @@
 //! `jitterlab validate`: nodes and pairs that do not fit.
 
+mod events;
 mod heat_map;
 mod text;
 
@@ -15,6 +16,7 @@ use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::stopped::when_stopped;
+use events::Events;
 
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
@@ -30,6 +32,9 @@ pub struct Command {
     /// Write the good hosts to this file, for `srun --nodelist`
     #[arg(long)]
     nodelist: Option<PathBuf>,
+    /// Write what happens to this file, a JSON object a line
+    #[arg(long)]
+    events: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -46,11 +51,16 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     })?;
     let own = std::env::current_exe().map_err(Failure::run)?;
     let terminal = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let mut watch = |event: Event| show(terminal, &event);
+    let mut events = Events::to(command.events.as_deref())?;
+    let mut watch = |event: Event| {
+        show(terminal, &event);
+        events.happens(&event);
+    };
     let validation =
         validate::validate(&cluster, command.transport, own, &mut watch).map_err(Failure::run)?;
     // First: what took an hour is not lost where a file cannot be written.
     output::print(command.format, &validation, || text::text(&validation))?;
+    events.end(&validation)?;
     if validation.remaining.is_empty() {
         return Err(Failure::run("no host could be measured"));
     }
@@ -97,7 +107,7 @@ fn show(terminal: bool, event: &Event) {
             ..
         }) => writeln!(stderr, "{clear}{client} - {server}: {reason}"),
         Event::Measured { done, of } if terminal => write!(stderr, "{clear}{done} of {of}"),
-        Event::Measured { .. } => Ok(()),
+        Event::Run(_) | Event::Measured { .. } => Ok(()),
     };
     if let (true, Event::Measured { done, of }) = (terminal, event)
         && done == of

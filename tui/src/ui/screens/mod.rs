@@ -8,6 +8,7 @@ mod node;
 mod noise;
 mod results;
 mod suites;
+mod validate;
 
 use crate::ui::screen::{Base, Screen};
 
@@ -21,6 +22,7 @@ pub fn all(base: &Base) -> Vec<Box<dyn Screen>> {
         injector::screen(base),
         messages::screen(),
         results::screen(base),
+        validate::screen(base),
         log::screen(base),
     ]
 }

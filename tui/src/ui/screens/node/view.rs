@@ -66,6 +66,9 @@ fn of_node(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
     for (i, address) in facts.addresses.iter().enumerate() {
         say(if i == 0 { "addresses" } else { "" }, address);
     }
+    if let Ok(survey) = &facts.settings {
+        say("settings", &counts(survey));
+    }
     lines.push(Line::default());
     let plan = facts.settings.as_ref().ok().map(|survey| &survey.plan);
     lines.extend(picture::draw(&facts.topology, plan, width, theme));
@@ -149,6 +152,12 @@ fn boot(report: &BootReport, width: u16, theme: Theme) -> Vec<Line<'static>> {
     lines.collect()
 }
 
+/// How many settings are in each state.
+fn counts(survey: &Survey) -> String {
+    let counts = text::counts(&survey.settings);
+    counts.trim_start_matches("settings: ").into()
+}
+
 fn settings(survey: &Survey, tuned: bool, width: u16, theme: Theme) -> Vec<Line<'static>> {
     /// A longer name has its details in the next lines.
     const NAME: usize = 28;
@@ -158,10 +167,8 @@ fn settings(survey: &Survey, tuned: bool, width: u16, theme: Theme) -> Vec<Line<
     };
     let head = Span::styled("settings    ", theme.heading());
     let mut lines = wrapped(head, says, Style::new(), width);
-    let counts = text::counts(&survey.settings);
-    let counts = counts.trim_start_matches("settings: ");
     let room = || Span::raw(" ".repeat(12));
-    lines.extend(wrapped(room(), counts, Style::new(), width));
+    lines.extend(wrapped(room(), &counts(survey), Style::new(), width));
     let plan = text::plan(&survey.plan);
     let division = printable(plan.lines().next().unwrap_or_default());
     lines.extend(wrapped(room(), &division, Style::new(), width));

@@ -1,0 +1,65 @@
+//! Programs that outlive the UI: each in a session of its own, with a log for what it says.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::output::printable;
+
+/// A command of `jitterlab` that was started here.
+pub struct Detached {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Detached {
+    /// Starts a command of this program, whose arguments are added by `add`: what happens to this terminal is nothing to it.
+    ///
+    /// # Errors
+    /// There can be no log, or no process; in words.
+    pub fn start(log: &Path, add: impl FnOnce(&mut Command)) -> Result<Self, String> {
+        let cannot = |what: &Path| {
+            let what = what.display().to_string();
+            move |error: std::io::Error| printable(&format!("cannot start it: {what}: {error}"))
+        };
+        if let Some(folder) = log.parent() {
+            fs::create_dir_all(folder).map_err(cannot(folder))?;
+        }
+        let file = OpenOptions::new().create(true).append(true).open(log);
+        let file = file.map_err(cannot(log))?;
+        let copy = file.try_clone().map_err(cannot(log))?;
+        let own = std::env::current_exe().map_err(cannot(Path::new("jitterlab")))?;
+        let mut program = Command::new("setsid");
+        program.arg(own);
+        add(&mut program);
+        program.stdin(Stdio::null()).stdout(file).stderr(copy);
+        let child = program.spawn().map_err(cannot(Path::new("setsid")))?;
+        Ok(Detached {
+            child,
+            log: log.into(),
+        })
+    }
+
+    /// Waits for its end; says how it was. `finding` is what an exit status of 1 means.
+    pub fn wait(mut self, finding: &str) -> String {
+        match self.child.wait() {
+            Err(error) => error.to_string(),
+            Ok(status) => match status.code() {
+                Some(0) => "done".into(),
+                Some(1) => finding.into(),
+                // The log says why, or how to go on.
+                _ => last_line(&self.log).unwrap_or_else(|| status.to_string()),
+            },
+        }
+    }
+}
+
+fn last_line(log: &Path) -> Option<String> {
+    let lines = BufReader::new(File::open(log).ok()?).split(b'\n');
+    let last = lines
+        .map_while(Result::ok)
+        .filter(|line| !line.is_empty())
+        .last()?;
+    Some(printable(&String::from_utf8_lossy(&last)))
+}

@@ -1,0 +1,64 @@
+//! Validations that are started and stopped: as processes of their own, which outlive the UI.
+
+use std::path::{Path, PathBuf};
+
+use jitterlab_packet::transport::Transport;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::output::printable;
+use crate::ui::action::{News, Said, Task};
+use crate::ui::detached::Detached;
+
+/// Where a validation of a hosts file tells what happens.
+pub fn events_of(folder: &Path, hosts: &Path) -> PathBuf {
+    let name = hosts.file_stem().unwrap_or_default().to_string_lossy();
+    folder
+        .join("results")
+        .join(format!("validate-{name}.jsonl"))
+}
+
+/// Starts a validation, and tells how it ends.
+#[derive(Debug)]
+pub struct Start {
+    /// Where `results` is.
+    pub folder: PathBuf,
+    /// The hosts file.
+    pub hosts: PathBuf,
+    /// Over what.
+    pub transport: Transport,
+}
+
+impl Task for Start {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let events = events_of(&self.folder, &self.hosts);
+        let started = Detached::start(&events.with_extension("log"), |program| {
+            program.args(["validate", "--transport", self.transport.name()]);
+            program
+                .arg("--events")
+                .arg(&events)
+                .arg("--")
+                .arg(&self.hosts);
+        });
+        let how = started.map(|started| started.wait("done, and some hosts do not fit"));
+        let name = self.hosts.file_name().unwrap_or_default().to_string_lossy();
+        let said = format!("{name}: {}", how.unwrap_or_else(|error| error));
+        tell(Box::new(Said(printable(&said))));
+    }
+
+    fn leaves_house(&self) -> bool {
+        true
+    }
+}
+
+/// Stops a validation, as Ctrl-C would.
+#[derive(Debug)]
+pub struct Stop(pub i32);
+
+impl Task for Stop {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        if let Err(error) = kill(Pid::from_raw(self.0), Signal::SIGINT) {
+            tell(Box::new(Said(format!("cannot stop it: {error}"))));
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What is seen of hosts files and validations: a validation is followed by the file that `--events` writes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jitterlab_experiment::spec::Cluster;
+use jitterlab_packet::transport::Transport;
+use jitterlab_stats::summary::Summary;
+use serde::Deserialize;
+
+use super::jobs::events_of;
+use crate::output::printable;
+use crate::ui::action::{News, Task};
+use crate::ui::files::entries;
+
+/// A file of hosts to validate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostsFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The hosts.
+    pub hosts: Vec<String>,
+    /// Those that may replace them.
+    pub spares: Vec<String>,
+    /// What is wrong with it.
+    pub wrong: Option<String>,
+}
+
+/// Two hosts, the smaller name first.
+pub type Pair = [String; 2];
+
+/// A validation as far as it has come.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Validated {
+    /// Who does it, or has done it.
+    pub pid: i32,
+    /// Whether it is under way.
+    pub running: bool,
+    /// The hosts of the last attempt.
+    pub hosts: Vec<String>,
+    /// Measurements that were made.
+    pub done: usize,
+    /// Measurements that there will be.
+    pub of: usize,
+    /// What was measured, by pair.
+    pub pairs: BTreeMap<Pair, Vec<Summary>>,
+    /// What could not be measured, in words.
+    pub problems: Vec<String>,
+    /// What was found.
+    pub found: Option<Found>,
+}
+
+/// What a validation has found.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Found {
+    /// Of each set of hosts.
+    pub attempts: Vec<Attempt>,
+    /// The hosts that remain.
+    pub remaining: Vec<String>,
+    /// Spares that were not needed.
+    pub spares_left: Vec<String>,
+}
+
+/// What was found of a set of hosts.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Attempt {
+    /// RTT of a pair whose hosts add nothing.
+    pub typical_ns: f64,
+    /// The verdict on each host.
+    pub nodes: Vec<Node>,
+    /// The verdict on each pair.
+    pub pairs: Vec<Verdict>,
+    /// The hosts that do not remain.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// The verdict on a host.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub host: String,
+    /// Whether it is an outlier.
+    pub outlier: bool,
+}
+
+/// The verdict on a pair.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Verdict {
+    /// Its hosts.
+    pub hosts: Pair,
+    /// Whether it is an outlier.
+    pub outlier: bool,
+}
+
+/// A host that does not remain.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub host: String,
+    /// Why.
+    pub reason: String,
+    /// With whom, where it is a pair.
+    #[serde(default)]
+    pub with: Option<String>,
+}
+
+/// A line of the file.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Line {
+    Begins {
+        pid: i32,
+        hosts: Vec<String>,
+        measurements: usize,
+    },
+    Run {
+        run: Run,
+    },
+    Measured {
+        done: usize,
+        of: usize,
+    },
+    Lost {
+        lost: Lost,
+    },
+    Failed {
+        failed: Failed,
+    },
+    Ends {
+        validation: Found,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+struct Run {
+    client: String,
+    server: String,
+    rtt_ns: Summary,
+}
+
+#[derive(Debug, Deserialize)]
+struct Lost {
+    host: String,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Failed {
+    client: String,
+    server: String,
+    reason: String,
+}
+
+/// Two hosts as they are looked up.
+pub fn pair(a: &str, b: &str) -> Pair {
+    let mut pair = [a.to_string(), b.to_string()];
+    pair.sort();
+    pair
+}
+
+impl Validated {
+    /// By the lines of its file. One that is not whole yet is passed over.
+    pub fn of(text: &str) -> Self {
+        let mut all = Validated::default();
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        lines.for_each(|line| all.take(line));
+        all
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            // With spares in it, all pairs are measured anew.
+            Line::Begins {
+                pid,
+                hosts,
+                measurements,
+            } => {
+                *self = Validated {
+                    pid,
+                    hosts,
+                    of: measurements,
+                    ..Validated::default()
+                }
+            }
+            Line::Run { run } => {
+                let pair = pair(&run.client, &run.server);
+                self.pairs.entry(pair).or_default().push(run.rtt_ns);
+            }
+            Line::Measured { done, of } => (self.done, self.of) = (done, of),
+            Line::Lost { lost } => {
+                let said = format!("{} is left out: {}", lost.host, lost.reason);
+                self.problems.push(printable(&said));
+            }
+            Line::Failed { failed } => {
+                let said = format!("{} - {}: {}", failed.client, failed.server, failed.reason);
+                self.problems.push(printable(&said));
+            }
+            Line::Ends { validation } => self.found = Some(validation),
+        }
+    }
+}
+
+/// What there is, as it was seen last.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// Hosts files by name.
+    pub files: Vec<HostsFile>,
+    /// The last validation of the one that is chosen.
+    pub validated: Option<(PathBuf, Validated)>,
+}
+
+/// Looks for hosts files, and at the validation of the one that is chosen: news are [`Seen`].
+#[derive(Debug)]
+pub struct Look {
+    /// Where hosts files and `results` are.
+    pub folder: PathBuf,
+    /// The one that is chosen; the first one where none is.
+    pub chosen: Option<PathBuf>,
+}
+
+impl Task for Look {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        let mut paths = entries(&self.folder);
+        paths.retain(|path| path.extension() == Some("yaml".as_ref()));
+        paths.sort();
+        let files: Vec<HostsFile> = paths.iter().filter_map(|path| hosts_file(path)).collect();
+        let first = files.first().map(|file| file.path.clone());
+        let is_there = |chosen: &PathBuf| files.iter().any(|file| file.path == *chosen);
+        let chosen = self.chosen.filter(is_there).or(first);
+        let validated = chosen.and_then(|path| {
+            let text = fs::read_to_string(events_of(&self.folder, &path)).ok()?;
+            let mut validated = Validated::of(&text);
+            validated.running = validated.found.is_none() && is_validating(validated.pid);
+            Some((path, validated))
+        });
+        tell(Box::new(Seen { files, validated }));
+    }
+}
+
+/// Nothing of a file that speaks of no hosts, or that is an experiment.
+fn hosts_file(path: &Path) -> Option<HostsFile> {
+    let text = fs::read_to_string(path).ok()?;
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    if !has("hosts:") || has("suites:") {
+        return None;
+    }
+    let [mut hosts, mut spares] = [Vec::new(), Vec::new()];
+    let wrong = match Cluster::parse(&text, path, Transport::Udp) {
+        Ok(cluster) => {
+            hosts.extend(cluster.hosts.into_keys());
+            spares.extend(cluster.spares.into_keys());
+            None
+        }
+        Err(error) => Some(printable(&error.to_string())),
+    };
+    Some(HostsFile {
+        path: path.into(),
+        hosts,
+        spares,
+        wrong,
+    })
+}
+
+/// Whether a process is a validation: its number may be another's by now.
+fn is_validating(pid: i32) -> bool {
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    command
+        .split(|&byte| byte == 0)
+        .any(|word| word == b"validate")
+}

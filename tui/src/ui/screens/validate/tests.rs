@@ -1,0 +1,142 @@
+//! The screen by its keys, and as it looks, with data that is always the same.
+
+use jitterlab_stats::summary::Summary;
+
+use super::read::{Attempt, Found, LeftOut, Node, Verdict, pair};
+use super::*;
+use crate::ui::app::App;
+use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+
+const HOSTS: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
+
+/// A measurement whose median is so many microseconds.
+fn run(us: f64) -> Summary {
+    let samples: Vec<f64> = (0..100)
+        .map(|n| (us + f64::from(n - 50) * 0.01) * 1e3)
+        .collect();
+    Summary::of(&samples).unwrap()
+}
+
+/// Half of it measured: n3 is slow, and so is the pair of n1 and n5.
+fn validated(running: bool) -> Validated {
+    let mut validated = Validated {
+        pid: 4711,
+        running,
+        hosts: HOSTS.map(String::from).into(),
+        done: 40,
+        of: 75,
+        ..Validated::default()
+    };
+    for (i, a) in HOSTS.iter().enumerate() {
+        for (j, b) in HOSTS.iter().enumerate().take(i) {
+            if (i, j) == (5, 0) {
+                continue;
+            }
+            let slow = [i, j].contains(&2) || (i, j) == (4, 0);
+            let us = if slow { 24.0 } else { 20.0 };
+            let runs = (0..5).map(|n| run(us + f64::from(n) * 0.1)).collect();
+            validated.pairs.insert(pair(a, b), runs);
+        }
+    }
+    validated
+}
+
+fn found() -> Found {
+    let outlier = |host: &str| host == "n3";
+    Found {
+        attempts: vec![Attempt {
+            typical_ns: 20.2e3,
+            nodes: HOSTS
+                .map(|host| Node {
+                    host: host.into(),
+                    outlier: outlier(host),
+                })
+                .into(),
+            pairs: vec![Verdict {
+                hosts: pair("n1", "n5"),
+                outlier: true,
+            }],
+            left_out: vec![LeftOut {
+                host: "n3".into(),
+                reason: "outlier".into(),
+                with: None,
+            }],
+        }],
+        remaining: vec!["n1".into(), "n2".into(), "n4".into()],
+        spares_left: vec!["n9".into()],
+    }
+}
+
+fn with(validated: Option<Validated>) -> App {
+    let mut app = app_at("Validate");
+    let file = |name: &str, spares: &[&str]| HostsFile {
+        path: format!("lab/{name}").into(),
+        hosts: HOSTS.map(String::from).into(),
+        spares: spares.iter().map(ToString::to_string).collect(),
+        wrong: None,
+    };
+    let seen = Seen {
+        files: vec![file("hosts.yaml", &["n9"]), file("others.yaml", &[])],
+        validated: validated.map(|it| ("lab/hosts.yaml".into(), it)),
+    };
+    tell(&mut app, seen);
+    app
+}
+
+#[test]
+fn pairs_are_shown_as_they_are_measured_and_what_was_found() {
+    let mut app = with(Some(validated(true)));
+    press(&mut app, &[Key::Right]);
+    pictures("validate", &mut app);
+    fits_anywhere(&mut app);
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("measured 40 of 75"), "{shown}");
+    assert!(shown.contains("n1 - n3"), "{shown}");
+    let mut app = with(Some(Validated {
+        found: Some(found()),
+        ..validated(false)
+    }));
+    press(&mut app, &[Key::Right]);
+    pictures("validate_found", &mut app);
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("an outlier"), "{shown}");
+    assert!(shown.contains("n3 is left out: outlier"), "{shown}");
+    assert!(shown.contains("spares left: n9"), "{shown}");
+}
+
+#[test]
+fn it_is_started_and_stopped_after_a_question() {
+    let mut app = with(None);
+    assert!(picture(&mut app, 80, 24).contains("not validated yet"));
+    letters(&mut app, "t");
+    let start = Action::work(Start {
+        folder: "lab".into(),
+        hosts: "lab/hosts.yaml".into(),
+        transport: Transport::Tcp,
+    });
+    let started = press(&mut app, &[Key::Enter, Key::Char('y')]);
+    assert_eq!(started, [format!("{start:?}")]);
+    assert!(letters(&mut app, "sy").is_empty());
+    letters(&mut app, "f");
+    assert!(picture(&mut app, 80, 24).contains("others.yaml"));
+    let mut app = with(Some(validated(true)));
+    assert!(press(&mut app, &[Key::Enter, Key::Char('y')]).is_empty());
+    assert_eq!(letters(&mut app, "sy"), ["Do(Stop(4711))"]);
+}
+
+#[test]
+fn lines_make_a_validation_and_half_a_line_is_none() {
+    let run = serde_json::to_string(&run(20.0)).unwrap();
+    let text = format!(
+        r#"{{"event":"begins","pid":7,"hosts":["a","b"],"measurements":3}}
+{{"event":"run","run":{{"client":"b","server":"a","repetition":0,"lost":0,"rtt_ns":{run}}}}}
+{{"event":"measured","done":1,"of":3}}
+{{"event":"lost","lost":{{"host":"b","reason":"gone"}}}}
+{{"event":"failed","failed":{{"client":"a","server":"b","repetition":1,"reason":"late"}}}}
+{{"event":"measu"#
+    );
+    let validated = Validated::of(&text);
+    assert_eq!((validated.pid, validated.done, validated.of), (7, 1, 3));
+    assert_eq!(validated.pairs[&pair("a", "b")].len(), 1);
+    assert_eq!(validated.problems, ["b is left out: gone", "a - b: late"]);
+}

@@ -1,0 +1,287 @@
+//! How it is drawn: the pairs as a heat map, and the one that is chosen.
+
+use jitterlab_base::show;
+use jitterlab_stats::summary::{Summary, quantile};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::ValidateScreen;
+use super::read::{Attempt, Validated, pair};
+use crate::output::printable;
+use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::parts::{beside, histogram};
+use crate::ui::theme::Theme;
+
+/// The columns of a pair.
+const CELL: u16 = 2;
+
+/// Draws it.
+pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &ValidateScreen, theme: Theme) {
+    if screen.seen.is_none() {
+        return put(buffer, area, 0, &Line::from("looking"));
+    }
+    let head = heading(screen, area.width, theme);
+    let rows = u16::try_from(head.len()).unwrap_or(u16::MAX);
+    let [above, below] =
+        Layout::vertical([Constraint::Length(rows + 1), Constraint::Min(0)]).areas(area);
+    put_all(buffer, above, &head);
+    if let Some(validated) = screen.validated() {
+        let names = validated.hosts.iter().map(|host| host.len()).max();
+        let label = u16::try_from(names.unwrap_or(0))
+            .unwrap_or(u16::MAX)
+            .min(12);
+        let hosts = u16::try_from(validated.hosts.len()).unwrap_or(u16::MAX);
+        let map = (label + 1).saturating_add(hosts.saturating_mul(CELL));
+        let [left, right] = beside(below, map.min(below.width / 2));
+        draw_map(buffer, left, label, validated, screen.at, theme);
+        draw_pair(buffer, right, validated, screen.at, theme);
+    }
+}
+
+/// The file, and how far its validation is.
+fn heading(screen: &ValidateScreen, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    let Some(file) = screen.file() else {
+        return wrapped(
+            Span::raw(""),
+            "There is no hosts file here. It lists the hosts to validate: docs/validation.md. Put it beside the experiment \
+             files.",
+            Style::new(),
+            width,
+        );
+    };
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(wrong) = &file.wrong {
+        return wrapped(Span::raw(""), wrong, theme.bad(), width);
+    }
+    let spares = match file.spares.is_empty() {
+        true => "no spares".to_string(),
+        false => format!("spares {}", file.spares.join(" ")),
+    };
+    let what = format!(
+        "{} over {}: {} hosts, {spares}",
+        printable(&name),
+        screen.transport,
+        file.hosts.len()
+    );
+    let mut lines = wrapped(Span::raw(""), &printable(&what), theme.heading(), width);
+    let Some(validated) = screen.validated() else {
+        lines.push(Line::from("not validated yet: Enter measures all pairs"));
+        return lines;
+    };
+    let (words, style) = state(validated, theme);
+    lines.extend(wrapped(Span::raw(""), &printable(&words), style, width));
+    if let Some(problem) = validated.problems.last() {
+        let n = validated.problems.len();
+        let said = cut(
+            &format!("{n} not measured, the last: {problem}"),
+            width.into(),
+        );
+        lines.push(Line::styled(said, theme.warning()));
+    }
+    lines
+}
+
+fn state(validated: &Validated, theme: Theme) -> (String, Style) {
+    let Validated {
+        done, of, running, ..
+    } = validated;
+    match (&validated.found, running) {
+        (None, true) => (format!("measured {done} of {of}"), theme.good()),
+        (None, false) => (format!("stopped at {done} of {of}"), theme.warning()),
+        (Some(found), _) => {
+            let all = found.attempts.iter().flat_map(|attempt| &attempt.left_out);
+            let out: Vec<String> = all
+                .map(|out| match &out.with {
+                    Some(other) => format!("{} is left out: its pair with {other}", out.host),
+                    None => format!("{} is left out: {}", out.host, out.reason),
+                })
+                .collect();
+            let remain = format!("{} hosts remain", found.remaining.len());
+            let spares = match found.spares_left.is_empty() {
+                true => String::new(),
+                false => format!(", spares left: {}", found.spares_left.join(" ")),
+            };
+            match out.is_empty() {
+                true => (format!("all fit: {remain}{spares}"), theme.good()),
+                false => (
+                    format!("{remain}{spares}; {}", out.join("; ")),
+                    theme.warning(),
+                ),
+            }
+        }
+    }
+}
+
+/// The median of medians.
+fn median(runs: &[Summary]) -> f64 {
+    let mut medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
+    medians.sort_unstable_by(f64::total_cmp);
+    quantile(&medians, 0.5)
+}
+
+/// What a typical pair takes: by the verdict, or before it, the median of all pairs.
+fn typical(validated: &Validated) -> f64 {
+    if let Some(attempt) = verdict(validated) {
+        return attempt.typical_ns;
+    }
+    let mut all: Vec<f64> = validated.pairs.values().map(|runs| median(runs)).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    match all.is_empty() {
+        true => 0.0,
+        false => quantile(&all, 0.5),
+    }
+}
+
+/// The verdict on the hosts that are shown.
+fn verdict(validated: &Validated) -> Option<&Attempt> {
+    validated.found.as_ref()?.attempts.last()
+}
+
+fn is_outlier(validated: &Validated, a: &str, b: &str) -> bool {
+    verdict(validated).is_some_and(|attempt| {
+        let hosts = pair(a, b);
+        let mut nodes = attempt.nodes.iter().filter(|node| node.outlier);
+        nodes.any(|node| hosts.contains(&node.host))
+            || attempt
+                .pairs
+                .iter()
+                .any(|it| it.outlier && pair(&it.hosts[0], &it.hosts[1]) == hosts)
+    })
+}
+
+fn draw_map(
+    buffer: &mut Buffer,
+    area: Rect,
+    label: u16,
+    validated: &Validated,
+    at: [usize; 2],
+    theme: Theme,
+) {
+    /// How much slower than a typical pair is as hot as it gets.
+    const HOTTEST: f64 = 0.25;
+    let typical = typical(validated);
+    let columns = usize::from(area.width.saturating_sub(label + 1) / CELL);
+    let [first_row, first_column] = [
+        first_shown(at[0], area.height.into()),
+        first_shown(at[1], columns),
+    ];
+    let hosts = &validated.hosts;
+    let rows = hosts
+        .iter()
+        .enumerate()
+        .skip(first_row)
+        .take(area.height.into());
+    for ((row, host), y) in rows.zip(area.y..) {
+        let style = if row == at[0] {
+            theme.heading()
+        } else {
+            theme.aside()
+        };
+        let name = cut(&printable(host), label.into());
+        buffer.set_stringn(area.x, y, name, area.width.into(), style);
+        let cells = hosts.iter().enumerate().skip(first_column).take(columns);
+        let places = (area.x + label + 1..).step_by(CELL.into());
+        for ((column, other), x) in cells.zip(places) {
+            let runs = validated.pairs.get(&pair(host, other));
+            let (symbol, mut style) = match runs {
+                _ if row == column => (" ", Style::new()),
+                None => ("?", theme.aside()),
+                Some(_) if is_outlier(validated, host, other) => ("!", theme.bad()),
+                Some(runs) => {
+                    let slower = median(runs) / typical.max(1.0) - 1.0;
+                    theme.heat((slower / HOTTEST).clamp(0.01, 1.0))
+                }
+            };
+            if [row, column] == at {
+                style = style.patch(theme.here());
+            }
+            for x in x..(x + CELL).min(area.right()) {
+                buffer[(x, y)].set_symbol(symbol).set_style(style);
+            }
+        }
+    }
+}
+
+/// The measurements of the pair that is chosen.
+fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize; 2], theme: Theme) {
+    let [Some(a), Some(b)] = at.map(|at| validated.hosts.get(at)) else {
+        return;
+    };
+    if a == b {
+        return put(
+            buffer,
+            area,
+            0,
+            &Line::styled("arrows choose a pair", theme.aside()),
+        );
+    }
+    let title = printable(&format!("{a} - {b}"));
+    let mut lines = vec![Line::styled(title, theme.heading())];
+    let Some(runs) = validated.pairs.get(&pair(a, b)) else {
+        lines.push(Line::from("not measured yet"));
+        return put_all(buffer, area, &lines);
+    };
+    let typical = typical(validated);
+    let own = median(runs);
+    let slower = 100.0 * (own / typical.max(1.0) - 1.0);
+    let outlier = match is_outlier(validated, a, b) {
+        true => Span::styled(", an outlier", theme.bad()),
+        false => Span::raw(""),
+    };
+    lines.push(Line::from(vec![
+        Span::raw(format!(
+            "measured {} times: median {}, {slower:+.1} %",
+            runs.len(),
+            show::time(own)
+        )),
+        outlier,
+    ]));
+    let of = |figure: fn(&Summary) -> f64| {
+        let mut all: Vec<f64> = runs.iter().map(figure).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        all
+    };
+    let [p99, p999] = [of(|run| run.p99), of(|run| run.p999)];
+    let most = of(|run| run.max).last().copied().unwrap_or(0.0);
+    lines.extend(wrapped(
+        Span::raw(""),
+        &format!(
+            "99 % {}, 99.9 % {} (medians), longest {}",
+            show::time(quantile(&p99, 0.5)),
+            show::time(quantile(&p999, 0.5)),
+            show::time(most)
+        ),
+        Style::new(),
+        area.width,
+    ));
+    lines.push(Line::styled("medians of its measurements", theme.aside()));
+    put_all(buffer, area, &lines);
+    let above = u16::try_from(lines.len())
+        .unwrap_or(u16::MAX)
+        .min(area.height);
+    let rest = Rect {
+        y: area.y + above,
+        height: area.height - above,
+        ..area
+    };
+    // The axis is that of all pairs: where a pair lies among them is what is asked.
+    let mut all: Vec<f64> = validated
+        .pairs
+        .values()
+        .flatten()
+        .map(|run| run.median)
+        .collect();
+    all.sort_unstable_by(f64::total_cmp);
+    if let (Some(&least), Some(&greatest)) = (all.first(), all.last()) {
+        let axis = histogram::axis(least, greatest, histogram::columns(rest));
+        histogram::draw(
+            buffer,
+            rest,
+            &axis.of_sorted(&of(|run| run.median)),
+            &axis,
+            theme,
+        );
+    }
+}
