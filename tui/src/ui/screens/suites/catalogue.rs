@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use jitterlab_amvia_suite::cases::Case as AmviaCase;
 use jitterlab_base::yaml::FileError;
 use jitterlab_experiment::conduct::duration;
 use jitterlab_experiment::schedule::schedule;
@@ -84,6 +85,12 @@ pub fn all() -> Vec<Group> {
             application(),
         ),
         group(
+            "amvia",
+            "active messages over UDP and shared memory",
+            Kind::Suite { mpi: false },
+            amvia(),
+        ),
+        group(
             "transports",
             "what carries the messages of the packet suite",
             Kind::Transports,
@@ -109,7 +116,7 @@ pub fn all() -> Vec<Group> {
         ),
     ];
     // Something that takes a minute, to begin with.
-    for (group, option) in [(0, 0), (3, 0)] {
+    for (group, option) in [(0, 0), (4, 0)] {
         all[group].options[option].is_on = true;
     }
     all
@@ -185,6 +192,25 @@ fn application() -> Vec<Choice> {
     [redis].into_iter().chain(kernels).collect()
 }
 
+fn amvia() -> Vec<Choice> {
+    let case = |case: &AmviaCase| {
+        let (about, text) = match case {
+            AmviaCase::Rtt => (
+                "transactions one after the other",
+                "warmup: 20ms, duration: 200ms",
+            ),
+            AmviaCase::Bandwidth => (
+                "as many at once as the window holds",
+                "warmup: 10ms, duration: 50ms, levels: [none]",
+            ),
+            AmviaCase::Loggp => ("o_s, o_r, L, g and G", "blocks: 6, levels: [none]"),
+        };
+        let ends = "transports: [udp, shm], from: both, to: both";
+        choice(case.name(), about, format!("{ends}, {text}"))
+    };
+    AmviaCase::ALL.iter().map(case).collect()
+}
+
 fn transports() -> Vec<Choice> {
     let about = |transport: &Transport| match transport {
         Transport::Udp => "datagrams",
@@ -227,9 +253,8 @@ fn delays() -> Vec<Choice> {
 }
 
 /// How ranks are started: they speak over TCP, each on a CPU of its own, and every message is delayed where it enters a socket.
-const MPI: &str = "  both: { at: local }\n\
-mpi: { on: both, hook: socket, arguments: [--map-by, hwthread, --bind-to, hwthread, --mca, pml, ob1, --mca, btl, \"self,tcp\", \
---mca, btl_tcp_if_include, lo] }\n";
+const MPI: &str = "mpi: { on: both, hook: socket, arguments: [--map-by, hwthread, --bind-to, hwthread, --mca, pml, ob1, \
+--mca, btl, \"self,tcp\", --mca, btl_tcp_if_include, lo] }\n";
 
 /// What was chosen.
 #[derive(Debug)]
@@ -257,6 +282,12 @@ impl Chosen<'_> {
     fn on(&self, of: impl Fn(Kind) -> bool) -> impl Iterator<Item = &Choice> {
         let groups = self.groups.iter().filter(move |group| of(group.kind));
         groups.flat_map(|group| group.options.iter().filter(|option| option.is_on))
+    }
+
+    /// The cases of a suite that are chosen.
+    fn suite(&self, name: &str) -> impl Iterator<Item = &Choice> {
+        let group = self.groups.iter().filter(move |group| group.name == name);
+        group.flat_map(|group| group.options.iter().filter(|option| option.is_on))
     }
 
     fn texts(&self, kind: Kind) -> String {
@@ -307,10 +338,15 @@ impl Chosen<'_> {
         for (end, cpu) in ends {
             text += &format!("  {end}: {{ at: local, cpu: {cpu} }}\n");
         }
-        if self
+        let is_mpi = self
             .on(|kind| kind == Kind::Suite { mpi: true })
-            .any(|it| it.name != "redis")
-        {
+            .any(|case| case.name != "redis");
+        let is_amvia = self.suite("amvia").next().is_some();
+        if is_mpi || is_amvia {
+            // Ranks, and ends that poll, have a CPU each.
+            text += "  both: { at: local }\n";
+        }
+        if is_mpi {
             text += MPI;
         }
         let loads = self.texts(Kind::Loads);
