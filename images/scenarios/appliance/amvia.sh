@@ -42,13 +42,16 @@ for address in udp://127.0.0.1:7421 shm://server verbs://10.7.0.2:7421; do
         is "$over, $protocol: long requests" $? 0
     done
 
-    # What a frame costs: printed, since a guest without RDMA hardware is slower than any network.
-    for protocol in amvia amvia-riding amudp two-way; do
+    # What a frame costs: printed, since a guest without RDMA hardware is slower than any network. Two protocols over verbs show that
+    # the suite runs there; the others differ by their schedules alone.
+    protocols=''
+    [ "$over" != verbs ] || protocols='amvia two-way'
+    for protocol in $protocols; do
         serve $address --protocol $protocol --wait poll --min-rto 1s
-        timeout 600 jitterlab amvia rtt --transport $over --protocol $protocol --to $address --min-rto 1s --count 1000 \
+        timeout 120 jitterlab amvia rtt --transport $over --protocol $protocol --to $address --min-rto 1s --count 300 \
             --cpu $client >out 2>err
         is "$over, $protocol: the suite's round trips" $? 0
-        timeout 600 jitterlab amvia loggp --transport $over --protocol $protocol --to $address --blocks 3 --cpu $client >>out 2>>err
+        timeout 240 jitterlab amvia loggp --transport $over --protocol $protocol --to $address --blocks 2 --cpu $client >>out 2>>err
         is "$over, $protocol: the suite's LogGP" $? 0
         sed "s/^/# $over, $protocol: /" out err
     done
