@@ -1,4 +1,4 @@
-//! `jitterlab inject run`, `status` and `set`, on programs that know nothing of it.
+//! `jitterlab inject run`, `status` and `set`, on programs that know nothing of it. Longer than other files: one list of cases, each short.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! A small result folder with known effects, made through the store as an experiment makes it.
+//! A small result folder with known effects, made through the store as an experiment makes it. Longer than other files: it is one world, whose parts
+//! know each other.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 #[path = "../../../experiment/tests/common/results.rs"]
