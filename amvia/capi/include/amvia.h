@@ -604,7 +604,7 @@ typedef struct {
 } AM_Transaction;
 
 /**
- * A function that writes the `length` bytes of a request at `data`, where they stay. What it calls of the library is refused.
+ * A function that writes the `length` bytes of a request at `data`, where they stay. The library refuses the calls that it makes.
  */
 typedef void (*AM_Fill)(void *data, size_t length, void *context);
 

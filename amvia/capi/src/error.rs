@@ -194,7 +194,7 @@ thread_local! {
     static FILLS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the program fill a request. What it calls meanwhile is refused: its bundle would wait for itself.
+/// Lets the program fill a request. Calls that it makes meanwhile are refused: the bundle would wait for itself.
 pub(crate) fn filling(fill: impl FnOnce()) {
     FILLS.set(true);
     fill();

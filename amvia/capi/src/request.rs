@@ -96,7 +96,7 @@ pub unsafe extern "C" fn AM_Request(
     })
 }
 
-/// A function that writes the `length` bytes of a request at `data`, where they stay. What it calls of the library is refused.
+/// A function that writes the `length` bytes of a request at `data`, where they stay. The library refuses the calls that it makes.
 pub type AM_Fill =
     Option<unsafe extern "C-unwind" fn(data: *mut c_void, length: usize, context: *mut c_void)>;
 
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn AMVIA_RequestInPlace(
     })
 }
 
-/// What a request does where there is no credit.
+/// The choice of a request that finds no credit.
 fn credit(at_most: u64) -> Credit {
     match at_most {
         0 => Credit::Refuse,

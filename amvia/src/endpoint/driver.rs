@@ -163,7 +163,7 @@ impl Driver {
         self.config.protocol == Protocol::Amudp
     }
 
-    /// Whether anybody will read the records.
+    /// Its records outlive the process, so they are written.
     #[inline]
     pub(super) fn keeps_log(&self) -> bool {
         self.log.durability() != Durability::None

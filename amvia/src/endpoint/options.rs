@@ -30,7 +30,7 @@ impl Default for Options {
     }
 }
 
-/// What a request does where the peer has as many transactions as its window holds.
+/// The choice of a request that finds the window of its peer full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credit {
     /// It polls until one is released.

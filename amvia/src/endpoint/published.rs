@@ -23,7 +23,7 @@ const PEERS: usize = 32;
 const PREFIX: &str = "amvia-";
 
 shared! {
-    /// What is published of a peer.
+    /// Figures of one peer, as atomics.
     struct PeerSlot {
         /// Its endpoint; 0 where there is none.
         endpoint: AtomicU64,
@@ -165,7 +165,7 @@ impl PeerSlot {
     }
 }
 
-/// What an endpoint has published, at most a tenth of a second ago while it is polled. Each figure is of a moment of its own.
+/// Figures of an endpoint. While it is polled they are at most a tenth of a second old. Each was read at a moment of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
     /// The number of its process here; none where that has none here.
@@ -178,12 +178,12 @@ pub struct Published {
     pub peers: Vec<PublishedPeer>,
 }
 
-/// What is published of a peer.
+/// Figures of one peer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PublishedPeer {
     /// Its endpoint.
     pub endpoint: EndpointId,
-    /// Whether it has answered; none where it cannot be reached.
+    /// The peer has answered; none if it cannot be reached.
     pub connected: Option<bool>,
     /// Requests that can be made now.
     pub credits: u64,

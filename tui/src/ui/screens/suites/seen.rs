@@ -44,7 +44,7 @@ pub struct State {
     pub standing: Standing,
     /// Whether somebody fills it.
     pub running: bool,
-    /// Whether it begins no further run for now.
+    /// The experiment pauses: it begins no run until it is told to go on.
     pub paused: bool,
 }
 
