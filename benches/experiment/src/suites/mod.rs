@@ -9,6 +9,7 @@
 
 pub mod amvia;
 pub mod application;
+mod by_case;
 pub mod library;
 pub mod packet;
 

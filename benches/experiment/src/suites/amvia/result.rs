@@ -2,9 +2,9 @@
 
 use jitterlab_amvia_suite::cases::{Case, Setting, bandwidth, rtt};
 use jitterlab_amvia_suite::loggp;
-use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+
+use crate::suites::by_case::{by_case, read};
 
 /// The report of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,12 +21,7 @@ pub enum AmviaResult {
 impl<'de> Deserialize<'de> for AmviaResult {
     /// Its field `case` says which report it is.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        fn read<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E> {
-            serde_json::from_value(value).map_err(E::custom)
-        }
-        let value = Value::deserialize(deserializer)?;
-        let case = value.get("case").cloned();
-        let case: Case = read(case.ok_or_else(|| D::Error::missing_field("case"))?)?;
+        let (case, value) = by_case(deserializer)?;
         Ok(match case {
             Case::Rtt => AmviaResult::Rtt(read(value)?),
             Case::Bandwidth => AmviaResult::Bandwidth(read(value)?),

@@ -3,9 +3,9 @@
 use jitterlab_packet::cases::{
     Case, Report, bandwidth, bidirectional, buffer_reuse, completion, hot_spot, overhead, rtt,
 };
-use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+
+use crate::suites::by_case::{by_case, read};
 
 /// The report of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -32,12 +32,7 @@ pub enum PacketResult {
 impl<'de> Deserialize<'de> for PacketResult {
     /// Its field `case` says which report it is.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        fn read<T: DeserializeOwned, E: Error>(value: Value) -> Result<T, E> {
-            serde_json::from_value(value).map_err(E::custom)
-        }
-        let value = Value::deserialize(deserializer)?;
-        let case = value.get("case").cloned();
-        let case: Case = read(case.ok_or_else(|| D::Error::missing_field("case"))?)?;
+        let (case, value) = by_case(deserializer)?;
         Ok(match case {
             Case::Rtt => PacketResult::Rtt(read(value)?),
             Case::Latency => PacketResult::Latency(read(value)?),
