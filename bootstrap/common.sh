@@ -122,6 +122,14 @@ use_mpi() {
     [ -z "$mpi" ] || say "going on without MPI: jitterlab-mpi is not built, and experiments that need it say so"
 }
 
+# use_ansible: Ansible and its lint of PyPI, in target/ansible.
+use_ansible() {
+    [ -x target/ansible/bin/ansible-lint ] || {
+        python3 -m venv target/ansible &&
+            target/ansible/bin/pip install --quiet --disable-pip-version-check ansible-core ansible-lint
+    } >&2
+}
+
 # Any MPI will do: what compiles for it, and what starts ranks.
 has_mpi() {
     command -v "${MPICC:-mpicc}" >/dev/null && command -v mpirun >/dev/null

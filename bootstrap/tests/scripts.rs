@@ -1,4 +1,4 @@
-//! The scripts of `bootstrap` and `images`: what is wrong with their arguments is said in one line before anything starts.
+//! The scripts of `bootstrap`, `images` and `playbooks`: what is wrong with their arguments is said in one line before anything starts.
 
 use std::fs;
 use std::net::TcpListener;
@@ -67,6 +67,7 @@ fn help_is_all_that_help_prints() {
         "images/test",
         "images/guest/boot",
         "images/guest/build",
+        "playbooks/test",
     ] {
         for option in ["--help", "-h"] {
             let output = run(script, &[option], folder.path());
@@ -289,6 +290,7 @@ fn other_scripts_refuse_what_they_do_not_understand() {
             "unexpected argument '--fast'",
         ),
         ("bootstrap/bench", &["--fast"], "unknown: --fast"),
+        ("playbooks/test", &["--fast"], "unknown: --fast"),
         (
             "images/scenarios/appliance/nodes",
             &["1000"],
