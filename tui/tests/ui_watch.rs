@@ -52,7 +52,7 @@ fn a_run_is_watched_pinned_frozen_and_zoomed() {
     session.until("median of a second");
     session.press("p");
     session.until("over packet-rtt-udp.none.r1, 64B");
-    session.until("shift of the median: known in");
+    session.until("shift of the median: ");
     session.press("z");
     session.until("zoom 10 to 90 %");
     session.press("f");

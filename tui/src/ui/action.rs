@@ -21,6 +21,11 @@ impl Action {
     pub fn work(task: impl Task + 'static) -> Self {
         Action::Do(Box::new(task))
     }
+
+    /// The answer to whoever would disturb noise that is being measured.
+    pub fn refused_for_noise() -> Self {
+        Action::Say("noise is being measured: end that first, on its screen".into())
+    }
 }
 
 /// Something that takes its time: it runs in a thread of its own, and knows of no screen.

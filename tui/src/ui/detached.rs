@@ -63,3 +63,44 @@ fn last_line(log: &Path) -> Option<String> {
         .last()?;
     Some(printable(&String::from_utf8_lossy(&last)))
 }
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::{getpid, getsid};
+
+    use super::*;
+
+    /// Named by the test below, which starts this program.
+    const SAYS: &str = "JITTERLAB_TEST_SAYS_ITS_SESSION";
+
+    #[test]
+    fn says_its_session_if_it_is_told_to() {
+        if std::env::var_os(SAYS).is_some() {
+            eprintln!("\nprocess {} session {}", getpid(), getsid(None).unwrap());
+            std::process::exit(2);
+        }
+    }
+
+    #[test]
+    fn what_is_started_is_in_a_session_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("results").join("x.log");
+        let started = Detached::start(&log, |program| {
+            program.args([
+                "--exact",
+                "--nocapture",
+                "ui::detached::tests::says_its_session_if_it_is_told_to",
+            ]);
+            program.env(SAYS, "1");
+        });
+        started.unwrap().wait("");
+        let said = fs::read_to_string(&log).unwrap();
+        let line = said.lines().find(|line| line.starts_with("process "));
+        let words: Vec<&str> = line.unwrap_or(&said).split(' ').collect();
+        let ["process", process, "session", session] = words[..] else {
+            panic!("{said}");
+        };
+        assert_eq!(process, session);
+        assert_ne!(session, getsid(None).unwrap().to_string());
+    }
+}

@@ -15,7 +15,7 @@ use crate::ui::screen::{Base, Screen};
 /// In the order of their numbers.
 pub fn all(base: &Base) -> Vec<Box<dyn Screen>> {
     vec![
-        node::screen(),
+        node::screen(base),
         noise::screen(),
         suites::screen(base),
         live::screen(base),

@@ -7,7 +7,7 @@ mod tune;
 mod view;
 
 use std::any::Any;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jitterlab_appliance::report::BootReport;
@@ -24,7 +24,7 @@ use crate::outcome::Failure;
 use crate::output::printable;
 use crate::ui::action::{Action, News, Question, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
-use crate::ui::screen::Screen;
+use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
 use tune::{Tune, Tuned, Verb};
 
@@ -137,13 +137,20 @@ const KEYS: &[Binding<Does>] = &[
     },
 ];
 
-/// The screen.
-pub fn screen() -> Box<dyn Screen> {
-    Box::new(NodeScreen::default())
+/// The screen; `results` of the folder gets the log of what is changed.
+pub fn screen(base: &Base) -> Box<dyn Screen> {
+    Box::new(NodeScreen {
+        folder: base.folder.clone(),
+        facts: None,
+        reading: false,
+        scroll: 0,
+        last: 0,
+    })
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct NodeScreen {
+    folder: PathBuf,
     /// What is known; not read yet.
     facts: Option<Read>,
     /// Whether it is being read.
@@ -193,7 +200,10 @@ impl NodeScreen {
         };
         Some(Action::Ask(Question {
             words,
-            action: Box::new(Action::work(Tune(verb))),
+            action: Box::new(Action::work(Tune {
+                folder: self.folder.clone(),
+                verb,
+            })),
         }))
     }
 }
@@ -207,13 +217,14 @@ impl Screen for NodeScreen {
         hints(KEYS)
     }
 
-    fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
+    fn key(&mut self, key: Key, measures: bool) -> Option<Action> {
         match command(KEYS, key)? {
             Does::Scroll => {
                 self.scroll = moved(key, self.scroll, self.last + 1).unwrap_or(self.scroll);
                 None
             }
             Does::Read => self.read(),
+            Does::Apply | Does::Revert if measures => Some(Action::refused_for_noise()),
             Does::Apply => self.ask(Verb::Apply),
             Does::Revert => self.ask(Verb::Revert),
         }

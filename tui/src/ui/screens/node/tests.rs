@@ -195,12 +195,13 @@ fn settings_are_changed_by_root_after_a_question() {
         app
     };
     let mut app = of(false, true);
-    assert_eq!(letters(&mut app, "ay"), ["Do(Tune(Apply))"]);
+    let tune = |verb: &str| [format!("Do(Tune {{ folder: \"lab\", verb: {verb} }})")];
+    assert_eq!(letters(&mut app, "ay"), tune("Apply"));
     assert!(letters(&mut app, "v").is_empty());
     assert!(picture(&mut app, 80, 24).contains("nothing was applied"));
     let mut app = of(true, true);
     assert!(letters(&mut app, "vn").is_empty());
-    assert_eq!(letters(&mut app, "vy"), ["Do(Tune(Revert))"]);
+    assert_eq!(letters(&mut app, "vy"), tune("Revert"));
     // It is read again when they are others.
     assert_eq!(tell(&mut app, Tuned), ["Do(ReadNode)"]);
     let mut app = of(false, false);
@@ -208,4 +209,20 @@ fn settings_are_changed_by_root_after_a_question() {
     assert!(letters(&mut app, "a").is_empty());
     let shown = picture(&mut app, 80, 24);
     assert!(shown.contains("sudo jitterlab tune apply"), "{shown}");
+}
+
+#[test]
+fn no_setting_is_changed_under_noise_that_is_being_measured() {
+    for (tuned, key) in [(false, 'a'), (true, 'v')] {
+        let mut screen = screen(&Base {
+            folder: "lab".into(),
+            cpu: 1,
+        });
+        let read: Read = Ok(Arc::new(Facts { tuned, ..facts() }));
+        screen.take(&read);
+        let refused = screen.key(Key::Char(key), true);
+        assert!(matches!(refused, Some(Action::Say(_))), "{refused:?}");
+        let asked = screen.key(Key::Char(key), false);
+        assert!(matches!(asked, Some(Action::Ask(_))), "{asked:?}");
+    }
 }

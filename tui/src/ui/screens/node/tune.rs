@@ -1,11 +1,13 @@
-//! Settings that are applied and reverted: by the command that a person would type.
+//! Settings that are applied and reverted: by the command that a person would type, as a process of its own, which outlives
+//! the UI.
 
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
 use jitterlab_base::named;
 
 use crate::output::printable;
 use crate::ui::action::{News, Said, Task};
+use crate::ui::detached::Detached;
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +22,12 @@ named!(Verb, Apply => "apply", Revert => "revert");
 
 /// Does it.
 #[derive(Debug)]
-pub struct Tune(pub Verb);
+pub struct Tune {
+    /// Where `results` is, whose `tune.log` gets every change.
+    pub folder: PathBuf,
+    /// What is done.
+    pub verb: Verb,
+}
 
 /// News: settings may be others now.
 #[derive(Debug)]
@@ -28,11 +35,14 @@ pub struct Tuned;
 
 impl Task for Tune {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
-        let verb = self.0.name();
-        let said = match tune(verb) {
-            Ok(said) => format!("tune {verb}: {said}"),
-            Err(error) => format!("cannot start `jitterlab tune {verb}`: {error}"),
-        };
+        let verb = self.verb.name();
+        let log = self.folder.join("results").join("tune.log");
+        let started = Detached::start(&log, |program| {
+            program.args(["tune", verb]);
+        });
+        let how = started.map(|started| started.wait("done, and not everything is in force"));
+        let how = how.unwrap_or_else(|error| error);
+        let said = format!("tune {verb}: {how}; every change is in {}", log.display());
         tell(Box::new(Said(printable(&said))));
         tell(Box::new(Tuned));
     }
@@ -40,16 +50,4 @@ impl Task for Tune {
     fn leaves_house(&self) -> bool {
         true
     }
-}
-
-/// What the command says at its end: the first line of its result, or its error.
-fn tune(verb: &str) -> std::io::Result<String> {
-    let mut command = Command::new(std::env::current_exe()?);
-    let output = command.args(["tune", verb]).stdin(Stdio::null()).output()?;
-    let [result, errors] = [output.stdout, output.stderr].map(|bytes| {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        text.lines().map(String::from).collect::<Vec<_>>()
-    });
-    let said = result.into_iter().next().or(errors.into_iter().last());
-    Ok(said.unwrap_or_else(|| output.status.to_string()))
 }

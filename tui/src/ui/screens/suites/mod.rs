@@ -337,11 +337,7 @@ impl Screen for Suites {
         }
         match command(self.bindings(), key)? {
             Does::Run | Does::Into if self.selected.is_none() => self.focus = Focus::New,
-            Does::Run if measures => {
-                return Some(Action::Say(
-                    "noise is being measured: end that first, on its screen".into(),
-                ));
-            }
+            Does::Run if measures => return Some(Action::refused_for_noise()),
             Does::Run => return self.ask_for_run(),
             Does::Stop => return Some(self.ask_for_stop()),
             Does::Pause => return Some(self.pause()),

@@ -195,11 +195,7 @@ impl Screen for ValidateScreen {
                 let at = all.iter().position(|it| *it == self.transport);
                 self.transport = all[at.map_or(0, |at| (at + 1) % all.len())];
             }
-            Does::Start if measures => {
-                return Some(Action::Say(
-                    "noise is being measured: end that first, on its screen".into(),
-                ));
-            }
+            Does::Start if measures => return Some(Action::refused_for_noise()),
             Does::Start => return self.start(),
             Does::Stop => return Some(self.stop()),
         }
