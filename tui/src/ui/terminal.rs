@@ -129,7 +129,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// What a frame changes, as the terminal takes it.
-    fn frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> Vec<u8> {
+    pub fn frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> Vec<u8> {
         self.next.reset();
         draw(&mut self.next);
         let mut bytes = Vec::new();

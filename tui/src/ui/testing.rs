@@ -13,6 +13,7 @@ use crate::ui::app::{App, Input};
 use crate::ui::frame::draw;
 use crate::ui::keys::Key;
 use crate::ui::screen::Base;
+use crate::ui::terminal::Screen;
 use crate::ui::theme::{Colors, Glyphs, Theme};
 
 /// Terminals that pictures are taken of.
@@ -85,10 +86,68 @@ fn styled(mut buffer: Buffer) -> String {
     shown
 }
 
-/// Pictures of every size and terminal.
+/// A terminal that frames are counted at, as what they take of a line.
+pub struct Line {
+    screen: Screen<Vec<u8>>,
+    theme: Theme,
+}
+
+impl Line {
+    /// A terminal that shows nothing yet.
+    pub fn new(width: u16, height: u16, theme: Theme) -> Self {
+        let size = Rect::new(0, 0, width, height);
+        let screen = Screen::new(Vec::new(), size);
+        Line { screen, theme }
+    }
+
+    /// The bytes of a frame.
+    pub fn frame(&mut self, app: &mut App) -> usize {
+        let theme = self.theme;
+        self.screen.frame(|buffer| draw(buffer, app, theme)).len()
+    }
+}
+
+/// Draws so many seconds on 80 x 24, one frame after each turn of `next`, of which there are some in a second: the frames are
+/// small enough for a serial line of 11 kB a second, whatever colours it has.
+pub fn fits_a_serial_line(
+    seconds: usize,
+    turns: usize,
+    mut next: impl FnMut(&mut App),
+    app: &mut App,
+) {
+    let mut lines = [Colors::True, Colors::Sixteen].map(|colors| {
+        let mut line = Line::new(80, 24, theme(colors, Glyphs::Fine));
+        line.frame(app);
+        (colors, line, Vec::new())
+    });
+    for _ in 0..seconds * turns {
+        next(app);
+        for (_, line, frames) in &mut lines {
+            frames.push(line.frame(app));
+            assert_eq!(line.frame(app), 0, "nothing has changed");
+        }
+    }
+    for (colors, _, frames) in lines {
+        let seconds = frames
+            .chunks(turns)
+            .map(|second| second.iter().sum::<usize>());
+        let most = seconds.max().unwrap_or(0);
+        let mut sorted = frames;
+        sorted.sort_unstable();
+        let median = sorted[sorted.len() / 2];
+        println!("{colors:?}: median frame {median} B, at most {most} B in a second");
+        assert!(0 < median && median <= 1_500, "{colors:?}: {median} B");
+        assert!(most <= 8_000, "{colors:?}: {most} B in a second");
+    }
+}
+
+/// Pictures of every size and terminal, which are drawn once: where nothing has changed, nothing is written.
 pub fn pictures(name: &str, app: &mut App) {
     for (width, height) in [(80, 24), (200, 60)] {
         for (kind, theme) in THEMES {
+            let mut line = Line::new(width, height, theme);
+            assert!(line.frame(app) > 0);
+            assert_eq!(line.frame(app), 0, "nothing has changed");
             let shown = styled(drawn(app, width, height, theme));
             assert_snapshot!(format!("{name}_{width}x{height}_{kind}"), shown);
         }

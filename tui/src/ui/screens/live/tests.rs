@@ -13,7 +13,9 @@ use super::watch::{Found, Heard, Progress, Seen, Source};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
 use crate::ui::parts::axis::Zoom;
-use crate::ui::testing::{PLAIN, app_at, fits_anywhere, letters, picture, pictures, press, tell};
+use crate::ui::testing::{
+    PLAIN, app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
+};
 
 const EXPERIMENT: &str = "lab/results/rtt-20261126T041500Z";
 
@@ -94,7 +96,8 @@ impl Watch {
         }
     }
 
-    fn tell(&mut self, heard: Option<Heard>) {
+    /// What there is now; then it is a quarter of a second later.
+    fn seen(&mut self, heard: Option<Heard>) -> Seen {
         let source = Source::Experiment(EXPERIMENT.into());
         let experiment = Found {
             source,
@@ -104,13 +107,18 @@ impl Watch {
             source: Source::Program("/dev/shm/x".into()),
             name: "4711 jitterlab packet run rtt --connect node02".into(),
         };
-        let seen = Seen {
-            at: self.at,
+        let at = self.at;
+        self.at += 0.25;
+        Seen {
+            at,
             found: vec![experiment, program],
             heard,
-        };
+        }
+    }
+
+    fn tell(&mut self, heard: Option<Heard>) {
+        let seen = self.seen(heard);
         tell(&mut self.app, seen);
-        self.at += 0.25;
     }
 
     fn watch(&mut self, run: &mut Run, seconds: u32) {
@@ -325,4 +333,23 @@ fn histograms_of_other_parts_start_over() {
     let shown = watch.shown();
     assert!(shown.contains("packet-rtt-udp.none.r1, 1KiB"), "{shown}");
     assert!(shown.contains("1,000 samples"), "{shown}");
+}
+
+#[test]
+fn a_second_is_small_enough_for_a_serial_line() {
+    for pins in [false, true] {
+        let mut watch = Watch::new();
+        let mut run = Run::new("packet-rtt-udp.none.r1", 10_000.0, 2_000);
+        watch.watch(&mut run, 20);
+        if pins {
+            letters(&mut watch.app, "p");
+            run = Run::new("packet-rtt-udp.load-20.r1", 10_500.0, 2_000);
+        }
+        let mut app = std::mem::replace(&mut watch.app, app_at("Live"));
+        let next = |app: &mut App| {
+            run.go_on();
+            tell(app, watch.seen(Some(run.heard())));
+        };
+        fits_a_serial_line(120, 4, next, &mut app);
+    }
 }

@@ -5,7 +5,7 @@ mod tests;
 mod view;
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_base::units::Nanos;
@@ -25,6 +25,7 @@ use crate::outcome::Failure;
 use crate::output::printable;
 use crate::ui::action::{Action, News, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::parts::sweep::Sweep;
 use crate::ui::screen::Screen;
 use crate::ui::theme::Theme;
 
@@ -101,12 +102,9 @@ pub struct CpuNoise {
     pub exceeds: Vec<Figure>,
     /// The lengths of all gaps since the beginning, in nanoseconds.
     pub gaps: Histogram,
-    /// The share that was lost in each of the last seconds, the latest first.
-    pub lost: VecDeque<f64>,
+    /// The share that was lost in each of the last seconds.
+    pub lost: Sweep<f64>,
 }
-
-/// Seconds that are kept of each CPU: more than a terminal has columns.
-const KEPT: usize = 512;
 
 impl CpuNoise {
     fn take(&mut self, core: &Core, findings: &[limits::Finding]) {
@@ -117,8 +115,7 @@ impl CpuNoise {
         let own = findings.iter().filter(|finding| finding.cpu == core.cpu);
         self.exceeds = own.map(|finding| finding.figure).collect();
         self.gaps.add(&core.histogram);
-        self.lost.push_front(core.lost_share);
-        self.lost.truncate(KEPT);
+        self.lost.push(core.lost_share);
     }
 }
 

@@ -6,7 +6,10 @@ use jitterlab_node_tuning::noise::report::{Intervals, Recorded};
 use jitterlab_node_tuning::noise::who::Who;
 
 use super::*;
-use crate::ui::testing::{app_at, fits_anywhere, picture, pictures, press, tell};
+use crate::ui::app::App;
+use crate::ui::testing::{
+    app_at, fits_a_serial_line, fits_anywhere, picture, pictures, press, tell,
+};
 
 fn core(cpu: u32, gaps: u64, longest_ns: u64) -> Core {
     let mut histogram = Histogram::new();
@@ -45,6 +48,10 @@ fn place() -> Where {
 }
 
 fn second(place: Where) -> Second {
+    of_cores(place, vec![core(1, 4, 9_000), core(2, 250, 70_000)])
+}
+
+fn of_cores(place: Where, cores: Vec<Core>) -> Second {
     let report = NoiseReport {
         host: "node01".into(),
         kernel: "6.1.0".into(),
@@ -53,7 +60,7 @@ fn second(place: Where) -> Second {
         threshold_ns: 300,
         duration_ns: 1_000_000_000,
         interval_ns: 50_000_000,
-        cores: vec![core(1, 4, 9_000), core(2, 250, 70_000)],
+        cores,
         not_counted: Vec::new(),
         tracers: None,
     };
@@ -111,4 +118,22 @@ fn the_noise_of_an_emulator_is_not_judged() {
         emulated.contains("not judged") && !emulated.contains("too much"),
         "{emulated}"
     );
+}
+
+#[test]
+fn a_second_is_small_enough_for_a_serial_line() {
+    let mut app = app_at("Noise");
+    press(&mut app, &[Key::Enter]);
+    let mut n = 0u64;
+    let next = |app: &mut App| {
+        // More CPUs than there is room for, each with a noise of its own.
+        let core = |cpu: u32| {
+            let k = n * 7919 + u64::from(cpu) * 104_729;
+            core(cpu, 2 + k % 240, 6_000 + k * k % 400_000)
+        };
+        let cores: Vec<Core> = (0..8).map(core).collect();
+        n += 1;
+        tell(app, of_cores(place(), cores));
+    };
+    fits_a_serial_line(120, 1, next, &mut app);
 }

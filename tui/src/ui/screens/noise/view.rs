@@ -29,24 +29,24 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme:
     };
     let is_beside = area.width >= FIGURES + HEAT;
     let cpus = u16::try_from(screen.cpus.len()).unwrap_or(u16::MAX);
-    let rows = cpus.min(area.height / 4).max(1);
+    let rows = cpus.min(area.height / 5).max(1);
     let [head, table, below, said, name, large] = Layout::vertical([
         Constraint::Length(2),
-        Constraint::Length(rows + 1),
-        Constraint::Length(if is_beside { 0 } else { rows + 1 }),
+        Constraint::Length(rows + if is_beside { 2 } else { 1 }),
+        Constraint::Length(if is_beside { 0 } else { rows + 2 }),
         Constraint::Length(4),
         Constraint::Length(1),
         Constraint::Min(0),
     ])
     .areas(area);
     put_all(buffer, head, &heading(screen, theme));
-    draw_table(buffer, table, screen, theme);
+    draw_table(buffer, table, usize::from(rows), screen, theme);
     let heat = match is_beside {
         true => Rect {
             x: area.x + FIGURES,
             y: head.bottom() - 1,
             width: area.width - FIGURES,
-            height: rows + 1,
+            height: rows + 2,
         },
         false => below,
     };
@@ -58,12 +58,15 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme:
     draw_large(buffer, large, chosen, theme);
 }
 
-/// The CPUs, and the share that each lost in each of the last seconds.
+/// The CPUs, and the share that each lost in each of the last seconds; below them a mark at the newest one.
 fn draw_heat(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme) {
     const LABEL: u16 = 5;
-    let title = "lost a second, the last at the right: 0.0001 % to 10 %";
+    let title = "lost in each second: 0.0001 % to 10 %";
     put(buffer, area, 0, &Line::styled(title, theme.heading()));
-    let rows = usize::from(area.height.saturating_sub(1));
+    let rows = usize::from(area.height.saturating_sub(2));
+    let width = usize::from(area.width.saturating_sub(LABEL));
+    // Narrower than the area, whose width is an u16.
+    let x = |column: usize| area.x + LABEL + column as u16;
     let first = first_shown(screen.selected, rows);
     let shown = screen.cpus.iter().skip(first).take(rows);
     for ((cpu, noise), y) in shown.zip(area.y + 1..) {
@@ -74,11 +77,16 @@ fn draw_heat(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme
             area.width.into(),
             theme.aside(),
         );
-        let columns = (area.x + LABEL..area.right()).rev();
-        for (x, &lost) in columns.zip(&noise.lost) {
+        for (column, &lost) in noise.lost.columns(width) {
             let (symbol, style) = theme.heat(heat(lost));
-            buffer[(x, y)].set_symbol(symbol).set_style(style);
+            buffer[(x(column), y)].set_symbol(symbol).set_style(style);
         }
+    }
+    // All CPUs are measured in the same seconds.
+    let first = screen.cpus.values().next();
+    if let (Some(newest), true) = (first.and_then(|noise| noise.lost.newest(width)), rows > 0) {
+        let mark = &mut buffer[(x(newest), area.bottom() - 1)];
+        mark.set_symbol("↑").set_style(theme.aside());
     }
 }
 
@@ -132,8 +140,7 @@ fn heading(screen: &NoiseScreen, theme: Theme) -> Vec<Line<'static>> {
     ]
 }
 
-fn draw_table(buffer: &mut Buffer, area: Rect, screen: &NoiseScreen, theme: Theme) {
-    let rows = usize::from(area.height).saturating_sub(1);
+fn draw_table(buffer: &mut Buffer, area: Rect, rows: usize, screen: &NoiseScreen, theme: Theme) {
     let first = first_shown(screen.selected, rows);
     let shown = screen.cpus.iter().enumerate().skip(first).take(rows);
     for (row, (at, (cpu, noise))) in shown.enumerate() {
