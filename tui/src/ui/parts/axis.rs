@@ -2,6 +2,7 @@
 
 use jitterlab_base::named;
 use jitterlab_stats::histogram::{Bins, Histogram};
+use jitterlab_stats::summary::quantile;
 
 /// Which samples an axis is made for. Those beyond its ends are shown at its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +58,13 @@ impl Range {
         let ends = all.into_iter().filter_map(ends);
         let (from, to) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
         Some(Range::around(from, to))
+    }
+
+    /// The same of samples in ascending order.
+    pub fn of_sorted(sorted: &[f64], zoom: Zoom) -> Option<Self> {
+        let (low, high) = zoom.shares();
+        let is_any = !sorted.is_empty();
+        is_any.then(|| Range::around(quantile(sorted, low), quantile(sorted, high)))
     }
 
     /// From one time to another, rounded in the same way.
@@ -155,6 +163,7 @@ mod tests {
         assert_eq!(Range::of([&samples], Zoom::All), before);
         assert_eq!(Range::of([], Zoom::All), None);
         assert_eq!(Range::of([&Histogram::new()], Zoom::Most), None);
+        assert_eq!(Range::of_sorted(&[], Zoom::Most), None);
     }
 
     #[test]

@@ -123,6 +123,40 @@ fn experiments_are_shown() {
     assert!(wrong.contains("missing key `name`"), "{wrong}");
 }
 
+/// A sample of 1 s among a million at 10 us moves nothing out of sight.
+#[test]
+fn an_outlier_flattens_no_picture() {
+    let mut samples = vec![10e3; 1_000_000];
+    samples.push(1e9);
+    let mut followed = followed();
+    followed.samples = Some(Samples {
+        at: 3,
+        sorted: Ok(Arc::new(samples)),
+    });
+    let seen = Seen {
+        followed: Some(followed),
+        ..seen()
+    };
+    let mut app = app_at("Suites");
+    tell(&mut app, (seen, true));
+    for (width, height) in [(80, 24), (200, 60)] {
+        let shown = picture(&mut app, width, height);
+        assert!(shown.contains("99.9 % 10 us, max 1 s"), "{shown}");
+        // Counts of a million stand left of the large histogram alone.
+        let large = shown
+            .lines()
+            .find(|line| line.contains("1000000 "))
+            .unwrap();
+        let (_, bars) = large.split_once("1000000 ").unwrap();
+        let bars: Vec<char> = bars.chars().collect();
+        let at = bars.iter().position(|&symbol| symbol == '█').unwrap();
+        assert!(at >= 3 && at + 3 < bars.len().max(30), "{shown}");
+        // The outlier is at the end, where it is seen.
+        let low = shown.lines().any(|line| line.trim_end().ends_with('▁'));
+        assert!(low, "{shown}");
+    }
+}
+
 #[test]
 fn what_is_looked_for_is_what_is_seen() {
     let mut screen = Suites::new(&Base {

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use super::seen::{Folder, Followed, RunLine, Samples, Seen, Shown, State, name};
 use super::{Focus, Suites};
 use crate::shown::{self, time};
+use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
@@ -217,7 +218,7 @@ fn draw_samples(buffer: &mut Buffer, area: Rect, run: &RunLine, samples: &Sample
             &[]
         }
     };
-    let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else {
+    let (Some(range), Some(&most)) = (Range::of_sorted(sorted, Zoom::Most), sorted.last()) else {
         if let Shown::Words(words) = &run.shown {
             lines.extend(says(words, Style::new()));
         }
@@ -225,7 +226,8 @@ fn draw_samples(buffer: &mut Buffer, area: Rect, run: &RunLine, samples: &Sample
     };
     let [median, p99, p999] = [0.5, 0.99, 0.999].map(|p| show::time(quantile(sorted, p)));
     let n = sorted.len();
-    let figures = format!("n {n}, median {median}, 99 % {p99}, 99.9 % {p999}");
+    let most = show::time(most);
+    let figures = format!("n {n}, median {median}, 99 % {p99}, 99.9 % {p999}, max {most}");
     lines.extend(says(&figures, Style::new()));
     put_all(buffer, area, &lines);
     let above = u16::try_from(lines.len())
@@ -236,6 +238,6 @@ fn draw_samples(buffer: &mut Buffer, area: Rect, run: &RunLine, samples: &Sample
         height: area.height - above,
         ..area
     };
-    let axis = histogram::axis(least, most, histogram::columns(rest));
+    let axis = range.axis(histogram::columns(rest));
     histogram::draw(buffer, rest, &axis.of_sorted(sorted), &axis, theme);
 }
