@@ -34,6 +34,7 @@ enum Does {
     Double,
     Halve,
     Tables,
+    Source,
 }
 
 const KEYS: &[Binding<Does>] = &[
@@ -66,6 +67,11 @@ const KEYS: &[Binding<Does>] = &[
         keys: &[Key::Char('a')],
         does: "all, one",
         command: Does::All,
+    },
+    Binding {
+        keys: &[Key::Char('s')],
+        does: "what is measured",
+        command: Does::Source,
     },
     Binding {
         keys: MOVES,
@@ -124,8 +130,9 @@ struct Injector {
     /// Of the program that is chosen: its counters when they were last looked at, and seconds since it was chosen.
     before: Option<(Address, Totals)>,
     seconds: Sweep<Option<Second>>,
-    /// What is being measured.
+    /// What is being measured, over what was before the last change; and which of all that is, the first where none was chosen.
     picture: Picture,
+    source: Option<live::Source>,
 }
 
 /// For the tables of a folder.
@@ -141,6 +148,7 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
         before: None,
         seconds: Sweep::default(),
         picture: Picture::default(),
+        source: None,
     })
 }
 
@@ -187,15 +195,29 @@ impl Injector {
         }));
     }
 
-    /// For the program that is chosen, or for all.
-    fn set(&self, wanted: Wanted) -> Option<Action> {
+    /// For the program that is chosen, or for all. What was measured until now is what its effect is compared with.
+    fn set(&mut self, wanted: Wanted) -> Option<Action> {
         let chosen = self.program()?.address;
         let all = self.programs().iter().map(|it| it.address);
         let programs = all.filter(|&it| self.all || it == chosen).collect();
+        self.picture.pin();
         Some(Action::work(Set { programs, wanted }))
     }
 
-    fn change(&self, change: Change) -> Option<Action> {
+    /// The next of all that is being measured.
+    fn next_source(&mut self) {
+        let found = self.seen.iter().flat_map(|seen| &seen.live.found);
+        let all: Vec<&live::Source> = found.map(|it| &it.source).collect();
+        let heard = self.picture.heard.as_ref().map(|heard| &heard.source);
+        let at = all.iter().position(|&it| Some(it) == heard);
+        let next = at.map_or(0, |at| at + 1) % all.len().max(1);
+        if let Some(&source) = all.get(next).filter(|&&next| Some(next) != heard) {
+            self.source = Some(source.clone());
+            self.picture = Picture::default();
+        }
+    }
+
+    fn change(&mut self, change: Change) -> Option<Action> {
         self.set(Wanted::Change(change))
     }
 
@@ -253,10 +275,17 @@ impl Screen for Injector {
                 self.all = !self.all;
                 None
             }
-            Does::Switch => self.change(Change {
-                enabled: Some(!self.program()?.settings.enabled),
-                ..Change::default()
-            }),
+            Does::Source => {
+                self.next_source();
+                None
+            }
+            Does::Switch => {
+                let enabled = Some(!self.program()?.settings.enabled);
+                self.change(Change {
+                    enabled,
+                    ..Change::default()
+                })
+            }
             Does::Mode => match self.next_mode() {
                 None => Some(Action::Say("this program can have no other mode".into())),
                 mode => self.change(Change {
@@ -298,6 +327,7 @@ impl Screen for Injector {
         Some(Action::work(Look {
             folder: self.folder.clone(),
             live: Arc::clone(&self.live),
+            source: self.source.clone(),
         }))
     }
 

@@ -41,36 +41,47 @@ fn watched(app: &mut App, programs: &mut [Program], seconds: u64) {
             program.totals.asked_ns += 2_000 * asked;
             program.totals.achieved_ns += 2_000 * (asked + 40 + 100 * (second % 3));
         }
-        let source = Source::Program("/dev/shm/x".into());
-        let heard = Heard {
-            source: source.clone(),
-            run: "4711 jitterlab packet run rtt".into(),
-            stage: jitterlab_experiment::live::Stage::UnderWay,
-            total: Total {
-                part: 1,
-                label: "64B".into(),
-                max_ns: 90_000,
-                histogram: Histogram::of(&[30_000.0, 31_000.0, 31_000.0, 90_000.0]),
-                ..Total::default()
-            },
-            load: None,
-            said: String::new(),
-            progress: None,
-        };
-        let live = live::Seen {
-            at: second as f64,
-            found: vec![Found {
-                source,
-                name: heard.run.clone(),
-            }],
-            heard: Some(heard),
-        };
-        let seen = Seen {
-            programs: Ok(programs.to_vec()),
-            tables: vec!["lab/load20.dist".into(), "lab/load40.dist".into()],
-            live,
-        };
-        tell(app, seen);
+        let samples = Histogram::of(&[30_000.0, 31_000.0, 31_000.0, 90_000.0]);
+        tell(app, seen(second, programs, samples));
+    }
+}
+
+const MEASURED: [&str; 2] = ["4711 jitterlab packet run rtt", "4712 jitterlab noise run"];
+
+fn source(of: usize) -> Source {
+    Source::Program(format!("/dev/shm/{of}").into())
+}
+
+/// What there is at a second, with all that was measured until then.
+fn seen(second: u64, programs: &[Program], histogram: Histogram) -> Seen {
+    let heard = Heard {
+        source: source(0),
+        run: MEASURED[0].into(),
+        stage: jitterlab_experiment::live::Stage::UnderWay,
+        total: Total {
+            part: 1,
+            label: "64B".into(),
+            max_ns: 90_000,
+            histogram,
+            ..Total::default()
+        },
+        load: None,
+        said: String::new(),
+        progress: None,
+    };
+    let found = (0..).zip(MEASURED).map(|(of, name)| Found {
+        source: source(of),
+        name: name.into(),
+    });
+    let live = live::Seen {
+        at: second as f64,
+        found: found.collect(),
+        heard: Some(heard),
+    };
+    Seen {
+        programs: Ok(programs.to_vec()),
+        tables: vec!["lab/load20.dist".into(), "lab/load40.dist".into()],
+        live,
     }
 }
 
@@ -142,5 +153,52 @@ fn where_there_is_nothing_it_says_how_to_begin() {
     let mut app = app_at("Injector");
     watched(&mut app, &mut [], 1);
     assert!(picture(&mut app, 80, 24).contains("No program is under injection"));
-    assert!(letters(&mut app, "o+-mta").is_empty());
+    assert!(letters(&mut app, "o+-mtas").is_empty());
+}
+
+#[test]
+fn what_a_change_does_is_laid_over_what_was_before() {
+    let mut app = app_at("Injector");
+    let mut programs = [program(7, 0, &[HookFamily::Socket])];
+    let mut samples = Histogram::new();
+    let mut seconds = 0..;
+    let mut watch = |app: &mut App, programs: &[Program], ns: u64, n: usize| {
+        for second in seconds.by_ref().take(n) {
+            samples.record_n(ns + second % 3 * 100, 500);
+            tell(app, seen(second, programs, samples.clone()));
+        }
+    };
+    watch(&mut app, &programs, 30_000, 40);
+    let before = picture(&mut app, 80, 24);
+    assert!(
+        before.contains("what is measured (one of 2): 4711 jitterlab"),
+        "{before}"
+    );
+    assert!(
+        !before.contains("━") && !before.contains("shift"),
+        "{before}"
+    );
+    letters(&mut app, "+");
+    programs[0].table_mean *= 2.0;
+    // Nothing was measured yet, and what was before is there.
+    let outline = picture(&mut app, 80, 24);
+    assert!(
+        outline.contains("━") && outline.contains("known in 16 s"),
+        "{outline}"
+    );
+    watch(&mut app, &programs, 40_000, 60);
+    let after = picture(&mut app, 80, 24);
+    assert!(
+        after.contains("━") && after.contains("slower: median +"),
+        "{after}"
+    );
+    pictures("injector_effect", &mut app);
+    // Another source is listened to, and compared with nothing.
+    assert!(letters(&mut app, "s").is_empty());
+    let looks = app.on(crate::ui::app::Input::Due);
+    assert_eq!(
+        format!("{looks:?}"),
+        r#"[Do(Look(Some(Program("/dev/shm/1"))))]"#
+    );
+    assert!(!picture(&mut app, 80, 24).contains("━"));
 }

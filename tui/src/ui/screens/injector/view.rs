@@ -15,7 +15,7 @@ use crate::ui::parts::axis::Zoom;
 use crate::ui::parts::beside;
 use crate::ui::parts::curves::{self, Curve};
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
-use crate::ui::screens::live::view::draw_histogram;
+use crate::ui::screens::live::view::{draw_histogram, shift_line};
 use crate::ui::theme::Theme;
 
 /// Draws it.
@@ -52,7 +52,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
         return draw_tables(buffer, pictures, screen, at, theme);
     }
     // Without samples there is no effect to be seen.
-    if screen.picture.running.samples.is_empty() {
+    if screen.picture.running.samples.is_empty() && screen.picture.pinned.is_none() {
         return draw_curves(buffer, pictures, screen, program, theme);
     }
     let [left, right] = match pictures.width >= 100 {
@@ -60,19 +60,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
         false => Layout::vertical([Constraint::Fill(1); 2]).areas(pictures),
     };
     draw_curves(buffer, left, screen, program, theme);
-    let title = format!("what is measured: {}", screen.picture.running.name);
-    put(
-        buffer,
-        right,
-        0,
-        &Line::styled(cut(&title, right.width.into()), theme.heading()),
-    );
-    let below = Rect {
-        y: right.y + right.height.min(1),
-        height: right.height.saturating_sub(1),
-        ..right
-    };
-    draw_histogram(buffer, below, &screen.picture, Zoom::Most, theme);
+    draw_effect(buffer, right, screen, theme);
 }
 
 fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
@@ -216,6 +204,30 @@ fn draw_curves(
         },
     ];
     curves::draw(buffer, area, &curves, theme);
+}
+
+/// What is measured; over it what was measured before the last change, with how far the median has shifted.
+fn draw_effect(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
+    let picture = &screen.picture;
+    let sources = screen.seen.iter().flat_map(|seen| &seen.live.found).count();
+    let which = match sources {
+        0 | 1 => String::new(),
+        n => format!(" (one of {n})"),
+    };
+    let title = format!("what is measured{which}: {}", picture.running.name);
+    let mut lines = vec![Line::styled(
+        cut(&title, area.width.into()),
+        theme.heading(),
+    )];
+    lines.extend(picture.shift().map(|shift| shift_line(shift, theme)));
+    put_all(buffer, area, &lines);
+    let above = area.height.min(u16::try_from(lines.len()).unwrap_or(1));
+    let below = Rect {
+        y: area.y + above,
+        height: area.height - above,
+        ..area
+    };
+    draw_histogram(buffer, below, picture, Zoom::Most, theme);
 }
 
 fn draw_tables(buffer: &mut Buffer, area: Rect, screen: &Injector, at: usize, theme: Theme) {

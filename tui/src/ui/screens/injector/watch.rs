@@ -62,11 +62,13 @@ pub struct Look {
     pub folder: PathBuf,
     /// Who looks for what is being measured.
     pub live: Arc<Mutex<live::Watcher>>,
+    /// What of that is listened to.
+    pub source: Option<live::Source>,
 }
 
 impl fmt::Debug for Look {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Look").field(&self.folder).finish()
+        f.debug_tuple("Look").field(&self.source).finish()
     }
 }
 
@@ -76,7 +78,7 @@ impl Task for Look {
         let seen = Seen {
             programs: programs().map_err(|failure| printable(&failure.to_string())),
             tables: tables(&self.folder),
-            live: live.look(None),
+            live: live.look(self.source.as_ref()),
         };
         tell(Box::new(seen));
     }

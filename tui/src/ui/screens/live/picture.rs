@@ -39,6 +39,8 @@ impl Distribution {
 pub enum Shift {
     /// So many blocks are still to come.
     Awaits(u64),
+    /// What is pinned has too few blocks, and gets no more.
+    Unknown,
     /// In nanoseconds; the intervals of all looks hold the shift together.
     Known(Interval),
 }
@@ -120,10 +122,10 @@ impl Picture {
         let pinned = &self.pinned.as_ref()?.medians;
         let running = &self.running.medians;
         let shift = confidence_sequence::shift(pinned, running, CONFIDENCE);
-        let fewest = pinned.count().min(running.count());
         Some(match shift.ok().flatten() {
             Some(shift) => Shift::Known(widened(shift, pinned, running)),
-            None => Shift::Awaits(LEAST.saturating_sub(fewest).max(1)),
+            None if pinned.count() < LEAST => Shift::Unknown,
+            None => Shift::Awaits(LEAST.saturating_sub(running.count()).max(1)),
         })
     }
 

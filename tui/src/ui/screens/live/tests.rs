@@ -174,6 +174,10 @@ fn what_is_pinned_is_not_part_of_what_runs() {
     watch.watch(&mut run, 1);
     let shown = watch.shown();
     assert!(
+        shown.contains("what is pinned ran for less than 16 s"),
+        "{shown}"
+    );
+    assert!(
         shown.contains("1,001 samples") || shown.contains("1,000 samples"),
         "{shown}"
     );

@@ -146,7 +146,8 @@ fn figures(screen: &Live, picture: &Picture, heard: &Heard) -> String {
     figures.join("  ")
 }
 
-fn shift_line(shift: Shift, theme: Theme) -> Line<'static> {
+/// How far the median has shifted, in a line.
+pub fn shift_line(shift: Shift, theme: Theme) -> Line<'static> {
     let signed = |ns: f64| match ns {
         ns if ns < 0.0 => format!("-{}", time(-ns)),
         ns => format!("+{}", time(ns)),
@@ -154,6 +155,10 @@ fn shift_line(shift: Shift, theme: Theme) -> Line<'static> {
     match shift {
         Shift::Awaits(blocks) => {
             let text = format!("shift of the median: known in {blocks} s or more");
+            Line::styled(text, theme.aside())
+        }
+        Shift::Unknown => {
+            let text = "shift of the median: unknown, since what is pinned ran for less than 16 s";
             Line::styled(text, theme.aside())
         }
         Shift::Known(it) => {
