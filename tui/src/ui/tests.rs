@@ -19,6 +19,16 @@ fn screens_are_chosen_by_number_or_one_after_the_other() {
     assert_eq!(app.screen().name(), names[0]);
 }
 
+/// Screens that messages on other screens lead to.
+#[test]
+fn screens_have_the_numbers_that_people_are_told() {
+    let app = app_at("Node");
+    let names: Vec<&str> = app.names().collect();
+    for (number, name) in [(3, "Suites"), (4, "Live"), (7, "Results"), (9, "Log")] {
+        assert_eq!(names[number - 1], name);
+    }
+}
+
 #[test]
 fn every_key_of_the_footer_is_in_the_help_and_any_key_closes_it() {
     let mut app = app_at("Node");

@@ -58,6 +58,10 @@ fn of_node(facts: &Facts, width: u16, theme: Theme) -> Vec<Line<'static>> {
         let label = Span::styled(format!("{label:<12}"), theme.heading());
         lines.extend(wrapped(label, &printable(text), Style::new(), width));
     };
+    say(
+        "to begin",
+        "3 Suites makes and runs an experiment, 4 Live shows it meanwhile, 7 Results compares",
+    );
     say("host", &facts.host);
     say("kernel", &format!("Linux {}", facts.kernel));
     for (i, processors) in processors(&facts.topology).lines().enumerate() {

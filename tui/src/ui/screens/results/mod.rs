@@ -61,16 +61,32 @@ const FOLDERS: &[Binding<Does>] = &[
     },
 ];
 
+/// In this order as many as there is room for are in the last line of the terminal.
 const LEVELS: &[Binding<Does>] = &[
     Binding {
         keys: &[Key::Char('a')],
-        does: "is a",
+        does: "mark as a",
         command: Does::A,
     },
     Binding {
         keys: &[Key::Char('b')],
-        does: "is b",
+        does: "mark as b",
         command: Does::B,
+    },
+    Binding {
+        keys: &[Key::Char('t')],
+        does: "table",
+        command: Does::Table,
+    },
+    Binding {
+        keys: &[Key::Char('x')],
+        does: "save text",
+        command: Does::Text,
+    },
+    Binding {
+        keys: &[Key::Char('w')],
+        does: "report",
+        command: Does::Report,
     },
     Binding {
         keys: &[Key::Char('+')],
@@ -88,29 +104,14 @@ const LEVELS: &[Binding<Does>] = &[
         command: Does::Figure,
     },
     Binding {
-        keys: &[Key::Char('t')],
-        does: "table",
-        command: Does::Table,
-    },
-    Binding {
         keys: &[Key::Left, Key::Escape],
         does: "back",
         command: Does::Back,
     },
     Binding {
-        keys: &[Key::Char('x')],
-        does: "export as text",
-        command: Does::Text,
-    },
-    Binding {
         keys: &[Key::Char('v')],
-        does: "export as SVG",
+        does: "save SVG",
         command: Does::Svg,
-    },
-    Binding {
-        keys: &[Key::Char('w')],
-        does: "write the report",
-        command: Does::Report,
     },
     Binding {
         keys: &[Key::Char('r')],

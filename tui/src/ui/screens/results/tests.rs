@@ -119,6 +119,18 @@ fn levels_are_grouped_by_case_and_any_two_compared() {
     letters(&mut app, "++");
     assert!(picture(&mut app, 80, 24).contains("more than 10 %?  no"));
     pictures("results_compared", &mut app);
+    // What leads on is in the last line, also of a small terminal.
+    let shown = picture(&mut app, 80, 24);
+    let footer = shown.lines().last().unwrap();
+    for key in [
+        "a mark as a",
+        "b mark as b",
+        "t table",
+        "x save text",
+        "w report",
+    ] {
+        assert!(footer.contains(key), "{footer}");
+    }
     // Whatever was said to be a stays a.
     press(
         &mut app,

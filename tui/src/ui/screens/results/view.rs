@@ -73,7 +73,7 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
     let mut below = match screen.comparison() {
         Some(comparison) => comparison_lines(&comparison, area.width, theme),
         None if screen.inside => says(
-            "choose a level to compare it with the first one of its case",
+            "choose a level to compare it with the first one of its case, or with the one that you mark as a",
             theme.aside(),
         ),
         None => Vec::new(),
@@ -199,6 +199,7 @@ fn comparison_lines(it: &Comparison, width: u16, theme: Theme) -> Vec<Line<'stat
     lines.push(Line::from(vec![
         Span::raw(format!("{}  ", it.question())),
         verdict,
+        Span::styled("  (+ - change the share)", theme.aside()),
     ]));
     lines
 }

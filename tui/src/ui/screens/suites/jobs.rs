@@ -47,6 +47,8 @@ impl Task for Start {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         // Before there is anything to be seen of it.
         tell(Box::new(Starting(self.job.clone())));
+        let started = format!("{} is started: 4 Live shows it", name(self.job.path()));
+        tell(Box::new(Said(started)));
         let said = run(&self.folder, &self.job);
         tell(Box::new(Said(said.unwrap_or_else(|error| error))));
     }
@@ -87,8 +89,12 @@ fn run(base: &Path, job: &Job) -> Result<String, String> {
             Job::Resume(folder) => program.arg("--resume").arg(folder),
         };
     })?;
-    let how = started.wait("done, and some runs failed");
-    Ok(format!("{}: {how}", name(job.path())))
+    let how = started.wait("done, and some runs failed: 9 Log says why");
+    let next = match how.as_str() {
+        "done" => ": 7 Results compares what it measured",
+        _ => "",
+    };
+    Ok(format!("{}: {how}{next}", name(job.path())))
 }
 
 /// Keeps whoever fills a result folder from its next run, or lets it go on.
