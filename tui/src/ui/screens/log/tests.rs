@@ -67,7 +67,7 @@ fn it_is_filtered_by_weight_and_text() {
     let lines = |app: &mut App| picture(app, 100, 24).lines().nth(1).unwrap().to_string();
     assert_eq!(lines(&mut app), "all: 4 lines");
     letters(&mut app, "e");
-    assert_eq!(lines(&mut app), "errors: 1 lines");
+    assert_eq!(lines(&mut app), "errors: 1 line");
     letters(&mut app, "e");
     assert_eq!(lines(&mut app), "warnings and errors: 3 lines");
     // What is typed is a text, whatever else the keys mean.

@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Entry, LogScreen, Weight};
+use crate::shown::counted;
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::theme::Theme;
 
@@ -65,7 +66,8 @@ fn heading(screen: &LogScreen, lines: usize, theme: Theme) -> Line<'static> {
         (text, true) => format!(", with: {}_", printable(text)),
         (text, false) => format!(", with: {}", printable(text)),
     };
-    Line::styled(format!("{which}{text}: {lines} lines"), theme.heading())
+    let lines = counted(lines, "line");
+    Line::styled(format!("{which}{text}: {lines}"), theme.heading())
 }
 
 fn style(weight: Weight, theme: Theme) -> Style {
