@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use jitterlab_cluster::{Host, Place, Trust, ssh};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use nix::unistd::Pid;
 
 use crate::outcome::{Exit, Failure};
@@ -61,11 +62,20 @@ impl Elsewhere {
     pub fn show(&self) -> Result<Exit, Failure> {
         /// The exit status of ssh where it is ssh that has failed.
         const SSH: i32 = 255;
+        // A client that is killed leaves the terminal as it has set it.
+        let before = tcgetattr(std::io::stdin()).ok();
+        let restore = move || {
+            if let Some(before) = &before {
+                let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, before);
+            }
+            restore();
+        };
         let mut child = self.command().spawn().map_err(Failure::run)?;
         let pid = Pid::from_raw(child.id().cast_signed());
+        let stopped = restore.clone();
         when_stopped(move || {
             let _ = kill(pid, Signal::SIGTERM);
-            restore();
+            stopped();
         })?;
         let status = child.wait().map_err(Failure::run)?;
         match status.code() {
