@@ -92,8 +92,12 @@ impl Total {
     /// How many iterations are done, of how many; nothing of what has none.
     pub fn iterations(&self) -> Option<(u64, u64)> {
         let planned = *self.counts.get(&Count::Planned)?;
-        let done = self.counts.get(&Count::Iterations);
-        Some((done.copied().unwrap_or(0), planned))
+        Some((self.counted(Count::Iterations), planned))
+    }
+
+    /// How much of a count there is so far; 0 of what is not counted.
+    pub fn counted(&self, count: Count) -> u64 {
+        self.counts.get(&count).copied().unwrap_or(0)
     }
 
     /// Samples of all parts.

@@ -65,15 +65,15 @@ impl Status {
 /// What was published so far, in a line: samples, and of the part that is measured, median, 99 % and the highest; of what takes
 /// no samples, iterations or messages.
 pub fn samples(total: &Total) -> String {
-    let counted = |what| total.counts.get(&what).copied().unwrap_or(0);
     if total.samples() == 0
         && let Some((done, planned)) = total.iterations()
     {
         let share = done as f64 / planned.max(1) as f64;
         return format!("{} of the iterations", percent(share));
     }
-    if total.samples() == 0 && counted(Count::Messages) > 0 {
-        let (messages, bytes) = (counted(Count::Messages), counted(Count::Bytes));
+    let messages = total.counted(Count::Messages);
+    if total.samples() == 0 && messages > 0 {
+        let bytes = total.counted(Count::Bytes);
         return format!("{} messages, {} bytes", count(messages), count(bytes));
     }
     let of_part = |share| {

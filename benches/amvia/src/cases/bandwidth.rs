@@ -6,7 +6,7 @@ use jitterlab_amvia::endpoint::Transaction;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_live::Count;
+use jitterlab_live::{Count, Publisher};
 use jitterlab_packet::cases::{Part, Text};
 use serde::{Deserialize, Serialize};
 
@@ -80,12 +80,10 @@ impl Bandwidth {
         let live = jitterlab_live::publisher();
         live.begin(&format!("{} {size}", client.options().protocol));
         let mut stream = Stream::new(client, &message);
-        stream.run(self.warmup)?;
+        stream.run(self.warmup, Publisher::NOBODY)?;
         let before = client.counters()?.retransmissions;
-        let (transactions, ticks) = stream.run(self.duration)?;
+        let (transactions, ticks) = stream.run(self.duration, live)?;
         stream.drain()?;
-        live.count(Count::Messages, transactions);
-        live.count(Count::Bytes, transactions * size.0);
         let seconds = Clock::global().ticks_to_ns_f64(ticks) / 1e9;
         let per_second = transactions as f64 / seconds;
         Ok(Point {
@@ -119,8 +117,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Goes on for a time; gives the transactions that ended in it, and how long it was in ticks.
-    fn run(&mut self, time: Nanos) -> Result<(u64, u64), Error> {
+    /// Goes on for a time; gives the transactions that ended in it, and how long it was in ticks. Each is counted as it ends.
+    fn run(&mut self, time: Nanos, live: Publisher) -> Result<(u64, u64), Error> {
         let clock = Clock::global();
         let time = clock.ns_to_ticks(time.0);
         let (start, before) = (clock.now(), self.done);
@@ -130,6 +128,8 @@ impl<'a> Stream<'a> {
                 self.under_way.push_back(made);
             }
             self.end_one()?;
+            live.count(Count::Messages, 1);
+            live.count(Count::Bytes, self.message.len() as u64);
             let elapsed = clock.now() - start;
             if elapsed >= time {
                 return Ok((self.done - before, elapsed));

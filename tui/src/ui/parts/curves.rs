@@ -14,7 +14,7 @@ pub const MARGIN: u16 = 9;
 /// What points are drawn with; they differ without colours, too.
 const POINTS: [&str; 2] = ["●", "○"];
 
-/// A curve: its name, and its points as column and time in nanoseconds.
+/// A curve: its name, and its points as column and value.
 #[derive(Debug)]
 pub struct Curve {
     /// For people.
@@ -28,8 +28,16 @@ pub fn columns(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(MARGIN))
 }
 
-/// Draws two curves below a line with their names. Where they meet, the second one is seen.
-pub fn draw(buffer: &mut Buffer, area: Rect, curves: &[Curve; 2], theme: Theme) {
+/// Draws a curve or two below a line with their names; `label` tells a value in a few characters. Where they meet, the second one is
+/// seen.
+pub fn draw(
+    buffer: &mut Buffer,
+    area: Rect,
+    curves: &[Curve],
+    label: fn(f64) -> String,
+    theme: Theme,
+) {
+    let curves = &curves[..curves.len().min(POINTS.len())];
     let names = curves.iter().enumerate().flat_map(|(n, curve)| {
         [
             Span::styled(POINTS[n], theme.series(n == 1)),
@@ -38,9 +46,11 @@ pub fn draw(buffer: &mut Buffer, area: Rect, curves: &[Curve; 2], theme: Theme) 
     });
     put(buffer, area, 0, &Line::from(names.collect::<Vec<_>>()));
     let all = curves.iter().flat_map(|curve| &curve.points);
-    let times = all.map(|(_, ns)| *ns).filter(|ns| *ns > 0.0);
-    let ends = times.fold(None, |ends: Option<(f64, f64)>, ns| {
-        Some(ends.map_or((ns, ns), |(low, high)| (low.min(ns), high.max(ns))))
+    let values = all.map(|(_, value)| *value).filter(|value| *value > 0.0);
+    let ends = values.fold(None, |ends: Option<(f64, f64)>, value| {
+        Some(ends.map_or((value, value), |(low, high)| {
+            (low.min(value), high.max(value))
+        }))
     });
     let rows = area.height.saturating_sub(1);
     let (Some((low, high)), true) = (ends, rows > 0 && columns(area) > 0) else {
@@ -48,8 +58,8 @@ pub fn draw(buffer: &mut Buffer, area: Rect, curves: &[Curve; 2], theme: Theme) 
     };
     let axis = Range::around(low, high).rows(rows.into());
     let edges = axis.edges();
-    for (row, ns) in [(1, edges[axis.count()]), (rows, edges[0])] {
-        let label = format!("{:>width$} ", short_of(ns), width = usize::from(MARGIN - 2));
+    for (row, value) in [(1, edges[axis.count()]), (rows, edges[0])] {
+        let label = format!("{:>width$} ", label(value), width = usize::from(MARGIN - 2));
         put(
             buffer,
             area,
@@ -58,13 +68,13 @@ pub fn draw(buffer: &mut Buffer, area: Rect, curves: &[Curve; 2], theme: Theme) 
         );
     }
     for (n, curve) in curves.iter().enumerate() {
-        for &(column, ns) in curve.points.iter().filter(|(_, ns)| *ns > 0.0) {
+        for &(column, value) in curve.points.iter().filter(|(_, value)| *value > 0.0) {
             let Ok(column) = u16::try_from(column) else {
                 continue;
             };
             let x = area.x + MARGIN + column;
             // At most as many rows as the area has.
-            let y = area.bottom() - 1 - axis.place(ns) as u16;
+            let y = area.bottom() - 1 - axis.place(value) as u16;
             if x < area.right() {
                 mark(buffer, x, y, POINTS[n], theme.series(n == 1));
             }
@@ -78,7 +88,20 @@ fn mark(buffer: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
 
 /// A time with two digits: the ends of an axis are not round.
 pub fn short_of(ns: f64) -> String {
-    let digits = 10f64.powf(ns.max(1.0).log10().floor() - 1.0);
+    short(with_two_digits(ns))
+}
+
+/// A number with two digits.
+pub fn number_of(value: f64) -> String {
+    match with_two_digits(value) {
+        value if value < 1e3 => format!("{value}"),
+        value if value < 1e6 => format!("{}k", value / 1e3),
+        value => format!("{}M", value / 1e6),
+    }
+}
+
+fn with_two_digits(value: f64) -> f64 {
+    let digits = 10f64.powf(value.max(1.0).log10().floor() - 1.0);
     // What powers of ten leave behind their digits is rounded away.
-    short(((ns / digits).round() * digits * 1e3).round() / 1e3)
+    ((value / digits).round() * digits * 1e3).round() / 1e3
 }

@@ -203,7 +203,7 @@ fn draw_curves(
             points: points(|it| it.asked),
         },
     ];
-    curves::draw(buffer, area, &curves, theme);
+    curves::draw(buffer, area, &curves, curves::short_of, theme);
 }
 
 /// What is measured; over it what was measured before the last change, with how far the median has shifted.

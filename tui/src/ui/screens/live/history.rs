@@ -1,6 +1,7 @@
 //! What was measured, second by second: for pictures over time. Its memory is taken once, and work is by classes of sizes, however many
 //! samples there are.
 
+use jitterlab_live::{Count, Total};
 use jitterlab_stats::histogram::{Bins, Histogram};
 
 use crate::ui::parts::sweep::Sweep;
@@ -10,6 +11,36 @@ const FINENESS: u32 = 6;
 /// Classes for all that a [`Histogram`] counts.
 const CLASSES: usize = (42 << FINENESS) + (1 << FINENESS);
 
+/// What is counted beside samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Done {
+    /// Iterations.
+    pub iterations: u64,
+    /// Messages, and their bytes.
+    pub messages: u64,
+    pub bytes: u64,
+}
+
+impl Done {
+    /// So far.
+    pub fn of(total: &Total) -> Self {
+        Done {
+            iterations: total.counted(Count::Iterations),
+            messages: total.counted(Count::Messages),
+            bytes: total.counted(Count::Bytes),
+        }
+    }
+
+    /// Since it was `before`.
+    pub fn since(self, before: Done) -> Self {
+        Done {
+            iterations: self.iterations.saturating_sub(before.iterations),
+            messages: self.messages.saturating_sub(before.messages),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
+    }
+}
+
 /// A second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
@@ -18,8 +49,8 @@ pub struct Slice {
     /// Median and 99.9th percentile, in nanoseconds, of one that has samples.
     pub median: u64,
     pub tail: u64,
-    /// Iterations that were done in it.
-    pub iterations: u64,
+    /// What was done in it.
+    pub done: Done,
     /// Samples by class of size.
     classes: Box<[u32]>,
 }
@@ -30,17 +61,17 @@ impl Slice {
             samples: 0,
             median: 0,
             tail: 0,
-            iterations: 0,
+            done: Done::default(),
             classes: vec![0; CLASSES].into_boxed_slice(),
         }
     }
 
     /// Becomes another second, in the memory that it has.
-    fn fill(&mut self, samples: &Histogram, iterations: u64) {
+    fn fill(&mut self, samples: &Histogram, done: Done) {
         self.samples = samples.count();
         self.median = samples.quantile(0.5).unwrap_or_default();
         self.tail = samples.quantile(0.999).unwrap_or_default();
-        self.iterations = iterations;
+        self.done = done;
         self.classes.fill(0);
         for (lowest, _, count) in samples.buckets() {
             let held = &mut self.classes[class(lowest)];
@@ -79,9 +110,9 @@ fn middle(class: usize) -> f64 {
 pub struct History(Sweep<Slice>);
 
 impl History {
-    /// Adds a second: its samples, in nanoseconds, and the iterations that were done in it.
-    pub fn add(&mut self, samples: &Histogram, iterations: u64) {
-        self.0.next(Slice::new).fill(samples, iterations);
+    /// Adds a second: its samples, in nanoseconds, and what was done in it.
+    pub fn add(&mut self, samples: &Histogram, done: Done) {
+        self.0.next(Slice::new).fill(samples, done);
     }
 
     /// By column.
@@ -125,7 +156,10 @@ mod tests {
     #[test]
     fn shares_of_a_second_are_those_of_its_samples() {
         let mut history = History::default();
-        history.add(&Histogram::of(&[10_000.0, 10_000.0, 10_000.0, 90_000.0]), 0);
+        history.add(
+            &Histogram::of(&[10_000.0, 10_000.0, 10_000.0, 90_000.0]),
+            Done::default(),
+        );
         let axis = Bins::logarithmic(1e3, 1e6, 3);
         let mut shares = [0.0; 3];
         history

@@ -4,7 +4,7 @@ use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::confidence_sequence::{self, LEAST, Sequence};
 use jitterlab_stats::histogram::{Histogram, buckets};
 
-use super::history::History;
+use super::history::{Done, History};
 use super::watch::Heard;
 use crate::ui::parts::ladder::Ladder;
 use crate::ui::parts::sweep::KEPT;
@@ -61,7 +61,8 @@ pub struct Picture {
     /// Samples of the second and of the block that are not over, and when these began.
     second: Histogram,
     second_at: f64,
-    iterations: u64,
+    /// What was done before that second.
+    second_done: Done,
     block: Histogram,
     block_at: f64,
 }
@@ -76,8 +77,12 @@ impl Picture {
         let before = self.heard.take().filter(|it| it.source == heard.source);
         let is_first = before.is_none() || self.is_over;
         self.is_over = false;
-        let part = |it: &Heard| (it.run.clone(), it.total.part);
-        let same = before.filter(|before| part(before) == part(&heard));
+        let done = Done::of(&heard.total);
+        let same_run = before.filter(|before| before.run == heard.run);
+        if same_run.is_none() {
+            self.second_done = Done::default();
+        }
+        let same = same_run.filter(|before| before.total.part == heard.total.part);
         let more = same.as_ref().and_then(|before| {
             let earlier = &before.total.histogram;
             heard.total.histogram.since(earlier).ok()
@@ -85,9 +90,6 @@ impl Picture {
         if more.is_none() {
             self.begin(at, &heard);
         }
-        let done = |it: &Heard| it.total.iterations().map_or(0, |(done, _)| done);
-        let done_before = same.as_ref().map_or(0, done);
-        self.iterations += done(&heard).saturating_sub(done_before);
         self.add(
             more.as_ref().unwrap_or(&heard.total.histogram),
             heard.total.max_ns,
@@ -96,9 +98,9 @@ impl Picture {
             // When its samples so far were taken is not known.
             self.history = History::default();
             self.block = Histogram::new();
-            self.begin_second(at);
+            self.begin_second(at, done);
         }
-        self.end_seconds(at);
+        self.end_seconds(at, done);
         self.end_block(at);
         self.heard = Some(heard);
     }
@@ -151,23 +153,23 @@ impl Picture {
         self.block.add(more);
     }
 
-    fn begin_second(&mut self, at: f64) {
+    fn begin_second(&mut self, at: f64, done: Done) {
         self.second = Histogram::new();
-        self.iterations = 0;
+        self.second_done = done;
         self.second_at = at.floor();
     }
 
-    fn end_seconds(&mut self, at: f64) {
+    fn end_seconds(&mut self, at: f64, done: Done) {
         let over = (at.floor() - self.second_at) as usize;
         if over == 0 {
             return;
         }
-        self.history.add(&self.second, self.iterations);
-        self.begin_second(at);
+        self.history.add(&self.second, done.since(self.second_done));
+        self.begin_second(at, done);
         // Seconds in which nobody looked.
         let nothing = Histogram::new();
         for _ in 1..over.min(KEPT) {
-            self.history.add(&nothing, 0);
+            self.history.add(&nothing, Done::default());
         }
     }
 

@@ -259,6 +259,7 @@ fn an_application_is_watched_by_its_progress() {
         shown.contains("20 iterations in the last second"),
         "{shown}"
     );
+    assert!(shown.contains("iterations a second"), "{shown}");
     pictures("live_application", &mut watch.app);
     // One that publishes nothing is known by what it prints.
     run.name = "application-solver.none.r1";
@@ -269,6 +270,31 @@ fn an_application_is_watched_by_its_progress() {
     assert!(watch.shown().contains("it says  step 17 of 40"));
     watch.tell(None);
     assert!(watch.shown().contains("ended"));
+}
+
+#[test]
+fn what_takes_no_samples_is_watched_by_its_messages() {
+    let mut watch = Watch::new();
+    let mut run = Run::new("amvia-bandwidth-udp.none.r1", 0.0, 0);
+    run.total.label = "amvia 32B".into();
+    let mut messages = 0;
+    for second in 0..8 {
+        // Counts go on where another size begins.
+        if second == 4 {
+            run.total.part = 2;
+        }
+        for _ in 0..4 {
+            messages += 250;
+            run.total.counts = [(Count::Messages, messages), (Count::Bytes, 32 * messages)].into();
+            watch.tell(Some(run.heard()));
+        }
+        let shown = watch.shown();
+        let rate = "1,000 messages in the last second, 32 kB/s";
+        assert!(second < 2 || shown.contains(rate), "{second}: {shown}");
+    }
+    let shown = watch.shown();
+    assert!(shown.contains("8,000 messages, 256,000 bytes"), "{shown}");
+    assert!(shown.contains("messages a second"), "{shown}");
 }
 
 #[test]

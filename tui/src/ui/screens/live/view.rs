@@ -1,12 +1,13 @@
 //! How it is drawn.
 
-use jitterlab_base::show::{count, percent, time};
+use jitterlab_base::show::{bandwidth, count, percent, time};
 use jitterlab_experiment::live::Stage;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::history::Done;
 use super::picture::{Picture, Shift};
 use super::watch::Heard;
 use super::{Found, Live};
@@ -264,7 +265,7 @@ pub(super) fn draw_strip(buffer: &mut Buffer, area: Rect, picture: &Picture, the
             points: points(|slice| slice.tail),
         },
     ];
-    curves::draw(buffer, area, &curves, theme);
+    curves::draw(buffer, area, &curves, curves::short_of, theme);
 }
 
 pub(super) fn draw_heat(
@@ -294,38 +295,77 @@ pub(super) fn draw_heat(
     over_time::draw(buffer, area, &axis, newest, shares, theme);
 }
 
-/// What takes no samples: an application, by its iterations or by what it says.
+/// What takes no samples: an application, by its iterations or by what it says; what counts its messages, by these.
 fn draw_progress(buffer: &mut Buffer, area: Rect, picture: &Picture, heard: &Heard, theme: Theme) {
     let mut lines = vec![Line::default()];
-    if let Some((done, planned)) = heard.total.iterations() {
-        let share = done as f64 / planned.max(1) as f64;
-        let width = usize::from(area.width);
-        let filled = (share.min(1.0) * width as f64) as usize;
-        lines.push(Line::from(format!(
-            "{} of its iterations: {} of {}",
-            percent(share),
-            count(done),
-            count(planned)
-        )));
-        lines.push(Line::from(vec![
-            Span::styled("█".repeat(filled), theme.series(false)),
-            Span::styled("─".repeat(width - filled), theme.aside()),
-        ]));
-        let last = picture.history.seconds().columns(2).last();
-        let last = last.map_or(0, |(_, slice)| slice.iterations);
-        lines.push(Line::from(format!(
-            "{} iterations in the last second",
-            count(last)
-        )));
-    } else if heard.said.is_empty() {
-        lines.push(Line::styled("no samples yet", theme.aside()));
-    } else {
-        lines.extend(wrapped(
-            Span::raw("it says  "),
-            &heard.said,
-            Style::new(),
-            area.width,
-        ));
-    }
+    let last = picture.history.seconds().columns(2).last();
+    let last = last.map_or(Done::default(), |(_, slice)| slice.done);
+    let now = Done::of(&heard.total);
+    let curve: Option<(&'static str, fn(Done) -> u64)> = match heard.total.iterations() {
+        Some((done, planned)) => {
+            let share = done as f64 / planned.max(1) as f64;
+            let width = usize::from(area.width);
+            let filled = (share.min(1.0) * width as f64) as usize;
+            lines.push(Line::from(format!(
+                "{} of its iterations: {} of {}",
+                percent(share),
+                count(done),
+                count(planned)
+            )));
+            lines.push(Line::from(vec![
+                Span::styled("█".repeat(filled), theme.series(false)),
+                Span::styled("─".repeat(width - filled), theme.aside()),
+            ]));
+            lines.push(Line::from(format!(
+                "{} iterations in the last second",
+                count(last.iterations)
+            )));
+            Some(("iterations a second", |done| done.iterations))
+        }
+        None if now.messages > 0 => {
+            lines.push(Line::from(format!(
+                "{} messages, {} bytes",
+                count(now.messages),
+                count(now.bytes)
+            )));
+            lines.push(Line::from(format!(
+                "{} messages in the last second, {}",
+                count(last.messages),
+                bandwidth(last.bytes as f64)
+            )));
+            Some(("messages a second", |done| done.messages))
+        }
+        None if heard.said.is_empty() => {
+            lines.push(Line::styled("no samples yet", theme.aside()));
+            None
+        }
+        None => {
+            let said = wrapped(
+                Span::raw("it says  "),
+                &heard.said,
+                Style::new(),
+                area.width,
+            );
+            lines.extend(said);
+            None
+        }
+    };
     put_all(buffer, area, &lines);
+    let Some((name, of)) = curve else {
+        return;
+    };
+    let above = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX);
+    let above = above.min(area.height);
+    let below = Rect {
+        y: area.y + above,
+        height: area.height - above,
+        ..area
+    };
+    let seconds = picture.history.seconds().columns(curves::columns(below));
+    let points = seconds.map(|(column, slice)| (column, of(slice.done) as f64));
+    let curve = Curve {
+        name,
+        points: points.collect(),
+    };
+    curves::draw(buffer, below, &[curve], curves::number_of, theme);
 }
