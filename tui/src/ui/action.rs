@@ -46,6 +46,18 @@ pub type News = Box<dyn Any + Send>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said(pub String);
 
+/// News for people: something that was asked for was not done, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failed(pub String);
+
+/// What came of what was asked for, or why it was not done, as news.
+pub fn outcome(of: Result<String, String>) -> News {
+    match of {
+        Ok(said) => Box::new(Said(said)),
+        Err(why) => Box::new(Failed(why)),
+    }
+}
+
 /// What is asked, and what is done after a yes.
 #[derive(Debug)]
 pub struct Question {

@@ -42,15 +42,18 @@ impl Detached {
     }
 
     /// Waits for its end; says how it was. `finding` is what an exit status of 1 means.
-    pub fn wait(mut self, finding: &str) -> String {
-        match self.child.wait() {
-            Err(error) => error.to_string(),
-            Ok(status) => match status.code() {
-                Some(0) => "done".into(),
-                Some(1) => finding.into(),
-                // The log says why, or how to go on.
-                _ => last_line(&self.log).unwrap_or_else(|| status.to_string()),
-            },
+    ///
+    /// # Errors
+    /// It could not do what it was started for; in its own words.
+    pub fn wait(mut self, finding: &str) -> Result<String, String> {
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        // The log says why, or how to go on.
+        let last = || last_line(&self.log).unwrap_or_else(|| status.to_string());
+        match status.code() {
+            Some(0) => Ok("done".into()),
+            Some(1) => Ok(finding.into()),
+            Some(2 | 3) => Err(last()),
+            _ => Ok(last()),
         }
     }
 }
@@ -93,7 +96,8 @@ mod tests {
             ]);
             program.env(SAYS, "1");
         });
-        started.unwrap().wait("");
+        let end = started.unwrap().wait("");
+        assert!(end.is_err(), "{end:?}");
         let said = fs::read_to_string(&log).unwrap();
         let line = said.lines().find(|line| line.starts_with("process "));
         let words: Vec<&str> = line.unwrap_or(&said).split(' ').collect();

@@ -13,7 +13,7 @@ use crate::commands::inject::change::Change;
 use crate::commands::inject::pages::{self, Address};
 use crate::outcome::Failure;
 use crate::output::printable;
-use crate::ui::action::{News, Said, Task};
+use crate::ui::action::{Failed, News, Task};
 use crate::ui::screens::live::watch as live;
 
 /// A program under injection.
@@ -136,7 +136,7 @@ pub struct Set {
 impl Task for Set {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         if let Err(failure) = self.make() {
-            tell(Box::new(Said(printable(&failure.to_string()))));
+            tell(Box::new(Failed(printable(&failure.to_string()))));
         }
     }
 }

@@ -14,7 +14,7 @@ use jitterlab_base::named;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::ui::action::{Action, Said};
+use crate::ui::action::{Action, Failed, Said};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
@@ -151,6 +151,15 @@ impl LogScreen {
         shown
     }
 
+    fn say(&mut self, weight: Weight, text: &str) {
+        self.said.push(Entry {
+            when: read::time(SystemTime::now()),
+            weight,
+            source: "this UI".into(),
+            text: text.into(),
+        });
+    }
+
     fn typed(&mut self, key: Key) {
         match (command(TYPED, key), key) {
             (Some(Typed::Done), _) => self.is_typed = false,
@@ -217,12 +226,10 @@ impl Screen for LogScreen {
 
     fn take(&mut self, news: &dyn Any) -> Option<Action> {
         if let Some(Said(text)) = news.downcast_ref() {
-            self.said.push(Entry {
-                when: read::time(SystemTime::now()),
-                weight: Weight::Note,
-                source: "this UI".into(),
-                text: text.clone(),
-            });
+            self.say(Weight::Note, text);
+        }
+        if let Some(Failed(text)) = news.downcast_ref() {
+            self.say(Weight::Error, text);
         }
         if let Some(entries) = news.downcast_ref::<Vec<Entry>>() {
             self.reading = false;

@@ -59,6 +59,14 @@ fn the_log_is_shown_the_latest_first() {
     let shown = picture(&mut app, 80, 24);
     let lines: Vec<&str> = shown.lines().collect();
     assert!(lines[2].contains("quick.yaml: done"), "{shown}");
+    // What this UI could not do is an error, and said on every screen.
+    tell(&mut app, Failed("cannot write packet.yaml".into()));
+    assert_eq!(app.notice.as_deref(), Some("cannot write packet.yaml"));
+    letters(&mut app, "e");
+    let shown = picture(&mut app, 80, 24);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[2].contains("error   this UI"), "{shown}");
+    assert!(lines[2].contains("cannot write packet.yaml"), "{shown}");
 }
 
 #[test]

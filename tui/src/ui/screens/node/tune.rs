@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jitterlab_base::named;
 
 use crate::output::printable;
-use crate::ui::action::{News, Said, Task};
+use crate::ui::action::{News, Task, outcome};
 use crate::ui::detached::Detached;
 
 /// What is done.
@@ -40,10 +40,12 @@ impl Task for Tune {
         let started = Detached::start(&log, |program| {
             program.args(["tune", verb]);
         });
-        let how = started.map(|started| started.wait("done, and not everything is in force"));
-        let how = how.unwrap_or_else(|error| error);
-        let said = format!("tune {verb}: {how}; every change is in {}", log.display());
-        tell(Box::new(Said(printable(&said))));
+        let how = started.and_then(|it| it.wait("done, and not everything is in force"));
+        let said = |how: String| {
+            let log = log.display();
+            printable(&format!("tune {verb}: {how}; every change is in {log}"))
+        };
+        tell(outcome(how.map(said).map_err(said)));
         tell(Box::new(Tuned));
     }
 

@@ -11,7 +11,7 @@ use jitterlab_report::analysis::levels::CaseAtLevel;
 
 use crate::outcome::Failure;
 use crate::output::printable;
-use crate::ui::action::{News, Said, Task};
+use crate::ui::action::{News, Task, outcome};
 
 /// What was found in a result folder.
 #[derive(Debug, PartialEq)]
@@ -137,13 +137,11 @@ impl fmt::Debug for Report {
 impl Task for Report {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         let written = Analysed::open(&self.folder).and_then(|analysed| analysed.write_report());
-        let said = match written {
-            Ok(report) => format!("the report is {}", report.display()),
-            Err(error) => Failure::run(error).to_string(),
-        };
+        let said = written.map(|report| printable(&format!("the report is {}", report.display())));
+        let said = said.map_err(|error| printable(&Failure::run(error).to_string()));
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.remove(&self.folder);
-        tell(Box::new(Said(printable(&said))));
+        tell(outcome(said));
     }
 }
 
@@ -160,11 +158,9 @@ pub struct Export {
 
 impl Task for Export {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
-        let said = match self.write() {
-            Ok(path) => format!("this screen is in {}", path.display()),
-            Err(error) => error.to_string(),
-        };
-        tell(Box::new(Said(printable(&said))));
+        let said = self.write();
+        let said = said.map(|path| printable(&format!("this screen is in {}", path.display())));
+        tell(outcome(said.map_err(|error| printable(&error.to_string()))));
     }
 }
 

@@ -6,7 +6,7 @@ use jitterlab_base::durable::write_atomically;
 
 use super::catalogue::{self, Choice, Chosen, Group, Plan};
 use crate::output::printable;
-use crate::ui::action::{Action, News, Said, Task};
+use crate::ui::action::{Action, News, Task, outcome};
 use crate::ui::keys::{Binding, Key, MOVES, moved};
 
 /// What keys do.
@@ -178,11 +178,12 @@ impl Task for Save {
             path = self.folder.join(format!("{}-{number}.yaml", self.name));
             number += 1;
         }
+        let shown = path.display();
         let said = match write_atomically(&path, self.text.as_bytes()) {
-            Ok(()) => format!("saved as {}; Enter runs it", path.display()),
-            Err(error) => format!("cannot write {}: {error}", path.display()),
+            Ok(()) => Ok(printable(&format!("saved as {shown}; Enter runs it"))),
+            Err(error) => Err(printable(&format!("cannot write {shown}: {error}"))),
         };
-        tell(Box::new(Said(printable(&said))));
+        tell(outcome(said));
         tell(Box::new(Saved(path)));
     }
 }

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use super::seen::name;
 use crate::output::printable;
-use crate::ui::action::{News, Said, Task};
+use crate::ui::action::{Failed, News, Said, Task, outcome};
 use crate::ui::detached::Detached;
 
 /// An experiment that is to be run.
@@ -49,8 +49,7 @@ impl Task for Start {
         tell(Box::new(Starting(self.job.clone())));
         let started = format!("{} is started: 4 Live shows it", name(self.job.path()));
         tell(Box::new(Said(started)));
-        let said = run(&self.folder, &self.job);
-        tell(Box::new(Said(said.unwrap_or_else(|error| error))));
+        tell(outcome(run(&self.folder, &self.job)));
     }
 
     fn leaves_house(&self) -> bool {
@@ -65,7 +64,7 @@ pub struct Stop(pub PathBuf);
 impl Task for Stop {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         if let Err(error) = stop(&self.0) {
-            tell(Box::new(Said(error)));
+            tell(Box::new(Failed(error)));
         }
     }
 }
@@ -73,7 +72,7 @@ impl Task for Stop {
 /// Starts an experiment; says how it ends. What it says goes to a log beside the result folders.
 ///
 /// # Errors
-/// It cannot be started; in words.
+/// It cannot be started, or cannot do anything; in words.
 fn run(base: &Path, job: &Job) -> Result<String, String> {
     let results = base.join("results");
     let stem = match job {
@@ -89,12 +88,14 @@ fn run(base: &Path, job: &Job) -> Result<String, String> {
             Job::Resume(folder) => program.arg("--resume").arg(folder),
         };
     })?;
+    let name = name(job.path());
     let how = started.wait("done, and some runs failed: 9 Log says why");
+    let how = how.map_err(|why| format!("{name}: {why}"))?;
     let next = match how.as_str() {
         "done" => ": 7 Results compares what it measured",
         _ => "",
     };
-    Ok(format!("{}: {how}{next}", name(job.path())))
+    Ok(format!("{name}: {how}{next}"))
 }
 
 /// Keeps whoever fills a result folder from its next run, or lets it go on.
@@ -111,12 +112,13 @@ impl Task for Pause {
         let name = name(&self.folder);
         let said = match (pause::set(&self.folder, self.pauses), self.pauses) {
             (Ok(()), true) => {
-                format!("{name} pauses after the run that is under way; p lets it go on")
+                let words = "pauses after the run that is under way; p lets it go on";
+                Ok(format!("{name} {words}"))
             }
-            (Ok(()), false) => format!("{name} goes on"),
-            (Err(error), _) => printable(&format!("cannot pause {name}: {error}")),
+            (Ok(()), false) => Ok(format!("{name} goes on")),
+            (Err(error), _) => Err(printable(&format!("cannot pause {name}: {error}"))),
         };
-        tell(Box::new(Said(said)));
+        tell(outcome(said));
     }
 }
 
