@@ -14,7 +14,7 @@ use jitterlab_injector::table::DelayUnit;
 use jitterlab_injector::table::DistributionTable;
 
 use crate::Error;
-use crate::analysis::condition::Link;
+use crate::analysis::condition::{Link, Reader};
 use crate::analysis::levels::CaseAtLevel;
 use crate::analysis::normality::Normality;
 use crate::analysis::packet::fits::Injected;
@@ -67,9 +67,17 @@ impl Analysed {
     /// # Errors
     /// The samples of a run cannot be read.
     pub fn cases(&self) -> Result<Vec<CaseAtLevel>, Error> {
+        self.cases_by(&|record| Ok(self.folder.samples(record)?))
+    }
+
+    /// The same, with samples from whoever reads them.
+    ///
+    /// # Errors
+    /// The samples of a run cannot be read.
+    pub fn cases_by(&self, read: &Reader) -> Result<Vec<CaseAtLevel>, Error> {
         let records = self.folder.records().into_iter();
         let done: Vec<&RunRecord> = records.filter(|it| it.outcome == Outcome::Done).collect();
-        CaseAtLevel::all(&done, &|record| Ok(self.folder.samples(record)?))
+        CaseAtLevel::all(&done, read)
     }
 
     /// The findings in words, and the tables that answer the questions of the experiment, for a

@@ -64,7 +64,7 @@ impl CaseAtLevel {
             let Some(shown) = shown(run, read)? else {
                 continue;
             };
-            let name = run.run.rsplit_once('.').map_or(&*run.run, |(name, _)| name);
+            let name = case_name(run);
             let at = all.iter().position(|it| it.name == name);
             let at = at.unwrap_or_else(|| {
                 all.push(CaseAtLevel {
@@ -116,6 +116,11 @@ impl CaseAtLevel {
     pub fn against(&self, base: &CaseAtLevel, figure: Figure) -> Option<Slowdown> {
         Slowdown::of(&self.figures(figure), &base.figures(figure))
     }
+}
+
+/// The name of a run without its repetition, as [`CaseAtLevel::name`].
+pub fn case_name(run: &RunRecord) -> &str {
+    run.run.rsplit_once('.').map_or(&run.run, |(name, _)| name)
 }
 
 fn shown(run: &RunRecord, read: &Reader) -> Result<Option<Shown>, Error> {

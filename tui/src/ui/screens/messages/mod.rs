@@ -14,6 +14,7 @@ use ratatui::layout::Rect;
 use crate::output::printable;
 use crate::ui::action::{Action, News, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
+use crate::ui::parts::sweep::Sweep;
 use crate::ui::screen::Screen;
 use crate::ui::theme::Theme;
 
@@ -54,6 +55,9 @@ const KEYS: &[Binding<Choose>] = &[Binding {
     command: Choose,
 }];
 
+/// An endpoint: its process, and its name.
+type Name = (Option<u32>, String);
+
 /// The screen.
 #[derive(Default)]
 struct Messages {
@@ -61,8 +65,10 @@ struct Messages {
     /// What was seen, and what before it.
     seen: Option<Seen>,
     before: Option<Seen>,
-    /// The endpoint that is chosen, by process and name; the first one where none was.
-    chosen: Option<(Option<u32>, String)>,
+    /// The endpoint that is chosen; the first one where none was.
+    chosen: Option<Name>,
+    /// What happened in each second between an endpoint and all its peers.
+    history: Option<(Name, Sweep<Rates>)>,
 }
 
 /// For the endpoints of this user.
@@ -75,7 +81,7 @@ fn all(seen: Option<&Seen>) -> &[Published] {
     endpoints.map_or(&[], Vec::as_slice)
 }
 
-fn is_of(endpoint: &Published, (process, name): &(Option<u32>, String)) -> bool {
+fn is_of(endpoint: &Published, (process, name): &Name) -> bool {
     (endpoint.process, &endpoint.name) == (*process, name)
 }
 
@@ -89,6 +95,34 @@ impl Messages {
         let chosen = self.chosen.as_ref();
         let at = endpoints.position(|it| chosen.is_some_and(|chosen| is_of(it, chosen)));
         at.unwrap_or(0)
+    }
+
+    /// The endpoint that is chosen.
+    fn endpoint(&self) -> Option<&Published> {
+        self.endpoints().get(self.at())
+    }
+
+    /// Adds the second that is over to the history of the endpoint that is chosen.
+    fn add_second(&mut self) {
+        let Some(endpoint) = self.endpoint() else {
+            return;
+        };
+        let key = (endpoint.process, endpoint.name.clone());
+        let peers = endpoint.peers.iter();
+        let rates = peers.filter_map(|peer| self.rates(endpoint, peer));
+        let sum = rates.reduce(|a, b| Rates {
+            requests: a.requests + b.requests,
+            started: a.started + b.started,
+            retransmissions: a.retransmissions + b.retransmissions,
+            abandoned: a.abandoned + b.abandoned,
+        });
+        let before = self.history.take().filter(|(other, _)| *other == key);
+        let (_, seconds) = self
+            .history
+            .insert(before.unwrap_or((key, Sweep::default())));
+        if let Some(sum) = sum {
+            seconds.push(sum);
+        }
     }
 
     /// What happened between an endpoint and its peer in a second; none where it was not seen before.
@@ -131,6 +165,7 @@ impl Screen for Messages {
         if let Some(seen) = news.downcast_ref::<Seen>() {
             self.looks = false;
             self.before = self.seen.replace(seen.clone());
+            self.add_second();
         }
         None
     }

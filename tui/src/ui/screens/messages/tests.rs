@@ -56,11 +56,17 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
         tell(&mut app, seen);
     };
     told(&endpoints, 0);
+    for second in 1..=30 {
+        let client = &mut endpoints[0].peers[0];
+        client.retransmissions += second % 7;
+        client.abandoned += second % 3;
+        told(&endpoints, second);
+    }
     let client = &mut endpoints[0].peers[0];
     client.requests += 5_000;
     client.retransmissions += 20;
     client.abandoned += 4;
-    told(&endpoints, 2);
+    told(&endpoints, 32);
     let shown = picture(&mut app, 80, 24);
     for text in [
         "4711  client  2 peers, 8 credits each",
@@ -74,6 +80,7 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
     }
     assert!(!shown.contains("Released"), "{shown}");
     pictures("messages", &mut app);
+    assert!(picture(&mut app, 200, 60).contains("retransmissions a second"));
     press(&mut app, &[Key::Down]);
     assert!(picture(&mut app, 80, 24).contains("none yet"));
     fits_anywhere(&mut app);

@@ -10,6 +10,8 @@ use ratatui::text::{Line, Span};
 
 use super::{Messages, Rates};
 use crate::output::printable;
+use crate::ui::parts::curves::{self, Curve};
+use crate::ui::parts::sweep::Sweep;
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::theme::Theme;
 
@@ -66,6 +68,39 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Th
         ));
     }
     put_all(buffer, peers, &lines);
+    /// So many rows curves take at least.
+    const LEAST: u16 = 12;
+    let above = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX);
+    let own = screen.history.iter();
+    let mut own = own.filter(|(of, _)| *of == (endpoint.process, endpoint.name.clone()));
+    if let (Some((_, seconds)), true) = (own.next(), peers.height >= above.saturating_add(LEAST)) {
+        let below = Rect {
+            y: peers.y + above,
+            height: peers.height - above,
+            ..peers
+        };
+        draw_curves(buffer, below, seconds, theme);
+    }
+}
+
+/// What had to be sent again, and what was abandoned.
+fn draw_curves(buffer: &mut Buffer, area: Rect, seconds: &Sweep<Rates>, theme: Theme) {
+    let width = curves::columns(area);
+    let points = |of: fn(&Rates) -> f64| {
+        let columns = seconds.columns(width);
+        columns.map(|(column, rates)| (column, of(rates))).collect()
+    };
+    let curves = [
+        Curve {
+            name: "retransmissions a second",
+            points: points(|it| it.retransmissions),
+        },
+        Curve {
+            name: "abandoned a second",
+            points: points(|it| it.abandoned),
+        },
+    ];
+    curves::draw(buffer, area, &curves, curves::number_of, theme);
 }
 
 fn endpoint_line(endpoint: &Published, width: u16) -> String {

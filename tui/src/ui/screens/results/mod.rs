@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure};
+use jitterlab_stats::histogram::Histogram;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -198,6 +199,16 @@ impl Results {
         let (a, b) = (self.cases().get(a)?, self.cases().get(b)?);
         let is_same = a.name == b.name;
         (!is_same).then(|| Comparison::of(a, b, self.figure, self.share()))
+    }
+
+    /// All samples of a and b.
+    fn distributions(&self) -> Option<[Histogram; 2]> {
+        let [a, b] = self.compared()?;
+        let of = |at: usize| {
+            let name = &self.cases().get(at)?.name;
+            Some(self.opened()?.samples.get(name)?.histogram())
+        };
+        (a != b).then_some([of(a)?, of(b)?])
     }
 
     fn choose_folder(&mut self, folder: PathBuf) {

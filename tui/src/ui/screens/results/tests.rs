@@ -1,12 +1,14 @@
 //! The screen by its keys, and as it looks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jitterlab_experiment::level::{Level, Phase};
 use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
-use jitterlab_report::analysis::levels::CaseAtLevel;
+use jitterlab_report::analysis::levels::{CaseAtLevel, case_name};
+use jitterlab_stats::histogram::Histogram;
 
-use super::watch::{Opened, Seen};
+use super::watch::{Buckets, Opened, Seen};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
 use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
@@ -67,8 +69,17 @@ fn opened() -> Opened {
         let lines = std::iter::once("  Row  r".into()).chain(rows);
         (title.to_string(), lines.collect())
     };
+    let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
+    for record in &records {
+        let histogram = all.entry(case_name(record).into()).or_default();
+        histogram.add(&Histogram::of(&samples(record).unwrap()));
+    }
+    let buckets = all
+        .iter()
+        .map(|(name, all)| (name.clone(), Buckets::of(all)));
     Opened {
         cases: CaseAtLevel::all(&records, &samples).unwrap(),
+        samples: buckets.collect(),
         answer: "What does a load do to round trips? It lengthens them.".into(),
         tables: vec![table("Round trips", 3), table("Correlations", 90)],
         report: None,
@@ -131,6 +142,8 @@ fn levels_are_grouped_by_case_and_any_two_compared() {
     ] {
         assert!(footer.contains(key), "{footer}");
     }
+    // A large terminal has room for the samples.
+    assert!(picture(&mut app, 200, 60).contains("all samples of b, over those of a"));
     // Whatever was said to be a stays a.
     press(
         &mut app,

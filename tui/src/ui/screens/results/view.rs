@@ -10,8 +10,9 @@ use ratatui::text::{Line, Span};
 use super::Results;
 use super::watch::Opened;
 use crate::output::printable;
-use crate::ui::parts::beside;
+use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
 
 /// Draws it.
@@ -97,12 +98,52 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
     ])
     .areas(area);
     draw_levels(buffer, levels, screen, theme);
+    draw_over(buffer, levels, screen, theme);
     let text = Rect {
         y: text.y + text.height.min(1),
         height: text.height.saturating_sub(1),
         ..text
     };
     put_all(buffer, text, &below);
+}
+
+/// The samples of b over those of a, where levels leave room for them.
+fn draw_over(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
+    /// So many rows a picture takes at least.
+    const LEAST: usize = 12;
+    let mut subjects: Vec<&str> = screen.cases().iter().map(|it| &*it.subject).collect();
+    subjects.dedup();
+    let above = screen.cases().len() + subjects.len() + 1;
+    if !screen.inside || usize::from(area.height) < above + LEAST {
+        return;
+    }
+    let Some([a, b]) = screen.distributions() else {
+        return;
+    };
+    let Some(range) = Range::of([&a, &b], Zoom::Most) else {
+        return;
+    };
+    // At most the height of the area.
+    let above = above as u16;
+    let title = Line::from(vec![
+        Span::styled("all samples of b", theme.heading()),
+        Span::raw(", over those of a "),
+        Span::styled("━", theme.series(true)),
+    ]);
+    let rest = Rect {
+        y: area.y + above,
+        height: area.height - above,
+        ..area
+    };
+    put(buffer, rest, 0, &title);
+    let picture = Rect {
+        y: rest.y + 1,
+        height: rest.height - 1,
+        ..rest
+    };
+    let axis = range.axis(histogram::columns(picture));
+    let [others, counts] = [a, b].map(|it| axis.of_histogram(&it));
+    histogram::draw_over(buffer, picture, &counts, &others, &axis, theme);
 }
 
 /// Levels, grouped by case.

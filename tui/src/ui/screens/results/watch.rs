@@ -1,13 +1,15 @@
 //! Looks for results, analyses them as `jitterlab analyze` does, and writes what is asked for.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_report::Analysed;
-use jitterlab_report::analysis::levels::CaseAtLevel;
+use jitterlab_report::analysis::levels::{CaseAtLevel, case_name};
+use jitterlab_stats::histogram::Histogram;
 
 use crate::outcome::Failure;
 use crate::output::printable;
@@ -18,12 +20,35 @@ use crate::ui::action::{News, Task, outcome};
 pub struct Opened {
     /// Cases at their levels, by case.
     pub cases: Vec<CaseAtLevel>,
+    /// All samples of each that has any, by its name.
+    pub samples: BTreeMap<String, Buckets>,
     /// The answer to the experiment's question.
     pub answer: String,
     /// The tables of the report: title, and lines.
     pub tables: Vec<(String, Vec<String>)>,
     /// The report, where it is written.
     pub report: Option<PathBuf>,
+}
+
+/// A histogram of samples in nanoseconds, in little memory: the lowest value of each bucket that is not empty, and its count.
+#[derive(Debug, PartialEq)]
+pub struct Buckets(Vec<(u64, u64)>);
+
+impl Buckets {
+    /// Of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        let buckets = histogram.buckets();
+        Buckets(buckets.map(|(lowest, _, count)| (lowest, count)).collect())
+    }
+
+    /// The histogram.
+    pub fn histogram(&self) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &(lowest, count) in &self.0 {
+            histogram.record_n(lowest, count);
+        }
+        histogram
+    }
 }
 
 /// A folder, as it was analysed; not yet, or why it cannot be.
@@ -104,7 +129,17 @@ fn folders(base: &Path) -> Vec<PathBuf> {
 /// Analyses a folder.
 pub fn open(path: &Path) -> Result<Opened, Failure> {
     let analysed = Analysed::open(path).map_err(Failure::run)?;
-    let cases = analysed.cases().map_err(Failure::run)?;
+    let histograms: RefCell<BTreeMap<String, Histogram>> = RefCell::default();
+    let cases = analysed.cases_by(&|record| {
+        let samples = analysed.folder.samples(record)?;
+        let mut histograms = histograms.borrow_mut();
+        let all = histograms.entry(case_name(record).into()).or_default();
+        all.add(&Histogram::of(&samples));
+        Ok(samples)
+    });
+    let cases = cases.map_err(Failure::run)?;
+    let samples = histograms.into_inner().into_iter();
+    let samples = samples.map(|(name, histogram)| (name, Buckets::of(&histogram)));
     let answer = &analysed.analysis.answer;
     let tables = analysed.analysis.tables().into_iter().map(|table| {
         let text = table.to_text();
@@ -114,6 +149,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     let report = path.join("report").join("index.html");
     Ok(Opened {
         cases,
+        samples: samples.collect(),
         answer: printable(&format!("{} {}", answer.question, answer.sentence)),
         tables: tables.collect(),
         report: report.is_file().then_some(report),
