@@ -17,4 +17,4 @@ pub use own::{Followed, PLACE, follow_own, publisher};
 pub use page::{Count, Live, Publisher, Timing};
 pub use place::Place;
 pub use reader::{Reader, own_reader};
-pub use total::{Total, Update};
+pub use total::{Rank, Total, Update};

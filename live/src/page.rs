@@ -59,13 +59,15 @@ shared! {
         counts: [AtomicU64; Count::ALL.len()],
         /// Which [`Timing`], counted from 1; 0 where none was said.
         timing: AtomicU64,
+        /// The rank in a parallel program, counted from 1; 0 where none was said.
+        rank: AtomicU64,
         /// Samples of the part, at [`buckets::index`].
         buckets: [AtomicU64; buckets::LEN],
     }
 }
 
 impl Content for Live {
-    const MAGIC: u64 = u64::from_be_bytes(*b"jlabliv\x03");
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabliv\x04");
     const NAME: &'static str = "live page";
 
     fn head(&self) -> &Head {
@@ -82,6 +84,7 @@ pub(crate) struct Seen {
     pub max: u64,
     pub counts: [u64; Count::ALL.len()],
     pub timing: Option<Timing>,
+    pub rank: Option<u64>,
     pub histogram: Histogram,
 }
 
@@ -110,6 +113,7 @@ impl Live {
                 timing: Timing::ALL
                     .into_iter()
                     .find(|it| *it as u64 == load(&self.timing)),
+                rank: load(&self.rank).checked_sub(1),
                 histogram: Histogram::from_counts(self.buckets.iter().map(load)),
             };
             fence(Ordering::Acquire);
@@ -164,6 +168,13 @@ impl Publisher {
     pub fn timed(self, timing: Timing) {
         if let Some(page) = self.0 {
             page.timing.store(timing as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Says which rank of a parallel program this is, from 0.
+    pub fn ranked(self, rank: usize) {
+        if let Some(page) = self.0 {
+            page.rank.store(rank as u64 + 1, Ordering::Relaxed);
         }
     }
 

@@ -8,7 +8,7 @@ use jitterlab_stats::histogram::Histogram;
 
 use crate::own::pages;
 use crate::page::{Count, Live, Seen, Timing};
-use crate::total::Update;
+use crate::total::{Rank, Update};
 
 /// Adds up pages, and tells what has changed.
 pub struct Reader {
@@ -44,6 +44,7 @@ struct Sum {
     max: u64,
     counts: BTreeMap<Count, u64>,
     timing: Option<Timing>,
+    ranks: BTreeMap<u64, Rank>,
     /// Samples of that part.
     histogram: Histogram,
 }
@@ -94,6 +95,7 @@ impl Reader {
             max_ns: sum.max,
             counts: sum.counts.clone(),
             timing: sum.timing,
+            ranks: sum.ranks.clone(),
             starts_over: earlier.is_none(),
             more: earlier.unwrap_or_else(|| sum.histogram.clone()),
         };
@@ -133,6 +135,28 @@ impl Source {
     }
 }
 
+impl Seen {
+    /// What its rank has published; a rank that is at another part than this has no samples of it.
+    fn of_rank(&self, part: u64) -> Rank {
+        let iterations = self.counts[Count::Iterations as usize];
+        if self.part != part {
+            return Rank {
+                iterations,
+                ..Rank::default()
+            };
+        }
+        // A bucket is told by its highest value.
+        let at = |share| self.histogram.quantile(share).unwrap_or(0).min(self.max);
+        Rank {
+            samples: self.histogram.count(),
+            median_ns: at(0.5),
+            p99_ns: at(0.99),
+            max_ns: self.max,
+            iterations,
+        }
+    }
+}
+
 impl Sum {
     /// Nothing of no pages, and of pages of which none has begun a part.
     fn of(pages: Vec<Seen>) -> Option<Self> {
@@ -144,9 +168,13 @@ impl Sum {
             max: 0,
             counts: BTreeMap::new(),
             timing: latest.timing,
+            ranks: BTreeMap::new(),
             histogram: Histogram::new(),
         };
         for page in pages {
+            if let Some(rank) = page.rank {
+                sum.ranks.insert(rank, page.of_rank(sum.part));
+            }
             sum.before += page.before;
             for (count, n) in Count::ALL.iter().zip(page.counts) {
                 if n > 0 {

@@ -7,6 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::page::{Count, Timing};
 
+/// What a rank of a parallel program has published of the part that is measured; times in nanoseconds, 0 where there is no sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rank {
+    /// Samples.
+    pub samples: u64,
+    /// Their median.
+    pub median_ns: u64,
+    /// Their 99th percentile.
+    pub p99_ns: u64,
+    /// The highest.
+    pub max_ns: u64,
+    /// Iterations that are done.
+    pub iterations: u64,
+}
+
 /// What has changed since the update before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Update {
@@ -22,6 +37,8 @@ pub struct Update {
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
     pub timing: Option<Timing>,
+    /// What each rank has published so far, where ranks were said.
+    pub ranks: BTreeMap<u64, Rank>,
     /// Whether `more` are all samples of the part, and not only those since the update before.
     pub starts_over: bool,
     /// Samples of the part, in nanoseconds.
@@ -43,6 +60,8 @@ pub struct Total {
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
     pub timing: Option<Timing>,
+    /// What each rank has published, where ranks were said.
+    pub ranks: BTreeMap<u64, Rank>,
     /// Samples of the part, in nanoseconds.
     pub histogram: Histogram,
 }
@@ -61,6 +80,7 @@ impl Total {
         self.max_ns = update.max_ns;
         self.counts = update.counts;
         self.timing = update.timing;
+        self.ranks = update.ranks;
     }
 
     /// Several of them added up. Their part is the latest that any is at; samples of other parts are those of parts before.
@@ -76,6 +96,7 @@ impl Total {
         };
         for total in all {
             sum.before += total.before;
+            sum.ranks.extend(&total.ranks);
             for (&count, n) in &total.counts {
                 *sum.counts.entry(count).or_default() += n;
             }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jitterlab_live::{
-    Count, PLACE, Place, Reader, Timing, Total, Update, follow_own, own_reader, publisher,
+    Count, PLACE, Place, Rank, Reader, Timing, Total, Update, follow_own, own_reader, publisher,
 };
 use jitterlab_stats::histogram::Histogram;
 
@@ -200,6 +200,7 @@ fn totals_are_added_up() {
         label: part.to_string(),
         before,
         timing: None,
+        ranks: [(part, Rank::default())].into(),
         max_ns: samples.iter().copied().fold(0.0, f64::max) as u64,
         counts: [(Count::Lost, lost)].into(),
         histogram: Histogram::of(samples),
@@ -213,6 +214,7 @@ fn totals_are_added_up() {
     assert_eq!((sum.part, sum.label.as_str(), sum.before), (2, "2", 24));
     assert_eq!((sum.samples(), sum.max_ns), (27, 9));
     assert_eq!(sum.counts[&Count::Lost], 6);
+    assert_eq!(sum.ranks.keys().collect::<Vec<_>>(), [&1, &2]);
     assert_eq!(sum.histogram, Histogram::of(&[5.0, 6.0, 9.0]));
     assert_eq!(Total::together([].iter()), Total::default());
 }

@@ -262,6 +262,7 @@ mod tests {
             max_ns: 90_000,
             counts: Default::default(),
             timing: None,
+            ranks: Default::default(),
             starts_over: true,
             more: Histogram::of(&[17_000.0, 18_000.0, 90_000.0]),
         });

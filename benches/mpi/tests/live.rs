@@ -31,6 +31,8 @@ fn every_benchmark_tells_how_many_iterations_are_done() {
         let (done, planned) = total.iterations().unwrap();
         assert!(planned > 0 && done == planned, "{}: {total:?}", kernel.name);
         assert_eq!((total.part, total.samples()), (1, 0));
+        let of_ranks: u64 = total.ranks.values().map(|rank| rank.iterations).sum();
+        assert_eq!((total.ranks.len(), of_ranks), (ranks, done));
         assert_eq!(total.label, format!("{} S", kernel.name));
     }
 }
@@ -59,4 +61,17 @@ fn an_operation_tells_its_samples() {
     let case = ["library", "allreduce", "--size", "64"];
     let (total, report) = followed(2, &[&case[..], &["--iterations", "300"]].concat());
     assert_eq!(total.samples(), 2 * 300, "{report}");
+    // Each rank has its own.
+    assert_eq!(total.ranks.keys().collect::<Vec<_>>(), [&0, &1]);
+    for rank in total.ranks.values() {
+        assert_eq!(rank.samples, 300, "{rank:?}");
+        assert!(
+            0 < rank.median_ns && rank.median_ns <= rank.p99_ns,
+            "{rank:?}"
+        );
+        assert!(
+            rank.p99_ns <= rank.max_ns && rank.max_ns <= total.max_ns,
+            "{rank:?}"
+        );
+    }
 }

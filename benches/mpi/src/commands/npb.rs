@@ -42,7 +42,9 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
         ))
         .into());
     }
-    jitterlab_live::publisher().begin(&format!("{} {}", kernel.name, arguments.class));
+    let live = jitterlab_live::publisher();
+    live.begin(&format!("{} {}", kernel.name, arguments.class));
+    live.ranked(comm.rank());
     let before = memory::peak();
     let outcome = (kernel.run)(comm, arguments.class);
     let ranks = everybodys(comm, before);

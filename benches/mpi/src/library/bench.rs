@@ -109,6 +109,7 @@ impl<'a> Bench<'a> {
         let live = jitterlab_live::publisher();
         live.begin(&Bytes(self.plan.size as u64).to_string());
         live.timed(Timing::ClosedLoop);
+        live.ranked(self.rank());
         live
     }
 

@@ -2,6 +2,7 @@
 
 mod history;
 pub mod picture;
+mod ranks;
 #[cfg(test)]
 mod tests;
 pub mod view;
@@ -29,6 +30,7 @@ enum Does {
     Unpin,
     Freeze,
     Zoom,
+    Ranks,
 }
 
 const KEYS: &[Binding<Does>] = &[
@@ -53,6 +55,11 @@ const KEYS: &[Binding<Does>] = &[
         command: Does::Zoom,
     },
     Binding {
+        keys: &[Key::Char('r')],
+        does: "ranks",
+        command: Does::Ranks,
+    },
+    Binding {
         keys: MOVES,
         does: "what is watched",
         command: Does::Choose,
@@ -72,6 +79,8 @@ struct Live {
     /// What is shown while all goes on.
     frozen: Option<Box<Picture>>,
     zoom: Zoom,
+    /// Whether ranks are shown where there is room for them or the heat map.
+    ranks: bool,
 }
 
 /// For the experiments of a folder, and programs that were started by hand.
@@ -84,6 +93,7 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
         picture: Picture::default(),
         frozen: None,
         zoom: Zoom::default(),
+        ranks: false,
     })
 }
 
@@ -134,6 +144,7 @@ impl Screen for Live {
                 };
             }
             Does::Zoom => self.zoom = self.zoom.next(),
+            Does::Ranks => self.ranks = !self.ranks,
         }
         None
     }

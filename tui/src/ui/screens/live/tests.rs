@@ -1,7 +1,7 @@
 //! The screen by its keys, and as it looks.
 
 use jitterlab_experiment::live::Stage;
-use jitterlab_live::{Count, Timing, Total};
+use jitterlab_live::{Count, Rank, Timing, Total};
 use jitterlab_stats::histogram::Histogram;
 use jitterlab_stats::special::phi_inverse;
 use ratatui::buffer::Buffer;
@@ -295,6 +295,57 @@ fn what_takes_no_samples_is_watched_by_its_messages() {
     let shown = watch.shown();
     assert!(shown.contains("8,000 messages, 256,000 bytes"), "{shown}");
     assert!(shown.contains("messages a second"), "{shown}");
+}
+
+#[test]
+fn a_library_operation_is_watched_by_its_ranks() {
+    let mut watch = Watch::new();
+    let mut run = Run::new("library-allreduce.none.r1", 10_000.0, 1_000);
+    let rank = |slower: u64| Rank {
+        samples: 250,
+        median_ns: 10_000 + 1_000 * slower,
+        p99_ns: 12_000 + 1_000 * slower,
+        max_ns: 90_000,
+        iterations: 0,
+    };
+    run.total.ranks = [
+        (0, rank(0)),
+        (1, rank(2)),
+        (2, rank(1)),
+        (3, Rank::default()),
+    ]
+    .into();
+    watch.watch(&mut run, 20);
+    assert!(!watch.shown().contains("slowest first"));
+    letters(&mut watch.app, "r");
+    let shown = watch.shown();
+    let rows: Vec<&str> = shown
+        .lines()
+        .skip_while(|line| !line.contains("slowest first"))
+        .collect();
+    let numbers: Vec<&str> = rows[1..5]
+        .iter()
+        .map(|row| row.split_whitespace().next().unwrap())
+        .collect();
+    assert_eq!(numbers, ["1", "2", "0", "3"], "{shown}");
+    assert!(rows[1].contains("12 us"), "{shown}");
+    pictures("live_ranks", &mut watch.app);
+    // An application has iterations by rank.
+    let mut run = Run::new("application-lu.none.r2", 0.0, 0);
+    run.total.counts = [(Count::Iterations, 70), (Count::Planned, 240)].into();
+    let done = |iterations| Rank {
+        iterations,
+        ..Rank::default()
+    };
+    run.total.ranks = [(0, done(40)), (1, done(30))].into();
+    watch.tell(Some(run.heard()));
+    let shown = watch.shown();
+    let at = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("no {text} in {shown}"))
+    };
+    assert!(at("     1           30") < at("     0           40"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use super::history::Done;
 use super::picture::{Picture, Shift};
 use super::watch::Heard;
-use super::{Found, Live};
+use super::{Found, Live, ranks};
 use crate::shown;
 use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::curves::{self, Curve};
@@ -43,7 +43,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
     .areas(area);
     put_all(buffer, top, &head);
     if heard.total.samples() == 0 {
-        return draw_progress(buffer, body, picture, heard, theme);
+        return draw_progress(buffer, body, screen, picture, heard, theme);
     }
     if is_large(area) {
         let [left, right] = beside(body, body.width / 2 - 1);
@@ -58,10 +58,15 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
         draw_histogram(buffer, bars, picture, screen.zoom, theme);
         draw_ladder(buffer, ladder, picture, theme);
         draw_found(buffer, found, screen, heard, theme);
-        let [strip, heat] =
-            Layout::vertical([Constraint::Fill(1), Constraint::Fill(2)]).areas(right);
+        let [strip, heat, table] = Layout::vertical([
+            Constraint::Fill(1),
+            Constraint::Fill(2),
+            Constraint::Length(rows_of_ranks(heard, right.height / 3)),
+        ])
+        .areas(right);
         draw_strip(buffer, strip, picture, theme);
         draw_heat(buffer, heat, picture, screen.zoom, theme);
+        draw_ranks(buffer, table, heard, theme);
     } else {
         let [bars, middle, heat] = Layout::vertical([
             Constraint::Fill(1),
@@ -73,7 +78,24 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
         let [ladder, strip] = beside(middle, if picture.pinned.is_some() { 43 } else { 21 });
         draw_ladder(buffer, ladder, picture, theme);
         draw_strip(buffer, strip, picture, theme);
-        draw_heat(buffer, heat, picture, screen.zoom, theme);
+        match screen.ranks && !heard.total.ranks.is_empty() {
+            true => draw_ranks(buffer, heat, heard, theme),
+            false => draw_heat(buffer, heat, picture, screen.zoom, theme),
+        }
+    }
+}
+
+/// Rows for the ranks that were heard of, at most so many; none where there are no ranks.
+fn rows_of_ranks(heard: &Heard, most: u16) -> u16 {
+    match heard.total.ranks.len() {
+        0 => 0,
+        ranks => u16::try_from(ranks + 1).unwrap_or(most).min(most),
+    }
+}
+
+fn draw_ranks(buffer: &mut Buffer, area: Rect, heard: &Heard, theme: Theme) {
+    if !heard.total.ranks.is_empty() {
+        ranks::draw(buffer, area, &heard.total.ranks, theme);
     }
 }
 
@@ -296,7 +318,14 @@ pub(super) fn draw_heat(
 }
 
 /// What takes no samples: an application, by its iterations or by what it says; what counts its messages, by these.
-fn draw_progress(buffer: &mut Buffer, area: Rect, picture: &Picture, heard: &Heard, theme: Theme) {
+fn draw_progress(
+    buffer: &mut Buffer,
+    area: Rect,
+    screen: &Live,
+    picture: &Picture,
+    heard: &Heard,
+    theme: Theme,
+) {
     let mut lines = vec![Line::default()];
     let last = picture.history.seconds().columns(2).last();
     let last = last.map_or(Done::default(), |(_, slice)| slice.done);
@@ -361,6 +390,13 @@ fn draw_progress(buffer: &mut Buffer, area: Rect, picture: &Picture, heard: &Hea
         height: area.height - above,
         ..area
     };
+    let rows = match is_large(area) || screen.ranks {
+        true => rows_of_ranks(heard, below.height / 2),
+        false => 0,
+    };
+    let [below, table] =
+        Layout::vertical([Constraint::Fill(1), Constraint::Length(rows)]).areas(below);
+    draw_ranks(buffer, table, heard, theme);
     let seconds = picture.history.seconds().columns(curves::columns(below));
     let points = seconds.map(|(column, slice)| (column, of(slice.done) as f64));
     let curve = Curve {
