@@ -326,11 +326,13 @@ fn draw_progress(
     heard: &Heard,
     theme: Theme,
 ) {
+    /// What a curve is of.
+    type Of = fn(Done) -> u64;
     let mut lines = vec![Line::default()];
     let last = picture.history.seconds().columns(2).last();
     let last = last.map_or(Done::default(), |(_, slice)| slice.done);
     let now = Done::of(&heard.total);
-    let curve: Option<(&'static str, fn(Done) -> u64)> = match heard.total.iterations() {
+    let curve: Option<(&'static str, Of)> = match heard.total.iterations() {
         Some((done, planned)) => {
             let share = done as f64 / planned.max(1) as f64;
             let width = usize::from(area.width);

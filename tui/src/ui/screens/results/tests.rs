@@ -57,7 +57,7 @@ fn opened() -> Opened {
             }
         }
     }
-    let samples = |record: &RunRecord| {
+    let samples = |record: &RunRecord| -> Result<Vec<f64>, jitterlab_report::Error> {
         let load = f64::from(record.level.percent().unwrap_or(0));
         let block = f64::from(record.block);
         let median = 10_000.0 * (1.0 + load / 400.0) + 40.0 * (block * 2.4 + load).sin();

@@ -141,16 +141,16 @@ fn an_outlier_flattens_no_picture() {
     tell(&mut app, (seen, true));
     for (width, height) in [(80, 24), (200, 60)] {
         let shown = picture(&mut app, width, height);
-        assert!(shown.contains("99.9 % 10 us, max 1 s"), "{shown}");
+        assert!(shown.contains("max 1 s"), "{shown}");
         // Counts of a million stand left of the large histogram alone.
         let large = shown
             .lines()
             .find(|line| line.contains("1000000 "))
             .unwrap();
-        let (_, bars) = large.split_once("1000000 ").unwrap();
-        let bars: Vec<char> = bars.chars().collect();
-        let at = bars.iter().position(|&symbol| symbol == '█').unwrap();
-        assert!(at >= 3 && at + 3 < bars.len().max(30), "{shown}");
+        let (before, bars) = large.split_once("1000000 ").unwrap();
+        let at = bars.chars().position(|symbol| symbol == '█').unwrap();
+        let columns = usize::from(width) - before.chars().count() - "1000000 ".len();
+        assert!(at >= 3 && at + 3 < columns, "{shown}");
         // The outlier is at the end, where it is seen.
         let low = shown.lines().any(|line| line.trim_end().ends_with('▁'));
         assert!(low, "{shown}");
