@@ -11,6 +11,7 @@ mod host;
 pub mod pattern;
 mod place;
 pub mod protocol;
+pub mod schedulers;
 pub mod ssh;
 mod trust;
 mod worker;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use jitterlab_base::units::UnitError;
 use jitterlab_base::yaml::of_text;
 use serde::de::{Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
 
 /// Where a host is, as the worker there is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +43,12 @@ impl FromStr for Place {
                 expected: EXPECTED,
             }),
         }
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

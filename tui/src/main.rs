@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocated;
 mod commands;
 mod cpus;
 mod files;

@@ -5,12 +5,13 @@ mod locate;
 mod survey;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
 
 use crate::input::{InputError, Source, decode, read_text};
 use locate::locate;
@@ -138,6 +139,15 @@ pub fn parse_filled<T: DeserializeOwned>(
         return Err(content((problem, locate(text, &path).unwrap_or((1, 1)))));
     }
     Ok(value)
+}
+
+/// The keys of a text that is a map; nothing of one that cannot be read.
+pub fn keys(text: &str) -> Option<Vec<String>> {
+    if survey(text).is_some() {
+        return None;
+    }
+    let map: BTreeMap<String, IgnoredAny> = serde_yaml::from_str(text).ok()?;
+    Some(map.into_keys().collect())
 }
 
 /// Where comments begin that say what a file leaves out.

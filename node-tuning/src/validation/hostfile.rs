@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-/// A hostfile for Open MPI's mpirun: a line `NAME slots=N` for each node.
-pub fn mpirun<'a>(names: impl IntoIterator<Item = &'a str>, slots: u32) -> String {
-    names
+/// A hostfile for Open MPI's mpirun: a line `NAME slots=N` for each node, of its name and its slots.
+pub fn mpirun<'a>(nodes: impl IntoIterator<Item = (&'a str, u32)>) -> String {
+    nodes
         .into_iter()
-        .map(|name| format!("{name} slots={slots}\n"))
+        .map(|(name, slots)| format!("{name} slots={slots}\n"))
         .collect()
 }
 
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn launchers_read_what_is_written() {
         assert_eq!(
-            mpirun(["node01", "node05"], 8),
-            "node01 slots=8\nnode05 slots=8\n"
+            mpirun([("node01", 8), ("node05", 4)]),
+            "node01 slots=8\nnode05 slots=4\n"
         );
         for (names, list) in [
             (

@@ -7,6 +7,7 @@ mod boot;
 mod check;
 mod dist;
 pub mod inject;
+mod job;
 mod load;
 mod node;
 mod noise;
@@ -44,6 +45,9 @@ commands! {
     "Run experiments" {
         /// Run an experiment file, and store its results in a folder
         Run => run,
+        /// Print a batch script that runs an experiment file under Slurm
+        #[command(subcommand)]
+        Job => job,
         /// Write the HTML report of a result folder
         Report => report,
         /// Print the tables of a result folder

@@ -93,14 +93,7 @@ impl Elsewhere {
     }
 
     fn command(&self) -> Command {
-        let host = Host {
-            at: Place::Ssh(self.host.clone()),
-            address: None,
-            cpu: None,
-            device: None,
-            jitterlab: None,
-            host_keys: Vec::new(),
-        };
+        let host = Host::at(Place::Ssh(self.host.clone()));
         let options = ssh::options(&self.host, &host, Trust::default(), Path::new(""));
         // There is a terminal, and somebody who types a password.
         let people = options.iter().map(|option| match option.as_str() {

@@ -1,5 +1,8 @@
 //! A Slurm of one node, in a namespace of the network that nothing leads to.
 
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -39,6 +42,11 @@ pub fn has_slurm() -> bool {
 impl Slurm {
     /// Starts it; its node is idle.
     pub fn start() -> Self {
+        Slurm::with("")
+    }
+
+    /// The same with more lines in its slurm.conf; `{folder}` stands for the folder of the lab.
+    pub fn with(lines: &str) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let pid = std::process::id();
@@ -64,7 +72,7 @@ impl Slurm {
             assert!(status.unwrap().success(), "{command}");
         }
         // A rank's shared memory is called by its job: no other Slurm on this machine may have one of the same number.
-        slurm.configure(pid % 60_000 * 1_000 + number * 100 + 1);
+        slurm.configure(pid % 60_000 * 1_000 + number * 100 + 1, lines);
         let file = |name: &str| slurm.lab.path(name).display().to_string();
         let munge = [
             ("--key-file", "munge.key"),
@@ -90,7 +98,7 @@ impl Slurm {
         slurm
     }
 
-    fn configure(&self, first_job: u32) {
+    fn configure(&self, first_job: u32, lines: &str) {
         for folder in ["state", "spool", "tmp"] {
             fs::create_dir(self.lab.path(folder)).unwrap();
         }
@@ -103,6 +111,7 @@ impl Slurm {
         let host = host.split('.').next().unwrap();
         let folder = self.lab.path("");
         let folder = folder.display();
+        let lines = lines.replace("{folder}", &folder.to_string());
         // Nothing of them is used, but slurmd begins with finding out which there are, and none are mounted.
         self.lab.write("cgroup.conf", "CgroupPlugin=cgroup/v1\n");
         self.lab.write(
@@ -118,7 +127,7 @@ impl Slurm {
                  SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
                  SlurmdParameters=config_overrides\nFirstJobId={first_job}\n\
                  NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN\n\
-                 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP\n"
+                 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP\n{lines}"
             ),
         );
     }

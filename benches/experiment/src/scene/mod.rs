@@ -18,6 +18,12 @@ use rules::repeated;
 pub use levels::{InjectedLevels, Levels, Replay};
 pub use mpi::{Hook, Launcher, Mpi};
 
+/// The ranks that hosts take together, as far as they say.
+pub(crate) fn slots(hosts: &BTreeMap<String, Host>) -> u32 {
+    let slots = hosts.values().filter_map(|host| host.slots);
+    slots.fold(0, u32::saturating_add)
+}
+
 /// What cases are checked against, and measured in.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
@@ -104,12 +110,16 @@ impl<'a> Scene<'a> {
                 "ranks need a section `mpi` that says where they are started: `mpi: { on: HOST }`",
             );
         };
-        let slots: u64 = mpi.hosts.values().map(|&slots| u64::from(slots)).sum();
+        let of_mpi = mpi.hosts.values().map(|&slots| u64::from(slots)).sum();
+        let (whose, slots) = match of_mpi {
+            0 => ("the hosts have", u64::from(slots(self.hosts))),
+            of_mpi => ("the section `mpi` has", of_mpi),
+        };
         match ranks {
-            0 => wrong(at, "there is at least one rank"),
+            0 => wrong(at, "missing key `ranks`: there is at least one rank"),
             _ if slots > 0 && u64::from(ranks) > slots => wrong(
                 at,
-                format!("the section `mpi` has slots for {slots} ranks, and these are {ranks}"),
+                format!("{whose} slots for {slots} ranks, and these are {ranks}"),
             ),
             _ => Ok(()),
         }

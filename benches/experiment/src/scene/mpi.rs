@@ -6,15 +6,16 @@ use jitterlab_base::named;
 use serde::Deserialize;
 
 /// How programs are started over MPI.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mpi {
-    /// The host that the launcher is started on, and rank 0 runs on.
+    /// The host that the launcher is started on, and rank 0 runs on [default: where hosts have slots, the one on this machine].
+    #[serde(default)]
     pub on: String,
     /// What starts the ranks [default: mpirun].
     #[serde(default)]
     pub launcher: Launcher,
-    /// The hosts that ranks run on, and how many each takes [default: all run on `on`].
+    /// The hosts that ranks run on, and how many each takes [default: the slots of the hosts; all run on `on`, where they have none].
     #[serde(default)]
     pub hosts: BTreeMap<String, u32>,
     /// More arguments for the launcher.

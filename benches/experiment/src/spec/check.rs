@@ -162,6 +162,12 @@ fn check_load_over_mpi<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
 /// Checks the section `mpi`.
 fn check_mpi<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Checked<'a> {
     let at = |key| [Key("mpi"), Key(key)];
+    if mpi.on.is_empty() {
+        return wrong(
+            &at("on"),
+            "missing key `on`: the host that the launcher is started on",
+        );
+    }
     scene.named(&mpi.on, &at("on"))?;
     let mode = scene.levels.injected.as_ref().map(|injected| injected.mode);
     if mode == Some(Mode::Defer) && matches!(mpi.hook, Hook::Mpi | Hook::Uct) {

@@ -24,7 +24,7 @@ pub struct Cluster {
     /// What is done about hosts at the end of ssh whose keys are not named.
     #[serde(default)]
     pub trust: Trust,
-    /// Processes that a host takes, for the hostfile of mpirun.
+    /// Processes that a host takes that does not say so itself, for the hostfile of mpirun.
     #[serde(default = "one")]
     pub slots: u32,
     /// Size of a message.
@@ -111,6 +111,12 @@ impl Cluster {
     /// A host or spare.
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.get(name).or_else(|| self.spares.get(name))
+    }
+
+    /// Processes that a host takes, for the hostfile of mpirun.
+    pub fn slots(&self, name: &str) -> u32 {
+        let own = self.host(name).and_then(|host| host.slots);
+        own.unwrap_or(self.slots)
     }
 
     /// Pairs that are measured at the same time, at most. Hosts that share a machine share its CPUs:

@@ -1,13 +1,16 @@
 //! What an experiment file may leave out, and what is taken then.
 
+use std::collections::BTreeMap;
+
 use jitterlab_base::yaml;
+use jitterlab_cluster::Place;
 use jitterlab_load::transport::Transport;
 use serde_yaml::Value;
 
 use super::{Experiment, Load, Repetitions};
 use crate::level::Member;
 use crate::scene::ends::{fill_ends, pair};
-use crate::scene::{InjectedLevels, Replay};
+use crate::scene::{InjectedLevels, Launcher, Mpi, Replay};
 
 /// The change that is to be found, as a share.
 pub(super) const RESOLVE: f64 = 0.05;
@@ -37,11 +40,41 @@ pub(super) fn fill(experiment: &mut Experiment) {
     {
         fill_ends(&mut load.from, &mut load.to, hosts);
     }
+    fill_ranks(experiment);
     if let (Some(load), Some(mpi)) = (&mut experiment.load, &experiment.mpi) {
         load.ranks = load.ranks(mpi);
     }
     for case in experiment.suites.cases_mut() {
-        case.fill(hosts);
+        case.fill(&experiment.hosts);
+    }
+}
+
+/// Fills in how ranks are started, where hosts say how many they take: from the one on this machine, or the first by name.
+fn fill_ranks(experiment: &mut Experiment) {
+    let hosts = &experiment.hosts;
+    let slots = hosts.iter();
+    let slots: BTreeMap<String, u32> = slots
+        .filter_map(|(name, host)| Some((name.clone(), host.slots?)))
+        .collect();
+    let is_here = |name: &&String| hosts[*name].at == Place::Local;
+    let Some(first) = slots.keys().find(is_here).or(slots.keys().next()) else {
+        return;
+    };
+    let load = experiment.load.as_ref();
+    let suites = &experiment.suites;
+    let has_ranks = !suites.library.is_empty()
+        || suites.application.iter().any(|case| case.npb.is_some())
+        || load.is_some_and(|load| load.transport == Transport::Mpi);
+    if has_ranks && experiment.mpi.is_none() {
+        experiment.mpi = Some(Mpi::default());
+    }
+    if let Some(mpi) = &mut experiment.mpi {
+        if mpi.on.is_empty() {
+            mpi.on.clone_from(first);
+        }
+        if mpi.launcher == Launcher::Mpirun && mpi.hosts.is_empty() && slots.len() > 1 {
+            mpi.hosts = slots;
+        }
     }
 }
 
@@ -63,6 +96,9 @@ fn left_out(text: &str, experiment: &Experiment) -> Vec<String> {
     }
     if let Some(load) = &experiment.load {
         said.extend(line("load", written.get("load"), &of_load(load)));
+    }
+    if let Some(mpi) = &experiment.mpi {
+        said.extend(line("mpi", written.get("mpi"), &of_mpi(mpi)));
     }
     if let Some(injected) = &experiment.levels.injected {
         let written = written
@@ -103,6 +139,16 @@ fn of_injected(injected: &InjectedLevels) -> Vec<(&'static str, String)> {
     said.push(mode);
     said.extend(injected.shapes.contains(&Member::Replay).then_some(replay));
     said.extend(injected.shape.map(|_| ("std", "[0ns]".into())));
+    said
+}
+
+fn of_mpi(mpi: &Mpi) -> Vec<(&'static str, String)> {
+    let hosts = mpi.hosts.iter();
+    let hosts: Vec<String> = hosts
+        .map(|(name, slots)| format!("{name}: {slots}"))
+        .collect();
+    let mut said = vec![("on", mpi.on.clone())];
+    said.extend((!hosts.is_empty()).then(|| ("hosts", format!("{{ {} }}", hosts.join(", ")))));
     said
 }
 

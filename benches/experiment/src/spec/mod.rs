@@ -3,6 +3,7 @@
 mod check;
 mod cluster;
 mod defaults;
+mod hosts;
 mod repetitions;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use crate::scene::{Hook, InjectedLevels, Launcher, Levels, Mpi, Scene};
 pub use check::characterised;
 pub use cluster::Cluster;
 pub use defaults::frozen;
+pub use hosts::{lacks_hosts, with_hosts};
 pub use repetitions::Repetitions;
 
 /// An experiment, as its file describes it.

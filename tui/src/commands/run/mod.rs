@@ -6,6 +6,7 @@ mod progress;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::yaml::text_of;
 use jitterlab_cluster::Unfit;
 use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
 use jitterlab_experiment::hosts::Hosts;
@@ -14,6 +15,7 @@ use jitterlab_experiment::spec::{Experiment, frozen};
 use jitterlab_experiment::store::{Recorder, StoreError};
 use jitterlab_experiment::tables::{self, GivenError};
 
+use crate::allocated::{self, Names};
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
 use crate::status::Status;
@@ -65,7 +67,7 @@ fn experiment(
     made: &mut Option<PathBuf>,
 ) -> Result<Exit, Failure> {
     let given = match &command.experiment {
-        Some(path) => Some(Experiment::load(path).map_err(Failure::input)?),
+        Some(path) => Some(given(path)?),
         None => None,
     };
     if let (true, Some((experiment, _))) = (command.dry_run, &given) {
@@ -119,6 +121,14 @@ fn experiment(
         Tally { failed: 0, .. } => Ok(Exit::Done),
         _ => Ok(Exit::Finding),
     }
+}
+
+/// An experiment file, and its text; hosts that it does not name are those of the allocation that this runs in.
+fn given(path: &Path) -> Result<(Experiment, String), Failure> {
+    let text = text_of("experiment file", path).map_err(Failure::input)?;
+    let text = allocated::filled(text, path, Names::Numbered)?;
+    let experiment = Experiment::parse(&text, path).map_err(Failure::input)?;
+    Ok((experiment, text))
 }
 
 fn failure(error: ConductError) -> Failure {

@@ -11,7 +11,7 @@ use jitterlab_node_tuning::plan::Request;
 use jitterlab_node_tuning::privilege;
 use jitterlab_node_tuning::profile::Profile;
 use jitterlab_node_tuning::system::{self, System, Value};
-use jitterlab_node_tuning::tune::{self, Asked, Error, Mode, Outcome, State, Survey};
+use jitterlab_node_tuning::tune::{self, Asked, Error, Finding, Mode, Outcome, State, Survey};
 use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};
@@ -209,18 +209,21 @@ fn progress(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Whether everything that was applied is in force.
-pub fn holds(survey: &Survey) -> bool {
+/// What was applied and is not in force.
+pub fn wanting(survey: &Survey) -> impl Iterator<Item = &Finding> {
     let wanting = [
         State::Reboot,
         State::Change,
         State::Conflict,
         State::Drifted,
     ];
-    !survey
-        .settings
-        .iter()
-        .any(|finding| wanting.contains(&finding.state))
+    let settings = survey.settings.iter();
+    settings.filter(move |finding| wanting.contains(&finding.state))
+}
+
+/// Whether everything that was applied is in force.
+pub fn holds(survey: &Survey) -> bool {
+    wanting(survey).next().is_none()
 }
 
 impl Verify {

@@ -5,13 +5,15 @@ mod heat_map;
 mod text;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use jitterlab_base::yaml::text_of;
 use jitterlab_experiment::spec::Cluster;
 use jitterlab_experiment::validate::{self, Event, Failure as Failed, Lost, Validation};
 use jitterlab_node_tuning::validation::hostfile;
 use jitterlab_packet::transport::Transport;
 
+use crate::allocated::{self, Names};
 use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -21,8 +23,8 @@ use events::Events;
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
 pub struct Command {
-    /// Hosts file: the hosts to validate, and spare hosts
-    hosts: PathBuf,
+    /// Hosts file: the hosts to validate, and spare hosts [default: the nodes of the allocation that this runs in]
+    hosts: Option<PathBuf>,
     /// udp, tcp or verbs
     #[arg(long)]
     transport: Transport,
@@ -39,9 +41,12 @@ pub struct Command {
     format: Format,
 }
 
+const NO_HOSTS: &str =
+    "there is no hosts file, and this is no job of Slurm or PBS, whose nodes could be validated";
+
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
-    let cluster = Cluster::load(&command.hosts, command.transport).map_err(Failure::input)?;
+    let cluster = command.cluster()?;
     for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
         files::check_place("the remaining hosts ", path)?;
     }
@@ -72,10 +77,30 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 }
 
 impl Command {
+    /// The hosts of the file, or of the allocation.
+    fn cluster(&self) -> Result<Cluster, Failure> {
+        let (path, text) = match &self.hosts {
+            Some(path) => {
+                let text = text_of("hosts file", path).map_err(Failure::input)?;
+                (
+                    path.as_path(),
+                    allocated::filled(text, path, Names::OfNodes)?,
+                )
+            }
+            None => {
+                let path = Path::new("hosts of the job");
+                let text = allocated::with_those_of_here("", path, Names::OfNodes)?;
+                (path, text.ok_or_else(|| Failure::input(NO_HOSTS))?)
+            }
+        };
+        Cluster::parse(&text, path, self.transport).map_err(Failure::input)
+    }
+
     fn write(&self, cluster: &Cluster, validation: &Validation) -> Result<(), Failure> {
         let names = || validation.remaining.iter().map(String::as_str);
         if let Some(path) = &self.hostfile {
-            files::write(path, hostfile::mpirun(names(), cluster.slots).as_bytes())?;
+            let nodes = names().map(|name| (name, cluster.slots(name)));
+            files::write(path, hostfile::mpirun(nodes).as_bytes())?;
         }
         if let Some(path) = &self.nodelist {
             files::write(path, hostfile::slurm(names()).as_bytes())?;

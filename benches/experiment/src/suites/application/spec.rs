@@ -1,16 +1,18 @@
 //! What an experiment file says of applications.
 
+use std::collections::BTreeMap;
+
 use jitterlab_base::named;
 use jitterlab_base::units::Nanos;
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
-use jitterlab_cluster::pattern;
+use jitterlab_cluster::{Host, pattern};
 use serde::Deserialize;
 
 use super::Program;
 use crate::level::LevelKind;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
-use crate::scene::{Hook, Scene};
+use crate::scene::{Hook, Scene, slots};
 use crate::suites::{self, Case};
 
 /// A program whose run time is measured, with a server that it talks to if it needs one.
@@ -105,7 +107,8 @@ pub struct Npb {
     pub kernel: Kernel,
     /// The problem size.
     pub class: Class,
-    /// Number of ranks.
+    /// Number of ranks [default: the slots of the hosts].
+    #[serde(default)]
     pub ranks: u32,
 }
 
@@ -154,6 +157,14 @@ named!(Class, serde, S => "S", W => "W", A => "A", B => "B", C => "C");
 impl Case for ApplicationCase {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
+        if let Some(npb) = &mut self.npb
+            && npb.ranks == 0
+        {
+            npb.ranks = slots(hosts);
+        }
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {

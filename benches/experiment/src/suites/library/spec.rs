@@ -1,14 +1,17 @@
 //! What an experiment file says of the library suite.
 
+use std::collections::BTreeMap;
+
 use jitterlab_base::named;
 use jitterlab_base::units::{Bytes, Count, Nanos};
 use jitterlab_base::yaml::Step::{self, Key};
 use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_cluster::Host;
 use serde::Deserialize;
 
 use crate::level::LevelKind;
-use crate::scene::Scene;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
+use crate::scene::{Scene, slots};
 use crate::suites::{self, Case};
 
 /// A case of the library suite: an operation of MPI, timed on every rank.
@@ -19,7 +22,8 @@ pub struct LibraryCase {
     pub case: LibraryCaseKind,
     /// What it is called in results [default: as the case]: two of a kind need two names.
     pub name: Option<String>,
-    /// Number of ranks.
+    /// Number of ranks [default: the slots of the hosts].
+    #[serde(default)]
     pub ranks: u32,
     /// Size of a message, or of what a rank gives to a collective [default: 8B].
     pub size: Option<Bytes>,
@@ -83,6 +87,16 @@ named!(
 impl Case for LibraryCase {
     fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.case.name())
+    }
+
+    fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
+        if self.ranks == 0 {
+            self.ranks = slots(hosts);
+        }
+    }
+
+    fn left_out(&self) -> Vec<(&'static str, String)> {
+        vec![("ranks", self.ranks.to_string())]
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {

@@ -1,5 +1,7 @@
 //! `jitterlab check`: whether microseconds can be measured on this node.
 
+mod health;
+
 use std::fmt::Write;
 
 use jitterlab_base::show;
@@ -21,14 +23,20 @@ use crate::output::{self, Format};
 /// Options of `jitterlab check`.
 #[derive(clap::Args)]
 pub struct Command {
-    /// How long to measure the noise of the CPUs
-    #[arg(long, default_value = "5s")]
-    duration: Nanos,
+    /// How long to measure the noise of the CPUs [default: 5s, or 1s with --health]
+    #[arg(long)]
+    duration: Option<Nanos>,
+    /// Slurm's health check: drain this node where it does not fit, and resume it where it fits again; print one line
+    #[arg(long, conflicts_with = "format")]
+    health: bool,
     #[command(flatten)]
     target: Target,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
+
+/// How long noise is measured.
+const DURATION: Nanos = Nanos(5_000_000_000);
 
 /// What `jitterlab check` prints.
 #[derive(Serialize)]
@@ -59,13 +67,19 @@ struct Noises {
 /// Does it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let system = command.target.system()?;
+    if command.health {
+        return health::run(system, command.duration);
+    }
     let Looked { tuned, survey } = look(&system)?;
     let (survey, refused) = match survey {
         Ok(survey) => (Some(survey), None),
         Err(refused) => (None, Some(refused)),
     };
     let noise = match &survey {
-        Some(survey) if system.is_live() => Some(listen(&system, survey, command.duration)?),
+        Some(survey) if system.is_live() => {
+            let duration = command.duration.unwrap_or(DURATION);
+            Some(listen(&system, survey, duration)?)
+        }
         _ => None,
     };
     let quiet = noise.as_ref().is_none_or(|noise| noise.findings.is_empty());

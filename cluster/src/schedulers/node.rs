@@ -1,0 +1,245 @@
+//! How a node stands with Slurm, and what a health check may do about it: only what is its own.
+
+use std::process::Command;
+
+use super::nodelist::is_name;
+use crate::ended::last_line;
+
+/// Reasons that begin with this are ours.
+const OURS: &str = "jitterlab: ";
+/// Seconds that a question to Slurm may take.
+const PATIENCE: &str = "10";
+
+/// This machine, as a node of Slurm.
+#[derive(Debug)]
+pub struct SlurmNode {
+    name: String,
+}
+
+/// How a node stands: its state with its flags, and who has said why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    states: Vec<String>,
+    reason: Option<String>,
+}
+
+/// What there is to do about a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// It is drained, or gets this reason in the place of an older one of ours.
+    Drain,
+    /// It is taken back into use.
+    Resume,
+    /// It is as it is to be.
+    Nothing,
+    /// Somebody else has decided about it: so it stands.
+    Leave(String),
+}
+
+impl Standing {
+    /// Reads what `scontrol show node` prints.
+    ///
+    /// ```
+    /// use jitterlab_cluster::schedulers::{Act, Standing};
+    /// let shown = "NodeName=n1 CPUAlloc=0\n   State=IDLE+DRAIN Weight=1\n   Reason=bad DIMM [root@2026-01-02T03:04:05]\n";
+    /// let standing = Standing::read(shown).unwrap();
+    /// assert!(matches!(standing.act(None), Act::Leave(_)));
+    /// ```
+    pub fn read(shown: &str) -> Option<Self> {
+        let value = |key: &str| shown.lines().find_map(|line| line.trim().strip_prefix(key));
+        let states = value("State=")?.split_whitespace().next()?;
+        // What follows in brackets is who has set it, and when.
+        let reason = value("Reason=").map(|text| match text.rsplit_once(" [") {
+            Some((reason, _)) => reason.into(),
+            None => text.into(),
+        });
+        Some(Standing {
+            // A star says that a node does not answer; others are of nodes that are switched off.
+            states: states
+                .split('+')
+                .map(|state| {
+                    state
+                        .trim_end_matches(|c: char| !c.is_ascii_alphabetic())
+                        .into()
+                })
+                .collect(),
+            reason,
+        })
+    }
+
+    /// Whether no job runs on it.
+    pub fn is_idle(&self) -> bool {
+        self.states[0] == "IDLE" && !self.states.iter().any(|state| state == "COMPLETING")
+    }
+
+    /// What is to be done about a node that does not fit, for this reason, or that fits.
+    pub fn act(&self, unfit: Option<&str>) -> Act {
+        let is = |begin: &str| self.states.iter().any(|state| state.starts_with(begin));
+        let works = ["IDLE", "ALLOC", "MIXED"].iter().any(|state| is(state));
+        let excluded = ["DOWN", "FAIL", "MAINT", "REBOOT", "POWER"]
+            .iter()
+            .any(|state| is(state));
+        let ours = self
+            .reason
+            .as_deref()
+            .and_then(|reason| reason.strip_prefix(OURS));
+        let is_theirs = self.reason.is_some() && ours.is_none();
+        match (unfit, is("DRAIN")) {
+            (None, false) => Act::Nothing,
+            _ if is_theirs || excluded || !works => Act::Leave(self.said()),
+            // Drained without a reason: by somebody who gave none.
+            (_, true) if ours.is_none() => Act::Leave(self.said()),
+            (Some(unfit), true) if ours == Some(unfit) => Act::Nothing,
+            (Some(_), _) => Act::Drain,
+            (None, true) => Act::Resume,
+        }
+    }
+
+    fn said(&self) -> String {
+        let states = self.states.join("+");
+        match &self.reason {
+            Some(reason) => format!("{states}, reason: {reason}"),
+            None => states,
+        }
+    }
+}
+
+impl SlurmNode {
+    /// The node that this machine is: as slurmd says, or else called as the machine is.
+    pub fn here() -> Self {
+        let named = std::env::var(super::NODE);
+        let name = named.unwrap_or_else(|_| {
+            let hostname = nix::unistd::gethostname().unwrap_or_default();
+            let hostname = hostname.to_string_lossy();
+            hostname.split('.').next().unwrap_or_default().into()
+        });
+        SlurmNode { name }
+    }
+
+    /// How it stands.
+    ///
+    /// # Errors
+    /// Slurm does not say; for people.
+    pub fn standing(&self) -> Result<Standing, String> {
+        if !is_name(&self.name) {
+            return Err("this machine has no name that a node could have".into());
+        }
+        let shown = scontrol(&["show", "node", &self.name])?;
+        Standing::read(&shown)
+            .ok_or_else(|| format!("scontrol does not tell the state of {}", self.name))
+    }
+
+    /// Drains it: what runs there may end, and nothing begins.
+    ///
+    /// # Errors
+    /// Slurm refuses; for people.
+    pub fn drain(&self, reason: &str) -> Result<(), String> {
+        self.update(&["State=DRAIN", &format!("Reason={OURS}{reason}")])
+    }
+
+    /// Takes it back into use. A node that is down stays down, as it does not with `RESUME`.
+    ///
+    /// # Errors
+    /// Slurm refuses; for people.
+    pub fn resume(&self) -> Result<(), String> {
+        self.update(&["State=UNDRAIN"])
+    }
+
+    fn update(&self, what: &[&str]) -> Result<(), String> {
+        let node = format!("NodeName={}", self.name);
+        scontrol(&[&["update", node.as_str()], what].concat()).map(drop)
+    }
+}
+
+/// Asks Slurm; gives what it prints. A controller that is gone is not waited for.
+fn scontrol(arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=1", PATIENCE, "scontrol"]);
+    let output = command.args(arguments).output();
+    let output = output.map_err(|error| format!("cannot start scontrol: {error}"))?;
+    let [stdout, stderr] =
+        [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    match output.status.code() {
+        Some(0) => Ok(stdout.into_owned()),
+        Some(124 | 137) => Err(format!("scontrol did not answer within {PATIENCE} s")),
+        Some(127) => Err("there is no scontrol".into()),
+        _ => Err(format!("scontrol failed{}", last_line(&stderr, &stdout))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn standing(states: &str, reason: Option<&str>) -> Standing {
+        let reason =
+            reason.map(|reason| format!("   Reason={reason} [root@2026-11-26T08:00:00]\n"));
+        let shown = format!(
+            "NodeName=n1 CPUAlloc=0\n   OS=Linux \n   State={states} ThreadsPerCore=1\n{}   Comment=\n",
+            reason.unwrap_or_default()
+        );
+        Standing::read(&shown).unwrap()
+    }
+
+    #[test]
+    fn a_node_is_drained_and_resumed_for_our_own_reason() {
+        for (states, reason, unfit, act) in [
+            ("IDLE", None, None, Act::Nothing),
+            ("IDLE", None, Some("a"), Act::Drain),
+            ("MIXED+PLANNED", None, Some("a"), Act::Drain),
+            ("IDLE+DRAIN", Some("jitterlab: a"), Some("a"), Act::Nothing),
+            ("IDLE+DRAIN", Some("jitterlab: b"), Some("a"), Act::Drain),
+            ("IDLE+DRAIN", Some("jitterlab: a"), None, Act::Resume),
+            (
+                "ALLOCATED+DRAIN*",
+                Some("jitterlab: a [b] c"),
+                None,
+                Act::Resume,
+            ),
+        ] {
+            assert_eq!(
+                standing(states, reason).act(unfit),
+                act,
+                "{states} {reason:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_has_decided_stands() {
+        for (states, reason) in [
+            ("IDLE+DRAIN", Some("bad DIMM")),
+            ("IDLE+DRAIN", Some("not jitterlab: a")),
+            ("IDLE+DRAIN", None),
+            ("DOWN", Some("Not responding")),
+            ("DOWN+DRAIN", Some("jitterlab: a")),
+            ("IDLE+MAINT", None),
+            ("IDLE+FAIL", None),
+        ] {
+            let act = standing(states, reason).act(Some("b"));
+            assert!(matches!(act, Act::Leave(_)), "{states} {reason:?}: {act:?}");
+        }
+        for reason in [Some("bad DIMM"), None] {
+            let act = standing("IDLE+DRAIN", reason).act(None);
+            assert!(matches!(act, Act::Leave(_)), "{reason:?}: {act:?}");
+        }
+        assert_eq!(
+            standing("IDLE+DRAIN", Some("bad DIMM")).act(None),
+            Act::Leave("IDLE+DRAIN, reason: bad DIMM".into())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_reason_of_somebody_else_is_never_touched(
+            states in "(IDLE|ALLOCATED|MIXED|DOWN|UNKNOWN)(\\+(DRAIN|MAINT|FAIL|PLANNED|COMPLETING)){0,3}[*~#]?",
+            reason in "[ -~]{1,40}",
+            unfit in proptest::option::of("[a-z]{1,9}"),
+        ) {
+            prop_assume!(!reason.trim_start().starts_with("jitterlab: "));
+            let act = standing(&states, Some(&reason)).act(unfit.as_deref());
+            prop_assert!(matches!(act, Act::Leave(_) | Act::Nothing), "{:?}", act);
+        }
+    }
+}
