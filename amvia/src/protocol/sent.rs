@@ -4,7 +4,7 @@ use super::link::{Link, Message, NEVER, Role};
 use super::segments::{Assembly, Round};
 use super::{Entry, Nanos, Protocol, Record, Slot};
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TransactionId};
-use crate::wire::{Body, Have, Hello, Number};
+use crate::wire::{Body, Have, Hello, Number, UNASKED};
 
 /// Attempts of which the time of sending is kept: an answer to an earlier one is no sample.
 const STAMPS: usize = 8;
@@ -187,9 +187,13 @@ pub(super) fn stamp(link: &mut Link, sent: &mut Sent, now: Nanos) {
     sent.due = link.alarm(now, wait);
 }
 
-/// A word of the target has come, for this attempt. `is_sample`: the target answered at once.
+/// A word of the target has come, for this attempt. `is_sample`: the target answered at once. What it repeats by itself answers no
+/// attempt: it says nothing of a round trip (Karn's rule).
 pub(super) fn hear(link: &mut Link, sent: &mut Sent, now: Nanos, attempt: u16, is_sample: bool) {
     link.confirmed = true;
+    if attempt == UNASKED {
+        return;
+    }
     let age = sent.attempt.wrapping_sub(attempt);
     if usize::from(age) >= STAMPS {
         return;

@@ -5,7 +5,7 @@ use super::pool::{Found, Received, ReplyPool};
 use super::segments::{Round, is_segment};
 use super::{Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
 use crate::transaction::{Incarnation, TargetState, TransactionId};
-use crate::wire::{Body, Have, Hello, Number, Part, Reason};
+use crate::wire::{Body, Have, Hello, Number, Part, Reason, UNASKED};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Target {
@@ -421,8 +421,7 @@ impl Target {
                 record.tries = record.tries.saturating_add(1);
                 record.resend_due = link.alarm(now, link.timeout.after(record.tries));
                 let round = Round::first(Have::default(), link.segments(record.reply));
-                let attempt = record.attempt;
-                respond(link, record, slot, attempt, round);
+                respond(link, record, slot, UNASKED, round);
             }
         }
     }

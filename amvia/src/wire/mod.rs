@@ -88,6 +88,9 @@ pub struct Hello {
     pub attempt: u16,
 }
 
+/// The attempt in what the target repeats by itself: it answers none.
+pub const UNASKED: u16 = 0;
+
 /// A part of a request or of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
@@ -95,7 +98,7 @@ pub struct Part {
     pub number: Number,
     /// In a request: the lowest sequence that the initiator has not released. In a reply: 0.
     pub first_incomplete: u64,
-    /// In a request: the attempt. In a reply: the attempt that it answers.
+    /// In a request: the attempt. In a reply: the attempt that it answers, or [`UNASKED`].
     pub attempt: u16,
     /// The handler that is to take the message.
     pub handler: u16,
@@ -225,7 +228,7 @@ pub enum Body {
     Nack {
         /// The transaction.
         number: Number,
-        /// The attempt that is answered.
+        /// The attempt that is answered, or [`UNASKED`].
         attempt: u16,
         /// Why.
         reason: Reason,

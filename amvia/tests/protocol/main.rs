@@ -7,4 +7,5 @@ mod liars;
 mod pair;
 mod recovery;
 mod shared_pool;
+mod timeouts;
 mod wire;
