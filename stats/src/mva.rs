@@ -14,6 +14,14 @@ pub struct Network {
 }
 
 impl Network {
+    fn empty(stations: usize) -> Network {
+        Network {
+            throughput: 0.0,
+            response: 0.0,
+            queues: vec![0.0; stations],
+        }
+    }
+
     /// The share of time that a station with this demand is busy (the utilisation law).
     pub fn utilisation(&self, demand: f64) -> f64 {
         self.throughput * demand
@@ -43,7 +51,74 @@ impl Network {
 /// # Ok::<(), jitterlab_stats::Error>(())
 /// ```
 pub fn analyse(demands: &[f64], think: f64, customers: u32) -> Result<Network, Error> {
-    for &value in demands.iter().chain([&think]) {
+    check(demands.iter().copied(), think, customers)?;
+    let mut network = Network::empty(demands.len());
+    for n in 1..=customers {
+        let times = demands.iter().zip(&network.queues);
+        let times: Vec<f64> = times
+            .map(|(demand, queue)| demand * (1.0 + queue))
+            .collect();
+        network.response = times.iter().sum();
+        network.throughput = f64::from(n) / (think + network.response);
+        network.queues = times.iter().map(|time| network.throughput * time).collect();
+    }
+    Ok(network)
+}
+
+/// What a station does in one pass of a customer, over all visits: mean times.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Demand {
+    /// For what the customer waits for.
+    pub awaited: f64,
+    /// For what it sets off and does not wait for.
+    pub beside: f64,
+}
+
+/// Approximate mean value analysis where all times of service are constant, and where a customer sets off work that it does not wait
+/// for.
+///
+/// Of the Q(k) that a customer finds, one is served with the chance U(k), and half of its constant time is left on the mean (Reiser,
+/// "A Queueing Network Analysis of Computer Communication Networks with Window Flow Control", IEEE Transactions on Communications 27,
+/// 1979). What nobody waits for stands in the queues, and not in the response (Heidelberger and Trivedi, "Queueing Network Models for
+/// Parallel Processing with Asynchronous Tasks", IEEE Transactions on Computers 31, 1982). With n customers, D(k) and B(k) the two
+/// parts of the demands, and Q(k) and U(k) of n - 1 customers:
+///
+/// ```text
+/// R(k) = D(k) (1 + Q(k) - U(k) / 2)
+/// X    = n / (think + Σ R(k)), and not more than 1 / (D(k) + B(k)) of any station
+/// Q(k) = X (D(k) + B(k)) (1 + Q(k) - U(k) / 2),   U(k) = X (D(k) + B(k))
+/// ```
+///
+/// # Errors
+/// As for [`analyse`].
+pub fn analyse_constant(demands: &[Demand], think: f64, customers: u32) -> Result<Network, Error> {
+    let parts = demands
+        .iter()
+        .flat_map(|demand| [demand.awaited, demand.beside]);
+    check(parts, think, customers)?;
+    let whole = |demand: &Demand| demand.awaited + demand.beside;
+    let busiest = demands.iter().map(whole).fold(0.0, f64::max);
+    let mut network = Network::empty(demands.len());
+    for n in 1..=customers {
+        let found = demands.iter().zip(&network.queues);
+        let found: Vec<f64> = found
+            .map(|(demand, queue)| 1.0 + queue - network.utilisation(whole(demand)) / 2.0)
+            .collect();
+        let times = demands.iter().zip(&found);
+        network.response = times.map(|(demand, found)| demand.awaited * found).sum();
+        let free = f64::from(n) / (think + network.response);
+        network.throughput = free.min(1.0 / busiest);
+        let queues = demands.iter().zip(&found);
+        network.queues = queues
+            .map(|(demand, found)| network.throughput * whole(demand) * found)
+            .collect();
+    }
+    Ok(network)
+}
+
+fn check(demands: impl Iterator<Item = f64>, think: f64, customers: u32) -> Result<(), Error> {
+    let mut cycle = 0.0;
+    for value in demands.chain([think]) {
         if !(value >= 0.0 && value.is_finite()) {
             return Err(Error::Parameter {
                 name: "a demand or the time to think",
@@ -51,8 +126,8 @@ pub fn analyse(demands: &[f64], think: f64, customers: u32) -> Result<Network, E
                 expected: "0 or more",
             });
         }
+        cycle += value;
     }
-    let cycle = think + demands.iter().sum::<f64>();
     if cycle == 0.0 {
         return Err(Error::Parameter {
             name: "the time of a pass and the thinking",
@@ -67,19 +142,5 @@ pub fn analyse(demands: &[f64], think: f64, customers: u32) -> Result<Network, E
             expected: "1 or more",
         });
     }
-    let mut network = Network {
-        throughput: 0.0,
-        response: 0.0,
-        queues: vec![0.0; demands.len()],
-    };
-    for n in 1..=customers {
-        let times = demands.iter().zip(&network.queues);
-        let times: Vec<f64> = times
-            .map(|(demand, queue)| demand * (1.0 + queue))
-            .collect();
-        network.response = times.iter().sum();
-        network.throughput = f64::from(n) / (think + network.response);
-        network.queues = times.iter().map(|time| network.throughput * time).collect();
-    }
-    Ok(network)
+    Ok(())
 }

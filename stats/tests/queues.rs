@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jitterlab_stats::Error;
 use jitterlab_stats::first_passage::{Passage, SemiMarkov, State, Time};
-use jitterlab_stats::mva::analyse;
+use jitterlab_stats::mva::{Demand, analyse, analyse_constant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -182,6 +182,50 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Constant times wait less than exponential ones, and no station is busy for more than all of the time.
+    #[test]
+    fn constant_times_lie_between_exponential_ones_and_the_bounds(
+        demands in vec((0.01..10.0f64, 0.0..3.0f64), 1..6), think in 0.0..20.0f64, customers in 1..40u32,
+    ) {
+        let alone: Vec<f64> = demands.iter().map(|&(awaited, _)| awaited).collect();
+        let just = |awaited: &f64| Demand { awaited: *awaited, beside: 0.0 };
+        let constant = analyse_constant(&alone.iter().map(just).collect::<Vec<_>>(), think, customers).unwrap();
+        let exponential = analyse(&alone, think, customers).unwrap();
+        prop_assert!(constant.throughput >= exponential.throughput * (1.0 - 1e-12));
+        let most = f64::from(customers) / (think + alone.iter().sum::<f64>());
+        prop_assert!(constant.throughput <= most * (1.0 + 1e-12));
+        // What nobody waits for takes something away, and stations do it, too.
+        let both: Vec<Demand> = demands.iter().map(|&(awaited, beside)| Demand { awaited, beside }).collect();
+        let loaded = analyse_constant(&both, think, customers).unwrap();
+        prop_assert!(loaded.throughput <= constant.throughput * (1.0 + 1e-12));
+        for demand in &both {
+            prop_assert!(loaded.utilisation(demand.awaited + demand.beside) <= 1.0 + 1e-12);
+        }
+        // One customer waits for itself alone.
+        let one = analyse_constant(&both, think, 1).unwrap();
+        let busiest = both.iter().map(|it| it.awaited + it.beside).fold(0.0, f64::max);
+        let free = 1.0 / (think + alone.iter().sum::<f64>());
+        prop_assert!((one.throughput - free.min(1.0 / busiest)).abs() <= 1e-12 * free);
+    }
+}
+
+#[test]
+fn two_stations_with_constant_times_are_busy_with_few_customers() {
+    let demands = [Demand {
+        awaited: 1.0,
+        beside: 0.0,
+    }; 2];
+    let at = |customers| {
+        analyse_constant(&demands, 0.0, customers)
+            .unwrap()
+            .throughput
+    };
+    // By hand: of one customer 1/2, of two 2 / (2 (1 + 1/2 - 1/4)).
+    assert_eq!((at(1), at(2)), (0.5, 0.8));
+    assert!(at(16) > 0.99);
+}
+
 #[test]
 fn a_chance_that_is_all_but_nothing_loses_no_digit() {
     let (process, states) = process(&[
@@ -217,5 +261,13 @@ fn what_is_no_network_is_refused() {
         (&[1.0], 1.0, 0),
     ] {
         assert!(analyse(demands, think, customers).is_err());
+        let demands: Vec<Demand> = demands
+            .iter()
+            .map(|&awaited| Demand {
+                awaited,
+                beside: 0.0,
+            })
+            .collect();
+        assert!(analyse_constant(&demands, think, customers).is_err());
     }
 }
