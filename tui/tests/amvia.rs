@@ -226,6 +226,131 @@ fn faults_are_made_detected_and_told() {
     assert!(without["faults"].is_null());
 }
 
+#[test]
+fn cases_are_measured_with_faults_of_both_ends() {
+    for transport in ["udp", "shm"] {
+        let over = ["--transport", transport, "--format", "json"];
+        let faults = [
+            "--faults",
+            "loss=5%",
+            "--min-rto",
+            "1ms",
+            "--max-rto",
+            "500ms",
+        ];
+        let rtt = amvia(&[&["rtt"], &over[..], &faults, &["--count", "2000"]].concat());
+        let rtt: Value = serde_json::from_slice(&rtt.stdout).unwrap();
+        assert!(
+            rtt["faults"].as_str().unwrap().starts_with("loss=5%,seed="),
+            "{rtt}"
+        );
+        // Of 2,000 requests alone 100 or so are lost; as many replies are, which a question asks for.
+        assert!(rtt["retransmissions"].as_u64() > Some(50), "{rtt}");
+        assert!(rtt["rtt_ns"]["max"].as_f64() >= Some(1e6), "{rtt}");
+        // Replies are lost, too: the server makes the faults that it is told.
+        assert!(rtt["rtt_ns"]["mean"].as_f64() >= Some(75e3), "{rtt}");
+
+        let little = ["--size", "32", "--duration", "20ms"];
+        let bandwidth = amvia(&[&["bandwidth"], &over[..], &faults, &little].concat());
+        let bandwidth: Value = serde_json::from_slice(&bandwidth.stdout).unwrap();
+        assert!(
+            bandwidth["points"][0]["retransmissions"].as_u64() > Some(0),
+            "{bandwidth}"
+        );
+    }
+    // What is late is not lost.
+    let late = [
+        "--faults",
+        "delay=100us",
+        "--transport",
+        "shm",
+        "--protocol",
+        "two-way",
+        "--blocks",
+        "2",
+    ];
+    let loggp = amvia(&[&["loggp", "--format", "json"], &late[..]].concat());
+    let loggp: Value = serde_json::from_slice(&loggp.stdout).unwrap();
+    let trip = loggp["blocks"][0]["plain"]["round_trip_ns"].as_f64();
+    assert!(trip >= Some(200e3), "{loggp}");
+
+    for (wrong, says) in [
+        (["--faults", "lose=1%"], "is none of ber=RATE"),
+        (["--max-rto", "1us"], "above its ceiling"),
+    ] {
+        let refused = amvia(&["rtt", "--transport", "shm", wrong[0], wrong[1]]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(error(&refused).contains(says), "{}", error(&refused));
+    }
+}
+
+#[test]
+fn what_failures_cost_is_told_by_model_simulation_and_experiment() {
+    let few = [
+        "--transport",
+        "shm",
+        "--ber",
+        "1e-4",
+        "--measured",
+        "1k",
+        "--simulated",
+        "2k",
+    ];
+    let told = [
+        "--protocol",
+        "two-way,amvia-riding",
+        "--up",
+        "60s",
+        "--repair",
+        "3s",
+    ];
+    let said = amvia(&[&["performability", "--format", "json"], &few[..], &told].concat());
+    // 1: the experiment was disturbed.
+    assert!(matches!(said.status.code(), Some(0 | 1)), "{said:?}");
+    let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let reports = said.as_array().unwrap();
+    assert_eq!(reports.len(), 2);
+    for (report, protocol) in reports.iter().zip(["two-way", "amvia-riding"]) {
+        assert_eq!(
+            (&report["case"], &report["protocol"]),
+            (&"performability".into(), &protocol.into())
+        );
+        assert!(
+            report["excess"][0]["losses"].as_u64() > Some(50),
+            "{report}"
+        );
+        let yields = report["performability"].as_array().unwrap();
+        let repaired = yields.last().unwrap();
+        assert_eq!(
+            (&repaired["assumed"], &repaired["repair_s"]),
+            (&"as told".into(), &3.0.into())
+        );
+    }
+
+    let component = [
+        "--component",
+        "wire,application",
+        "--chance",
+        "0.1",
+        "--protocol",
+        "amudp",
+    ];
+    let said = amvia(&[&["performability"], &few[..], &component].concat());
+    for row in ["bits 1e-4", "wire 1e-1", "application 1e-1", "a bad cable"] {
+        assert!(text(&said).contains(row), "{row}: {}", text(&said));
+    }
+    for wrong in [
+        ["--transport", "tcp"],
+        ["--component", "disk"],
+        ["--chance", "0.1"],
+        ["--repair", "3s"],
+        ["--size", "9KiB"],
+    ] {
+        let refused = amvia(&["performability", wrong[0], wrong[1]]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+}
+
 /// There is no call that could be caught: the layer itself takes the delays, and counts them where those of calls are counted.
 #[test]
 fn what_is_injected_is_injected_over_shared_memory_too() {

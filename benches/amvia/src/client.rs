@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jitterlab_amvia::endpoint::{self, Bundle, Credit, Endpoint, PeerId, Transaction};
 use jitterlab_amvia::protocol::{Config, Counters};
-use jitterlab_amvia::transaction::InitiatorState;
-use jitterlab_amvia::transport::{self, Address, Shm, Udp, Verbs};
+use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
+use jitterlab_amvia::transport::{self, Address, Faults, Faulty, Shm, Udp, Verbs};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_injector::environment;
 use jitterlab_packet::transport::{Adapter, Transport};
@@ -17,7 +17,7 @@ use crate::delayed::Delayed;
 use crate::error::Error;
 use crate::protocol::Protocol;
 
-/// What can be chosen of the end that measures; the other end has the same protocol, window, message and timeout.
+/// What can be chosen of the end that measures; the other end has the same protocol, window, message and timeouts.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// What carries the frames.
@@ -32,6 +32,10 @@ pub struct Options {
     pub message: Bytes,
     /// The floor of the timeout after which a frame is sent again.
     pub min_rto: Nanos,
+    /// Its ceiling [none: that of the library, or the floor if that is above it].
+    pub max_rto: Option<Nanos>,
+    /// The faults that this end makes of what it sends.
+    pub faults: Option<Faults>,
 }
 
 /// The window, if nothing is said.
@@ -68,7 +72,10 @@ impl Options {
                 message: u32::try_from(self.message.0).unwrap_or(u32::MAX),
                 min_rto: self.min_rto.0,
                 initial_rto: config.initial_rto.max(self.min_rto.0),
-                max_rto: config.max_rto.max(self.min_rto.0),
+                max_rto: match self.max_rto {
+                    Some(ceiling) => ceiling.0,
+                    None => config.max_rto.max(self.min_rto.0),
+                },
                 ack_delay: self.protocol.ack_delay(),
                 ..config
             },
@@ -115,6 +122,10 @@ impl Client {
                     transport,
                 });
             }
+        };
+        let carrier: Carrier = match options.faults {
+            Some(faults) => Box::new(Faulty::new(carrier, faults, EndpointId::of(CLIENT).0)),
+            None => carrier,
         };
         let bundle = Bundle::new()?;
         let endpoint = bundle.endpoint(CLIENT, wrap(carrier)?, &options.of_endpoint())?;

@@ -67,7 +67,7 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
-    pub const VERSION: u32 = 5;
+    pub const VERSION: u32 = 6;
 
     /// What the packet suite measured, if that is what it is.
     pub fn packet(&self) -> Option<&PacketResult> {

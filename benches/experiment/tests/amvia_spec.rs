@@ -59,6 +59,26 @@ fn what_is_left_out_is_said_in_the_frozen_copy() {
 }
 
 #[test]
+fn both_ends_of_performability_are_on_one_host() {
+    let case = "{ case: performability, ber: [1e-5, 1e-4], components: [kernel], levels: [none] }";
+    let text = file(case);
+    let experiment = Experiment::parse(&text, Path::new("e.yaml")).unwrap();
+    let frozen = frozen(&text, &experiment);
+    for said in [
+        "from: a",
+        "to: a",
+        "timeout: 1ms",
+        "transactions: 1000000",
+        "size: 32B",
+    ] {
+        assert!(frozen.contains(said), "{said}: {frozen}");
+    }
+    assert!(!frozen.contains("window"), "{frozen}");
+    // Each protocol once in a block.
+    assert_eq!(schedule(&experiment, 1).len(), 4);
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused_where_it_stands() {
     for (case, says) in [
         (
@@ -86,6 +106,33 @@ fn what_cannot_be_measured_is_refused_where_it_stands() {
         ("{ case: rtt, window: 65 }", "1 to 64 transactions"),
         ("{ case: rtt, size: 2MiB }", "at most 1MiB"),
         ("{ case: rtt, duration: 1us }", "at least 1ms"),
+        (
+            "{ case: rtt, faults: 'lose=1%' }",
+            "`lose=1%` is none of ber=RATE",
+        ),
+        (
+            "{ case: performability, faults: 'loss=1%' }",
+            "the case performability has no `faults`",
+        ),
+        ("{ case: rtt, ber: [1e-5] }", "the case rtt has no `ber`"),
+        (
+            "{ case: performability, duration: 1s }",
+            "the case performability has no `duration`",
+        ),
+        ("{ case: performability, ber: [2] }", "between 0 and 1"),
+        (
+            "{ case: performability, components: [disk] }",
+            "application",
+        ),
+        (
+            "{ case: performability, transactions: 0 }",
+            "1 to 1073741824",
+        ),
+        ("{ case: performability, size: 9KiB }", "at most 8KiB"),
+        (
+            "{ case: performability, from: a, to: b }",
+            "both ends of performability are in one program",
+        ),
         (
             "{ case: rtt, levels: [injected] }",
             "has no level of this kind",

@@ -47,8 +47,40 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
     assert_eq!(rows(&report, "amvia").len(), 2);
     assert_eq!(rows(&report, "amvia_bandwidth").len(), 4);
 
+    let excess = rows(&report, "performability_excess");
+    let told: Vec<[&str; 3]> = excess[..5]
+        .iter()
+        .map(|row| [&row["failing"], &row["chance"], &row["verdict"]].map(String::as_str))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["bits", "1e-7", ""],
+            ["bits", "1e-5", "agrees"],
+            ["bits", "1e-4", "differs"],
+            ["application", "1e-3", ""],
+            ["wire", "1e-3", "agrees"],
+        ]
+    );
+    assert_eq!(
+        (excess.len(), &excess[0]["experiment_us"][..]),
+        (10, "not measurable")
+    );
+    assert_eq!(excess[1]["losses"], "3600");
+    assert_eq!(rows(&report, "performability_stages").len(), 2);
+    assert_eq!(rows(&report, "performability_throughput").len(), 6);
+    assert_eq!(rows(&report, "performability").len(), 2);
+
     let files = files(&report);
-    for figure in ["rtt", "bandwidth", "signature-shm", "bytes-shm"] {
+    for figure in [
+        "rtt",
+        "bandwidth",
+        "signature-shm",
+        "bytes-shm",
+        "bits-shm",
+        "components-shm",
+        "throughput-shm",
+    ] {
         let name = format!("amvia-{figure}.svg");
         let svg = String::from_utf8(files[&name].clone()).unwrap();
         assert!(svg.contains("two-way"), "{name}");
@@ -56,5 +88,13 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
     let page = String::from_utf8(files["index.html"].clone()).unwrap();
     assert!(page.contains("Of 3 relations between the parameters of LogGP, 3 hold"));
     assert!(page.contains("Of 12 shifts by delays that are known, 12 are what"));
+    assert!(
+        files["amvia-stages.svg"]
+            .windows(7)
+            .any(|it| it == b"library")
+    );
+    assert!(page.contains(
+        "Of 10 excess times of a transaction by failures, 6 could be measured; 4 of these agree"
+    ));
     assert!(page.contains("Over SHM, the median round trip of two-way is"));
 }

@@ -158,8 +158,11 @@ impl<'a> Stream<'a> {
 impl Text for Report {
     fn parts(&self) -> Vec<Part> {
         let head = format!(
-            "bandwidth of {} over {}, {} transactions at once",
-            self.setting.protocol, self.setting.over.transport, self.setting.window
+            "bandwidth of {} over {}, {} transactions at once{}",
+            self.setting.protocol,
+            self.setting.over.transport,
+            self.setting.window,
+            self.setting.with_faults(),
         );
         let names = ["size", "transactions/s", "bandwidth", "sent again"];
         let rows = self.points.iter().map(|point| {

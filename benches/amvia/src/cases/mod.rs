@@ -19,6 +19,8 @@ pub enum Case {
     Bandwidth,
     /// What a frame costs: [`crate::loggp`].
     Loggp,
+    /// What failures cost, by model, simulation and experiment: [`crate::performability`].
+    Performability,
 }
 
 named!(
@@ -26,6 +28,7 @@ named!(
     Rtt => "rtt",
     Bandwidth => "bandwidth",
     Loggp => "loggp",
+    Performability => "performability",
 );
 
 impl Case {
@@ -33,7 +36,7 @@ impl Case {
     /// again because it waits while the processor computes.
     pub fn min_rto(self) -> Nanos {
         match self {
-            Case::Rtt | Case::Bandwidth => Nanos(Config::default().min_rto),
+            Case::Rtt | Case::Bandwidth | Case::Performability => Nanos(Config::default().min_rto),
             Case::Loggp => Nanos(1_000_000_000),
         }
     }

@@ -17,9 +17,18 @@ pub struct Setting {
     pub protocol: Protocol,
     /// Transactions under way at most.
     pub window: u8,
+    /// The faults that this end makes of what it sends, as they are told; none: it makes none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub faults: Option<String>,
 }
 
 impl Setting {
+    /// The faults for people, to follow something else.
+    pub(crate) fn with_faults(&self) -> String {
+        let faults = self.faults.as_ref();
+        faults.map_or(String::new(), |faults| format!(", faults {faults}"))
+    }
+
     /// That of the calling thread.
     pub fn now(client: &Client) -> Self {
         let options = client.options();
@@ -27,6 +36,7 @@ impl Setting {
             over: cases::Setting::now(&Link::of(options.transport), Wait::Poll, None),
             protocol: options.protocol,
             window: options.window,
+            faults: options.faults.map(|faults| faults.to_string()),
         }
     }
 }

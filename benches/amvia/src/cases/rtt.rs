@@ -148,10 +148,11 @@ impl Text for Report {
     fn parts(&self) -> Vec<Part> {
         let rtt = &self.rtt_ns;
         let head = format!(
-            "rtt of {} over {}, {} B: {} transactions, {} requests sent again",
+            "rtt of {} over {}, {} B{}: {} transactions, {} requests sent again",
             self.setting.protocol,
             self.setting.over.transport,
             self.size,
+            self.setting.with_faults(),
             show::count(rtt.n as u64),
             show::count(self.retransmissions),
         );

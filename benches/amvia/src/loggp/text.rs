@@ -10,11 +10,12 @@ impl Text for Report {
     fn parts(&self) -> Vec<Part> {
         let setting = &self.setting;
         let mut parts = vec![Part::Line(format!(
-            "loggp of {} over {}, {} B, {} transactions at once: {} blocks, {} discarded",
+            "loggp of {} over {}, {} B, {} transactions at once{}: {} blocks, {} discarded",
             setting.protocol,
             setting.over.transport,
             self.size,
             setting.window,
+            setting.with_faults(),
             self.blocks.len(),
             self.discarded_blocks,
         ))];

@@ -1,18 +1,19 @@
 //! Model, simulation and experiment of the same transactions, side by side.
 
-use jitterlab_amvia::protocol::{Config, Nanos, Protocol};
+use jitterlab_amvia::protocol::{Config, Nanos};
 use jitterlab_amvia::transport::Faults;
 use jitterlab_base::seed;
 use jitterlab_stats::special::two_sided_inverse;
 use jitterlab_stats::{Moments, repeated};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::PerformabilityError;
-use super::experiment::{Measured, Trial, measure};
+use super::experiment::{Length, Measured, Trial, measure};
 use super::model::Model;
-use super::pair::Carrier;
-use super::path::{Failures, Losses, Stages};
+use super::pair::Over;
+use super::path::{Component, Failures, Losses, Stages};
 use super::simulation::{Plan, simulate};
+use crate::protocol::Protocol;
 
 /// Losses that have to be counted before an excess is called measured.
 pub const LOSSES: u64 = 1_000;
@@ -22,30 +23,73 @@ pub const TOLERANCE: f64 = 0.15;
 /// What is compared.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Of both ends; its timeouts are fixed.
-    pub config: Config,
+    /// The protocol of both ends.
+    pub protocol: Protocol,
     /// What carries the frames.
-    pub carrier: Carrier,
+    pub over: Over,
+    /// The timeout, which is fixed.
+    pub timeout: Nanos,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
     /// Transactions of each simulation.
     pub simulated: u64,
-    /// Transactions of each experiment at most.
+    /// Transactions with faults of each experiment at most.
     pub measured: u64,
     /// Draws faults and simulations.
     pub seed: u64,
 }
 
-/// What is found at a bit error rate. Times are in nanoseconds; each excess is over the mean time without errors.
-#[derive(Debug, Clone, Serialize)]
+/// What fails, and how often.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Failing {
+    /// The component; none: bits are flipped.
+    pub component: Option<Component>,
+    /// The chance that it fails for a message that passes, or that a bit is flipped.
+    pub chance: f64,
+}
+
+/// Chances that a component fails, if nothing is said.
+const CHANCES: [f64; 3] = [1e-4, 1e-3, 1e-2];
+
+impl Failing {
+    /// Bits flipped at each of `rates`; and each of `components` failing with each of `chances`, or, where there is none, with three
+    /// usual ones.
+    pub fn each(rates: &[f64], components: &[Component], chances: &[f64]) -> Vec<Failing> {
+        let chances = match chances {
+            [] => &CHANCES,
+            chances => chances,
+        };
+        let bits = rates.iter().map(|&chance| Failing {
+            component: None,
+            chance,
+        });
+        let of = |&component| {
+            let each = chances.iter();
+            each.map(move |&chance| Failing {
+                component: Some(component),
+                chance,
+            })
+        };
+        bits.chain(components.iter().flat_map(of)).collect()
+    }
+
+    pub(super) fn failures(&self) -> Failures {
+        match self.component {
+            Some(component) => Failures::of(component, self.chance),
+            None => Failures::of_bits(self.chance),
+        }
+    }
+}
+
+/// What is found of failures. Times are in nanoseconds; each excess is over the mean time without failures.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The protocol.
-    pub protocol: String,
-    /// The transport.
-    pub transport: Carrier,
-    /// The chance that a bit is flipped.
-    pub bit_error_rate: f64,
-    /// The mean time of a transaction without errors, as it was measured.
+    /// The component that fails; none: bits are flipped.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub component: Option<Component>,
+    /// The chance that it fails for a message that passes, or that a bit is flipped.
+    pub chance: f64,
+    /// The mean time of a transaction without failures, as it was measured.
     pub error_free_ns: f64,
     /// The excess by the model.
     pub model_ns: f64,
@@ -54,10 +98,13 @@ pub struct Row {
     /// The reach of its 99 % interval.
     pub simulation_reach_ns: f64,
     /// The excess in the experiment; none where too few losses were counted.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub experiment_ns: Option<f64>,
     /// The reach of its 95 % interval.
     pub experiment_reach_ns: f64,
-    /// Transactions of the experiment.
+    /// What the machine has added to a transaction in the same time without failures, which was taken away.
+    pub machine_ns: f64,
+    /// Transactions of the experiment in which frames were lost on purpose.
     pub transactions: u64,
     /// Frames that were lost in it.
     pub losses: u64,
@@ -80,29 +127,26 @@ impl Row {
 }
 
 impl Comparison {
-    /// Compares at each of `rates`.
+    /// Compares what comes of a failure.
     ///
     /// # Errors
     /// An experiment cannot be carried out, or the model has no answer.
-    pub fn rows(&self, rates: &[f64]) -> Result<Vec<Row>, PerformabilityError> {
-        rates.iter().map(|&rate| self.row(rate)).collect()
-    }
-
-    fn row(&self, rate: f64) -> Result<Row, PerformabilityError> {
-        let found = self.measured(rate)?;
+    pub fn row(&self, failing: Failing) -> Result<Row, PerformabilityError> {
+        let failures = failing.failures();
+        let found = self.measured(&failures)?;
         let error_free = found.undisturbed.mean().unwrap_or(0.0);
-        let model = |rate| Model {
-            config: self.config.clone(),
+        let model = |failures| Model {
+            config: self.config(&failures),
             stages: stages_of(error_free),
-            failures: Failures::of_bits(rate),
+            failures,
             payload: self.payload,
         };
-        let [with, without] = [model(rate), model(0.0)];
-        let base = without.forecast()?.response.mean;
+        let with = model(failures);
+        let base = model(Failures::default()).forecast()?.response.mean;
         let plan = Plan {
             config: with.config.clone(),
             stages: with.stages,
-            failures: with.failures,
+            failures,
             payload: self.payload,
             outstanding: 1,
             transactions: self.simulated,
@@ -111,40 +155,57 @@ impl Comparison {
         let simulated = simulate(&plan).response;
         let spread = simulated.std().unwrap_or(0.0);
         Ok(Row {
-            protocol: self.config.protocol.to_string(),
-            transport: self.carrier,
-            bit_error_rate: rate,
+            component: failing.component,
+            chance: failing.chance,
             error_free_ns: error_free,
             model_ns: with.forecast()?.response.mean - base,
             simulation_ns: simulated.mean().unwrap_or(0.0) - base,
             simulation_reach_ns: two_sided_inverse(0.01) * spread / (self.simulated as f64).sqrt(),
             experiment_ns: (found.losses >= LOSSES).then_some(found.excess),
             experiment_reach_ns: found.reach,
+            machine_ns: found.machine,
             transactions: found.transactions,
             losses: found.losses,
             detected: found.refused,
         })
     }
 
-    /// Measures with errors and without, in turns. The machine disturbs transactions, too: that is in both, and is taken away,
-    /// block by block.
-    fn measured(&self, rate: f64) -> Result<Found, PerformabilityError> {
-        let transactions = self.needed(rate).div_ceil(BLOCKS);
+    /// The configuration of both ends. A handler that may fail has a limit of its time: else nobody ever knew under `amvia`.
+    fn config(&self, failures: &Failures) -> Config {
+        Config {
+            handler_time: (failures.application() > 0.0).then_some(HANDLER * self.timeout),
+            ..fixed(self.protocol, self.timeout)
+        }
+    }
+
+    /// Measures with failures and without, in turns, each time for as long. The machine disturbs transactions, too: as many in the
+    /// same time without failures, which are taken away, block by block.
+    fn measured(&self, failures: &Failures) -> Result<Found, PerformabilityError> {
+        let transactions = self.needed(failures).0.div_ceil(BLOCKS);
         let mut found = Found {
             undisturbed: Moments::NONE,
             excess: 0.0,
             reach: 0.0,
+            machine: 0.0,
             transactions: 0,
             losses: 0,
             refused: 0,
         };
+        let faults = Faults {
+            bit_error_rate: failures.bit_error_rate,
+            // The loss of a frame without a bit that could be flipped.
+            loss: failures.loss(0),
+            ..Faults::default()
+        };
         let mut excesses = Vec::new();
         for block in 0..BLOCKS {
-            let quiet = self.trial(0.0, transactions, block)?;
-            let bad = self.trial(rate, transactions, block)?;
-            excesses.push(bad.excess() - quiet.excess());
+            let bad = self.trial(faults, Length::Transactions(transactions), block)?;
+            let quiet = self.trial(Faults::default(), Length::Time(bad.lasted), block)?;
+            let each = bad.transactions() as f64;
+            excesses.push((bad.excess() - quiet.excess()) / each);
+            found.machine += quiet.excess() / each / BLOCKS as f64;
             found.undisturbed = found.undisturbed.merged(quiet.undisturbed);
-            found.transactions += transactions;
+            found.transactions += bad.transactions();
             found.losses += bad.losses;
             found.refused += bad.refused;
         }
@@ -156,37 +217,41 @@ impl Comparison {
 
     fn trial(
         &self,
-        rate: f64,
-        transactions: u64,
+        faults: Faults,
+        length: Length,
         block: u64,
     ) -> Result<Measured, PerformabilityError> {
         measure(&Trial {
-            config: self.config.clone(),
-            carrier: self.carrier,
+            config: fixed(self.protocol, self.timeout),
+            over: self.over.clone(),
             faults: Faults {
-                bit_error_rate: rate,
                 seed: seed::stream(self.seed, block, 0),
-                ..Faults::default()
+                ..faults
             },
             payload: self.payload,
-            transactions,
+            length,
         })
     }
 
-    /// Transactions that yield enough losses, at least.
-    fn needed(&self, rate: f64) -> u64 {
+    /// Transactions that yield enough losses, at least, and the losses that they yield.
+    pub(super) fn needed(&self, failures: &Failures) -> (u64, f64) {
         let Losses {
             request,
             reply,
             bare,
-        } = Losses::of(&Failures::of_bits(rate), self.payload);
-        let bare = match self.config.protocol {
-            Protocol::TwoWay => 0.0,
-            _ => bare,
+        } = Losses::of(failures, self.payload);
+        let bare = match self.protocol {
+            Protocol::TwoWay | Protocol::AmviaRiding => 0.0,
+            Protocol::Amvia | Protocol::Amudp => bare,
         };
         let losses = request + reply + bare;
-        let needed = (1.2 * LOSSES as f64 / losses).ceil() as u64;
-        needed.max(LEAST).min(self.measured)
+        let needed = match losses > 0.0 {
+            true => (1.2 * LOSSES as f64 / losses).ceil() as u64,
+            // A handler cannot be made to fail here.
+            false => 0,
+        };
+        let transactions = needed.max(LEAST).min(self.measured);
+        (transactions, transactions as f64 * losses)
     }
 }
 
@@ -195,6 +260,7 @@ struct Found {
     undisturbed: Moments,
     excess: f64,
     reach: f64,
+    machine: f64,
     transactions: u64,
     losses: u64,
     refused: u64,
@@ -203,7 +269,9 @@ struct Found {
 /// Blocks of an experiment, with errors and without.
 const BLOCKS: u64 = 10;
 /// Transactions of an experiment at least, if so many are allowed.
-const LEAST: u64 = 20_000;
+const LEAST: u64 = 5_000;
+/// The time of a handler that may fail, in timeouts.
+const HANDLER: u64 = 4;
 
 /// Stages of a path of which only the round trip is known.
 fn stages_of(round_trip: f64) -> Stages {
@@ -216,7 +284,8 @@ fn stages_of(round_trip: f64) -> Stages {
 /// A configuration with one timeout, which is always the same.
 pub fn fixed(protocol: Protocol, timeout: Nanos) -> Config {
     Config {
-        protocol,
+        protocol: protocol.of_library(),
+        ack_delay: protocol.ack_delay(),
         min_rto: timeout,
         max_rto: timeout,
         ..Config::default()

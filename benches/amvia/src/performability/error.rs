@@ -13,6 +13,9 @@ pub enum PerformabilityError {
     /// A transport cannot be had, or is broken.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// Active messages do not go over the transport, or delays that are to be injected cannot be had.
+    #[error(transparent)]
+    Suite(#[from] crate::Error),
     /// No name in shared memory.
     #[error(transparent)]
     Address(#[from] AddressError),
@@ -33,4 +36,11 @@ pub enum PerformabilityError {
     /// The server has ended before its client.
     #[error("the server ended in the middle of a measurement")]
     ServerEnded,
+}
+
+impl PerformabilityError {
+    /// Whether what was asked for is wrong, and not the world.
+    pub fn is_of_input(&self) -> bool {
+        matches!(self, PerformabilityError::Suite(error) if error.is_of_input())
+    }
 }

@@ -3,12 +3,13 @@
 use jitterlab_amvia::endpoint::PeerId;
 use jitterlab_amvia::protocol::Config;
 use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
-use jitterlab_amvia::transport::{Faults, Faulty, Transport};
+use jitterlab_amvia::transport::{FaultReader, Faults, Faulty};
 use jitterlab_base::clock::Clock;
 use jitterlab_stats::Moments;
 
 use super::error::PerformabilityError;
-use super::pair::{CLIENT, Carrier, End, Ends, SERVER, served};
+use super::pair::{CLIENT, End, Over, SERVER, ends, served};
+use crate::carrier::Carrier;
 use crate::handlers::echo;
 
 /// What is measured.
@@ -17,13 +18,22 @@ pub struct Trial {
     /// Of both ends.
     pub config: Config,
     /// What carries the frames.
-    pub carrier: Carrier,
+    pub over: Over,
     /// The faults that both ends make.
     pub faults: Faults,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
-    /// Transactions, one after the other.
-    pub transactions: u64,
+    /// How many transactions are made, one after the other.
+    pub length: Length,
+}
+
+/// How long a trial is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Length {
+    /// So many transactions.
+    Transactions(u64),
+    /// The transactions that end in so many nanoseconds, and one at least.
+    Time(f64),
 }
 
 /// What came of it. Times are in nanoseconds.
@@ -33,6 +43,8 @@ pub struct Measured {
     pub undisturbed: Moments,
     /// The others.
     pub disturbed: Moments,
+    /// From the first request to the end of the last.
+    pub lasted: f64,
     /// Transactions that ended without a reply.
     pub abandoned: u64,
     /// Frames that were damaged or lost on purpose.
@@ -42,16 +54,29 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// By how much the mean time of a transaction exceeds that of the undisturbed ones.
+    const NONE: Measured = Measured {
+        undisturbed: Moments::NONE,
+        disturbed: Moments::NONE,
+        lasted: 0.0,
+        abandoned: 0,
+        losses: 0,
+        refused: 0,
+    };
+
+    /// Transactions.
+    pub fn transactions(&self) -> u64 {
+        (self.undisturbed.n() + self.disturbed.n()) as u64
+    }
+
+    /// By how much all transactions together took longer than if none had been disturbed, in nanoseconds.
     ///
     /// The time of an undisturbed transaction varies with the machine, and not with the faults: it is left out of the
     /// difference, and so are its variations.
     pub fn excess(&self) -> f64 {
-        let (Some(usual), Some(mean)) = (self.undisturbed.mean(), self.disturbed.mean()) else {
-            return 0.0;
-        };
-        let all = (self.undisturbed.n() + self.disturbed.n()) as f64;
-        (mean - usual) * self.disturbed.n() as f64 / all
+        match (self.undisturbed.mean(), self.disturbed.mean()) {
+            (Some(usual), Some(mean)) => (mean - usual) * self.disturbed.n() as f64,
+            _ => 0.0,
+        }
     }
 }
 
@@ -63,20 +88,11 @@ const WARM_UP: u64 = 200;
 /// # Errors
 /// A transport cannot be had, or an endpoint refuses.
 pub fn measure(trial: &Trial) -> Result<Measured, PerformabilityError> {
-    match trial.carrier.ends()? {
-        Ends::Udp(ends) => measure_over(trial, ends),
-        Ends::Shm(ends) => measure_over(trial, ends),
-    }
-}
-
-fn measure_over<T: Transport + 'static>(
-    trial: &Trial,
-    [own, theirs]: [T; 2],
-) -> Result<Measured, PerformabilityError> {
-    let end = |name: &str, transport| {
-        let faulty = Faulty::new(transport, trial.faults, EndpointId::of(name).0);
+    let [own, theirs] = ends(&trial.over)?;
+    let end = |name: &str, carrier: Carrier| -> Result<(End, FaultReader), PerformabilityError> {
+        let faulty = Faulty::new(carrier, trial.faults, EndpointId::of(name).0);
         let reader = faulty.reader();
-        Ok::<_, PerformabilityError>((End::new(name, &trial.config, faulty)?, reader))
+        Ok((End::new(name, &trial.config, faulty)?, reader))
     };
     let (client, own) = end(CLIENT, own)?;
     let (server, theirs) = end(SERVER, theirs)?;
@@ -92,21 +108,30 @@ fn measure_over<T: Transport + 'static>(
 
 fn run(trial: &Trial, client: &End, peer: PeerId) -> Result<Measured, PerformabilityError> {
     let clock = Clock::global();
+    let live = jitterlab_live::publisher();
+    live.begin(&format!(
+        "{} {}",
+        trial.config.protocol,
+        said(&trial.faults)
+    ));
     let data = vec![0; trial.payload];
-    let mut measured = Measured {
-        undisturbed: Moments::NONE,
-        disturbed: Moments::NONE,
-        abandoned: 0,
-        losses: 0,
-        refused: 0,
-    };
+    let mut measured = Measured::NONE;
     let repeated = || -> Result<u64, PerformabilityError> {
         let counters = client.endpoint.counters(peer)?;
         Ok(counters.retransmissions + counters.pulls)
     };
+    let (most, time) = match trial.length {
+        Length::Transactions(count) => (count, f64::INFINITY),
+        Length::Time(time) => (u64::MAX, time),
+    };
     let mut before = repeated()?;
-    for number in 0..WARM_UP + trial.transactions {
+    let mut first = clock.now();
+    let mut number = 0;
+    while number < WARM_UP || (number - WARM_UP < most && measured.lasted < time) {
         let begun = clock.now();
+        if number == WARM_UP {
+            first = begun;
+        }
         let sent = client.request(peer, &data)?;
         let state = loop {
             if let Some(state) = client.ended(sent)? {
@@ -114,19 +139,32 @@ fn run(trial: &Trial, client: &End, peer: PeerId) -> Result<Measured, Performabi
             }
             client.bundle.poll()?;
         };
-        let took = clock.ticks_to_ns(clock.now().wrapping_sub(begun)) as f64;
+        let ended = clock.now();
         client.endpoint.release(sent)?;
         let after = repeated()?;
         if number >= WARM_UP {
-            let took = Moments::of(&[took]);
+            let took = clock.ticks_to_ns(ended.wrapping_sub(begun));
+            live.sample(|| took);
+            let took = Moments::of(&[took as f64]);
             let side = match after == before {
                 true => &mut measured.undisturbed,
                 false => &mut measured.disturbed,
             };
             *side = side.merged(took);
+            measured.lasted = clock.ticks_to_ns_f64(ended.wrapping_sub(first));
             measured.abandoned += u64::from(state != InitiatorState::Processed);
         }
         before = after;
+        number += 1;
     }
     Ok(measured)
+}
+
+/// The faults in a few words.
+fn said(faults: &Faults) -> String {
+    match (faults.bit_error_rate, faults.loss) {
+        (0.0, 0.0) => "without faults".into(),
+        (rate, 0.0) => format!("ber={rate:e}"),
+        (_, loss) => format!("loss={loss:e}"),
+    }
 }

@@ -1,10 +1,10 @@
 //! The model of a transaction: a semi-Markov process for each protocol, and its mean times (`docs/amvia-performability.md` derives it).
 
 use jitterlab_amvia::protocol::{Config, Protocol};
+use jitterlab_stats::Error;
 use jitterlab_stats::first_passage::{Passage, SemiMarkov, State, Time};
-use jitterlab_stats::{Error, mva};
 
-use super::path::{Failures, LOST_AFTER, Losses, STATIONS, Stages};
+use super::path::{Failures, Losses, Stages};
 
 /// One transaction at a time, over a network that loses frames.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Forecast {
     pub response: Passage,
     /// The chance that it ends without a reply.
     pub abandoned: f64,
+    /// The chance that it waits for a timer: that something of it fails the first time.
+    pub waits: f64,
     /// Its part in timers: the mean where no frame costs anything.
     pub waiting: f64,
     /// Frames that it takes.
@@ -44,6 +46,10 @@ pub struct Frames {
     pub back: f64,
     /// Of them, those that arrive.
     pub back_arrived: f64,
+    /// Acknowledgements among all of them: nobody waits for one.
+    pub beside: f64,
+    /// Of those, the ones that arrive.
+    pub beside_arrived: f64,
 }
 
 /// A process under construction: states, and the frames that each visit sends.
@@ -74,6 +80,21 @@ impl Process {
             out_arrived: arrived,
             back: arrived * back,
             back_arrived: arrived * back * (1.0 - lost_back),
+            ..Frames::default()
+        });
+        self.chain.state()
+    }
+
+    /// The same where the target sends an acknowledgement and its reply for what arrives.
+    fn acknowledging(&mut self, losses: &Losses) -> State {
+        let arrived = 1.0 - losses.request;
+        self.frames.push(Frames {
+            out: 1.0,
+            out_arrived: arrived,
+            back: 2.0 * arrived,
+            back_arrived: arrived * (2.0 - losses.bare - losses.reply),
+            beside: arrived,
+            beside_arrived: arrived * (1.0 - losses.bare),
         });
         self.chain.state()
     }
@@ -110,9 +131,11 @@ impl Model {
         let ends = [process.done, process.given_up];
         let (timers, begin) = self.process(&Stages::default());
         let count = |of: fn(&Frames) -> f64| process.gathered(first, of);
+        let Losses { request, reply, .. } = self.losses();
         Ok(Forecast {
             response: process.chain.passage(first, &ends)?,
             abandoned: process.chain.passage(first, &[process.given_up])?.chance,
+            waits: 1.0 - (1.0 - request) * (1.0 - fails) * (1.0 - reply),
             waiting: timers
                 .chain
                 .passage(begin, &[timers.done, timers.given_up])?
@@ -122,33 +145,10 @@ impl Model {
                 out_arrived: count(|frames| frames.out_arrived)?,
                 back: count(|frames| frames.back)?,
                 back_arrived: count(|frames| frames.back_arrived)?,
+                beside: count(|frames| frames.beside)?,
+                beside_arrived: count(|frames| frames.beside_arrived)?,
             },
         })
-    }
-
-    /// The steady state of `outstanding` transactions at a time, by mean value analysis over the stages: the processors, the NICs and
-    /// the wires of both directions are servers; timers and what the application does in between are time to think.
-    ///
-    /// # Errors
-    /// As for [`Model::forecast`].
-    pub fn network(&self, outstanding: u32) -> Result<mva::Network, Error> {
-        let Forecast {
-            waiting, frames, ..
-        } = self.forecast()?;
-        let stations = self.stages.stations();
-        let last = STATIONS - 1;
-        let mut demands = vec![
-            frames.out * stations[0] + frames.back_arrived * stations[last],
-            frames.back * stations[0] + frames.out_arrived * stations[last] + self.stages.handler,
-        ];
-        for (station, time) in stations.iter().enumerate().take(last).skip(1) {
-            let (out, back) = match station <= LOST_AFTER {
-                true => (frames.out, frames.back),
-                false => (frames.out_arrived, frames.back_arrived),
-            };
-            demands.extend([out * time, back * time]);
-        }
-        mva::analyse(&demands, waiting + self.stages.think, outstanding)
     }
 
     /// How long a request is under way that nobody answers, in nanoseconds: then the target counts as gone.
@@ -199,6 +199,8 @@ impl Model {
 
     fn process(&self, stages: &Stages) -> (Process, State) {
         match self.config.protocol {
+            // The acknowledgement rides on the reply.
+            Protocol::Amvia if self.config.ack_delay > 0 => self.two_way(stages),
             Protocol::Amvia => self.three_way(stages),
             Protocol::TwoWay => self.two_way(stages),
             Protocol::Amudp => self.acknowledged(stages),
@@ -223,10 +225,10 @@ impl Model {
         let (done, given_up) = (process.done, process.given_up);
         let gaps: Vec<f64> = gaps(&times, end);
         // The target has not got the request; it has run it; it has acknowledged it; the handler has failed there.
-        let both = (bare + reply) / 2.0;
+        let losses = self.losses();
         let missing: Vec<State> = gaps
             .iter()
-            .map(|_| process.state(1.0, request, 2.0, both))
+            .map(|_| process.acknowledging(&losses))
             .collect();
         let run: Vec<State> = gaps
             .iter()
@@ -265,7 +267,7 @@ impl Model {
         (process, missing[0])
     }
 
-    /// Request and reply.
+    /// Request and reply; handlers are shorter than an acknowledgement waits for the reply.
     fn two_way(&self, stages: &Stages) -> (Process, State) {
         let Losses { request, reply, .. } = self.losses();
         let fails = self.failures.application();
@@ -367,6 +369,8 @@ impl Process {
             out_arrived: asked * (1.0 - request) + arrived * (1.0 - bare),
             back: sent,
             back_arrived: arrived,
+            beside: arrived,
+            beside_arrived: arrived * (1.0 - bare),
         });
         self.chain.state()
     }

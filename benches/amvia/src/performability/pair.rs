@@ -1,5 +1,6 @@
 //! Two endpoints in this process, on a thread each: one makes requests, the other answers.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,27 +10,33 @@ use jitterlab_amvia::endpoint::{
 };
 use jitterlab_amvia::protocol::Config;
 use jitterlab_amvia::transaction::InitiatorState;
-use jitterlab_amvia::transport::{Address, Shm, Transport, Udp};
-use jitterlab_base::named;
+use jitterlab_amvia::transport::{self, Address, Shm, Udp, Verbs};
+use jitterlab_injector::environment;
+use jitterlab_packet::transport::{Adapter, Transport};
 
 use super::error::PerformabilityError;
+use crate::carrier::Carrier;
+use crate::delayed::Delayed;
+use crate::error::Error;
 use crate::handlers::ECHO;
 
-/// What carries the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Carrier {
-    /// UDP over loopback.
-    Udp,
-    /// Shared memory.
-    Shm,
+/// What carries the frames between two ends in this process.
+#[derive(Debug, Clone)]
+pub struct Over {
+    /// The transport.
+    pub transport: Transport,
+    /// The RDMA device and its port, over verbs.
+    pub adapter: Adapter,
 }
 
-named!(Carrier, serde, "a transport", Udp => "udp", Shm => "shm");
-
-/// The transports of both ends.
-pub(super) enum Ends {
-    Udp([Udp; 2]),
-    Shm([Shm; 2]),
+impl Over {
+    /// A transport that needs no device.
+    pub fn of(transport: Transport) -> Over {
+        Over {
+            transport,
+            adapter: Adapter::default(),
+        }
+    }
 }
 
 /// Names of the ends.
@@ -40,25 +47,32 @@ pub(super) const SERVER: &str = "server";
 static MADE: AtomicU32 = AtomicU32::new(0);
 /// How long the ends may take to know each other.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Where the ends are.
+const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-impl Carrier {
-    /// Transports for the client and the server.
-    pub(super) fn ends(self) -> Result<Ends, PerformabilityError> {
-        match self {
-            Carrier::Udp => {
-                let bind = || Udp::bind(([127, 0, 0, 1], 0).into(), Udp::MTU);
-                Ok(Ends::Udp([bind()?, bind()?]))
+/// What the client and the server send over.
+///
+/// # Errors
+/// Active messages do not go over the transport, or it cannot be had.
+pub(super) fn ends(over: &Over) -> Result<[Carrier; 2], PerformabilityError> {
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let open = |end: &str| -> Result<Carrier, PerformabilityError> {
+        Ok(match over.transport {
+            Transport::Udp => Box::new(Udp::bind(HERE, Udp::MTU)?),
+            Transport::Verbs => Box::new(Verbs::bind(HERE, over.adapter.clone(), Verbs::MTU)?),
+            Transport::Shm => {
+                let name = format!("performability-{}-{number}-{end}", std::process::id());
+                let memory: Carrier = Box::new(Shm::open(name.parse()?, Shm::MTU)?);
+                match environment::injects() {
+                    // No call is there to be caught.
+                    true => Box::new(Delayed::of_process(memory)?),
+                    false => memory,
+                }
             }
-            Carrier::Shm => {
-                let number = MADE.fetch_add(1, Ordering::Relaxed);
-                let open = |end| -> Result<Shm, PerformabilityError> {
-                    let name = format!("performability-{}-{number}-{end}", std::process::id());
-                    Ok(Shm::open(name.parse()?, Shm::MTU)?)
-                };
-                Ok(Ends::Shm([open(CLIENT)?, open(SERVER)?]))
-            }
-        }
-    }
+            Transport::Tcp => return Err(Error::Transport(Transport::Tcp).into()),
+        })
+    };
+    Ok([open(CLIENT)?, open(SERVER)?])
 }
 
 /// An endpoint in a bundle of its own.
@@ -71,7 +85,7 @@ impl End {
     pub(super) fn new(
         name: &str,
         config: &Config,
-        transport: impl Transport + 'static,
+        transport: impl transport::Transport + 'static,
     ) -> Result<End, PerformabilityError> {
         let options = Options {
             config: config.clone(),

@@ -1,65 +1,65 @@
-//! All that is found of performability on a machine, in one report.
+//! All that is found of performability over one transport, in one protocol.
 
-use jitterlab_amvia::protocol::{Nanos, Protocol};
+use jitterlab_amvia::protocol::Nanos;
 use jitterlab_base::show;
-use jitterlab_packet::cases::{Part, Text};
-use serde::Serialize;
+use jitterlab_packet::cases::{self, Part, Text};
+use jitterlab_packet::transport::{Link, Wait};
+use serde::{Deserialize, Serialize};
 
-use super::comparison::{Comparison, Row, fixed};
+use super::comparison::{Comparison, Failing, Row, fixed};
 use super::error::PerformabilityError;
 use super::model::Model;
-use super::pair::Carrier;
+use super::pair::Over;
 use super::path::{Failures, Stages};
-use super::reward::{Performability, compared};
+use super::reward::{ASSUMED, Assumed, Performability, performability};
 use super::stages::{Stage, stages};
 use super::throughput::{Throughput, throughput};
+use crate::cases::{Case, Setting};
+use crate::protocol::Protocol;
 
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The transports.
-    pub carriers: Vec<Carrier>,
-    /// The protocols.
-    pub protocols: Vec<Protocol>,
-    /// The bit error rates.
-    pub rates: Vec<f64>,
+    /// What carries the frames.
+    pub over: Over,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// What fails, one after the other.
+    pub failing: Vec<Failing>,
+    /// The failures that the one number assumes, beside [`ASSUMED`].
+    pub assumed: Vec<Assumed>,
     /// The timeout, which is fixed.
     pub timeout: Nanos,
     /// Bytes of a request, and of a reply.
     pub payload: usize,
     /// Transactions of each simulation.
     pub simulated: u64,
-    /// Transactions of each experiment at most.
+    /// Transactions with failures of each experiment at most.
     pub measured: u64,
     /// Draws faults and simulations.
     pub seed: u64,
 }
 
-/// What a transport yields under an assumption.
-#[derive(Debug, Clone, Serialize)]
-pub struct Over<T> {
-    /// The transport.
-    pub transport: Carrier,
-    /// What it yields.
-    #[serde(flatten)]
-    pub of: T,
-}
-
-/// What is found.
-#[derive(Debug, Clone, Serialize)]
+/// What is found, in the form that is printed and stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// [`Case::Performability`].
+    pub case: Case,
+    /// What it was measured over, and with.
+    #[serde(flatten)]
+    pub setting: Setting,
+    /// Size of a request and of its reply in bytes.
+    pub size: u64,
     /// The timeout, in nanoseconds.
     pub timeout_ns: Nanos,
-    /// Bytes of a request, and of a reply.
-    pub payload: usize,
     /// What each stage costs.
     pub stages: Vec<Stage>,
-    /// What bit errors cost: model, simulation and experiment.
+    /// What failures cost: model, simulation and experiment.
     pub excess: Vec<Row>,
     /// Throughput: mean value analysis and simulation.
-    pub throughput: Vec<Over<Throughput>>,
+    pub throughput: Vec<Throughput>,
     /// Performability as one number.
-    pub performability: Vec<Over<Performability>>,
+    pub performability: Vec<Performability>,
 }
 
 /// Transactions at a time in the table of throughputs.
@@ -73,55 +73,36 @@ impl Report {
     /// # Errors
     /// Something cannot be measured, or the model has no answer.
     pub fn of(asked: &Asked) -> Result<Report, PerformabilityError> {
-        let mut report = Report {
-            timeout_ns: asked.timeout,
-            payload: asked.payload,
-            stages: Vec::new(),
-            excess: Vec::new(),
-            throughput: Vec::new(),
-            performability: Vec::new(),
-        };
-        for &carrier in &asked.carriers {
-            report.add(asked, carrier)?;
-        }
-        Ok(report)
-    }
-
-    fn add(&mut self, asked: &Asked, carrier: Carrier) -> Result<(), PerformabilityError> {
-        let (costs, stages) = stages(carrier, asked.payload)?;
-        self.stages.extend(stages);
-        let over = |of| Over {
-            transport: carrier,
-            of,
-        };
-        for &protocol in &asked.protocols {
-            let comparison = Comparison {
-                config: fixed(protocol, asked.timeout),
-                carrier,
-                payload: asked.payload,
-                simulated: asked.simulated,
-                measured: asked.measured,
-                seed: asked.seed,
-            };
-            self.excess.extend(comparison.rows(&asked.rates)?);
-            for (rate, outstanding) in RATES
-                .iter()
-                .flat_map(|&rate| OUTSTANDING.map(|at| (rate, at)))
-            {
-                let model = asked.model(protocol, costs, Failures::of_bits(rate));
-                let found = throughput(&model, outstanding, asked.simulated, asked.seed)?;
-                self.throughput.push(over(found));
-            }
-        }
-        let yields = compared(&asked.protocols, |protocol| {
-            asked.model(protocol, costs, Failures::default())
-        })?;
-        let yields = yields.into_iter().map(|of| Over {
-            transport: carrier,
-            of,
+        let (costs, stages) = stages(&asked.over, asked.payload)?;
+        let comparison = asked.comparison();
+        let excess = asked.failing.iter().map(|&failing| comparison.row(failing));
+        let model = |failures| asked.model(costs, failures);
+        let pairs = RATES
+            .iter()
+            .flat_map(|&rate| OUTSTANDING.map(|at| (rate, at)));
+        let throughput = pairs.map(|(rate, outstanding)| {
+            let model = model(Failures::of_bits(rate));
+            throughput(&model, outstanding, asked.simulated, asked.seed)
         });
-        self.performability.extend(yields);
-        Ok(())
+        let assumed = ASSUMED.iter().chain(&asked.assumed);
+        let yields = assumed.map(|assumed| performability(&model(Failures::default()), assumed));
+        let link = Link::of(asked.over.transport);
+        Ok(Report {
+            case: Case::Performability,
+            setting: Setting {
+                over: cases::Setting::now(&link, Wait::Poll, None),
+                protocol: asked.protocol,
+                window: fixed(asked.protocol, asked.timeout).window,
+                // Those of its experiments are in its rows.
+                faults: None,
+            },
+            size: asked.payload as u64,
+            timeout_ns: asked.timeout,
+            excess: excess.collect::<Result<_, _>>()?,
+            throughput: throughput.collect::<Result<_, _>>()?,
+            performability: yields.collect::<Result<_, _>>()?,
+            stages,
+        })
     }
 
     /// Whether all that could be measured agrees with the model.
@@ -131,9 +112,38 @@ impl Report {
 }
 
 impl Asked {
-    fn model(&self, protocol: Protocol, stages: Stages, failures: Failures) -> Model {
+    /// About how long it takes, in seconds.
+    pub fn seconds(&self) -> f64 {
+        /// A transaction, and one that is simulated.
+        const MEASURED: f64 = 20e-6;
+        const SIMULATED: f64 = 10e-6;
+        let comparison = self.comparison();
+        let experiments = self.failing.iter().map(|failing| {
+            let (needed, losses) = comparison.needed(&failing.failures());
+            let seconds = needed as f64 * MEASURED + losses * self.timeout as f64 / 1e9;
+            // With failures and without.
+            2.0 * seconds
+        });
+        let simulations = self.failing.len() + OUTSTANDING.len() * RATES.len();
+        let simulated = simulations as f64 * self.simulated as f64 * SIMULATED;
+        1.0 + experiments.sum::<f64>() + simulated
+    }
+
+    fn comparison(&self) -> Comparison {
+        Comparison {
+            protocol: self.protocol,
+            over: self.over.clone(),
+            timeout: self.timeout,
+            payload: self.payload,
+            simulated: self.simulated,
+            measured: self.measured,
+            seed: self.seed,
+        }
+    }
+
+    fn model(&self, stages: Stages, failures: Failures) -> Model {
         Model {
-            config: fixed(protocol, self.timeout),
+            config: fixed(self.protocol, self.timeout),
             stages,
             failures,
             payload: self.payload,
@@ -141,123 +151,158 @@ impl Asked {
     }
 }
 
-fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Part {
-    let head = head.map(String::from).to_vec();
-    Part::Table(std::iter::once(head).chain(rows.map(Vec::from)).collect())
+/// What is found over some transports, in some protocols.
+#[derive(Debug, Clone, Serialize)]
+#[serde(transparent)]
+pub struct Reports(pub Vec<Report>);
+
+impl Reports {
+    /// Whether all that could be measured agrees with the model.
+    pub fn agree(&self) -> bool {
+        self.0.iter().all(Report::agrees)
+    }
+
+    /// A table of the rows of all reports, behind the names of transport and protocol.
+    fn table<R, const N: usize>(
+        &self,
+        head: [&str; N],
+        rows: impl Fn(&Report) -> &[R],
+        cells: impl Fn(&R) -> [String; N],
+    ) -> Part {
+        let named = |over: &str, protocol: &str, cells: [String; N]| -> Vec<String> {
+            let names = [over, protocol].map(String::from);
+            names.into_iter().chain(cells).collect()
+        };
+        let mut table = vec![named("transport", "protocol", head.map(String::from))];
+        for report in &self.0 {
+            let Setting { over, protocol, .. } = &report.setting;
+            let (over, protocol) = (over.transport.name(), protocol.name());
+            let rows = rows(report).iter().map(&cells);
+            table.extend(rows.map(|cells| named(over, protocol, cells)));
+        }
+        Part::Table(table)
+    }
 }
 
-impl Text for Report {
+fn with_reach(value: f64, reach: f64) -> String {
+    format!("{} ± {}", show::time(value), show::time(reach))
+}
+
+impl Row {
+    /// What fails, for people.
+    pub fn what(&self) -> String {
+        match self.component {
+            Some(component) => format!("{component} {:e}", self.chance),
+            None => format!("bits {:e}", self.chance),
+        }
+    }
+
+    fn cells(&self) -> [String; 8] {
+        let measured = match self.experiment_ns {
+            Some(excess) => with_reach(excess, self.experiment_reach_ns),
+            None => "not measurable".into(),
+        };
+        let verdict = match self.agrees() {
+            Some(true) => "agrees",
+            Some(false) => "differs",
+            None => "",
+        };
+        [
+            self.what(),
+            show::count(self.losses),
+            show::time(self.error_free_ns),
+            show::time(self.model_ns),
+            with_reach(self.simulation_ns, self.simulation_reach_ns),
+            measured,
+            show::time(self.machine_ns),
+            verdict.into(),
+        ]
+    }
+}
+
+impl Text for Reports {
     fn parts(&self) -> Vec<Part> {
-        let about = format!(
-            "messages of {} B, timeout {}",
-            self.payload,
-            show::time(self.timeout_ns as f64)
+        let about = self.0.first().map_or(String::new(), |report| {
+            let timeout = show::time(report.timeout_ns as f64);
+            format!(", messages of {} B, timeout {timeout}", report.size)
+        });
+        let stages = self.table(
+            ["stage", "sent", "received", "found by"],
+            |report| &report.stages,
+            |stage| {
+                [
+                    stage.component.to_string(),
+                    show::time(stage.send_ns),
+                    show::time(stage.receive_ns),
+                    stage.source.to_string(),
+                ]
+            },
         );
-        let stages = self.stages.iter().map(|stage| {
+        let excess = self.table(
             [
-                stage.transport.to_string(),
-                stage.component.to_string(),
-                show::time(stage.send_ns),
-                show::time(stage.receive_ns),
-                stage.source.to_string(),
-            ]
-        });
-        let excess = self.excess.iter().map(|row| {
-            let measured = match row.experiment_ns {
-                Some(excess) => format!(
-                    "{} ± {}",
-                    show::time(excess),
-                    show::time(row.experiment_reach_ns)
-                ),
-                None => "not measurable".into(),
-            };
+                "failing",
+                "losses",
+                "error-free",
+                "model",
+                "simulation (99 %)",
+                "experiment (95 %)",
+                "machine",
+                "",
+            ],
+            |report| &report.excess,
+            Row::cells,
+        );
+        let throughput = self.table(
             [
-                row.transport.to_string(),
-                row.protocol.clone(),
-                format!("{:e}", row.bit_error_rate),
-                show::count(row.losses),
-                show::time(row.error_free_ns),
-                show::time(row.model_ns),
-                format!(
-                    "{} ± {}",
-                    show::time(row.simulation_ns),
-                    show::time(row.simulation_reach_ns)
-                ),
-                measured,
-                match row.agrees() {
-                    Some(true) => "agrees".into(),
-                    Some(false) => "differs".into(),
-                    None => String::new(),
-                },
-            ]
-        });
-        let throughput = self.throughput.iter().map(|over| {
+                "errors a bit",
+                "at a time",
+                "mean value analysis",
+                "simulation",
+                "error",
+            ],
+            |report| &report.throughput,
+            |found| {
+                [
+                    format!("{:e}", found.bit_error_rate),
+                    found.outstanding.to_string(),
+                    show::count(found.analysis as u64),
+                    show::count(found.simulation as u64),
+                    show::percent(found.error()),
+                ]
+            },
+        );
+        let performability = self.table(
             [
-                over.transport.to_string(),
-                over.of.protocol.clone(),
-                format!("{:e}", over.of.bit_error_rate),
-                over.of.outstanding.to_string(),
-                show::count(over.of.analysis as u64),
-                show::count(over.of.simulation as u64),
-                show::percent(over.of.error()),
-            ]
-        });
-        let performability = self.performability.iter().map(|over| {
-            [
-                over.transport.to_string(),
-                over.of.assumed.to_string(),
-                over.of.protocol.clone(),
-                show::count(over.of.throughput as u64),
-                format!("{:.7}", over.of.availability),
-                show::count(over.of.performability as u64),
-            ]
-        });
+                "assumed",
+                "errors a bit",
+                "up",
+                "repair",
+                "throughput",
+                "availability",
+                "performability",
+            ],
+            |report| &report.performability,
+            |found| {
+                [
+                    found.assumed.clone(),
+                    format!("{:e}", found.bit_error_rate),
+                    show::time(1e9 * found.up_s),
+                    show::time(1e9 * found.repair_s),
+                    show::count(found.throughput as u64),
+                    format!("{:.7}", found.availability),
+                    show::count(found.performability as u64),
+                ]
+            },
+        );
         vec![
-            Part::Line(format!("what a frame costs at each stage, {about}")),
-            table(
-                ["transport", "stage", "sent", "received", "found by"],
-                stages,
-            ),
-            Part::Line("mean excess of a transaction over its time without bit errors".into()),
-            table(
-                [
-                    "transport",
-                    "protocol",
-                    "errors a bit",
-                    "losses",
-                    "error-free",
-                    "model",
-                    "simulation (99 %)",
-                    "experiment (95 %)",
-                    "",
-                ],
-                excess,
-            ),
+            Part::Line(format!("what a frame costs at each stage{about}")),
+            stages,
+            Part::Line("mean excess of a transaction over its time without failures".into()),
+            excess,
             Part::Line("transactions in a second, several at a time".into()),
-            table(
-                [
-                    "transport",
-                    "protocol",
-                    "errors a bit",
-                    "at a time",
-                    "mean value analysis",
-                    "simulation",
-                    "error",
-                ],
-                throughput,
-            ),
+            throughput,
             Part::Line("performability: transactions in a second whose end is known".into()),
-            table(
-                [
-                    "transport",
-                    "assumed",
-                    "protocol",
-                    "throughput",
-                    "availability",
-                    "performability",
-                ],
-                performability,
-            ),
+            performability,
         ]
     }
 }

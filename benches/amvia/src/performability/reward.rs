@@ -1,8 +1,7 @@
 //! Performability as one number: transactions in a second whose end is known, in the long run, under stated failures.
 
-use jitterlab_amvia::protocol::Protocol;
 use jitterlab_stats::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::model::Model;
 use super::path::Failures;
@@ -16,6 +15,8 @@ pub struct Assumed {
     pub failures: Failures,
     /// Seconds that a target runs on the mean before it crashes.
     pub up_s: f64,
+    /// Seconds until it is repaired, on the mean; 0: a spare takes its place at once.
+    pub repair_s: f64,
 }
 
 /// The failures that the table of the three protocols assumes.
@@ -24,16 +25,19 @@ pub const ASSUMED: [Assumed; 3] = [
         name: "a sound cluster",
         failures: failures(1e-12),
         up_s: 30.0 * 86_400.0,
+        repair_s: 0.0,
     },
     Assumed {
         name: "a bad cable",
         failures: failures(1e-6),
         up_s: 30.0 * 86_400.0,
+        repair_s: 0.0,
     },
     Assumed {
         name: "a bad cable, and a target that crashes each minute",
         failures: failures(1e-6),
         up_s: 60.0,
+        repair_s: 0.0,
     },
 ];
 
@@ -45,16 +49,16 @@ const fn failures(bit_error_rate: f64) -> Failures {
 }
 
 /// What a protocol yields.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Performability {
-    /// The protocol.
-    pub protocol: String,
     /// The failures that are assumed, by their word.
-    pub assumed: &'static str,
+    pub assumed: String,
     /// The chance that a bit is flipped.
     pub bit_error_rate: f64,
     /// Seconds that a target runs on the mean.
     pub up_s: f64,
+    /// Seconds until it is repaired, on the mean; 0: a spare takes its place at once.
+    pub repair_s: f64,
     /// Transactions in a second while the target is there.
     pub throughput: f64,
     /// The share of time in which the client does not wait for a target that has crashed.
@@ -67,13 +71,17 @@ pub struct Performability {
 
 /// Performability of `model` with its failures replaced by those that are assumed, and one transaction at a time.
 ///
-/// A client has a target and spares. A target runs for an exponential time with the mean `up_s` and crashes. The client learns of
-/// it when its retransmissions are over, connects to a spare (two round trips), and goes on there. Each transaction with a reply is
-/// a reward of 1, all other time yields nothing. By the renewal-reward theorem (Ross, *Stochastic Processes*, 1996, theorem 3.6.1)
+/// A target runs for an exponential time with the mean `up_s` and crashes. The client learns of it when its retransmissions are over.
+/// Then it connects (two round trips) to a spare, or to the target once that is repaired, which takes an exponential time with the mean
+/// `repair_s`, and goes on. Each transaction with a reply is a reward of 1, all other time yields nothing. By the renewal-reward
+/// theorem (Ross, *Stochastic Processes*, 1996, theorem 3.6.1)
 ///
 /// ```text
-/// Y = X (1 - abandoned) up / (up + known after + two round trips)
+/// Y = X (1 - abandoned) up / (up + down)
+/// down = known after + repair exp(-known after / repair) + two round trips
 /// ```
+///
+/// since the later of a fixed time K and an exponential one with the mean r comes after K + r exp(-K / r) on the mean.
 ///
 /// # Errors
 /// The model has no answer.
@@ -84,32 +92,21 @@ pub fn performability(model: &Model, assumed: &Assumed) -> Result<Performability
     };
     let forecast = model.forecast()?;
     let throughput = 1e9 / (forecast.response.mean + model.stages.think);
-    let down_s = (model.known_after() + 4.0 * model.stages.alone()) / 1e9;
+    let known_s = model.known_after() / 1e9;
+    let repaired_s = match assumed.repair_s > 0.0 {
+        true => assumed.repair_s * (-known_s / assumed.repair_s).exp(),
+        false => 0.0,
+    };
+    let down_s = known_s + repaired_s + 4.0 * model.stages.alone() / 1e9;
     let availability = assumed.up_s / (assumed.up_s + down_s);
     Ok(Performability {
-        protocol: model.config.protocol.to_string(),
-        assumed: assumed.name,
+        assumed: assumed.name.into(),
         bit_error_rate: assumed.failures.bit_error_rate,
         up_s: assumed.up_s,
+        repair_s: assumed.repair_s,
         throughput,
         availability,
         abandoned: forecast.abandoned,
         performability: throughput * (1.0 - forecast.abandoned) * availability,
     })
-}
-
-/// Protocols under each assumption.
-///
-/// # Errors
-/// The model has no answer.
-pub fn compared(
-    protocols: &[Protocol],
-    of: impl Fn(Protocol) -> Model,
-) -> Result<Vec<Performability>, Error> {
-    let pairs = ASSUMED
-        .iter()
-        .flat_map(|assumed| protocols.iter().map(move |&protocol| (assumed, protocol)));
-    pairs
-        .map(|(assumed, protocol)| performability(&of(protocol), assumed))
-        .collect()
 }

@@ -7,20 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_amvia::endpoint::{Call, PeerId};
 use jitterlab_amvia::protocol::{Config, Protocol};
-use jitterlab_amvia::transport::Transport;
 use jitterlab_amvia::wire::HEAD;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::named;
+use jitterlab_packet::transport::Transport;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, sendmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::PerformabilityError;
-use super::pair::{CLIENT, Carrier, End, Ends, SERVER, served};
+use super::pair::{CLIENT, End, Over, SERVER, ends, served};
 use super::path::{Component, Costs, Stages};
 use super::timed::{Taken, Timed};
+use crate::carrier::Carrier;
 use crate::handlers::echo;
 
 /// How the cost of a stage was found.
@@ -32,6 +33,8 @@ pub enum Source {
     Kernel,
     /// What is left of the round trip.
     Arithmetic,
+    /// It is in what is left for the wire.
+    WithWire,
     /// There is no such stage on this path.
     Absent,
 }
@@ -43,14 +46,13 @@ named!(
     Stamps => "time stamps around the call",
     Kernel => "SO_TIMESTAMPNS",
     Arithmetic => "what is left of the round trip",
+    WithWire => "counted with the wire",
     Absent => "not on this path",
 );
 
 /// The cost of a component.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// The transport.
-    pub transport: Carrier,
     /// The component.
     pub component: Component,
     /// For a frame that is sent, in nanoseconds.
@@ -62,7 +64,7 @@ pub struct Stage {
 }
 
 /// Transactions that are measured.
-const TRANSACTIONS: usize = 20_000;
+const TRANSACTIONS: usize = 5_000;
 /// Datagrams that are measured.
 const DATAGRAMS: usize = 10_000;
 
@@ -70,17 +72,11 @@ const DATAGRAMS: usize = 10_000;
 ///
 /// # Errors
 /// A transport cannot be had, or the system gives no time stamps.
-pub fn stages(
-    carrier: Carrier,
-    payload: usize,
-) -> Result<(Stages, Vec<Stage>), PerformabilityError> {
-    let spans = match carrier.ends()? {
-        Ends::Udp(ends) => spans_over(ends, payload)?,
-        Ends::Shm(ends) => spans_over(ends, payload)?,
-    };
-    let kernel = match carrier {
-        Carrier::Udp => Some(datagrams(HEAD + payload)?),
-        Carrier::Shm => None,
+pub fn stages(over: &Over, payload: usize) -> Result<(Stages, Vec<Stage>), PerformabilityError> {
+    let spans = spans_over(ends(over)?, payload)?;
+    let kernel = match over.transport {
+        Transport::Udp => Some(datagrams(HEAD + payload)?),
+        _ => None,
     };
     let Spans {
         send,
@@ -90,7 +86,7 @@ pub fn stages(
         handler,
         round_trip,
     } = spans;
-    // Without a kernel the ring is a part of the library.
+    // Without a kernel the ring, or the queue of the device, is a part of the library.
     let (send_kernel, receive_kernel) = kernel.unwrap_or((0.0, 0.0));
     let carried = |time: f64| if kernel.is_some() { time } else { 0.0 };
     let library = [
@@ -119,8 +115,11 @@ pub fn stages(
         Some(_) => Source::Kernel,
         None => Source::Absent,
     };
+    let nic = match over.transport {
+        Transport::Verbs => Source::WithWire,
+        _ => Source::Absent,
+    };
     let stage = |component, send_ns, receive_ns, source| Stage {
-        transport: carrier,
         component,
         send_ns,
         receive_ns,
@@ -130,7 +129,7 @@ pub fn stages(
         stage(Component::Application, 0.0, handler, Source::Stamps),
         stage(Component::Library, library[0], library[1], Source::Stamps),
         stage(Component::Kernel, send_kernel, receive_kernel, by_kernel),
-        stage(Component::Nic, 0.0, 0.0, Source::Absent),
+        stage(Component::Nic, 0.0, 0.0, nic),
         stage(Component::Wire, left, 0.0, Source::Arithmetic),
         stage(Component::Switch, 0.0, 0.0, Source::Absent),
     ];
@@ -206,10 +205,7 @@ struct Spans {
     round_trip: f64,
 }
 
-fn spans_over<T: Transport + 'static>(
-    [own, theirs]: [T; 2],
-    payload: usize,
-) -> Result<Spans, PerformabilityError> {
+fn spans_over([own, theirs]: [Carrier; 2], payload: usize) -> Result<Spans, PerformabilityError> {
     let config = Config {
         protocol: Protocol::TwoWay,
         ..Config::default()

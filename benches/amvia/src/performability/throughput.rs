@@ -1,18 +1,19 @@
 //! Throughput with several transactions at a time: mean value analysis against the simulation.
 
-use jitterlab_amvia::protocol::Config;
+use jitterlab_amvia::protocol::{Config, Protocol};
 use jitterlab_amvia::wire::MAX_WINDOW;
-use serde::Serialize;
+use jitterlab_stats::Error;
+use jitterlab_stats::mva::{self, Demand};
+use serde::{Deserialize, Serialize};
 
 use super::error::PerformabilityError;
-use super::model::Model;
+use super::model::{Frames, Model};
+use super::path::{Failures, LOST_AFTER, STATIONS};
 use super::simulation::{Plan, simulate};
 
 /// Transactions in a second, by both.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Throughput {
-    /// The protocol.
-    pub protocol: String,
     /// The chance that a bit is flipped.
     pub bit_error_rate: f64,
     /// Transactions at a time.
@@ -40,11 +41,16 @@ pub fn throughput(
     transactions: u64,
     seed: u64,
 ) -> Result<Throughput, PerformabilityError> {
-    let plan = Plan {
+    let model = Model {
         config: Config {
             window: MAX_WINDOW,
             ..model.config.clone()
         },
+        ..model.clone()
+    };
+    let analysis = 1e9 * analysed(&model, outstanding)?;
+    let plan = Plan {
+        config: model.config,
         stages: model.stages,
         failures: model.failures,
         payload: model.payload,
@@ -53,10 +59,94 @@ pub fn throughput(
         seed,
     };
     Ok(Throughput {
-        protocol: model.config.protocol.to_string(),
         bit_error_rate: model.failures.bit_error_rate,
         outstanding,
-        analysis: 1e9 * model.network(outstanding)?.throughput,
+        analysis,
         simulation: simulate(&plan).throughput,
     })
+}
+
+/// Transactions in a nanosecond, `outstanding` at a time, by mean value analysis over the stages: the processors, the NICs and the wires
+/// of both directions are servers; what the application does in between is time to think.
+///
+/// Transactions that wait for a timer hold back others. Numbers are released in their order, so that beside one that waits at most
+/// `window` - 1 others begin; or fewer, if all others come to wait, too: (outstanding - 1)/w on the mean, w the chance that one waits.
+/// The lesser is M, X the rate of transactions that do not wait, V the mean wait of those that do. M transactions take M/X of the
+/// wait; for the rest of it nothing goes on. Those of the M that wait, too, end in the same distance behind it: they hold back nothing
+/// more. The next to do so is the first beyond them that waits, after 1/w more on the mean. So in
+///
+/// ```text
+/// (M + 1/w)/X + max(0, V - M/X)
+/// ```
+///
+/// M + 1/w transactions end.
+///
+/// # Errors
+/// The model has no answer.
+fn analysed(model: &Model, outstanding: u32) -> Result<f64, Error> {
+    let at_once = outstanding.min(model.config.window.into());
+    let forecast = model.forecast()?;
+    let free = Model {
+        failures: Failures::default(),
+        ..model.clone()
+    };
+    // A reply waits for the acknowledgement before it longer than that is sent for, if it is taken for longer.
+    let alone = free.forecast()?;
+    let awaited = demands(model, &alone.frames).into_iter();
+    let apart = (alone.response.mean - awaited.map(|it| it.awaited).sum::<f64>()).max(0.0);
+    let demands = demands(model, &forecast.frames);
+    let network = mva::analyse_constant(&demands, apart + model.stages.think, at_once)?;
+    let (rate, waits) = (network.throughput, forecast.waits);
+    if waits == 0.0 {
+        return Ok(rate);
+    }
+    let wait = forecast.waiting / waits;
+    let beside = f64::from(at_once - 1) / waits;
+    let beside = beside.min(f64::from(model.config.window) - 1.0);
+    let ended = beside + 1.0 / waits;
+    Ok(ended / (ended / rate + (wait - beside / rate).max(0.0)))
+}
+
+/// What each station does for a transaction that takes these frames: both processors, and NICs, wire and switch in each direction.
+fn demands(model: &Model, frames: &Frames) -> Vec<Demand> {
+    let stations = model.stages.stations();
+    let (send, receive) = (stations[0], stations[STATIONS - 1]);
+    let none = [0.0; 2];
+    let acknowledgements = [frames.beside, frames.beside_arrived];
+    // Of the initiator, or of the target.
+    let (out, back) = match model.config.protocol {
+        Protocol::Amudp => (acknowledgements, none),
+        Protocol::Amvia | Protocol::TwoWay => (none, acknowledgements),
+    };
+    // What is sent next waits until an acknowledgement has been sent; that it is taken does not matter to its transaction.
+    let mut demands = vec![
+        Demand {
+            awaited: frames.out * send + (frames.back_arrived - back[1]) * receive,
+            beside: back[1] * receive,
+        },
+        Demand {
+            awaited: frames.back * send
+                + (frames.out_arrived - out[1]) * receive
+                + model.stages.handler,
+            beside: out[1] * receive,
+        },
+    ];
+    for (station, time) in stations.iter().enumerate().take(STATIONS - 1).skip(1) {
+        let is_lossless = station <= LOST_AFTER;
+        let of = |all: f64, arrived: f64, beside: [f64; 2]| {
+            let (all, beside) = match is_lossless {
+                true => (all, beside[0]),
+                false => (arrived, beside[1]),
+            };
+            Demand {
+                awaited: (all - beside) * time,
+                beside: beside * time,
+            }
+        };
+        demands.extend([
+            of(frames.out, frames.out_arrived, out),
+            of(frames.back, frames.back_arrived, back),
+        ]);
+    }
+    demands
 }

@@ -24,6 +24,8 @@ pub fn options(transport: Transport, protocol: Protocol) -> Options {
         message: Bytes(8 << 10),
         // Nothing is sent again because the machine is slow.
         min_rto: Nanos(1_000_000_000),
+        max_rto: None,
+        faults: None,
     }
 }
 

@@ -2,6 +2,9 @@
 
 use jitterlab_amvia_suite::loggp::schedule::{self, Costs, Schedule};
 use jitterlab_amvia_suite::loggp::{self, Injected, Observed};
+use jitterlab_amvia_suite::performability::{
+    self, Component, Performability, Row, Stage, Throughput,
+};
 use jitterlab_amvia_suite::{Protocol, cases as amvia_cases};
 use jitterlab_base::clock::Source;
 use jitterlab_experiment::record::{AmviaResult, Produced, Transport, library, npb, rtt};
@@ -43,12 +46,13 @@ pub fn packet(transport: Transport) -> rtt::Report {
 }
 
 /// Each case of the active-message suite over shared memory.
-pub fn amvia(protocol: Protocol) -> [AmviaResult; 3] {
+pub fn amvia(protocol: Protocol) -> [AmviaResult; 4] {
     let over = Transport::Shm;
     [
         amvia_rtt(over, protocol),
         amvia_bandwidth(over, protocol),
         amvia_loggp(over, protocol),
+        amvia_performability(over, protocol),
     ]
 }
 
@@ -57,6 +61,7 @@ fn amvia_setting(transport: Transport, protocol: Protocol) -> amvia_cases::Setti
         over: packet(transport).setting,
         protocol,
         window: 16,
+        faults: None,
     }
 }
 
@@ -151,6 +156,60 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
         injected: injected.to_vec(),
         discarded_blocks: 0,
         blocks,
+    })
+}
+
+/// Flipped bits of which the experiment says what the model says, too few of them, and a handler that fails.
+fn amvia_performability(transport: Transport, protocol: Protocol) -> AmviaResult {
+    let row = |component, chance: f64, measured: Option<f64>| Row {
+        component,
+        chance,
+        error_free_ns: 1_000.0,
+        model_ns: 1.6e9 * chance,
+        simulation_ns: 1.61e9 * chance,
+        simulation_reach_ns: 2e7 * chance,
+        experiment_ns: measured.map(|share| share * 1.6e9 * chance),
+        experiment_reach_ns: 1e7 * chance,
+        machine_ns: 120.0,
+        transactions: 10_000,
+        losses: 1_200,
+        detected: 1_199,
+    };
+    let throughput = |bit_error_rate, outstanding| Throughput {
+        bit_error_rate,
+        outstanding,
+        analysis: 9e5,
+        simulation: 1e6,
+    };
+    AmviaResult::Performability(performability::Report {
+        case: amvia_cases::Case::Performability,
+        setting: amvia_setting(transport, protocol),
+        size: 32,
+        timeout_ns: 1_000_000,
+        stages: vec![Stage {
+            component: Component::Library,
+            send_ns: 140.0,
+            receive_ns: 150.0,
+            source: performability::Source::Stamps,
+        }],
+        excess: vec![
+            row(None, 1e-7, None),
+            row(None, 1e-5, Some(1.05)),
+            row(None, 1e-4, Some(1.5)),
+            row(Some(Component::Application), 1e-3, None),
+            row(Some(Component::Wire), 1e-3, Some(1.0)),
+        ],
+        throughput: vec![throughput(0.0, 1), throughput(0.0, 4), throughput(1e-6, 1)],
+        performability: vec![Performability {
+            assumed: "a bad cable".into(),
+            bit_error_rate: 1e-6,
+            up_s: 60.0,
+            repair_s: 0.0,
+            throughput: 1e5,
+            availability: 0.999,
+            abandoned: 0.0,
+            performability: 0.999e5,
+        }],
     })
 }
 

@@ -25,7 +25,7 @@ use crate::Error;
 use crate::table::{Column, Estimate, Table, Value, column};
 use accuracy::Accuracy;
 use amvia::way::Way;
-use amvia::{loggp, transactions};
+use amvia::{loggp, performability, transactions};
 use answer::{Answer, Effect};
 use application::{correlation, runtimes};
 use condition::{Link, RankReader, Reader};
@@ -209,6 +209,7 @@ impl Analysis {
             amvia: [
                 transactions::in_words(&amvia.transactions),
                 loggp::in_words(&amvia.identities, &amvia.moved),
+                performability::in_words(&amvia.excess, &amvia.performability),
             ]
             .concat(),
             latency: latency::in_words(&packet.latency),

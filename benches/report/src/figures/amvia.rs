@@ -34,7 +34,7 @@ pub fn figures(analysis: &Analysis) -> Vec<Figure> {
     all
 }
 
-fn transports<'a>(ways: impl Iterator<Item = &'a Way>) -> Vec<Transport> {
+pub(super) fn transports<'a>(ways: impl Iterator<Item = &'a Way>) -> Vec<Transport> {
     let known: Vec<Transport> = ways.map(|way| way.transport).collect();
     let all = Transport::ALL.into_iter();
     all.filter(|transport| known.contains(transport)).collect()
@@ -72,11 +72,11 @@ fn lines<R>(
     Protocol::ALL.into_iter().filter_map(line).collect()
 }
 
-fn style(protocol: Protocol) -> usize {
+pub(super) fn style(protocol: Protocol) -> usize {
     protocol as usize
 }
 
-fn point(x: f64, estimate: Estimate) -> Point {
+pub(super) fn point(x: f64, estimate: Estimate) -> Point {
     Point {
         x,
         y: estimate.value,
@@ -85,7 +85,7 @@ fn point(x: f64, estimate: Estimate) -> Point {
 }
 
 /// All places of points on the vertical axis, with their intervals.
-fn heights(series: &[Series]) -> (f64, f64) {
+pub(super) fn heights(series: &[Series]) -> (f64, f64) {
     let marks = series.iter().flat_map(|series| &series.marks);
     range(marks.flat_map(|mark| match mark {
         Mark::Points(points) => reach(points).collect::<Vec<_>>(),

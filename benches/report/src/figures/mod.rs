@@ -7,6 +7,7 @@ mod excess;
 mod library;
 mod load;
 mod packet;
+mod performability;
 mod ranks;
 mod runtimes;
 
@@ -91,7 +92,7 @@ impl Figures {
             answer: runtimes::answer(analysis).into_iter().collect(),
             latency: latency.into_iter().flatten().collect(),
             packet: packet::cases(analysis),
-            amvia: amvia::figures(analysis),
+            amvia: [amvia::figures(analysis), performability::figures(analysis)].concat(),
             library: cases
                 .into_iter()
                 .flat_map(|case| [library::centres(analysis, case), ranks::map(analysis, case)])

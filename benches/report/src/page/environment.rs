@@ -1,5 +1,6 @@
 //! What was measured, on what, and how to do it again.
 
+use jitterlab_amvia_suite::cases::Case as AmviaKind;
 use jitterlab_experiment::enough::{POWER, begun, enough};
 use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::record::Transport;
@@ -177,14 +178,19 @@ fn suites(experiment: &Experiment) -> Vec<String> {
     let amvia = experiment.suites.amvia.iter().map(|case| {
         let transports = case.transports.iter().map(|it| it.name().to_uppercase());
         let protocols = case.protocols.iter().map(ToString::to_string);
+        let how = match case.case {
+            AmviaKind::Performability => format!("a fixed timeout of {}", case.timeout()),
+            AmviaKind::Rtt | AmviaKind::Bandwidth | AmviaKind::Loggp => {
+                words::counted(case.window.into(), "transaction") + " at once"
+            }
+        };
         format!(
-            "amvia, {}: {} over {} from {} to {}, {}",
+            "amvia, {}: {} over {} from {} to {}, {how}",
             case.name(),
             words::list(&protocols.collect::<Vec<_>>()),
             words::list(&transports.collect::<Vec<_>>()),
             case.from,
             case.to,
-            words::counted(case.window.into(), "transaction") + " at once",
         )
     });
     let library = experiment.suites.library.iter().map(|case| {

@@ -87,8 +87,8 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
         Section {
             id: "amvia",
             title: "Active messages",
-            question: "What does a transaction cost in each protocol, over each transport, and what of that is the processor's, the \
-                network's and the protocol's?",
+            question: "What does a transaction cost in each protocol, over each transport, what of that is the processor's, the \
+                network's and the protocol's, and what do failures add?",
             findings: &summary.amvia,
             figures: &figures.amvia,
             tables: &[
@@ -97,6 +97,10 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
                 "loggp",
                 "loggp_identities",
                 "loggp_shifts",
+                "performability",
+                "performability_excess",
+                "performability_throughput",
+                "performability_stages",
             ],
         },
         Section {

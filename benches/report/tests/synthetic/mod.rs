@@ -91,6 +91,7 @@ pub const MESSAGES: &str = "  amvia:
     - { case: rtt, transports: [shm], protocols: [amvia, two-way], levels: [none] }
     - { case: bandwidth, transports: [shm], protocols: [amvia, two-way], levels: [none] }
     - { case: loggp, transports: [shm], protocols: [amvia, two-way], levels: [none] }
+    - { case: performability, transports: [shm], protocols: [amvia, two-way], from: client, levels: [none] }
 ";
 
 /// What stands in it as well if there are ranks.
@@ -279,6 +280,7 @@ fn messages(recorder: &mut Recorder, network: &mut Network, world: &World, block
                 AmviaResult::Rtt(_) => ("rtt", true),
                 AmviaResult::Bandwidth(_) => ("bandwidth", false),
                 AmviaResult::Loggp(_) => ("loggp", false),
+                AmviaResult::Performability(_) => ("performability", false),
             };
             let subject = format!("{case}-shm-{protocol}");
             let samples = takes_samples.then(|| {

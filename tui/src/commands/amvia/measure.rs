@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use jitterlab_amvia::transport::Address;
+use jitterlab_amvia::transport::{Address, Faults};
 use jitterlab_amvia::wire::MAX_WINDOW;
 use jitterlab_amvia_suite::cases::Case;
 use jitterlab_amvia_suite::cases::bandwidth;
@@ -39,7 +39,14 @@ struct Ends {
     /// Shortest wait before a message is sent again [default: 1ms, for loggp 1s]
     #[arg(long, value_parser = span)]
     min_rto: Option<Nanos>,
-    /// Address of a running `amvia serve --wait poll` of the same protocol, window, longest message and wait [default: start
+    /// Longest wait before a message is sent again; with --min-rto as long, each wait is that long [default: 1s]
+    #[arg(long, value_parser = span)]
+    max_rto: Option<Nanos>,
+    /// Faults that this end makes of what it sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7; the server
+    /// that this command starts makes them, too
+    #[arg(long, value_name = "FAULT=…,…")]
+    faults: Option<Faults>,
+    /// Address of a running `amvia serve --wait poll` of the same protocol, window, longest message and waits [default: start
     /// one on this machine]
     #[arg(long)]
     to: Option<Address>,
@@ -194,7 +201,14 @@ impl Ends {
             window: self.window,
             message: message_for(longest),
             min_rto: self.min_rto.unwrap_or(case.min_rto()),
+            max_rto: self.max_rto,
+            faults: self.faults,
         };
+        options
+            .of_endpoint()
+            .config
+            .check()
+            .map_err(Failure::input)?;
         // Before a server is started, which looks for one of its own.
         let cpu = choose(self.cpu);
         let server = match &self.to {
@@ -229,6 +243,13 @@ impl Ends {
             told.into_iter()
                 .flat_map(|(name, value)| [name.into(), value]),
         );
+        let optional = [
+            ("--max-rto", options.max_rto.map(|it| it.to_string())),
+            ("--faults", options.faults.map(|it| it.to_string())),
+        ];
+        for (name, value) in optional {
+            arguments.extend(value.into_iter().flat_map(|value| [name.into(), value]));
+        }
         arguments.extend(self.adapter.of_server());
         if let Some(cpu) = self.server_cpu {
             arguments.extend(["--cpu".into(), cpu.to_string()]);

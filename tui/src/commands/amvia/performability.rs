@@ -1,10 +1,14 @@
 //! `jitterlab amvia performability`: what failures cost, by model, simulation and experiment.
 
-use jitterlab_amvia::protocol::Protocol;
-use jitterlab_amvia_suite::performability::{Asked, Carrier, Report, fixed};
+use jitterlab_amvia_suite::Protocol;
+use jitterlab_amvia_suite::performability::{
+    Asked, Assumed, Component, Failing, Failures, Over, PerformabilityError, Report, Reports, fixed,
+};
 use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_packet::transport::Transport;
 
+use crate::commands::packet::link::AdapterOptions;
 use crate::commands::packet::{count, span};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, parts};
@@ -12,22 +16,36 @@ use crate::output::{self, Format, parts};
 /// Options of `amvia performability`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Protocols: amvia, amudp, two-way
+    /// Protocols: amvia, amvia-riding, amudp, two-way
     #[arg(long, value_delimiter = ',', default_value = "two-way,amvia,amudp")]
     protocol: Vec<Protocol>,
-    /// Transports between two threads of this program: udp (over loopback), shm
+    /// Transports between two threads of this program: udp (over loopback), shm, verbs
     #[arg(long, value_delimiter = ',', default_value = "udp,shm")]
-    transport: Vec<Carrier>,
+    transport: Vec<Transport>,
+    #[command(flatten)]
+    adapter: AdapterOptions,
     /// Bit error rates
-    #[arg(long, value_delimiter = ',', default_value = "1e-7,1e-6,1e-5,1e-4", value_parser = rate)]
+    #[arg(long, value_delimiter = ',', default_value = "1e-7,1e-6,1e-5,1e-4", value_parser = chance)]
     ber: Vec<f64>,
+    /// Components that fail, one after the other: application, library, kernel, nic, wire, switch
+    #[arg(long, value_delimiter = ',')]
+    component: Vec<Component>,
+    /// Chances that a component fails for a message that passes [default: 1e-4,1e-3,1e-2]
+    #[arg(long, value_delimiter = ',', requires = "component", value_parser = chance)]
+    chance: Vec<f64>,
+    /// Time that a target runs on the mean before it crashes: a line in the last table for each bit error rate
+    #[arg(long, value_parser = span)]
+    up: Option<Nanos>,
+    /// Time until it is repaired, on the mean [default: a spare takes its place at once]
+    #[arg(long, requires = "up", value_parser = span)]
+    repair: Option<Nanos>,
     /// The timeout, which is fixed
     #[arg(long, default_value = "1ms", value_parser = span)]
     timeout: Nanos,
     /// Size of a request, and of a reply
     #[arg(long, default_value = "32B")]
     size: Bytes,
-    /// Transactions of each experiment at most, as in 10k or 1M
+    /// Transactions with failures of each experiment at most, as in 10k or 1M
     #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
     measured: u64,
     /// Transactions of each simulation, as in 10k or 1M
@@ -40,9 +58,12 @@ pub struct Options {
     format: Format,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate| 0.0 < *rate && *rate < 1.0);
-    rate.ok_or_else(|| format!("`{text}` is not a number between 0 and 1, as in `1e-6`"))
+fn chance(text: &str) -> Result<f64, String> {
+    let chance = text
+        .parse()
+        .ok()
+        .filter(|chance| 0.0 < *chance && *chance < 1.0);
+    chance.ok_or_else(|| format!("`{text}` is not a number between 0 and 1, as in `1e-6`"))
 }
 
 impl Options {
@@ -52,21 +73,61 @@ impl Options {
         if self.size.0 > most {
             return Err(Failure::input(format!("--size is at most {}", Bytes(most))));
         }
-        let asked = Asked {
-            carriers: self.transport,
-            protocols: self.protocol,
-            rates: self.ber,
+        let mut all = Vec::new();
+        for &transport in &self.transport {
+            let over = Over {
+                transport,
+                adapter: self.adapter.of(transport)?,
+            };
+            let asked = self.protocol.iter().map(|&it| self.asked(&over, it));
+            all.extend(asked);
+        }
+        let reports = all.iter().map(|asked| Report::of(asked).map_err(failure));
+        let reports = Reports(reports.collect::<Result<_, _>>()?);
+        output::print(self.format, &reports, || parts(&reports))?;
+        Ok(match reports.agree() {
+            true => Exit::Done,
+            false => Exit::Finding,
+        })
+    }
+
+    fn asked(&self, over: &Over, protocol: Protocol) -> Asked {
+        Asked {
+            over: over.clone(),
+            protocol,
+            failing: self.failing(),
+            assumed: self.assumed(),
             timeout: self.timeout.0,
             payload: self.size.0 as usize,
             simulated: self.simulated,
             measured: self.measured,
             seed: self.seed,
+        }
+    }
+
+    fn failing(&self) -> Vec<Failing> {
+        Failing::each(&self.ber, &self.component, &self.chance)
+    }
+
+    /// What the last table assumes at the time that a target runs.
+    fn assumed(&self) -> Vec<Assumed> {
+        let Some(up) = self.up else {
+            return Vec::new();
         };
-        let report = Report::of(&asked).map_err(Failure::run)?;
-        output::print(self.format, &report, || parts(&report))?;
-        Ok(match report.agrees() {
-            true => Exit::Done,
-            false => Exit::Finding,
-        })
+        let repair = self.repair.unwrap_or(Nanos(0));
+        let each = self.ber.iter().map(|&rate| Assumed {
+            name: "as told",
+            failures: Failures::of_bits(rate),
+            up_s: up.as_secs_f64(),
+            repair_s: repair.as_secs_f64(),
+        });
+        each.collect()
+    }
+}
+
+fn failure(error: PerformabilityError) -> Failure {
+    match error.is_of_input() {
+        true => Failure::input(error),
+        false => Failure::run(error),
     }
 }

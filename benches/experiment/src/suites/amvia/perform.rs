@@ -20,11 +20,60 @@ const SAMPLES: &str = "samples.parquet";
 const PATIENCE: f64 = 20.0;
 
 impl<'a> Work<'a> {
+    /// Runs a case of `jitterlab amvia` whose ends are both in one program.
+    pub(super) fn measure_alone(
+        &self,
+        hosts: &mut Hosts<'a>,
+        prefix: Vec<String>,
+        seed: u64,
+    ) -> Result<Measured, Failed> {
+        let case = self.case;
+        let from = hosts.host(&case.from)?;
+        fn list<T: ToString>(items: &[T]) -> String {
+            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+            items.join(",")
+        }
+        let transactions = case.transactions().to_string();
+        let run = words(&["amvia", case.case.name(), "--format", "json"])
+            .chain(words(&["--transport", self.transport.name()]))
+            .chain(words(&["--protocol", self.protocol.name()]))
+            .chain(device(&from.device, self.transport))
+            .chain(words(&["--ber", &list(case.ber())]))
+            .chain(words(&["--timeout", &case.timeout().to_string()]))
+            .chain(words(&["--size", &case.sizes()[0].to_string()]))
+            .chain(words(&["--measured", &transactions]))
+            .chain(words(&["--simulated", &transactions]))
+            .chain(words(&["--seed", &seed.to_string()]));
+        let failing = [
+            ("--component", list(&case.components)),
+            ("--chance", list(&case.chances)),
+        ];
+        let failing = failing.into_iter().filter(|(_, list)| !list.is_empty());
+        let run = run.chain(failing.flat_map(|(name, list)| [name.into(), list]));
+        // Its two threads poll, and cannot share a CPU.
+        let mut program = own(run, None);
+        program.command.splice(0..0, prefix);
+        let worker = hosts.worker(&case.from)?;
+        // It ends with 1 where experiment and model differ, which is a result.
+        let ended = worker.run_to_end(program, self.time())?;
+        let [report] = printed::<[AmviaResult; 1]>(&ended)?;
+        Ok(Measured {
+            result: SuiteResult::Amvia(report),
+            samples: None,
+        })
+    }
+
+    /// How long a run may take.
+    fn time(&self) -> Nanos {
+        Nanos((PATIENCE * self.case.seconds() * 1e9) as u64 + SLACK.0)
+    }
+
     /// Runs a case of `jitterlab amvia` against a server.
     pub(super) fn measure(
         &self,
         hosts: &mut Hosts<'a>,
         prefix: Vec<String>,
+        seed: u64,
     ) -> Result<Measured, Failed> {
         let Work {
             case, transport, ..
@@ -37,11 +86,6 @@ impl<'a> Work<'a> {
             Transport::Shm => format!("shm://run-{}", std::process::id()),
             over => format!("{over}://{bind}"),
         };
-        let device = |device: &Option<String>| {
-            let named = device.iter().filter(|_| transport == Transport::Verbs);
-            let words = named.flat_map(|name| ["--device".into(), name.clone()]);
-            words.collect::<Vec<String>>()
-        };
         let longest = message_for(self.longest());
         let serve = words(&["amvia", "serve", "--until-stdin-closes", "--wait", "poll"])
             .chain(words(&[
@@ -50,23 +94,22 @@ impl<'a> Work<'a> {
                 "--message",
                 &longest.to_string(),
             ]))
-            .chain(self.both())
-            .chain(device(&to.device));
+            .chain(self.both(seed))
+            .chain(device(&to.device, transport));
         let worker = hosts.worker(&case.to)?;
         let (server, at): (u32, String) = worker.start_server(own(serve, to.cpu))?;
         let run = words(&["amvia", case.case.name(), "--format", "json", "--to", &at])
             .chain(words(&["--transport", transport.name()]))
-            .chain(self.both())
-            .chain(device(&from.device))
+            .chain(self.both(seed))
+            .chain(device(&from.device, transport))
             .chain(self.told());
         let mut program = own(run, from.cpu);
         program.command.splice(0..0, prefix);
-        let time = Nanos((PATIENCE * case.seconds() * 1e9) as u64 + SLACK.0);
         let worker = hosts.worker(&case.from)?;
-        let ended = worker.run(program, time)?;
+        let ended = worker.run(program, self.time())?;
         let samples = match case.case {
             Case::Rtt => Some(worker.take(SAMPLES)?),
-            Case::Bandwidth | Case::Loggp => None,
+            Case::Bandwidth | Case::Loggp | Case::Performability => None,
         };
         hosts.worker(&case.to)?.stop(server)?;
         let report: AmviaResult = printed(&ended)?;
@@ -81,16 +124,24 @@ impl<'a> Work<'a> {
         let sizes = self.case.sizes().into_iter();
         let bulk = match self.case.case {
             Case::Loggp => LogGp::default().longest(),
-            Case::Rtt | Case::Bandwidth => Bytes(0),
+            Case::Rtt | Case::Bandwidth | Case::Performability => Bytes(0),
         };
         sizes.fold(bulk, Bytes::max)
     }
 
-    /// What both ends are told alike.
-    fn both(&self) -> impl Iterator<Item = String> {
+    /// What both ends are told alike. Faults are others in each run, unless the file has a seed for them.
+    fn both(&self, seed: u64) -> impl Iterator<Item = String> {
+        let faults = self.case.faults.as_ref().map(|faults| {
+            let seed = match faults.contains("seed=") {
+                true => String::new(),
+                false => format!(",seed={seed}"),
+            };
+            ["--faults".to_string(), format!("{faults}{seed}")]
+        });
         words(&["--protocol", self.protocol.name()])
             .chain(words(&["--window", &self.case.window.to_string()]))
             .chain(words(&["--min-rto", &self.case.case.min_rto().to_string()]))
+            .chain(faults.into_iter().flatten())
     }
 
     /// What the case alone is told.
@@ -105,6 +156,7 @@ impl<'a> Work<'a> {
                 told.extend(words(&["--warmup", &warmup.to_string()]));
                 told.extend(words(&["--duration", &duration.to_string()]));
             }
+            Case::Performability => {}
         }
         if case.case == Case::Rtt {
             told.extend(words(&["--samples", SAMPLES]));
@@ -126,7 +178,7 @@ impl<'a> Work<'a> {
         let timed = match self.case.case {
             Case::Rtt | Case::Bandwidth => self.case.seconds(),
             // It takes as long as it takes.
-            Case::Loggp => 0.0,
+            Case::Loggp | Case::Performability => 0.0,
         };
         match load {
             Some(load) if load.seconds < timed => {
@@ -135,4 +187,11 @@ impl<'a> Work<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// The option that says the device of a host.
+fn device(device: &Option<String>, transport: Transport) -> Vec<String> {
+    let named = device.iter().filter(|_| transport == Transport::Verbs);
+    let words = named.flat_map(|name| ["--device".into(), name.clone()]);
+    words.collect()
 }

@@ -1,7 +1,7 @@
 //! What a case of the active-message suite yields: what `jitterlab amvia` prints.
 
 use jitterlab_amvia_suite::cases::{Case, Setting, bandwidth, rtt};
-use jitterlab_amvia_suite::loggp;
+use jitterlab_amvia_suite::{loggp, performability};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::suites::by_case::{by_case, read};
@@ -16,6 +16,8 @@ pub enum AmviaResult {
     Bandwidth(bandwidth::Report),
     /// What a frame costs.
     Loggp(loggp::Report),
+    /// What failures cost.
+    Performability(performability::Report),
 }
 
 impl<'de> Deserialize<'de> for AmviaResult {
@@ -26,6 +28,7 @@ impl<'de> Deserialize<'de> for AmviaResult {
             Case::Rtt => AmviaResult::Rtt(read(value)?),
             Case::Bandwidth => AmviaResult::Bandwidth(read(value)?),
             Case::Loggp => AmviaResult::Loggp(read(value)?),
+            Case::Performability => AmviaResult::Performability(read(value)?),
         })
     }
 }
@@ -37,6 +40,7 @@ impl AmviaResult {
             AmviaResult::Rtt(report) => &report.setting,
             AmviaResult::Bandwidth(report) => &report.setting,
             AmviaResult::Loggp(report) => &report.setting,
+            AmviaResult::Performability(report) => &report.setting,
         }
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use jitterlab_amvia_suite::cases::{Case as Kind, bandwidth, rtt};
-use jitterlab_amvia_suite::{Protocol, WINDOW, loggp};
+use jitterlab_amvia_suite::performability::{Asked, Component, Failing, Over};
+use jitterlab_amvia_suite::{Faults, Protocol, WINDOW, loggp, message_for};
+use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
@@ -32,13 +34,14 @@ pub struct AmviaCase {
     /// In which protocols [default: all].
     #[serde(default = "protocols")]
     pub protocols: Vec<Protocol>,
-    /// The host that requests and measures [default: the first of two hosts by name].
+    /// The host that requests and measures [default: the first of two hosts by name]. Of performability both ends are there, in one
+    /// program.
     #[serde(default)]
     pub from: String,
-    /// The host that answers [default: the other one].
+    /// The host that answers [default: the other one; of performability: `from`].
     #[serde(default)]
     pub to: String,
-    /// Size of a request and of its reply, of rtt and loggp [default: 32B].
+    /// Size of a request and of its reply, of all but bandwidth [default: 32B].
     pub size: Option<Bytes>,
     /// Sizes of requests, of bandwidth [default: as `jitterlab amvia bandwidth` has them].
     #[serde(default)]
@@ -46,8 +49,23 @@ pub struct AmviaCase {
     /// Transactions under way at most [default: 16].
     #[serde(default = "window")]
     pub window: u8,
+    /// Faults that both ends make of what they send, of all but performability [default: none].
+    pub faults: Option<String>,
     /// How often everything is measured, of loggp [default: 20].
     pub blocks: Option<u32>,
+    /// Bit error rates, of performability [default: 1e-6, 1e-5, 1e-4].
+    #[serde(default)]
+    pub ber: Vec<f64>,
+    /// Components that fail, of performability [default: none].
+    #[serde(default)]
+    pub components: Vec<Component>,
+    /// Chances that each fails for a message that passes, of performability [default: 1e-4, 1e-3, 1e-2].
+    #[serde(default)]
+    pub chances: Vec<f64>,
+    /// The timeout, which is fixed, of performability [default: 1ms].
+    pub timeout: Option<Nanos>,
+    /// Transactions of each experiment and of each simulation at most, of performability [default: 1,000,000].
+    pub transactions: Option<u64>,
     /// How long to warm up, of rtt and bandwidth [default: 50ms].
     pub warmup: Option<Nanos>,
     /// How long to measure, of rtt and bandwidth [default: 500ms].
@@ -75,6 +93,12 @@ const WINDOWS: std::ops::RangeInclusive<u8> = 1..=64;
 const LONGEST: Bytes = Bytes(1 << 20);
 /// A block of loggp takes about so long, in seconds.
 const BLOCK: f64 = 0.5;
+/// Bit error rates, if nothing is said.
+const RATES: [f64; 3] = [1e-6, 1e-5, 1e-4];
+/// The timeout, if nothing is said.
+const TIMEOUT: Nanos = Nanos(1_000_000);
+/// Transactions, if nothing is said.
+const TRANSACTIONS: u64 = 1_000_000;
 
 impl AmviaCase {
     /// Sizes of requests: one, or several.
@@ -82,8 +106,33 @@ impl AmviaCase {
         match (self.case, self.sizes.as_slice()) {
             (Kind::Bandwidth, []) => bandwidth::SIZES.to_vec(),
             (Kind::Bandwidth, sizes) => sizes.to_vec(),
-            (Kind::Rtt | Kind::Loggp, _) => vec![self.size.unwrap_or(rtt::SIZE)],
+            (Kind::Rtt | Kind::Loggp | Kind::Performability, _) => {
+                vec![self.size.unwrap_or(rtt::SIZE)]
+            }
         }
+    }
+
+    /// Bit error rates.
+    pub fn ber(&self) -> &[f64] {
+        match self.ber.as_slice() {
+            [] => &RATES,
+            rates => rates,
+        }
+    }
+
+    /// The timeout of performability.
+    pub fn timeout(&self) -> Nanos {
+        self.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// Transactions of each experiment and simulation at most.
+    pub fn transactions(&self) -> u64 {
+        self.transactions.unwrap_or(TRANSACTIONS)
+    }
+
+    /// Whether both ends are in one program.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.case == Kind::Performability
     }
 
     /// How often everything is measured.
@@ -103,6 +152,20 @@ impl AmviaCase {
     pub(super) fn seconds(&self) -> f64 {
         match self.case {
             Kind::Loggp => f64::from(self.blocks()) * BLOCK,
+            Kind::Performability => {
+                let asked = Asked {
+                    over: Over::of(Transport::Udp),
+                    protocol: Protocol::Amvia,
+                    failing: Failing::each(self.ber(), &self.components, &self.chances),
+                    assumed: Vec::new(),
+                    timeout: self.timeout().0,
+                    payload: self.sizes()[0].0 as usize,
+                    simulated: self.transactions(),
+                    measured: self.transactions(),
+                    seed: seed::DEFAULT,
+                };
+                asked.seconds()
+            }
             Kind::Rtt | Kind::Bandwidth => {
                 let each: f64 = self.times().iter().map(|time| time.as_secs_f64()).sum();
                 each * self.sizes().len() as f64
@@ -113,11 +176,18 @@ impl AmviaCase {
     fn check_options<'a>(&'a self, at: &[Step<'a>; 3]) -> Checked<'a> {
         let inside = |key| [at[0], at[1], at[2], Key(key)];
         let is_stream = self.case == Kind::Bandwidth;
-        let is_timed = self.case != Kind::Loggp;
+        let is_timed = matches!(self.case, Kind::Rtt | Kind::Bandwidth);
+        let fails = self.case == Kind::Performability;
         let given = [
             ("size", self.size.is_some(), !is_stream),
             ("sizes", !self.sizes.is_empty(), is_stream),
-            ("blocks", self.blocks.is_some(), !is_timed),
+            ("blocks", self.blocks.is_some(), self.case == Kind::Loggp),
+            ("faults", self.faults.is_some(), !fails),
+            ("ber", !self.ber.is_empty(), fails),
+            ("components", !self.components.is_empty(), fails),
+            ("chances", !self.chances.is_empty(), fails),
+            ("timeout", self.timeout.is_some(), fails),
+            ("transactions", self.transactions.is_some(), fails),
             ("warmup", self.warmup.is_some(), is_timed),
             ("duration", self.duration.is_some(), is_timed),
         ];
@@ -130,8 +200,12 @@ impl AmviaCase {
             }
         }
         let key = if is_stream { "sizes" } else { "size" };
-        if self.sizes().iter().any(|&size| size > LONGEST) {
-            return wrong(&inside(key), format!("a message has at most {LONGEST}"));
+        let longest = match self.case {
+            Kind::Performability => message_for(Bytes(0)),
+            Kind::Rtt | Kind::Bandwidth | Kind::Loggp => LONGEST,
+        };
+        if self.sizes().iter().any(|&size| size > longest) {
+            return wrong(&inside(key), format!("a message has at most {longest}"));
         }
         if !WINDOWS.contains(&self.window) {
             return wrong(&inside("window"), "a window has 1 to 64 transactions");
@@ -141,6 +215,30 @@ impl AmviaCase {
             .is_some_and(|blocks| !(2..=10_000).contains(&blocks))
         {
             return wrong(&inside("blocks"), "there are 2 to 10000 blocks");
+        }
+        for (key, chances) in [("ber", &self.ber), ("chances", &self.chances)] {
+            if !chances.iter().all(|&chance| 0.0 < chance && chance < 1.0) {
+                return wrong(&inside(key), "a chance is between 0 and 1, as in 1e-6");
+            }
+        }
+        if let Some(faults) = &self.faults
+            && let Err(error) = faults.parse::<Faults>()
+        {
+            return wrong(&inside("faults"), error.to_string());
+        }
+        if !(1..=1 << 30).contains(&self.transactions()) {
+            let range = "there are 1 to 1073741824 transactions";
+            return wrong(&inside("transactions"), range);
+        }
+        check_time(self.timeout(), &inside("timeout"))?;
+        if self.timeout().0 < 1_000 {
+            return wrong(&inside("timeout"), "a timeout is at least 1us");
+        }
+        if self.is_of_one() && self.from != self.to {
+            return wrong(
+                &inside("to"),
+                "both ends of performability are in one program, on the host `from`",
+            );
         }
         let [warmup, duration] = self.times();
         if duration.0 < 1_000_000 {
@@ -157,6 +255,10 @@ impl Case for AmviaCase {
     }
 
     fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
+        if self.is_of_one() && self.to.is_empty() {
+            fill_ends(&mut self.from, &mut String::new(), hosts);
+            self.to.clone_from(&self.from);
+        }
         fill_ends(&mut self.from, &mut self.to, hosts);
     }
 
@@ -167,7 +269,7 @@ impl Case for AmviaCase {
         }
         let sizes = match self.case {
             Kind::Bandwidth => ("sizes", list(&self.sizes())),
-            Kind::Rtt | Kind::Loggp => ("size", self.sizes()[0].to_string()),
+            Kind::Rtt | Kind::Loggp | Kind::Performability => ("size", self.sizes()[0].to_string()),
         };
         let mut said = vec![
             ("transports", list(&self.transports)),
@@ -175,10 +277,21 @@ impl Case for AmviaCase {
             ("from", self.from.clone()),
             ("to", self.to.clone()),
             sizes,
-            ("window", self.window.to_string()),
         ];
+        if !self.is_of_one() {
+            said.push(("window", self.window.to_string()));
+        }
         let [warmup, duration] = self.times();
         match self.case {
+            Kind::Performability => {
+                let rates = self.ber().iter().map(|rate| format!("{rate:e}"));
+                let rates: Vec<String> = rates.collect();
+                said.extend([
+                    ("ber", list(&rates)),
+                    ("timeout", self.timeout().to_string()),
+                    ("transactions", self.transactions().to_string()),
+                ]);
+            }
             Kind::Loggp => said.push(("blocks", self.blocks().to_string())),
             Kind::Rtt | Kind::Bandwidth => said.extend([
                 ("warmup", warmup.to_string()),
@@ -195,7 +308,9 @@ impl Case for AmviaCase {
         }
         scene.check_ends([&self.from, &self.to], at)?;
         let from = scene.named(&self.from, &inside("from"))?;
-        scene.target(from, &self.to, &inside("to"))?;
+        if !self.is_of_one() {
+            scene.target(from, &self.to, &inside("to"))?;
+        }
         let [no_transport, no_protocol] = [self.transports.is_empty(), self.protocols.is_empty()];
         if no_transport {
             return wrong(&inside("transports"), "there is no transport");

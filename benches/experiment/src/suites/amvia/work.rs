@@ -54,9 +54,12 @@ impl<'a> Measures<'a> for Work<'a> {
         &self,
         hosts: &mut Hosts<'a>,
         prefix: Vec<String>,
-        _seed: u64,
+        seed: u64,
     ) -> Result<Measured, Failed> {
-        self.measure(hosts, prefix)
+        match self.case.is_of_one() {
+            true => self.measure_alone(hosts, prefix, seed),
+            false => self.measure(hosts, prefix, seed),
+        }
     }
 
     fn check(&self, result: &SuiteResult, load: Option<&Produced>) -> Result<(), Failed> {

@@ -1,6 +1,7 @@
-//! The active-message suite: transactions by condition, and what a frame costs.
+//! The active-message suite: transactions by condition, what a frame costs, and what failures do.
 
 pub mod loggp;
+pub mod performability;
 pub mod rates;
 pub mod transactions;
 pub mod way;
@@ -12,6 +13,7 @@ use crate::analysis::normality::Normality;
 use crate::analysis::suite::{Measured, Suite};
 use crate::table::Table;
 use loggp::{Costs, Identity, Moved, Signature};
+use performability::{Excess, Performability, Stage, Throughput};
 use rates::Rate;
 use transactions::Transactions;
 
@@ -33,6 +35,17 @@ pub struct Found {
     /// What delays have moved.
     #[serde(rename = "loggp_shifts")]
     pub moved: Vec<Moved>,
+    /// What a frame costs at each stage.
+    #[serde(rename = "performability_stages")]
+    pub stages: Vec<Stage>,
+    /// What failures cost.
+    #[serde(rename = "performability_excess")]
+    pub excess: Vec<Excess>,
+    /// Several transactions at a time, with failures and without.
+    #[serde(rename = "performability_throughput")]
+    pub throughput: Vec<Throughput>,
+    /// Performability as one number.
+    pub performability: Vec<Performability>,
     /// For the figures: messages of bursts.
     #[serde(skip)]
     pub signatures: Vec<Signature>,
@@ -45,12 +58,17 @@ impl Suite for Found {
     fn of(measured: &Measured) -> Result<Self, Error> {
         let found = transactions::transactions(measured.done, measured.samples)?;
         let loggp = loggp::loggp(measured.done)?;
+        let failures = performability::performability(measured.done);
         Ok(Found {
             transactions: found.rows,
             rates: rates::rates(measured.done),
             costs: loggp.costs,
             identities: loggp.identities,
             moved: loggp.moved,
+            stages: failures.stages,
+            excess: failures.excess,
+            throughput: failures.throughput,
+            performability: failures.performability,
             signatures: loggp.signatures,
             normality: found.normality,
         })
@@ -63,6 +81,10 @@ impl Suite for Found {
             Table::of(&self.costs),
             Table::of(&self.identities),
             Table::of(&self.moved),
+            Table::of(&self.stages),
+            Table::of(&self.excess),
+            Table::of(&self.throughput),
+            Table::of(&self.performability),
         ]
     }
 

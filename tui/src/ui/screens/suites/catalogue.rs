@@ -204,6 +204,10 @@ fn amvia() -> Vec<Choice> {
                 "warmup: 10ms, duration: 50ms, levels: [none]",
             ),
             AmviaCase::Loggp => ("o_s, o_r, L, g and G", "blocks: 6, levels: [none]"),
+            AmviaCase::Performability => (
+                "what bit errors cost, by model and experiment",
+                "ber: [1e-5, 1e-4], transactions: 100000, levels: [none]",
+            ),
         };
         let ends = "transports: [udp, shm], from: both, to: both";
         choice(case.name(), about, format!("{ends}, {text}"))
