@@ -92,7 +92,7 @@ impl Error {
         matches!(self, Error::Call { call, .. } if *call == name)
     }
 
-    /// Whether something else has to be asked for, and not the world to be another one.
+    /// Whether the caller has to ask for something else; otherwise the system failed.
     pub fn is_of_input(&self) -> bool {
         matches!(
             self,

@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether something else has to be asked for, and not the world to be another one.
+    /// Whether the caller has to ask for something else; otherwise the system failed.
     pub fn is_of_input(&self) -> bool {
         matches!(self, Error::Verbs(error) if error.is_of_input())
     }

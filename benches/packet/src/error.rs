@@ -147,7 +147,7 @@ fn remedy(late: u64) -> String {
 }
 
 impl Error {
-    /// Whether something else has to be asked for, and not the world to be another one.
+    /// Whether the caller has to ask for something else; otherwise the system failed.
     pub fn is_of_input(&self) -> bool {
         match self {
             Error::Verbs(error) => error.is_of_input(),

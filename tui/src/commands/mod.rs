@@ -90,7 +90,7 @@ commands! {
         Validate => validate,
     }
     "Send active messages" {
-        /// Active messages: tell endpoints where others are
+        /// Send and measure active messages, look at their endpoints, serve their names
         #[command(subcommand)]
         Amvia => amvia,
     }

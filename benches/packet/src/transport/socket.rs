@@ -39,15 +39,15 @@ pub(super) fn notice_dead_peers(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Who waits by sleeping sleeps for as long at once: the system rounds this up to a tick of its own, the shortest
-/// time that it knows here. A processor that goes idle, and has no timer due by its next tick, stops the tick and has
-/// to start it again when it is woken, unless it is known to be idle for a moment only. On a virtual machine that
-/// is up to three exits to the hypervisor a round trip: docs/packet.md has what they take.
+/// The time for which a thread that waits by sleeping sleeps at once. The system rounds it up to a tick, the shortest
+/// time that it knows here. The sleep is that short so that a timer is always due by the next tick. A processor that goes
+/// idle without such a timer stops its tick, and has to start it again when it is woken. On a virtual machine that
+/// takes up to three exits to the hypervisor a round trip: docs/packet.md says how long they take.
 pub(super) const NAP: Duration = Duration::from_micros(1);
 
-/// Calls `attempt`, again if a signal or nothing of ours came between, until it does something else than
-/// finding nothing there; `None` after `timeout`, by what `now_ns` reads. An attempt that blocks gives up after a [`NAP`]. Between
-/// two that do not the processor pauses `pauses` times.
+/// Calls `attempt` until it finds something, or fails; `None` after `timeout`, by the clock `now_ns`. It is called again
+/// after a signal, and after a message that is not ours. An attempt that blocks gives up after a [`NAP`]. Between
+/// two attempts that do not block the processor pauses `pauses` times.
 pub(super) fn wait_for<T>(
     wait: Wait,
     pauses: u32,

@@ -139,7 +139,7 @@ pub(super) fn forget(door: &Door, request: usize) {
     }
 }
 
-/// What a request is for, of which a call is given the handle.
+/// The use of the request whose handle a call is given.
 pub(super) fn of(door: &Door, request: usize) -> Option<Kept> {
     // SAFETY: the caller's own argument.
     let handle = unsafe { door.language.request(door.library()?, request) };
