@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use common::experiments::{folder, lab, lines};
 use common::{Lab, build_library};
 use serde_json::Value;
 
@@ -349,6 +350,51 @@ fn what_failures_cost_is_told_by_model_simulation_and_experiment() {
         let refused = amvia(&["performability", wrong[0], wrong[1]]);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     }
+}
+
+#[test]
+fn what_failures_cost_goes_from_an_experiment_to_its_report() {
+    let lab = lab(
+        "name: failures\nseed: 3\nrepetitions: 1\nhosts: { here: { at: local } }\nlevels: { injected: { delays: [5us] } }\n\
+         suites:\n  amvia:\n    - { case: performability, transports: [shm], protocols: [two-way, amvia], ber: [1e-4], \
+         transactions: 1000 }\n",
+    );
+    let output = lab.run("run e.yaml --headless");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let folder = folder(&lab);
+    let records = lines(&folder.join("runs.jsonl"));
+    assert_eq!(records.len(), 4);
+    for record in &records {
+        assert_eq!(record["outcome"], "done", "{record}");
+        let result = &record["result"]["amvia"];
+        assert_eq!(result["case"], "performability");
+        assert!(
+            result["excess"][0]["losses"].as_u64() > Some(50),
+            "{result}"
+        );
+        let is_injected = record["level"]["kind"] == "injected";
+        assert_eq!(
+            record["injection"]["delayed"].as_u64() > Some(0),
+            is_injected,
+            "{record}"
+        );
+        // A request and a reply are late by 5 us each.
+        let error_free = result["excess"][0]["error_free_ns"].as_f64().unwrap();
+        assert!(!is_injected || error_free >= 10e3, "{record}");
+    }
+    let reported = lab.run(&format!("report {}", folder.display()));
+    assert_eq!(reported.status.code(), Some(0), "{}", error(&reported));
+    let file = |name: &str| std::fs::read_to_string(folder.join("report").join(name)).unwrap();
+    // The columns that are not intervals, and a line for each way.
+    assert!(file("performability_excess.csv").starts_with("case,transport,protocol,"));
+    assert_eq!(file("performability_excess.csv").lines().count(), 1 + 4);
+    for figure in ["bits-shm", "throughput-shm", "stages"] {
+        assert!(
+            file(&format!("amvia-{figure}.svg")).contains("<svg"),
+            "{figure}"
+        );
+    }
+    assert!(file("index.html").contains("yields most"));
 }
 
 /// There is no call that could be caught: the layer itself takes the delays, and counts them where those of calls are counted.

@@ -171,9 +171,9 @@ fn rates(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
                 let own = rows.iter().filter(|row| row.way.protocol == protocol);
                 own.filter(|row| row.bit_error_rate == rate)
             };
-            let analysis = own().map(|row| (f64::from(row.outstanding), row.analysis));
+            let analysis = own().map(|row| (f64::from(row.outstanding), row.analysis / 1e3));
             let simulation = own().map(|row| {
-                let simulated = Estimate::alone(row.simulation);
+                let simulated = Estimate::alone(row.simulation / 1e3);
                 point(row.outstanding.into(), simulated)
             });
             let marks = vec![
@@ -183,11 +183,15 @@ fn rates(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
             series(protocol.name(), style(protocol), marks)
         };
         let series: Vec<Series> = protocols(rows).into_iter().map(line).collect();
-        let (low, high) = heights(&series);
+        let (_, high) = heights(&series);
+        let title = match rate {
+            0.0 => "Without failures".into(),
+            _ => format!("{rate:e} errors a bit"),
+        };
         Panel {
-            title: format!("{rate:e} errors a bit"),
+            title,
             x: Axis::log("Transactions at a time", first / 1.2, last * 1.2),
-            y: Axis::log("Transactions a second", low / 1.2, high * 1.2),
+            y: Axis::linear("Thousands a second", 0.0, high),
             series,
         }
     };
@@ -197,7 +201,7 @@ fn rates(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
         title: format!("Throughput of active messages over {over}, several transactions at a time"),
         caption: format!(
             "Transactions a second over {over} by the number of transactions at a time, without failures and with flipped bits: by mean \
-             value analysis as lines, in the simulation as points. Both axes are logarithmic."
+             value analysis as lines, in the simulation as points. The horizontal axis is logarithmic."
         ),
         panels: errors.iter().map(panel).collect(),
         columns: 2,

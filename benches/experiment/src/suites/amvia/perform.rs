@@ -18,6 +18,8 @@ use crate::suites::{Measured, SuiteResult};
 const SAMPLES: &str = "samples.parquet";
 /// A run has so many times the time that it usually takes: under load or with delays everything takes longer.
 const PATIENCE: f64 = 20.0;
+/// Two ends in one program have so many seconds at least: each waits for the other wherever something else takes its CPU.
+const LEAST: f64 = 300.0;
 
 impl<'a> Work<'a> {
     /// Runs a case of `jitterlab amvia` whose ends are both in one program.
@@ -65,7 +67,12 @@ impl<'a> Work<'a> {
 
     /// How long a run may take.
     fn time(&self) -> Nanos {
-        Nanos((PATIENCE * self.case.seconds() * 1e9) as u64 + SLACK.0)
+        let seconds = PATIENCE * self.case.seconds();
+        let seconds = match self.case.is_of_one() {
+            true => seconds.max(LEAST),
+            false => seconds,
+        };
+        Nanos((seconds * 1e9) as u64 + SLACK.0)
     }
 
     /// Runs a case of `jitterlab amvia` against a server.
