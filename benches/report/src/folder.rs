@@ -90,6 +90,7 @@ impl Analysed {
             &summary.correlations,
             &summary.library,
             &summary.latency,
+            &summary.packet,
             &summary.fits,
             &summary.emulation,
             &summary.injector,

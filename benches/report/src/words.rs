@@ -20,9 +20,23 @@ pub const LIMITS: &str = "An effect is called negligible below a rank-biserial c
 /// A number with four significant digits, without an exponent where people do without.
 pub fn short(value: f64) -> String {
     if value.is_nan() {
-        return "–".into();
+        "–".into()
+    } else if value.is_infinite() {
+        if value > 0.0 { "∞" } else { "−∞" }.into()
+    } else {
+        minus(show::number(value))
     }
-    show::number(value)
+}
+
+/// A coefficient of correlation: `−0.18`.
+pub fn coefficient(r: f64) -> String {
+    minus(format!("{r:.2}"))
+}
+
+/// A number with the minus sign of print, and none before 0: `-1.5` as `−1.5`, `-0.00` as `0.00`.
+pub fn minus(number: String) -> String {
+    let is_zero = !number.contains(|digit| ('1'..='9').contains(&digit));
+    number.replace('-', if is_zero { "" } else { "−" })
 }
 
 /// The unit in which people read a time of so many seconds, after how many of it there are in a second.
@@ -127,6 +141,18 @@ pub fn wrapped(text: &str) -> String {
     out
 }
 
+/// That something cannot be said, of so many runs that no interval could be given: `cannot be said from 2 runs: they differ
+/// too much`.
+pub fn not_said(runs: usize, noun: &str) -> String {
+    match runs {
+        0 | 1 => "cannot be said without repeated runs".into(),
+        _ => format!(
+            "cannot be said from {}: they differ too much",
+            counted(runs, noun)
+        ),
+    }
+}
+
 /// `1 run`, `2 runs`.
 pub fn counted(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
@@ -189,12 +215,17 @@ mod tests {
             (12.3456, "12.35"),
             (123_456.0, "123456"),
             (0.000_123_45, "0.0001234"),
-            (-1.5, "-1.5"),
-            (1e-30, "1.000e-30"),
+            (-1.5, "−1.5"),
+            (1e-30, "1.000e−30"),
+            (f64::INFINITY, "∞"),
             (100.0, "100"),
         ] {
             assert_eq!(short(value), text);
         }
+        assert_eq!(
+            [-0.184, -0.001, 0.9].map(coefficient),
+            ["−0.18", "0.00", "0.90"]
+        );
         assert_eq!(p(0.0009), "p < 0.001");
         assert_eq!(p(0.001), "p = 0.001");
         assert_eq!(p(0.049_96), "p = 0.050");
@@ -202,6 +233,11 @@ mod tests {
         assert_eq!(signed_percent(1.0001), "0.0 %");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
         assert_eq!(counted(1, "run"), "1 run");
+        assert_eq!(not_said(1, "run"), "cannot be said without repeated runs");
+        assert_eq!(
+            not_said(2, "pair"),
+            "cannot be said from 2 pairs: they differ too much"
+        );
         assert_eq!(wrapped("a b"), "a b\n");
         let long = wrapped(&"word ".repeat(40));
         assert!(

@@ -4,7 +4,7 @@ mod synthetic;
 
 use jitterlab_experiment::level::{Level, Shape};
 use jitterlab_report::Analysed;
-use synthetic::{given, rows};
+use synthetic::{given, given_operation, rows};
 
 const CONSTANT: Level = Level::Delay { ns: 200_000 };
 const VARIED: Level = Level::Shape {
@@ -94,5 +94,86 @@ fn without_delays_that_differ_in_variation_alone_it_is_what_delays_do() {
         none.sentence
             .starts_with("Not shown by these runs: constant delays"),
         "{none:?}"
+    );
+}
+
+#[test]
+fn operations_of_mpi_are_asked_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let delays = [(CONSTANT, 0.5), (LESS_VARIED, 0.6), (VARIED, 0.8)];
+    let shape = "{ delays: [200us], shape: lognormal, mean: [200us], std: [100us, 300us] }";
+    let folder = given_operation(directory.path(), shape, &delays);
+    let analysed = Analysed::open(&folder).unwrap();
+    let answer = &analysed.analysis.answer;
+    assert_eq!(
+        answer.question,
+        "Does variation in latency slow barrier, apart from its mean?"
+    );
+    // 1.8 against 1.5.
+    let start = "Yes: delays that vary change the mean time of barrier by +20 % (95 % interval +";
+    assert!(answer.sentence.starts_with(start), "{answer:?}");
+    let end = "against constant delays of the same mean, 200 µs.";
+    assert!(answer.sentence.ends_with(end), "{answer:?}");
+    let words = &analysed.analysis.summary.library;
+    assert!(
+        words[0]
+            .starts_with("With a mean delay of 200 µs, barrier took 20 % longer under lognormal"),
+        "{words:?}"
+    );
+    let page = analysed.write_report().unwrap();
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.contains("the report ends at operations of MPI"));
+    let report = page.parent().unwrap();
+    let ratio = |row: &std::collections::BTreeMap<String, String>, name: &str| {
+        row[name].parse::<f64>().ok()
+    };
+    let library = rows(report, "library");
+    assert_eq!(library.len(), 4);
+    for (row, (to_none, to_constant)) in library.iter().zip([
+        (None, None),
+        (Some(1.5), None),
+        (Some(1.6), Some(1.6 / 1.5)),
+        (Some(1.8), Some(1.2)),
+    ]) {
+        for (name, expected) in [
+            ("ratio_to_none", to_none),
+            ("ratio_to_constant", to_constant),
+        ] {
+            match (ratio(row, name), expected) {
+                (Some(found), Some(expected)) => {
+                    assert!((found - expected).abs() < 0.02, "{row:?}")
+                }
+                (found, expected) => assert_eq!(found, expected, "{row:?}"),
+            }
+        }
+    }
+    // No program ran: the first screen has what stands nearest to one.
+    assert_eq!(rows(report, "brief").len(), 4);
+    let drawn = std::fs::read_to_string(report.join("library-barrier.svg")).unwrap();
+    assert!(drawn.contains("Mean of the delays, µs") && drawn.contains("lognormal, std 300us"));
+    let first = text.split("<section").next().unwrap();
+    assert!(first.contains("library-barrier.svg") && first.contains("What was measured, in short"));
+}
+
+#[test]
+fn operations_without_constant_delays_are_compared_with_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let shape = "{ shape: lognormal, mean: [200us], std: [300us] }";
+    let folder = given_operation(directory.path(), shape, &[(VARIED, 0.8)]);
+    let analysis = Analysed::open(&folder).unwrap().analysis;
+    assert_eq!(analysis.answer.question, "Does added latency slow barrier?");
+    let sentence = &analysis.answer.sentence;
+    assert!(
+        sentence.contains(" change the mean time of barrier by +80 % "),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with("the same mean, too, `delays: [200us]`."),
+        "{sentence}"
+    );
+    let words = &analysis.summary.library[0];
+    assert!(
+        words.contains("barrier took 80 % longer than without injection"),
+        "{words}"
     );
 }

@@ -247,7 +247,7 @@ fn where_variation_does_nothing_it_is_said_with_what_the_delays_came_to() {
             " undecided: ",
             "a run draws 10,000 delays",
             "by chance alone such a sum has a standard deviation of",
-            "as much of either, so the runtime follows what delays come to",
+            "as much of either, so the runtime follows the total delay",
             "against the paper's figures 11 and 12, by which LU ran about 75 % longer, the interval excludes +75 %",
         ],
     );

@@ -31,6 +31,9 @@ use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
 pub struct Duties {
     /// Describes the machine, for [`Reply::Here`].
     pub describe: fn() -> serde_json::Value,
+    /// Sends the calling thread to the CPUs on which nothing is measured, where the machine has such: the thread that reads
+    /// what programs publish calls it.
+    pub keep_house: fn(),
     /// Puts what programs have left elsewhere into the files that they were to write. It is called when a program has ended
     /// or was stopped, and before a file is given away.
     pub collect: fn(),
@@ -72,7 +75,7 @@ pub fn serve(
     duties: Duties,
 ) -> io::Result<()> {
     orphans::adopt()?;
-    let teller = Teller::begin(output);
+    let teller = Teller::begin(output, duties.keep_house);
     let output = teller.output();
     let mut agent = Agent {
         duties,

@@ -68,8 +68,8 @@ struct Watched {
 }
 
 impl<W: Write + Send + 'static> Teller<W> {
-    /// Begins, with no program.
-    pub fn begin(output: W) -> Self {
+    /// Begins, with no program; the thread that reads what programs publish goes where `keep_house` sends it.
+    pub fn begin(output: W, keep_house: fn()) -> Self {
         let teller = Teller {
             output: Output(Arc::new(Mutex::new(output))),
             watched: Arc::default(),
@@ -77,6 +77,7 @@ impl<W: Write + Send + 'static> Teller<W> {
         let (output, watched) = (teller.output.clone(), Arc::clone(&teller.watched));
         thread::spawn(move || {
             let (programs, comes) = &*watched;
+            keep_house();
             let all = sched_getaffinity(Pid::from_raw(0)).ok();
             let mut kept_off = Vec::new();
             loop {
@@ -171,4 +172,22 @@ fn keep_off(all: Option<&CpuSet>, cpus: &[usize]) {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+    use std::thread::ThreadId;
+
+    use super::*;
+
+    static SENT: OnceLock<ThreadId> = OnceLock::new();
+
+    #[test]
+    fn the_thread_that_reads_is_sent_to_keep_house() {
+        let _teller = Teller::begin(Vec::new(), || {
+            let _ = SENT.set(thread::current().id());
+        });
+        assert_ne!(*SENT.wait(), thread::current().id());
+    }
 }

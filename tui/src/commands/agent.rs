@@ -9,7 +9,7 @@ use jitterlab_cluster::agent::{self, Duties};
 use jitterlab_experiment::environment::Node;
 use jitterlab_injector::control::{self, Collector};
 
-use crate::cpus::pin;
+use crate::cpus::{keep_house, pin};
 use crate::outcome::{Exit, Failure};
 
 /// Options of `jitterlab agent`.
@@ -37,6 +37,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 }
 
 const DUTIES: Duties = Duties {
+    keep_house,
     describe: || serde_json::to_value(Node::here()).unwrap_or_default(),
     // Programs under injection that were killed have left their counters. A report that cannot be had is missed where it is
     // wanted.

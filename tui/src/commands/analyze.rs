@@ -37,7 +37,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         let cases = analysed.cases().map_err(failure)?;
         let (a, b) = (named(&cases, a)?, named(&cases, b)?);
         let by = command.slower_by.value() / 100.0;
-        let comparison = Comparison::of(a, b, command.figure, by);
+        let comparison = Comparison::of(a, b, command.figure, by).map_err(Failure::input)?;
         output::print(command.format, &comparison, || comparison.to_string())?;
         return Ok(match comparison.slower {
             Slower::Yes => Exit::Finding,

@@ -21,7 +21,7 @@ use super::silence::Silence;
 use crate::Error;
 use crate::transport::{Plan, Unwaited};
 
-pub use super::pacing::{Loop, Open, Spacing};
+pub use super::pacing::{Loop, Open, Spacing, TwoLoops};
 
 /// The most messages under way, if nothing is said.
 pub const WINDOW: u32 = 1024;

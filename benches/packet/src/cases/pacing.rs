@@ -2,6 +2,7 @@
 
 use jitterlab_base::named;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// How far the messages of an open loop are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +34,23 @@ impl Loop {
             Loop::Open(_) => "open",
         }
     }
+}
+
+/// Samples of both loops, which are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{a} was measured in the {loop_of_a} loop and {b} in the {loop_of_b} loop: in the open loop a round trip counts from when its \
+     message was due, in the closed loop from when it was sent; measure both in one of them"
+)]
+pub struct TwoLoops {
+    /// What was measured in the one.
+    pub a: String,
+    /// Which that is: `closed` or `open`.
+    pub loop_of_a: String,
+    /// What was measured in the other.
+    pub b: String,
+    /// Which that is.
+    pub loop_of_b: String,
 }
 
 /// How an open loop went. Rates in messages a second.

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Case;
 use super::pacing::{Loop, Open};
-use super::report::{MEMORY_FULL, Part, Setting, Text, us};
+use super::report::{MEMORY_FULL, Part, Setting, Text};
 use super::samples::Samples;
 use super::silence::Silence;
 use crate::Error;
@@ -431,19 +432,19 @@ impl Text for Report {
                 point.duplicates,
             ),
             format!(
-                "RTT in us: least {}, median {}, mean {}, std {}, 90 % {}, 99 % {}, 99.9 % {}, greatest {}",
-                us(rtt.min),
-                us(rtt.median),
-                us(rtt.mean),
-                rtt.std.map_or("-".into(), us),
-                us(rtt.p90),
-                us(rtt.p99),
-                us(rtt.p999),
-                us(rtt.max),
+                "RTT: least {}, median {}, mean {}, std {}, 90 % {}, 99 % {}, 99.9 % {}, greatest {}",
+                show::time(rtt.min),
+                show::time(rtt.median),
+                show::time(rtt.mean),
+                rtt.std.map_or("-".into(), show::time),
+                show::time(rtt.p90),
+                show::time(rtt.p99),
+                show::time(rtt.p999),
+                show::time(rtt.max),
             ),
             format!(
-                "one-way (half the RTT), median: {} us",
-                us(point.one_way_median_ns)
+                "one-way (half the RTT), median: {}",
+                show::time(point.one_way_median_ns)
             ),
             setting.clock(),
         ];
@@ -460,7 +461,7 @@ impl Text for Report {
 /// How an open loop went, for people.
 fn rates(open: &Open) -> String {
     format!(
-        "{:.0} messages a second asked for, {:.0} sent, {} gaps; {} not sent; at most {} of {} under way, and {} us late; \
+        "{:.0} messages a second asked for, {:.0} sent, {} gaps; {} not sent; at most {} of {} under way, and {} late; \
          a round trip counts from when its message was due",
         open.rate_asked,
         open.rate_achieved,
@@ -468,7 +469,7 @@ fn rates(open: &Open) -> String {
         open.unsent,
         open.most_under_way,
         open.window,
-        us(open.latest_ns as f64),
+        show::time(open.latest_ns as f64),
     )
 }
 

@@ -6,11 +6,12 @@ use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::analysis::application::groups::{self, Timed};
-use crate::analysis::application::runtimes::{
-    FixedMean, Runtime, more_blocks, most_varied, varied,
-};
-use crate::analysis::slowdown::{RESOLVE, Slowdown, correct};
+use crate::analysis::application::groups;
+use crate::analysis::application::runtimes::{FixedMean, Runtime, most_varied};
+use crate::analysis::brief::Brief;
+use crate::analysis::injected::{self, varied};
+use crate::analysis::library::operations::{self, Operation};
+use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -136,10 +137,7 @@ impl Row for Effect {
             column("blocks", "Pairs of runs", "varied and constant, one pair a block", |row: &Effect| {
                 Value::Count(row.by_variation.slowdown.blocks as u64)
             }),
-            more_blocks(|row: &Effect| {
-                let more = row.by_variation.slowdown.more_blocks;
-                more.map_or(Value::Missing, Value::Count)
-            }),
+            more_blocks(|row: &Effect| more(Some(row.by_variation.slowdown))),
             column(
                 "verdict",
                 "Does variation slow it?",
@@ -167,6 +165,9 @@ pub fn answer(analysis: &Analysis) -> Answer {
     if let Some(answer) = of_delays(&analysis.suites.application.runtimes) {
         return answer;
     }
+    if let Some(answer) = of_operations(&analysis.suites.library.operations) {
+        return answer;
+    }
     let summary = &analysis.summary;
     let has_load = analysis
         .suites
@@ -180,27 +181,43 @@ pub fn answer(analysis: &Analysis) -> Answer {
     };
     let other = [
         ("What do delays do to programs?", &summary.applications),
-        ("What do delays do to operations of MPI?", &summary.library),
         (of_round_trips, &summary.latency),
+        ("What do load and delays do to packets?", &summary.packet),
+        (TRANSACTIONS, &summary.amvia),
     ];
     let answered = other
         .iter()
-        .find_map(|(question, sentences)| Some((question, sentences.first()?)));
+        .find_map(|(question, sentences)| Some((*question, sentences.first()?.clone())));
+    let (question, sentence) = answered.unwrap_or_else(|| of_brief(analysis));
     Answer {
-        question: answered.map_or("What was measured?".into(), |(question, _)| {
-            (*question).into()
-        }),
-        sentence: answered.map_or_else(
-            || "The tables below have it.".into(),
-            |(_, sentence)| sentence.clone(),
-        ),
+        question: question.into(),
+        sentence,
     }
 }
 
-/// What is told of a program.
+/// Without anything that is compared: how long it takes.
+fn of_brief(analysis: &Analysis) -> (&'static str, String) {
+    let suites = &analysis.suites;
+    let question = match () {
+        () if !suites.application.runtimes.is_empty() => "How long do these programs take?",
+        () if !suites.library.operations.is_empty() => "How long do operations of MPI take?",
+        () if !suites.packet.latency.is_empty() => "How long does a round trip take?",
+        () if !suites.packet.places.is_empty() => "What does this network do?",
+        () => TRANSACTIONS,
+    };
+    let mut rows = analysis.brief.iter();
+    let sentence = rows.next().map_or_else(
+        || "No run says more than the tables below.".into(),
+        Brief::in_words,
+    );
+    (question, sentence)
+}
+
+/// What is told of a program, or of an operation of MPI.
 struct Told<'a> {
-    application: &'a str,
-    timed: Timed,
+    name: &'a str,
+    /// What its time is called.
+    time: &'static str,
     slowdown: Slowdown,
     /// What else there is to say where it is the only one.
     beside: String,
@@ -217,10 +234,10 @@ struct Asked<'a> {
     no_effect: &'static str,
 }
 
-fn these(programs: &[Told]) -> String {
-    match programs {
-        [one] => one.application.into(),
-        _ => "these programs".into(),
+fn these(asked: &[Told], all: &str) -> String {
+    match asked {
+        [one] => one.name.into(),
+        _ => format!("these {all}"),
     }
 }
 
@@ -235,21 +252,24 @@ fn of_variation(effects: &[Effect]) -> Answer {
         })
     };
     let programs = effects.iter().map(|effect| Told {
-        application: &effect.by_variation.application,
-        timed: effect.by_variation.timed,
+        name: &effect.by_variation.application,
+        time: effect.by_variation.timed.name(),
         slowdown: effect.by_variation.slowdown,
         beside: told(effect),
     });
     let asked = Asked {
         programs: programs.collect(),
         delays: "delays that vary".into(),
-        base: format!("constant delays of the same mean{}", mean(effects)),
+        base: of_same_mean(effects.iter().map(|effect| {
+            let row = &effect.by_variation;
+            (row.constant, row.injected_ns)
+        })),
         no_effect: "no effect of variation",
     };
     Answer {
         question: format!(
             "Does variation in latency slow {}, apart from its mean?",
-            these(&asked.programs)
+            these(&asked.programs, PROGRAMS)
         ),
         sentence: asked.sentence(),
     }
@@ -270,28 +290,31 @@ fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
     let mut slowdowns: Vec<Slowdown> = rows.iter().filter_map(|row| row.slowdown).collect();
     correct(slowdowns.iter_mut());
     let programs = rows.iter().zip(slowdowns);
-    let micros = |ns: f64| words::short(ns / 1e3);
     let asked = Asked {
         programs: programs
             .map(|(row, slowdown)| Told {
-                application: &row.application,
-                timed: row.timed,
+                name: &row.application,
+                time: row.timed.name(),
                 slowdown,
                 beside: String::new(),
             })
             .collect(),
-        delays: match level.is_constant() {
-            true => format!("constant delays of {} µs", micros(mean)),
-            false => format!(
-                "delays of mean {} µs and standard deviation {} µs",
-                micros(mean),
-                micros(std)
-            ),
-        },
+        delays: injected::called(level, (mean, std)),
         base: "no injection".into(),
         no_effect: "no effect",
     };
-    let unknown = match level {
+    Some(Answer {
+        question: format!(
+            "Does added latency slow {}?",
+            these(&asked.programs, PROGRAMS)
+        ),
+        sentence: format!("{}{}", asked.sentence(), unknown(level)),
+    })
+}
+
+/// What stays unknown of delays that were not compared with constant ones of their mean.
+fn unknown(level: Level) -> String {
+    match level {
         Level::Shape { mean_ns, .. } if !level.is_constant() => format!(
             " What of it comes from their variation is not known: for that the experiment needs constant delays of the same \
              mean, too, `delays: [{}]`.",
@@ -299,13 +322,71 @@ fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
         ),
         Level::Table => " What of it comes from their variation is not known.".into(),
         _ => String::new(),
+    }
+}
+
+/// What delays do to operations of MPI: their variation, or, where no constant delays have the mean of others, the greatest ones.
+fn of_operations(rows: &[Operation]) -> Option<Answer> {
+    let cases = operations::cases(rows);
+    let by_variation = cases
+        .iter()
+        .filter_map(|case| operations::by_variation(rows, case));
+    let by_variation: Vec<&Operation> = by_variation.collect();
+    let greatest = cases
+        .iter()
+        .filter_map(|case| operations::greatest(rows, case));
+    let greatest: Vec<&Operation> = greatest.collect();
+    let is_of_variation = !by_variation.is_empty();
+    let rows = match is_of_variation {
+        true => by_variation,
+        false => greatest,
     };
+    let found = |row: &&Operation| match is_of_variation {
+        true => row.to_constant,
+        false => row.to_none,
+    };
+    let level = rows.first()?.level;
+    let mut slowdowns: Vec<Slowdown> = rows.iter().filter_map(found).collect();
+    correct(slowdowns.iter_mut());
+    let programs = rows.iter().zip(slowdowns).map(|(row, slowdown)| Told {
+        name: &row.case,
+        time: "mean time",
+        slowdown,
+        beside: String::new(),
+    });
+    let asked = Asked {
+        programs: programs.collect(),
+        delays: match is_of_variation {
+            true => "delays that vary".into(),
+            false => injected::called(level, rows[0].injected_ns.unwrap_or_default()),
+        },
+        base: match is_of_variation {
+            true => of_same_mean(
+                rows.iter()
+                    .map(|row| (row.constant.unwrap_or(row.level), row.injected_ns)),
+            ),
+            false => "no injection".into(),
+        },
+        no_effect: match is_of_variation {
+            true => "no effect of variation",
+            false => "no effect",
+        },
+    };
+    let these = these(&asked.programs, "operations of MPI");
     Some(Answer {
-        question: format!("Does added latency slow {}?", these(&asked.programs)),
-        sentence: format!("{}{unknown}", asked.sentence()),
+        question: match is_of_variation {
+            true => format!("Does variation in latency slow {these}, apart from its mean?"),
+            false => format!("Does added latency slow {these}?"),
+        },
+        sentence: match is_of_variation {
+            true => asked.sentence(),
+            false => format!("{}{}", asked.sentence(), unknown(level)),
+        },
     })
 }
 
+const PROGRAMS: &str = "programs";
+const TRANSACTIONS: &str = "What does a transaction of active messages cost?";
 const NOT_SHOWN: &str = "Not shown by these runs";
 const UNKNOWN: &str = "That is not known";
 
@@ -330,7 +411,7 @@ impl Asked<'_> {
         };
         let (slower, faster) = (of(Verdict::Slower), of(Verdict::Faster));
         let (not_shown, untested) = (of(Verdict::NotShown), of(Verdict::Untested));
-        let name = |told: &Told| told.application.to_string();
+        let name = |told: &Told| told.name.to_string();
         let begin = match (slower.len(), faster.len(), not_shown.len()) {
             (n, _, _) if n == programs.len() => "Yes".into(),
             (1.., _, _) => format!("Yes, {}", listed(&slower, name)),
@@ -343,13 +424,13 @@ impl Asked<'_> {
         if !changed.is_empty() {
             let changed = listed(&changed, |told| {
                 let change = words::change(told.slowdown.ratio.value);
-                format!("{} take {change}", told.application)
+                format!("{} take {change}", told.name)
             });
             parts.push(format!("{} make {changed} than {}", self.delays, self.base));
         }
         if !not_shown.is_empty() {
             let told = listed(&not_shown, |told| {
-                let said = format!("{}: {}", told.application, change(told.slowdown.ratio));
+                let said = format!("{}: {}", told.name, change(told.slowdown.ratio));
                 match told.slowdown.ratio.interval() {
                     Some((low, high)) if low > 1.0 || high < 1.0 => {
                         format!("{said}, which may be chance, as several programs are asked")
@@ -374,27 +455,15 @@ impl Asked<'_> {
             Verdict::NotShown => NOT_SHOWN,
             Verdict::Untested => return format!("{UNKNOWN}: there are too few runs to tell."),
         };
-        let more = told.slowdown.more_blocks.filter(|more| *more > 0);
-        let more = more.map_or(String::new(), |more| {
-            format!(
-                "; {} more {} needed to find a change of {} %",
-                words::count(more),
-                if more == 1 {
-                    "repetition is"
-                } else {
-                    "repetitions are"
-                },
-                words::short(100.0 * RESOLVE),
-            )
-        });
         format!(
-            "{begin}: {} change the {} of {} by {} against {}{}{more}.",
+            "{begin}: {} change the {} of {} by {} against {}{}{}.",
             self.delays,
-            told.timed.name(),
-            told.application,
+            told.time,
+            told.name,
             change(told.slowdown.ratio),
             self.base,
             told.beside,
+            told.slowdown.more_in_words(),
         )
     }
 }
@@ -408,17 +477,14 @@ fn change(ratio: Estimate) -> String {
     }
 }
 
-/// The mean of the delays, where all programs have one.
-fn mean(effects: &[Effect]) -> String {
-    let mut means = effects.iter().map(|effect| effect.by_variation.constant);
-    let first = means.next();
-    if means.any(|mean| Some(mean) != first) {
-        return String::new();
-    }
-    let mean = effects
-        .iter()
-        .find_map(|effect| Some(effect.by_variation.injected_ns?.0));
-    mean.map_or(String::new(), |ns| {
+/// Constant delays that others are compared with, with their mean where it is the same for all.
+fn of_same_mean(constants: impl Iterator<Item = (Level, Option<(f64, f64)>)>) -> String {
+    let constants: Vec<(Level, Option<(f64, f64)>)> = constants.collect();
+    let is_one = constants.iter().all(|(level, _)| *level == constants[0].0);
+    let mut means = constants.iter().filter_map(|(_, moments)| *moments);
+    let mean = means.next().filter(|_| is_one);
+    let mean = mean.map_or(String::new(), |(ns, _)| {
         format!(", {} µs", words::short(ns / 1e3))
-    })
+    });
+    format!("constant delays of the same mean{mean}")
 }

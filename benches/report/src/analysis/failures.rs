@@ -254,11 +254,17 @@ fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
 
 fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
     if analysis.suites.application.runtimes.is_empty() {
-        return vec![
-            "No application was measured: the report ends at the packet level, and says nothing of \
-             runtimes."
-                .into(),
-        ];
+        let suites = &analysis.suites;
+        let ends = match () {
+            () if !suites.library.operations.is_empty() => "operations of MPI",
+            () if !suites.packet.latency.is_empty() || !suites.packet.places.is_empty() => {
+                "the packet level"
+            }
+            () => "active messages",
+        };
+        return vec![format!(
+            "No application was measured: the report ends at {ends}, and says nothing of runtimes."
+        )];
     }
     let mut names: Vec<&str> = analysis
         .suites

@@ -5,13 +5,14 @@ use std::fmt;
 use jitterlab_base::named;
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_packet::cases::open_loop::TwoLoops;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
 use crate::Error;
 use crate::analysis::condition::Reader;
 use crate::analysis::repeated::Repeated;
-use crate::analysis::slowdown::Slowdown;
+use crate::analysis::slowdown::{Slowdown, correct};
 use crate::analysis::subject;
 use crate::table::{Estimate, Value};
 
@@ -49,6 +50,8 @@ pub struct CaseAtLevel {
     pub subject: String,
     /// The level.
     pub level: Level,
+    /// Of round trips of packets: the loop that they were measured in, `closed` or `open`.
+    its_loop: Option<&'static str>,
     /// The block of each run that was measured, and what it has shown.
     runs: Vec<(u32, Shown)>,
 }
@@ -71,6 +74,7 @@ impl CaseAtLevel {
                     name: name.into(),
                     subject: subject(run),
                     level: run.level,
+                    its_loop: its_loop(run),
                     runs: Vec::new(),
                 });
                 all.len() - 1
@@ -113,14 +117,33 @@ impl CaseAtLevel {
     }
 
     /// A figure in proportion to that of another one, over the blocks in which both were measured; `None` if there is no such block.
-    pub fn against(&self, base: &CaseAtLevel, figure: Figure) -> Option<Slowdown> {
-        Slowdown::of(&self.figures(figure), &base.figures(figure))
+    ///
+    /// # Errors
+    /// One was measured in the open loop and the other in the closed one.
+    pub fn against(
+        &self,
+        base: &CaseAtLevel,
+        figure: Figure,
+    ) -> Result<Option<Slowdown>, TwoLoops> {
+        match (base.its_loop, self.its_loop) {
+            (Some(one), Some(other)) if one != other => Err(TwoLoops {
+                a: base.name.clone(),
+                loop_of_a: one.into(),
+                b: self.name.clone(),
+                loop_of_b: other.into(),
+            }),
+            _ => Ok(Slowdown::of(&self.figures(figure), &base.figures(figure))),
+        }
     }
 }
 
 /// The name of a run without its repetition, as [`CaseAtLevel::name`].
 pub fn case_name(run: &RunRecord) -> &str {
     run.run.rsplit_once('.').map_or(&run.run, |(name, _)| name)
+}
+
+fn its_loop(run: &RunRecord) -> Option<&'static str> {
+    Some(run.packet()?.rtt()?.pacing.name())
 }
 
 fn shown(run: &RunRecord, read: &Reader) -> Result<Option<Shown>, Error> {
@@ -179,9 +202,14 @@ pub struct Comparison {
 
 impl Comparison {
     /// Of b with a.
-    pub fn of(a: &CaseAtLevel, b: &CaseAtLevel, figure: Figure, by: f64) -> Self {
-        let slowdown = b.against(a, figure);
-        Comparison {
+    ///
+    /// # Errors
+    /// One was measured in the open loop and the other in the closed one.
+    pub fn of(a: &CaseAtLevel, b: &CaseAtLevel, figure: Figure, by: f64) -> Result<Self, TwoLoops> {
+        let mut slowdown = b.against(a, figure)?;
+        // It is read alone.
+        correct(slowdown.iter_mut());
+        Ok(Comparison {
             a: a.name.clone(),
             b: b.name.clone(),
             figure,
@@ -190,7 +218,7 @@ impl Comparison {
             slower: slowdown.map_or(Slower::Undecided, |it| is_slower(&it, by)),
             slowdown,
             by,
-        }
+        })
     }
 }
 
@@ -218,7 +246,11 @@ impl Comparison {
             Some(p) => format!("paired t, {} blocks, p = {p:.3}", slowdown.blocks),
             None => "no test without repetitions".into(),
         };
-        format!("{} of b against a: {change}, {test}", self.figure)
+        let more = match self.slower {
+            Slower::Undecided => slowdown.more_in_words(),
+            Slower::Yes | Slower::No => String::new(),
+        };
+        format!("{} of b against a: {change}, {test}{more}", self.figure)
     }
 
     /// What is asked.
@@ -236,6 +268,7 @@ mod tests {
             name: name.into(),
             subject: "lu".into(),
             level: Level::None,
+            its_loop: None,
             runs: runs
                 .iter()
                 .map(|&(block, ns)| (block, Shown::Runtime(ns)))
@@ -247,16 +280,19 @@ mod tests {
     fn the_interval_decides_whether_it_is_slower() {
         let a = timed("a", &[(1, 100.0), (2, 101.0), (3, 99.0), (4, 100.0)]);
         let b = timed("b", &[(1, 110.0), (2, 111.5), (3, 109.5), (4, 109.0)]);
-        let slower = |by| Comparison::of(&a, &b, Figure::Median, by).slower;
+        let slower = |by| {
+            let compared = Comparison::of(&a, &b, Figure::Median, by);
+            compared.unwrap().slower
+        };
         assert_eq!(slower(0.05), Slower::Yes);
         assert_eq!(slower(0.1), Slower::Undecided);
         assert_eq!(slower(0.2), Slower::No);
         assert_eq!(
-            Comparison::of(&b, &a, Figure::Median, 0.0).slower,
+            Comparison::of(&b, &a, Figure::Median, 0.0).unwrap().slower,
             Slower::No
         );
         let elsewhere = timed("c", &[(7, 500.0)]);
-        let unknown = Comparison::of(&a, &elsewhere, Figure::Mean, 0.05);
+        let unknown = Comparison::of(&a, &elsewhere, Figure::Mean, 0.05).unwrap();
         assert_eq!(
             (unknown.slowdown, unknown.slower),
             (None, Slower::Undecided)

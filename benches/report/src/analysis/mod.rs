@@ -3,8 +3,10 @@
 
 pub mod accuracy;
 pub mod answer;
+pub mod brief;
 pub mod condition;
 pub mod failures;
+pub mod injected;
 pub mod levels;
 pub mod load;
 pub mod normality;
@@ -28,13 +30,14 @@ use amvia::way::Way;
 use amvia::{loggp, performability, transactions};
 use answer::{Answer, Effect};
 use application::{correlation, runtimes};
+use brief::Brief;
 use condition::{Link, RankReader, Reader};
 use failures::{Failure, Schedule};
 use library::operations;
 use normality::Normality;
 use packet::fits::{self, Injected};
 use packet::made::MadeTable;
-use packet::{emulation, latency};
+use packet::{emulation, latency, places};
 use paper::Finding;
 use suite::{Measured, Suite};
 
@@ -99,6 +102,8 @@ pub struct Analysis {
     pub answer: Answer,
     /// What the answer is made from: variation and mean, a row a program.
     pub effects: Vec<Effect>,
+    /// What was measured, in short, where there is no such program.
+    pub brief: Vec<Brief>,
     /// The findings in words, the most important first.
     pub summary: Summary,
     /// What was found by suite.
@@ -131,6 +136,8 @@ pub struct Summary {
     pub amvia: Vec<String>,
     /// Of latency under load.
     pub latency: Vec<String>,
+    /// Of packet cases beside round trips.
+    pub packet: Vec<String>,
     /// Of the fits.
     pub fits: Vec<String>,
     /// Of the emulation.
@@ -170,6 +177,7 @@ impl Analysis {
         let mut analysis = Analysis {
             answer: Answer::default(),
             effects: Vec::new(),
+            brief: Vec::new(),
             summary: Summary::default(),
             normality: suites.normality(),
             suites,
@@ -183,6 +191,9 @@ impl Analysis {
         };
         analysis.paper = paper::findings(&analysis, input.experiment);
         analysis.effects = answer::effects(&analysis);
+        if analysis.effects.is_empty() {
+            analysis.brief = brief::brief(&analysis);
+        }
         analysis.summary = analysis.in_words(&done);
         analysis.answer = answer::answer(&analysis);
         Ok(analysis)
@@ -213,6 +224,7 @@ impl Analysis {
             ]
             .concat(),
             latency: latency::in_words(&packet.latency),
+            packet: places::in_words(&packet.places, &|level| packet.level_called(level)),
             fits: fits::in_words(&packet.fits, &packet.latency, &packet.tables, &load_called),
             emulation: emulation::in_words(&packet.emulation, packet.imitation()),
             injector: accuracy::in_words(&self.injector),
@@ -230,7 +242,11 @@ impl Analysis {
 
     /// Every table that a report can have, of which those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
-        let mut tables = vec![Table::of(&self.effects), Table::of(&self.paper)];
+        let mut tables = vec![
+            Table::of(&self.effects),
+            Table::of(&self.brief),
+            Table::of(&self.paper),
+        ];
         tables.extend(self.suites.tables());
         tables.extend([
             Table::of(&self.injector),

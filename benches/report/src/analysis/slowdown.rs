@@ -7,7 +7,7 @@ use jitterlab_stats::{holm, repeated, summary};
 use serde::Serialize;
 
 use crate::analysis::repeated::{CONFIDENCE, Repeated, mean_of};
-use crate::table::Estimate;
+use crate::table::{Column, Estimate, Value, column};
 use crate::words;
 
 /// One figure in proportion to another.
@@ -69,6 +69,34 @@ impl Slowdown {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
     }
 
+    /// What an undecided comparison takes, to follow its figures: `; 4 more repetitions are needed to find a change of 5 %`.
+    pub fn more_in_words(&self) -> String {
+        match self.more_blocks {
+            None | Some(0) => String::new(),
+            Some(more) => format!(
+                "; {} more {} needed to find a change of {} %",
+                words::count(more),
+                if more == 1 {
+                    "repetition is"
+                } else {
+                    "repetitions are"
+                },
+                words::short(100.0 * RESOLVE),
+            ),
+        }
+    }
+
+    /// That nothing can be said of it, where it has no interval.
+    pub fn not_said(&self) -> String {
+        match self.p {
+            None if self.blocks > 1 => format!(
+                "cannot be said from {} that do not vary",
+                words::counted(self.blocks, "pair")
+            ),
+            _ => words::not_said(self.blocks, "pair"),
+        }
+    }
+
     /// Blocks that a test at Bonferroni's level for so many takes to find a change of [`RESOLVE`], less those that there are;
     /// none where there are too few to plan with.
     fn more_blocks(&self, tests: usize) -> Option<u64> {
@@ -81,6 +109,24 @@ impl Slowdown {
         let needed = plan.repetitions(effect, u64::from(Repetitions::MOST))?;
         Some(needed.saturating_sub(self.blocks as u64))
     }
+}
+
+/// What an undecided comparison takes.
+pub fn more_blocks<R>(value: fn(&R) -> Value) -> Column<R> {
+    column(
+        "more_blocks",
+        "More pairs for 5 %",
+        "where no difference is shown: how many blocks more it would take to find a change of 5 % with a power of 90 %, by how much the \
+         pairs vary. More comparisons that are read together take more: the first screen asks each program once, and its table \
+         below asks every level",
+        value,
+    )
+}
+
+/// The same, of one comparison.
+pub fn more(slowdown: Option<Slowdown>) -> Value {
+    let more = slowdown.and_then(|slowdown| slowdown.more_blocks);
+    more.map_or(Value::Missing, Value::Count)
 }
 
 /// Corrects the p values of tests that are read together.

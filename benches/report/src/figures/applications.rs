@@ -65,11 +65,8 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
 
 /// `r = 0.89 [0.81 to 0.94]`.
 fn r(of: Pearson) -> String {
-    let interval = of.r;
-    format!(
-        "r = {:.2} [{:.2} to {:.2}]",
-        interval.estimate, interval.low, interval.high
-    )
+    let [estimate, low, high] = [of.r.estimate, of.r.low, of.r.high].map(words::coefficient);
+    format!("r = {estimate} [{low} to {high}]")
 }
 
 fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) -> f64) -> Panel {

@@ -62,7 +62,7 @@ pub fn distributions(analysis: &Analysis, link: &Link) -> Option<Figure> {
         id: format!("emulation-{}", link.id()),
         title: format!("Distribution functions of the {link} under load and with injected delays"),
         caption: format!(
-            "Share of round trips that took at most so long: {link} under each load (solid) and \
+            "Share of round trips that took at most so long: {link} (in a closed loop) under each load (solid) and \
              with the delays that imitate it ({} a line, all runs together). \
              Logarithmic.",
             n_of(shown.map(|picture| picture.n), "round trip")
@@ -146,7 +146,7 @@ pub fn centres(analysis: &Analysis, link: &Link) -> Option<Figure> {
         id: format!("shapes-{}", link.id()),
         title: format!("Mean and median of the {link} under load and with injected delays"),
         caption: format!(
-            "After the paper's figures 5 and 6: mean (left) and median (right) of the {link} under load \
+            "After the paper's figures 5 and 6: mean (left) and median (right) of the {link} (in a closed loop) under load \
              and with the distributions that imitate it, with 95 % intervals over runs ({} a \
              point). All were made to have one mean; the median shows how they differ. Points of one \
              load are shifted sideways, so that they do not hide each other.",

@@ -1,42 +1,44 @@
 //! Operations of MPI under injected delays: the paper's figures 7 and 8 (ping-pong), and 9 and 10
 //! (barrier).
 
-use jitterlab_experiment::level::{Level, Member};
+use jitterlab_base::units::Nanos;
+use jitterlab_experiment::level::{Level, LevelKind, Member};
 
 use super::{called, n_of, range, reach, series};
 use crate::analysis::Analysis;
+use crate::analysis::injected::varied;
 use crate::analysis::library::operations::Operation;
 use crate::svg::{Axis, Figure, Mark, Panel, Point, Series};
 use crate::table::Estimate;
 
 /// Every case of the library suite that was measured with injected delays, in the order of the table.
 pub fn cases(analysis: &Analysis) -> Vec<&str> {
-    let injected = analysis
-        .suites
-        .library
-        .operations
-        .iter()
-        .filter(|row| row.injected().is_some());
+    let rows = analysis.suites.library.operations.iter();
+    let injected = rows.filter(|row| row.level.kind() == LevelKind::Injected);
     let mut cases: Vec<&str> = injected.map(|row| row.case.as_str()).collect();
     cases.dedup();
     cases
 }
 
-/// Mean and median of an operation by load imitated and shape.
+/// Mean and median of an operation by load imitated and shape; where no load is imitated, by the mean of the delays.
 pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
-    let rows: Vec<&Operation> = analysis
-        .suites
-        .library
-        .operations
-        .iter()
-        .filter(|row| row.case == case)
-        .filter(|row| row.level == Level::None || row.injected().is_some())
-        .collect();
+    let rows = analysis.suites.library.operations.iter();
+    let rows = rows.filter(|row| row.case == case && row.level.kind() != LevelKind::Load);
+    let rows: Vec<&Operation> = rows.collect();
     let first = rows.first()?;
+    let imitates = rows.iter().any(|row| row.level.percent().is_some());
     let of_paper = match case {
-        "ping-pong" => "After the paper's figures 7 and 8: mean",
-        "barrier" => "After the paper's figures 9 and 10: mean",
+        "ping-pong" if imitates => "After the paper's figures 7 and 8: mean",
+        "barrier" if imitates => "After the paper's figures 9 and 10: mean",
         _ => "Mean",
+    };
+    let delays = match imitates {
+        true => "the delays that imitate each load",
+        false => "delays of each mean",
+    };
+    let beside = match imitates {
+        true => " The shapes of one load have one mean.",
+        false => "",
     };
     let ranks = first
         .ranks
@@ -46,9 +48,8 @@ pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
         id: format!("library-{case}"),
         title: format!("Mean and median time of {case} with injected delays"),
         caption: format!(
-            "{of_paper} (left) and median (right) time of {case}{ranks}, without injection (at 0) and with \
-             the delays that imitate each load, with 95 % intervals over runs ({}, of {} a \
-             point). The shapes of one load have one mean.",
+            "{of_paper} (left) and median (right) time of {case}{ranks}, without injection (at 0) and with {delays}, with 95 % \
+             intervals over runs ({}, of {} a point).{beside}",
             n_of(rows.iter().map(|row| row.n), "sample"),
             n_of(rows.iter().map(|row| row.runs), "run"),
         ),
@@ -58,6 +59,25 @@ pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
         ],
         columns: 2,
         panel_height: 300.0,
+    })
+}
+
+/// The place of a line among others, which is past all shapes where it is none of them, and its name.
+type Look = (usize, String);
+
+/// The line that a row with delays stands in: those that vary alike.
+fn look(row: &Operation) -> Option<Look> {
+    let other = Member::ALL.len();
+    let place = |shape: Member| {
+        let place = Member::ALL.iter().position(|&known| known == shape);
+        place.unwrap_or(other)
+    };
+    Some(match row.level {
+        Level::Injected { shape, .. } => (place(shape), called(shape).into()),
+        Level::None | Level::Load { .. } => return None,
+        level if level.is_constant() => (place(Member::Uniform), "constant".into()),
+        Level::Shape { shape, std_ns, .. } => (other, format!("{shape}, std {}", Nanos(std_ns))),
+        level => (other, varied(level)),
     })
 }
 
@@ -81,21 +101,32 @@ fn panel(
         0,
         vec![Mark::Points(none.map(|row| point(row, 0.0)).collect())],
     )];
-    for (i, shape) in Member::ALL.into_iter().enumerate() {
-        let points: Vec<Point> = rows
+    let imitates = rows.iter().any(|row| row.level.percent().is_some());
+    let place = |row: &Operation| match (imitates, row.level.percent()) {
+        (true, percent) => percent.map(|percent| analysis.suites.packet.imitated(percent)),
+        (false, _) => row.injected_ns.map(|(mean, _)| mean / 1e3),
+    };
+    let mut looks: Vec<Look> = rows.iter().filter_map(|row| look(row)).collect();
+    looks.sort_unstable();
+    looks.dedup();
+    for (i, look_of) in looks.iter().enumerate() {
+        let own = rows
             .iter()
-            .filter_map(|row| {
-                let (percent, of) = row.injected()?;
-                (of == shape).then(|| point(row, analysis.suites.packet.imitated(percent)))
-            })
+            .filter(|row| look(row).as_ref() == Some(look_of));
+        let mut points: Vec<Point> = own
+            .filter_map(|row| Some(point(row, place(row)?)))
             .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
         if !points.is_empty() {
             let line = points.iter().map(|point| (point.x, point.y)).collect();
-            all.push(series(
-                called(shape),
-                i + 1,
-                vec![Mark::Line(line), Mark::Points(points)],
-            ));
+            let marks = vec![Mark::Line(line), Mark::Points(points)];
+            let (place, name) = look_of;
+            let style = if *place < Member::ALL.len() {
+                *place
+            } else {
+                place + i
+            };
+            all.push(series(name, style + 1, marks));
         }
     }
     let points = || {
@@ -112,7 +143,13 @@ fn panel(
     places.dedup();
     Panel {
         title: String::new(),
-        x: Axis::linear_around("Load imitated, % of bandwidth", &places),
+        x: Axis::linear_around(
+            match imitates {
+                true => "Load imitated, % of bandwidth",
+                false => "Mean of the delays, µs",
+            },
+            &places,
+        ),
         y: Axis::linear(label, low.min(0.0), high),
         series: all,
     }

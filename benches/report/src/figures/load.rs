@@ -21,6 +21,9 @@ fn percent(level: Level, load: Option<&Load>) -> Option<f64> {
     }
 }
 
+/// The id of [`moments`].
+pub const MOMENTS: &str = "load";
+
 /// Mean and standard deviation of the RTT by load.
 pub fn moments(analysis: &Analysis) -> Option<Figure> {
     let rows: Vec<&Latency> = analysis
@@ -32,11 +35,11 @@ pub fn moments(analysis: &Analysis) -> Option<Figure> {
         .collect();
     rows.iter().find(|row| row.level != Level::None)?;
     Some(Figure {
-        id: "load".into(),
+        id: MOMENTS.into(),
         title: "Mean and standard deviation of the RTT by background load".into(),
         caption: format!(
-            "After the paper's figures 2 and 3: mean (left) and standard deviation (right) of the RTT by \
-             background load that was produced, with 95 % intervals over runs ({} and {} a point). No load stands at 0 %. Load \
+            "After the paper's figures 2 and 3: mean (left) and standard deviation (right) of the RTT (in a closed loop) \
+             by background load that was produced, with 95 % intervals over runs ({} and {} a point). No load stands at 0 %. Load \
              is a continuous quantity, so points are joined.",
             n_of(rows.iter().map(|row| row.runs), "run"),
             n_of(rows.iter().map(|row| row.n), "round trip"),
@@ -115,7 +118,7 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
         id: "quantiles".into(),
         title: "Quantiles of the RTT by level".into(),
         caption: format!(
-            "The RTT at each background load, and with delays that imitate none: the box holds the middle half of all round trips, \
+            "The RTT (in a closed loop) at each background load, and with delays that imitate none: the box holds the middle half of all round trips, \
              the stroke in it is the median, the whiskers reach from the 1st to the 99th \
              percentile ({} a box, all runs together). Logarithmic.",
             n_of(all().map(|picture| picture.n), "round trip")
@@ -159,7 +162,7 @@ pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
         id: "unloaded".into(),
         title: "Distribution of the RTT without background load".into(),
         caption: format!(
-            "After the paper's figure 4: how often a round trip without load takes so long ({}, of {} \
+            "After the paper's figure 4: how many round trips without load, in a closed loop, took how long ({}, of {} \
              a panel; at most {:.1} % lie to the right of a panel). {}; in brackets \
              the 95 % intervals over runs.",
             n_of(pictures.iter().map(|picture| picture.n), "round trip"),

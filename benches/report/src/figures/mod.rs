@@ -88,16 +88,30 @@ impl Figures {
             emulated.extend(emulation::distributions(analysis, link));
             emulated.extend(emulation::centres(analysis, link));
         }
+        let mut latency: Vec<Figure> = latency.into_iter().flatten().collect();
+        let mut packet = packet::cases(analysis);
+        let mut amvia = [amvia::figures(analysis), performability::figures(analysis)].concat();
+        let mut library: Vec<Figure> = cases
+            .into_iter()
+            .flat_map(|case| [library::centres(analysis, case), ranks::map(analysis, case)])
+            .flatten()
+            .collect();
+        let mut answer: Vec<Figure> = runtimes::answer(analysis).into_iter().collect();
+        if answer.is_empty() {
+            // What stands nearest to programs has its figure on the first screen, and not again below.
+            let kinds = [&mut library, &mut latency, &mut packet, &mut amvia];
+            let nearest = kinds.into_iter().find(|kind| !kind.is_empty());
+            answer.extend(nearest.map(|kind| {
+                let main = kind.iter().position(|figure| figure.id == load::MOMENTS);
+                kind.remove(main.unwrap_or(0))
+            }));
+        }
         Figures {
-            answer: runtimes::answer(analysis).into_iter().collect(),
-            latency: latency.into_iter().flatten().collect(),
-            packet: packet::cases(analysis),
-            amvia: [amvia::figures(analysis), performability::figures(analysis)].concat(),
-            library: cases
-                .into_iter()
-                .flat_map(|case| [library::centres(analysis, case), ranks::map(analysis, case)])
-                .flatten()
-                .collect(),
+            answer,
+            latency,
+            packet,
+            amvia,
+            library,
             fits,
             emulation: emulated,
             applications: applications.into_iter().flatten().collect(),

@@ -3,10 +3,15 @@
 use jitterlab_amvia_suite::cases::Case as AmviaKind;
 use jitterlab_experiment::enough::{POWER, begun, enough};
 use jitterlab_experiment::environment::{Node, Resumption};
+use jitterlab_experiment::level::Member;
 use jitterlab_experiment::record::Transport;
-use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::spec::{Experiment, InjectedLevels};
 use jitterlab_experiment::suites::Case;
 use jitterlab_experiment::suites::application::{ApplicationCase, Client};
+use jitterlab_experiment::suites::packet::PacketCase;
+use jitterlab_injector::control::Mode;
+use jitterlab_injector::replay::{Order, Stretch};
+use jitterlab_packet::cases as packet;
 use maud::{Markup, html};
 
 use crate::folder::Analysed;
@@ -31,7 +36,7 @@ pub fn section(analysed: &Analysed) -> Markup {
         section id="measured" {
             h2 { "What was measured" }
             (factors(analysed))
-            h3 { "On what" }
+            h3 { "The machines" }
             @for (names, node) in nodes(analysed) { (machine(&names, node)) }
         }
     }
@@ -106,9 +111,7 @@ fn factors(analysed: &Analysed) -> Markup {
                             "what load of {} adds to the RTT over {}, as {}",
                             percent(&injected.percent),
                             injected.transport.name().to_uppercase(),
-                            words::list(&injected.shapes.iter().map(|shape| {
-                                format!("{} ({})", shape.name(), shape.description())
-                            }).collect::<Vec<_>>())
+                            words::list(&imitations(injected))
                         )))
                     }
                     @let given = injected.map(|injected| injected.given()).unwrap_or_default();
@@ -117,6 +120,7 @@ fn factors(analysed: &Analysed) -> Markup {
                             &given.iter().map(|level| level.to_string()).collect::<Vec<_>>()
                         )))
                     }
+                    @if let Some(injected) = injected { (line("Injected how", how(injected.mode))) }
                     (line("Runs", &format!(
                         "{} measured of {}, {} given up, {} not done",
                         words::count(measured as u64),
@@ -130,6 +134,39 @@ fn factors(analysed: &Analysed) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// What is made of what a load adds, in words.
+fn imitations(injected: &InjectedLevels) -> Vec<String> {
+    let shapes = injected.shapes.iter().map(|&shape| match shape {
+        Member::Replay => format!(
+            "{shape} ({}, {}; {})",
+            shape.description(),
+            match injected.replay.order {
+                Order::ByTime => "by time: a burst lasts as long as it did",
+                Order::ByMessage => "by message: one delay after the other",
+                Order::Drawn => "drawn one by one",
+            },
+            match injected.replay.stretch {
+                Stretch::All => "all ranks replay one stretch",
+                Stretch::Each => "each rank replays a stretch of its own",
+            }
+        ),
+        _ => format!("{shape} ({})", shape.description()),
+    });
+    let scaled = injected.scaled.iter();
+    let scaled = scaled
+        .map(|multiple| format!("the same mean with {multiple} times the standard deviation"));
+    shapes.chain(scaled).collect()
+}
+
+/// What a mode does to a message, in words.
+fn how(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Spin => "spin: the sender waits, then sends; the delay is on its CPU",
+        Mode::Defer => "defer: the message goes later, and the sender goes on",
+        Mode::Pace => "pace: a send goes no earlier than the delay after the one before it",
     }
 }
 
@@ -163,10 +200,11 @@ fn suites(experiment: &Experiment) -> Vec<String> {
         let mut waits: Vec<String> = waits.collect();
         waits.dedup();
         format!(
-            "packet, {}: {} messages over {} from {} to {}, {} after {} of warm-up that is \
+            "packet, {}: {}{}messages over {} from {} to {}, {} after {} of warm-up that is \
              discarded, waiting by {}",
             case.name(),
-            case.message(),
+            in_what_loop(case),
+            sizes(case),
             words::list(&transports),
             case.from,
             case.to,
@@ -222,6 +260,29 @@ fn suites(experiment: &Experiment) -> Vec<String> {
         .chain(library)
         .chain(application)
         .collect()
+}
+
+/// The sizes of its messages, where the file says them: `64B `.
+fn sizes(case: &PacketCase) -> String {
+    let sizes = case.size.iter().chain(&case.sizes);
+    let sizes: Vec<String> = sizes.map(ToString::to_string).collect();
+    match sizes.is_empty() {
+        true => String::new(),
+        false => format!("{} ", words::list(&sizes)),
+    }
+}
+
+/// How the messages of round trips follow each other: `in a closed loop, `.
+fn in_what_loop(case: &PacketCase) -> String {
+    match (case.case, case.rate) {
+        (packet::Case::Rtt, None) => "in a closed loop, ".into(),
+        (_, None) => String::new(),
+        (_, Some(rate)) => format!(
+            "in an open loop of {} messages a second with {} gaps, ",
+            rate,
+            case.gaps.unwrap_or_default()
+        ),
+    }
 }
 
 /// A program of somebody else's.

@@ -43,7 +43,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             in which one of the two runs failed are left out. So is one slowdown compared with another. Of \
             injected and background round trips, which have no blocks in common, the ratio of means has \
             Welch's t on the difference of logarithms.".into()),
-        ("What delays come to", "The sum of the n delays that a run draws from a table of mean μ and \
+        ("The total delay", "The sum of the n delays that a run draws from a table of mean μ and \
             standard deviation σ has the mean n μ and the standard deviation σ √n: in proportion, \
             σ / (μ √n). How much of the sum shows in the runtime is by how long the program ran longer than in the run of \
             its block without injection, over the sum of its delays, all ranks together: 1 where each delay makes \

@@ -7,6 +7,7 @@ mod tables;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::analysis::answer::Effect;
+use crate::analysis::brief::Brief;
 use crate::analysis::paper::Finding;
 use crate::figures::Figures;
 use crate::folder::Analysed;
@@ -80,7 +81,7 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
             title: "Cases of the packet suite",
             question: "What do load and injected delays do to latency, bandwidth, CPU overhead, completion, buffer reuse and hot \
                 spots?",
-            findings: &[],
+            findings: &summary.packet,
             figures: &figures.packet,
             tables: &["packet"],
         },
@@ -202,7 +203,7 @@ fn first_screen(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> Mar
             div.beside {
                 @for drawing in &figures.answer { (figure(drawing)) }
                 div {
-                    @for table in tables.iter().filter(|table| table.id == Effect::ID) {
+                    @for table in tables.iter().filter(|table| [Effect::ID, Brief::ID].contains(&table.id)) {
                         (tables::table(table, false))
                     }
                     @if !gaps.is_empty() {

@@ -2,6 +2,8 @@
 
 use jitterlab_base::units::Bytes;
 
+use crate::words;
+
 /// An axis of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -230,7 +232,7 @@ fn trimmed(text: String) -> String {
     } else {
         text
     };
-    if text == "-0" { "0".into() } else { text }
+    words::minus(text)
 }
 
 #[cfg(test)]
@@ -254,6 +256,10 @@ mod tests {
         assert_eq!(
             labels(&Axis::linear("", 0.98, 1.07)),
             ["0.98", "1", "1.02", "1.04", "1.06", "1.08"]
+        );
+        assert_eq!(
+            labels(&Axis::linear("", -12.0, 23.0)),
+            ["−20", "−10", "0", "10", "20", "30"]
         );
         assert_eq!(
             labels(&Axis::log("", 8.0, 120.0)),

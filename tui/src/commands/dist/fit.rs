@@ -135,7 +135,10 @@ impl Fitted {
                  of the distribution functions {:.4}; AIC {:.1}\n",
                 shape.fit.distribution,
                 show::time(shape.mean_ns),
-                show::time(shape.std_ns),
+                match shape.std_ns.is_finite() {
+                    true => show::time(shape.std_ns),
+                    false => "infinite".into(),
+                },
                 show::time(shape.closeness.distance),
                 shape.distance_ratio,
                 shape.kolmogorov_smirnov.d,
@@ -144,9 +147,12 @@ impl Fitted {
         }
         if self.fits.len() > 1 {
             text.push_str(
-                "The first comes closest, with the fewest parameters of those that are as close. AIC takes samples as independent.\n",
+                "The first comes closest, with the fewest parameters of those that are as close. ",
             );
         }
+        text.push_str(
+            "AIC, and the Kolmogorov-Smirnov test of that greatest distance, take samples as independent: of so many they reject everything.\n",
+        );
         text
     }
 }

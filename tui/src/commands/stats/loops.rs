@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use jitterlab_experiment::samples;
+use jitterlab_packet::cases::open_loop::TwoLoops;
 
 use crate::outcome::Failure;
 
@@ -10,16 +11,16 @@ use crate::outcome::Failure;
 pub fn check<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let loop_of = |file: &'a Path| Some((file, samples::note(file, samples::LOOP)?));
     let mut known = files.into_iter().filter_map(loop_of);
-    let Some((first, its_loop)) = known.next() else {
+    let Some((first, loop_of_a)) = known.next() else {
         return Ok(());
     };
-    match known.find(|(_, other)| *other != its_loop) {
+    match known.find(|(_, other)| *other != loop_of_a) {
         None => Ok(()),
-        Some((other, other_loop)) => Err(Failure::input(format!(
-            "{} was measured in the {its_loop} loop and {} in the {other_loop} loop: in the open loop a round trip \
-             counts from when its message was due, in the closed loop from when it was sent; measure both in one of them",
-            first.display(),
-            other.display()
-        ))),
+        Some((other, loop_of_b)) => Err(Failure::input(TwoLoops {
+            a: first.display().to_string(),
+            loop_of_a,
+            b: other.display().to_string(),
+            loop_of_b,
+        })),
     }
 }

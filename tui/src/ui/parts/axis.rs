@@ -1,6 +1,6 @@
 //! Logarithmic axes of time that one sample does not stretch.
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use jitterlab_stats::histogram::{Bins, Histogram};
 use jitterlab_stats::summary::quantile;
 
@@ -118,14 +118,9 @@ pub fn ticks(axis: &Bins) -> Vec<f64> {
     found.unwrap_or_else(|| of(TENTHS[2]))
 }
 
-/// A round time.
+/// A round time for an axis, where a space is too much.
 pub fn short(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns}ns"),
-        ns if ns < 1e6 => format!("{}us", ns / 1e3),
-        ns if ns < 1e9 => format!("{}ms", ns / 1e6),
-        ns => format!("{}s", ns / 1e9),
-    }
+    show::time(ns).replace(' ', "")
 }
 
 #[cfg(test)]

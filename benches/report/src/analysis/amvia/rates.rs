@@ -49,8 +49,8 @@ pub fn rates(done: &[&RunRecord]) -> Vec<Rate> {
             way: way.clone(),
             size,
             runs: bytes.runs(),
-            transactions: transactions.mean(),
-            bytes: bytes.mean(),
+            transactions: transactions.mean().positive(),
+            bytes: bytes.mean().positive(),
             retransmissions: again,
         }));
     }

@@ -67,8 +67,10 @@ pub fn communication(done: &[&RunRecord]) -> Vec<Communication> {
             ranks: reports[0].ranks as u64,
             level,
             runs: reports.len(),
-            mops: repeated::mean(&speeds, CONFIDENCE)
-                .map_or(Estimate::alone(mean(|report| report.mops)), Into::into),
+            mops: repeated::mean(&speeds, CONFIDENCE).map_or(
+                Estimate::alone(mean(|report| report.mops)),
+                |speed| Estimate::from(speed).positive(),
+            ),
             messages: mean(|report| report.messages as f64),
             bytes: mean(|report| report.bytes as f64),
             collectives: mean(|report| report.collectives as f64),

@@ -298,10 +298,10 @@ pub fn in_words(rows: &[Correlation]) -> Vec<String> {
 
 fn sentence(row: &Correlation) -> String {
     let coefficients = format!(
-        "r = {:.2} with the mean and r = {:.2} with the standard deviation of the injected delays \
+        "r = {} with the mean and r = {} with the standard deviation of the injected delays \
          (n = {}",
-        row.mean.r.estimate,
-        row.std.r.estimate,
+        words::coefficient(row.mean.r.estimate),
+        words::coefficient(row.std.r.estimate),
         words::counted(row.mean.n, "run")
     );
     let test = |p: Option<f64>| {

@@ -1,4 +1,4 @@
-//! What injected delays come to in the runs of an application, and how much of that shows in its runtime.
+//! The total delay of an application's runs, and how much of it shows in its runtime.
 //!
 //! What a run draws from a table is not the table: the sum of n delays has the standard deviation σ √n, which of a heavy
 //! tail is a large part of its mean n μ. Where delays follow each other, the runtime is that of the sum, however it is
@@ -17,7 +17,7 @@ use crate::words;
 pub struct Cost {
     /// Delays of a run, all ranks together, mean over runs.
     pub delays: f64,
-    /// What they came to in a run, in seconds, mean over runs.
+    /// Their total in a run, in seconds, mean over runs.
     pub sum_s: Estimate,
     /// The same in proportion to how long the program ran without injection.
     pub share_of_program: f64,
@@ -52,16 +52,22 @@ impl Cost {
         })
     }
 
-    /// [`Cost::shown`] over all runs.
+    /// [`Cost::shown`] over all runs; without an interval where that reaches further to either side than from nothing to
+    /// all: so few runs do not tell it.
     pub fn shown(&self) -> Option<Estimate> {
-        (self.shown.runs() > 0).then(|| self.shown.mean())
+        let shown = (self.shown.runs() > 0).then(|| self.shown.mean())?;
+        let is_told = |(low, high): (f64, f64)| high - low <= 2.0;
+        Some(match shown.interval().is_some_and(is_told) {
+            true => shown,
+            false => Estimate::alone(shown.value),
+        })
     }
 }
 
 /// How far, by chance alone, the sum of a run's delays may be from that of the table before the report points at it.
 const SPREAD_TOLERANCE: f64 = 0.1;
 
-/// Applications whose runs have too few delays for them to come to what the table says.
+/// Applications whose runs have too few delays for their total to be near that of the table.
 pub fn gap(groups: &[Group]) -> Option<String> {
     let costs = groups.iter().filter_map(|group| {
         let mut of_application = groups
@@ -149,6 +155,9 @@ mod tests {
             (cost.share_of_program - 0.02 / 3.0 / 2.0).abs() < 1e-12,
             "{cost:?}"
         );
+        let few = group(level, &[1.04, 2.001], &[0.008, 0.012]);
+        let shown = Cost::of(&none, &few).unwrap().shown().unwrap();
+        assert_eq!((shown.interval(), shown.value > 2.0), (None, true));
         assert_eq!(Cost::of(&none, &none), None);
         let said = gap(&[none, injected]).unwrap();
         assert!(said.contains("20 % of lu (400 delays a run"), "{said}");

@@ -1,11 +1,13 @@
 //! The runs of applications, by application and level.
 
+use jitterlab_base::named;
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{Application, RunRecord, SuiteKind};
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::suites::application::RuntimeUnit;
 use serde::Serialize;
 
+use crate::analysis::injected::moments_ns;
 use crate::analysis::packet::fits::Injected;
 use crate::analysis::packet::made::MadeTable;
 use crate::analysis::repeated::Repeated;
@@ -31,15 +33,9 @@ impl Timed {
             _ => Timed::Program,
         }
     }
-
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Timed::Program => "runtime",
-            Timed::Unit => "time of a unit of work",
-        }
-    }
 }
+
+named!(Timed, Program => "runtime", Unit => "time of a unit of work");
 
 /// The runs of one application at one level.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +54,7 @@ pub struct Group {
     pub injected: Option<(f64, f64)>,
     /// How many delays each run had, all processes together.
     pub delayed: Repeated,
-    /// What they came to in each run, in seconds.
+    /// Their total in each run, in seconds.
     pub delay_s: Repeated,
     /// Which of the NAS Parallel Benchmarks it is, if one: `lu`.
     pub kernel: Option<String>,
@@ -119,7 +115,7 @@ pub fn groups(
             .iter()
             .position(|group| group.application == record.case && group.level == record.level);
         let place = known.unwrap_or_else(|| {
-            let injected = injected(record.level, tables, made);
+            let injected = moments_ns(record.level, tables, made);
             groups.push(Group::new(record, injected, experiment));
             groups.len() - 1
         });
@@ -140,23 +136,6 @@ fn kernel(record: &RunRecord) -> Option<String> {
             .kernel
             .clone(),
     )
-}
-
-/// Mean and standard deviation of what is injected at a level. Delays of a table are whole nanoseconds; what constant ones vary by
-/// is left from rounding, and counts as nothing.
-fn injected(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
-    let (mean, std) = match level {
-        Level::Injected { percent, shape } => {
-            let mut tables = tables.iter();
-            let table = tables.find(|table| table.percent == percent && table.shape == shape)?;
-            (table.mean_ns, table.std_ns)
-        }
-        _ => {
-            let made = made.iter().find(|made| made.level == level)?;
-            (made.moments.mean_ns, made.moments.std_ns)
-        }
-    };
-    Some((mean, if level.is_constant() { 0.0 } else { std }))
 }
 
 /// The names of the applications, each once.

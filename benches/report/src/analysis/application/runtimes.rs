@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use crate::analysis::application::delays::Cost;
 use crate::analysis::application::groups::{Group, Timed, names};
+use crate::analysis::injected::{self, varied};
 use crate::analysis::normality::Normality;
-use crate::analysis::slowdown::{Slowdown, correct};
+use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
 use crate::analysis::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -32,7 +33,7 @@ pub struct Runtime {
     pub injected_ns: Option<(f64, f64)>,
     /// In proportion to the runtime at level none.
     pub slowdown: Option<Slowdown>,
-    /// What its delays came to, and how much of that shows.
+    /// The total of its delays, and how much of it shows.
     pub cost: Option<Cost>,
 }
 
@@ -127,10 +128,7 @@ impl Row for Runtime {
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.p)),
             |row: &Runtime| Value::p(row.slowdown.and_then(|slowdown| slowdown.holm_p)),
         ));
-        columns.push(more_blocks(|row: &Runtime| {
-            let more = row.slowdown.and_then(|slowdown| slowdown.more_blocks);
-            more.map_or(Value::Missing, Value::Count)
-        }));
+        columns.push(more_blocks(|row: &Runtime| more(row.slowdown)));
         columns.extend([
             column(
                 "delays",
@@ -142,7 +140,7 @@ impl Row for Runtime {
             column(
                 "delay_s",
                 "Delays, s",
-                "what they came to, in seconds, mean over runs",
+                "their total, in seconds, mean over runs",
                 |row: &Runtime| Value::number(row.cost.as_ref().map(|cost| cost.sum_s.value)),
             )
             .in_csv_only(),
@@ -157,17 +155,6 @@ impl Row for Runtime {
         ]);
         columns
     }
-}
-
-/// What an undecided comparison takes.
-pub fn more_blocks<R>(value: fn(&R) -> Value) -> Column<R> {
-    column(
-        "more_blocks",
-        "More pairs for 5 %",
-        "where no difference is shown: how many blocks more it would take to find a change of 5 % with a power of 90 %, by how much the \
-         pairs vary",
-        value,
-    )
 }
 
 fn slowdown_columns<R>(
@@ -297,11 +284,7 @@ impl Row for FixedMean {
             |row: &FixedMean| Value::p(row.slowdown.p),
             |row: &FixedMean| Value::p(row.slowdown.holm_p),
         ));
-        columns.push(more_blocks(|row: &FixedMean| {
-            row.slowdown
-                .more_blocks
-                .map_or(Value::Missing, Value::Count)
-        }));
+        columns.push(more_blocks(|row: &FixedMean| more(Some(row.slowdown))));
         columns
     }
 }
@@ -400,22 +383,12 @@ fn variation_alone(
             words::p(p)
         ),
         _ => format!(
-            "Whether variation slows {application} at the same mean cannot be said without \
-             repeated runs that vary: at {setting} the difference between {varied} and constant \
-             ones was {} ({n}).",
+            "Whether variation slows {application} at the same mean {}; at {setting} the difference \
+             between {varied} and constant ones was {} ({n}).",
+            slowdown.not_said(),
             words::signed_percent(slowdown.ratio.value)
         ),
     })
-}
-
-/// How delays vary, in words.
-pub fn varied(level: Level) -> String {
-    match level {
-        Level::Injected { shape, .. } => shape.name().into(),
-        Level::Scaled { multiple, .. } => format!("{multiple} times the load's variation"),
-        Level::Shape { shape, .. } => shape.name().into(),
-        other => other.to_string(),
-    }
 }
 
 /// The mean of delays of which mean and standard deviation are known.
@@ -425,16 +398,9 @@ fn mean_ns(injected_ns: Option<(f64, f64)>) -> f64 {
 
 /// The most varied delays at the highest mean.
 pub fn most_varied<'a>(rows: &[&'a FixedMean]) -> Option<&'a FixedMean> {
-    let of_mean = |row: &FixedMean| mean_ns(row.injected_ns);
-    let highest = rows
-        .iter()
-        .max_by(|a, b| of_mean(a).total_cmp(&of_mean(b)))?
-        .constant;
-    let std = |row: &FixedMean| row.injected_ns.map_or(0.0, |(_, std)| std);
-    rows.iter()
-        .filter(|row| row.constant == highest)
-        .max_by(|a, b| std(a).total_cmp(&std(b)))
-        .copied()
+    injected::most_varied(rows.iter().copied(), |row| {
+        (row.constant, row.injected_ns.unwrap_or_default())
+    })
 }
 
 /// How many of all comparisons at one mean show it: one of them alone may be chance.
@@ -485,8 +451,8 @@ fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
             }
         }
         _ => format!(
-            "The mean alone: whether {delays} slow {application} cannot be said without repeated runs that vary; the \
-             difference from no injection was {}.",
+            "The mean alone: whether {delays} slow {application} {}; the difference from no injection was {}.",
+            slowdown.not_said(),
             words::signed_percent(ratio)
         ),
     })

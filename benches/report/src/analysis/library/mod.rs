@@ -27,8 +27,7 @@ pub struct Found {
 
 impl Suite for Found {
     fn of(measured: &Measured) -> Result<Self, Error> {
-        let found =
-            operations::operations(measured.done, measured.samples, measured.rank_samples)?;
+        let found = operations::operations(measured)?;
         Ok(Found {
             operations: found.rows,
             normality: found.normality,

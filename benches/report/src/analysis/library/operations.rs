@@ -1,15 +1,17 @@
 //! The library level: how long operations of MPI take without and with injected delays
 //! (latency-variation, section 6, figures 7 to 10).
 
-use jitterlab_experiment::level::{Level, Member};
+use jitterlab_experiment::level::{Level, LevelKind, Member};
 use jitterlab_experiment::record::{RunRecord, SuiteKind, library};
 use serde::Serialize;
 
-use crate::analysis::condition::{Pooled, RankReader, Reader};
+use crate::analysis::condition::Pooled;
+use crate::analysis::injected::{self, moments_ns, varied};
 use crate::analysis::normality::Normality;
 use crate::analysis::pictures::RankPicture;
 use crate::analysis::repeated::{Repeated, mean_of};
-use crate::analysis::slowdown::{Slowdown, correct};
+use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
+use crate::analysis::suite::Measured;
 use crate::analysis::{AtLevel, level_columns, micros};
 use crate::Error;
 use crate::table::{Column, Estimate, Row, Value, column};
@@ -46,7 +48,13 @@ pub struct Operation {
     pub operation_ns: Option<f64>,
     /// How far the clocks of ranks may be apart beside what was corrected, at most.
     pub clock_error_ns: Option<f64>,
-    /// Its mean in proportion to that under constant delays of the same mean.
+    /// Mean and standard deviation of the delays injected, in nanoseconds.
+    pub injected_ns: Option<(f64, f64)>,
+    /// Its mean in proportion to that without injection.
+    pub to_none: Option<Slowdown>,
+    /// The level with constant delays of the same mean, if there is one.
+    pub constant: Option<Level>,
+    /// Its mean in proportion to that under them.
     pub to_constant: Option<Slowdown>,
     #[serde(skip)]
     means: Repeated,
@@ -66,12 +74,8 @@ pub struct Operations {
 ///
 /// # Errors
 /// The samples of a run cannot be read.
-pub fn operations(
-    done: &[&RunRecord],
-    read: &Reader,
-    read_ranks: &RankReader,
-) -> Result<Operations, Error> {
-    let of_library = || done.iter().filter(|run| run.suite == SuiteKind::Library);
+pub fn operations(measured: &Measured) -> Result<Operations, Error> {
+    let of_library = || measured.done.iter().filter(|run| run.suite == SuiteKind::Library);
     let mut keys: Vec<(&str, Level)> = of_library()
         .map(|run| (run.case.as_str(), run.level))
         .collect();
@@ -88,7 +92,7 @@ pub fn operations(
             .copied()
             .collect();
         let subject = format!("{case}, {level}");
-        let Some(time) = Pooled::of(&subject, &runs, read)? else {
+        let Some(time) = Pooled::of(&subject, &runs, measured.samples)? else {
             continue;
         };
         operations
@@ -96,18 +100,24 @@ pub fn operations(
             .extend(Normality::of(subject, true, &time.sorted));
         operations
             .rows
-            .push(Operation::of(case, level, &runs, &time));
+            .push(Operation::of(case, level, &runs, &time, measured));
         drop(time);
         operations
             .ranks
-            .push(RankPicture::of(case, level, &runs, read_ranks)?);
+            .push(RankPicture::of(case, level, &runs, measured.rank_samples)?);
     }
     compare(&mut operations.rows);
     Ok(operations)
 }
 
 impl Operation {
-    fn of(case: &str, level: Level, runs: &[&RunRecord], time: &Pooled) -> Self {
+    fn of(
+        case: &str,
+        level: Level,
+        runs: &[&RunRecord],
+        time: &Pooled,
+        measured: &Measured,
+    ) -> Self {
         let reports = || runs.iter().filter_map(|run| run.result.as_ref()?.library());
         let points = || reports().flat_map(|report| &report.points);
         let mean = |part: fn(&library::Point) -> &Option<library::Figures>| {
@@ -130,6 +140,9 @@ impl Operation {
             clock_error_ns: points()
                 .map(|point| point.clock_error_ns)
                 .max_by(f64::total_cmp),
+            injected_ns: moments_ns(level, measured.tables, measured.made),
+            to_none: None,
+            constant: None,
             to_constant: None,
             means: time.means.clone(),
         }
@@ -144,27 +157,29 @@ impl Operation {
     }
 }
 
-/// Sets each varied shape in proportion to constant delays of the same mean.
+/// Sets each level with delays in proportion to none, and to constant delays of the same mean where it varies.
 fn compare(rows: &mut [Operation]) {
-    let constants: Vec<(String, u8, Repeated)> = rows
+    let known: Vec<(String, Level, Repeated)> = rows
         .iter()
-        .filter_map(|row| {
-            let (percent, _) = row
-                .injected()
-                .filter(|&(_, shape)| shape == Member::Uniform)?;
-            Some((row.case.clone(), percent, row.means.clone()))
-        })
+        .map(|row| (row.case.clone(), row.level, row.means.clone()))
         .collect();
+    let at = |case: &str, level: Level| {
+        let mut of_case = known.iter().filter(|(of, ..)| of == case);
+        of_case.find(|(_, of, _)| *of == level)
+    };
     for row in rows.iter_mut() {
-        let Some((percent, shape)) = row.injected() else {
+        if row.level.kind() != LevelKind::Injected {
             continue;
-        };
-        let constant = constants
-            .iter()
-            .find(|(case, of, _)| *case == row.case && *of == percent);
-        let constant = constant.filter(|_| shape != Member::Uniform);
-        row.to_constant = constant.and_then(|(_, _, means)| Slowdown::of(&row.means, means));
+        }
+        let against = |(.., base): &(String, Level, Repeated)| Slowdown::of(&row.means, base);
+        let mut constants = row.level.constants().into_iter();
+        let constant = constants.find_map(|level| at(&row.case, level));
+        let to_none = at(&row.case, Level::None).and_then(against);
+        let to_constant = constant.and_then(against);
+        row.constant = constant.map(|(_, level, _)| *level);
+        (row.to_none, row.to_constant) = (to_none, to_constant);
     }
+    correct(rows.iter_mut().filter_map(|row| row.to_none.as_mut()));
     correct(rows.iter_mut().filter_map(|row| row.to_constant.as_mut()));
 }
 
@@ -267,61 +282,152 @@ impl Row for Operation {
                 "two-sided p of equal means, paired t test on logarithms, after Holm's correction over the rows",
                 |row: &Operation| Value::p(row.to_constant.and_then(|ratio| ratio.holm_p)),
             ),
+            column(
+                "ratio_to_none",
+                "Times no injection",
+                "ratio of the mean to that without injection, geometric mean over blocks with its 95 % interval",
+                |row: &Operation| Value::estimate(row.to_none.map(|ratio| ratio.ratio)),
+            )
+            .of_estimates(),
+            column(
+                "ratio_to_none_holm_p",
+                "p (Holm)",
+                "two-sided p of equal means, paired t test on logarithms, after Holm's correction over the rows",
+                |row: &Operation| Value::p(row.to_none.and_then(|ratio| ratio.holm_p)),
+            )
+            .in_csv_only(),
+            more_blocks(|row: &Operation| more(row.to_constant.or(row.to_none))),
         ]);
         columns
     }
 }
 
-/// What variation does to each operation at the highest mean, a sentence a case.
+/// What variation does to each operation at the highest mean, or, where no constant delays have the mean of others, what the
+/// greatest delays do to it: a sentence a case.
 pub fn in_words(
     rows: &[Operation],
     imitation: Member,
     load_called: &dyn Fn(u8) -> String,
 ) -> Vec<String> {
+    let sentence = |case: &str| {
+        let imitating = at_highest(rows, case, imitation).filter(|row| row.to_constant.is_some());
+        match imitating.or_else(|| by_variation(rows, case)) {
+            Some(row) => variation_in_words(rows, row, load_called),
+            None => delays_in_words(rows, greatest(rows, case)?),
+        }
+    };
+    cases(rows).into_iter().filter_map(sentence).collect()
+}
+
+/// The cases, each once.
+pub fn cases(rows: &[Operation]) -> Vec<&str> {
     let mut cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     cases.dedup();
-    let sentence = |case: &str| {
-        let row = at_highest(rows, case, imitation)?;
-        let constant = at_highest(rows, case, Member::Uniform)?;
-        let (percent, _) = row.injected()?;
-        let ratio = row.to_constant?;
-        let mean = format!("With the mean delay of {}", load_called(percent));
-        let (change, size) = (
-            words::change(ratio.ratio.value),
-            words::signed_percent(ratio.ratio.value),
-        );
-        let means = match (ratio.ratio.interval(), ratio.holm_p) {
-            (Some((low, high)), Some(p)) => {
-                let tested = format!(
-                    "(95 % interval {} to {}, Holm-corrected {}, n = {} of runs)",
-                    words::signed_percent(low),
-                    words::signed_percent(high),
-                    words::p(p),
-                    words::counted(ratio.blocks, "pair")
-                );
-                if ratio.is_significant() {
-                    format!(
-                        "{mean}, {case} took {change} under {imitation} than under constant delays on the mean {tested}"
-                    )
-                } else {
-                    format!(
-                        "{mean}, no difference of {case} between {imitation} and constant delays could be shown on the \
-                         mean: it was {size} {tested}"
-                    )
-                }
-            }
-            _ => format!(
-                "{mean}, whether {case} takes longer under {imitation} than under constant delays on the mean cannot be \
-                 said without repeated runs that vary: the difference was {size}"
-            ),
-        };
-        Some(format!(
-            "{means}; the median was {} and {} µs.",
-            words::short(row.median_ns.value / 1e3),
-            words::short(constant.median_ns.value / 1e3),
-        ))
+    cases
+}
+
+/// The most varied delays at the highest mean, where constant ones have it too.
+pub fn by_variation<'a>(rows: &'a [Operation], case: &str) -> Option<&'a Operation> {
+    let of_case = rows
+        .iter()
+        .filter(|row| row.case == case && row.to_constant.is_some());
+    injected::most_varied(of_case, |row| {
+        (
+            row.constant.unwrap_or(row.level),
+            row.injected_ns.unwrap_or_default(),
+        )
+    })
+}
+
+/// The delays of the highest mean, and of these the most varied.
+pub fn greatest<'a>(rows: &'a [Operation], case: &str) -> Option<&'a Operation> {
+    let of_case = rows
+        .iter()
+        .filter(|row| row.case == case && row.to_none.is_some());
+    of_case.max_by(|a, b| {
+        let moments = |row: &Operation| row.injected_ns.unwrap_or_default();
+        let ((mean, std), (other_mean, other_std)) = (moments(a), moments(b));
+        mean.total_cmp(&other_mean)
+            .then(std.total_cmp(&other_std))
+    })
+}
+
+/// Interval and test, in brackets.
+fn tested(ratio: &Slowdown) -> Option<String> {
+    let ((low, high), p) = ratio.ratio.interval().zip(ratio.holm_p)?;
+    Some(format!(
+        "(95 % interval {} to {}, Holm-corrected {}, n = {} of runs)",
+        words::signed_percent(low),
+        words::signed_percent(high),
+        words::p(p),
+        words::counted(ratio.blocks, "pair")
+    ))
+}
+
+/// The medians of a row and of one that it is compared with.
+fn medians(rows: &[Operation], row: &Operation, base: Level) -> Option<String> {
+    let mut of_case = rows.iter().filter(|other| other.case == row.case);
+    let base = of_case.find(|other| other.level == base)?;
+    let us = |row: &Operation| words::short(row.median_ns.value / 1e3);
+    Some(format!(
+        "; the median was {} and {} µs.",
+        us(row),
+        us(base)
+    ))
+}
+
+fn variation_in_words(
+    rows: &[Operation],
+    row: &Operation,
+    load_called: &dyn Fn(u8) -> String,
+) -> Option<String> {
+    let (ratio, case) = (row.to_constant?, &row.case);
+    let mean = match (row.level.percent(), row.injected_ns) {
+        (Some(percent), _) => format!("With the mean delay of {}", load_called(percent)),
+        (None, Some((mean, _))) => format!("With a mean delay of {} µs", words::short(mean / 1e3)),
+        (None, None) => "With one mean delay".into(),
     };
-    cases.into_iter().filter_map(sentence).collect()
+    let varied = varied(row.level);
+    let (change, size) = (
+        words::change(ratio.ratio.value),
+        words::signed_percent(ratio.ratio.value),
+    );
+    let means = match tested(&ratio) {
+        Some(tested) if ratio.is_significant() => format!(
+            "{mean}, {case} took {change} under {varied} than under constant delays on the mean {tested}"
+        ),
+        Some(tested) => format!(
+            "{mean}, no difference of {case} between {varied} and constant delays could be shown on the mean: it was {size} {tested}"
+        ),
+        None => format!(
+            "{mean}, whether {case} takes longer under {varied} than under constant delays on the mean {}; the difference was {size}",
+            ratio.not_said()
+        ),
+    };
+    Some(format!("{means}{}", medians(rows, row, row.constant?)?))
+}
+
+fn delays_in_words(rows: &[Operation], row: &Operation) -> Option<String> {
+    let (ratio, case) = (row.to_none?, &row.case);
+    let delays = row.injected_ns.map_or_else(
+        || row.level.to_string(),
+        |moments| injected::called(row.level, moments),
+    );
+    let size = words::signed_percent(ratio.ratio.value);
+    let means = match tested(&ratio) {
+        Some(tested) if ratio.is_significant() => format!(
+            "With {delays}, {case} took {} than without injection on the mean {tested}",
+            words::change(ratio.ratio.value)
+        ),
+        Some(tested) => format!(
+            "No effect of {delays} on {case} could be shown on the mean: the difference from no injection was {size} {tested}"
+        ),
+        None => format!(
+            "Whether {delays} slow {case} {}; the difference from no injection was {size}",
+            ratio.not_said()
+        ),
+    };
+    Some(format!("{means}{}", medians(rows, row, Level::None)?))
 }
 
 /// The row of a case and shape that imitates the highest load.

@@ -32,6 +32,8 @@ pub enum Over {
     Computing,
     /// Messages a second.
     Rate,
+    /// Messages that may be under way.
+    Window,
 }
 
 impl Over {
@@ -44,6 +46,7 @@ impl Over {
             Over::Slaves => "Slaves",
             Over::Computing => "Time spent computing, %",
             Over::Rate => "Messages a second",
+            Over::Window => "Messages under way",
         }
     }
 }
@@ -173,6 +176,36 @@ pub fn readings(result: &PacketResult) -> Vec<Reading> {
         }
     }
     all.readings
+}
+
+/// What a run shows at its window, of messages as large, or sent as often, as it has them; nothing of a case without a window.
+pub fn at_window(result: &PacketResult) -> Vec<Reading> {
+    let Some(window) = window(result) else {
+        return Vec::new();
+    };
+    let mut readings = readings(result);
+    readings.retain(|reading| matches!(reading.curve.over, Over::Size | Over::Rate));
+    let most = readings.iter().map(|reading| reading.x).fold(0.0, f64::max);
+    readings.retain(|reading| reading.x == most);
+    for reading in &mut readings {
+        reading.curve.over = Over::Window;
+        reading.x = window.into();
+    }
+    readings
+}
+
+fn window(result: &PacketResult) -> Option<u32> {
+    match result {
+        PacketResult::Rtt(report) => match &report.pacing {
+            Loop::Open(open) => Some(open.window),
+            Loop::Closed => None,
+        },
+        PacketResult::Bandwidth(report) => Some(report.common.window),
+        PacketResult::Bidirectional(report) => Some(report.common.window),
+        PacketResult::Overhead(report) => Some(report.common.window),
+        PacketResult::BufferReuse(report) => Some(report.common.window),
+        PacketResult::Latency(_) | PacketResult::Completion(_) | PacketResult::HotSpot(_) => None,
+    }
 }
 
 /// A place on a curve: a count, or a number.

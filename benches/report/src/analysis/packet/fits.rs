@@ -110,7 +110,7 @@ impl Row for Alternative {
             column(
                 "std_us",
                 "Std, µs",
-                "standard deviation of the distribution",
+                "standard deviation of the distribution; ∞ where its tail is so heavy that it has none",
                 |row: &Alternative| Value::Number(row.distribution.std() / 1e3),
             ),
             column(
@@ -149,8 +149,7 @@ impl Row for Alternative {
                 "AIC",
                 "Akaike's information criterion, which assumes that round trips are independent; none where the samples cannot occur",
                 |row: &Alternative| Value::number(finite(row.aic)),
-            )
-            .in_csv_only(),
+            ),
         ]);
         columns
     }
@@ -166,6 +165,15 @@ fn kind(distribution: &Distribution) -> &'static str {
         Distribution::Uniform { .. } => "uniform",
         Distribution::LogNormal { .. } => "lognormal",
         Distribution::WithZeros { rest, .. } => rest.name(),
+    }
+}
+
+/// A kind as a subject: `gamma`, `a mixture of three lognormals`.
+fn family(kind: &str) -> String {
+    let name = kind.replace('-', " ");
+    match name.strip_suffix("lognormals") {
+        Some(_) => format!("a mixture of {name}"),
+        None => name,
     }
 }
 
@@ -395,7 +403,7 @@ pub fn in_words(
         .map(|(kind, places)| {
             format!(
                 "Of the families, {} comes closest to the excess of {}.",
-                kind.replace('-', " "),
+                family(kind),
                 words::list(&places)
             )
         })

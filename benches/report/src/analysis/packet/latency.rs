@@ -213,8 +213,8 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
              and {after} under it"
         ),
         None => format!(
-            "Whether {load} changes the mean {link} cannot be said without repeated runs: it was {before} without and \
-             {after} under it"
+            "Whether {load} changes the mean {link} {}; it was {before} without and {after} under it",
+            words::not_said(none.runs.min(highest.runs), "run")
         ),
     };
     let is_shorter = highest.load.is_some()

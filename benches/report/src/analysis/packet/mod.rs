@@ -57,7 +57,7 @@ impl Suite for Found {
     fn of(measured: &Measured) -> Result<Self, Error> {
         let mut found = Found {
             latency: Vec::new(),
-            places: places::places(measured.done),
+            places: places::places(measured.done, &measured.experiment.suites.packet),
             fits: Vec::new(),
             tables: measured.tables.to_vec(),
             made: measured.made.to_vec(),

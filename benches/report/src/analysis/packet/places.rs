@@ -3,15 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use jitterlab_experiment::level::Level;
-use jitterlab_experiment::record::RunRecord;
+use jitterlab_base::units::Bytes;
+use jitterlab_experiment::level::{Level, LevelKind};
+use jitterlab_experiment::record::{PacketResult, RunRecord, Transport};
+use jitterlab_experiment::suites::Case as _;
+use jitterlab_experiment::suites::packet::PacketCase;
+use jitterlab_packet::cases::Case;
 use serde::Serialize;
 
 use crate::analysis::condition::Link;
 use crate::analysis::repeated::Repeated;
 use crate::analysis::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
-use super::curves::{Curve, readings};
+use super::curves::{Curve, Over, Reading, at_window, readings};
+use crate::words;
 
 /// A place of a curve at one level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,39 +36,133 @@ pub struct Place {
     pub value: Estimate,
 }
 
-/// Every place of every curve: case by case, curve by curve, level by level.
-pub fn places(done: &[&RunRecord]) -> Vec<Place> {
+/// Every place of every curve: case by case, curve by curve, level by level; then those over the window, of cases that differ in
+/// that alone.
+pub fn places(done: &[&RunRecord], cases: &[PacketCase]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for link in Link::others(done) {
-        let mut all: BTreeMap<(Curve, Level, u64), Repeated> = BTreeMap::new();
-        for run in done
-            .iter()
-            .filter(|run| Link::of(run).as_ref() == Some(&link))
-        {
-            let Some(result) = run.packet() else { continue };
-            let mut of_run: BTreeMap<(Curve, u64), Vec<f64>> = BTreeMap::new();
-            for reading in readings(result) {
-                // Places are not negative: their bits are in the order of their values.
-                let key = (reading.curve, reading.x.to_bits());
-                of_run.entry(key).or_default().push(reading.y);
-            }
-            for ((curve, x), values) in of_run {
-                let mean = values.iter().sum::<f64>() / values.len() as f64;
-                all.entry((curve, run.level, x))
-                    .or_default()
-                    .add(run.block, mean);
-            }
+        let runs = done.iter().filter(|run| Link::of(run).as_ref() == Some(&link));
+        places.extend(of_runs(&link, runs.copied(), readings));
+    }
+    for (kind, names) in by_window(cases) {
+        let is_of_kind = |run: &&&RunRecord| names.contains(&run.case.as_str());
+        let runs: Vec<&RunRecord> = done.iter().filter(is_of_kind).copied().collect();
+        let mut transports: Vec<_> = runs.iter().filter_map(|run| run.transport).collect();
+        transports.sort_by_key(|over| Transport::ALL.iter().position(|known| known == over));
+        transports.dedup();
+        for transport in transports {
+            let link = Link {
+                case: format!("{kind}-by-window"),
+                transport,
+            };
+            let runs = runs.iter().filter(|run| run.transport == Some(transport));
+            places.extend(of_runs(&link, runs.copied(), at_window));
         }
-        places.extend(all.into_iter().map(|((curve, level, x), values)| Place {
+    }
+    places
+}
+
+/// The names of cases of one kind that differ in nothing but their window.
+fn by_window(cases: &[PacketCase]) -> Vec<(Case, Vec<&str>)> {
+    let without = |case: &PacketCase| PacketCase {
+        name: None,
+        window: None,
+        ..case.clone()
+    };
+    let mut all: Vec<(PacketCase, Vec<&str>)> = Vec::new();
+    for case in cases {
+        let like = without(case);
+        match all.iter_mut().find(|(known, _)| *known == like) {
+            Some((_, names)) => names.push(case.name()),
+            None => all.push((like, vec![case.name()])),
+        }
+    }
+    all.retain(|(_, names)| names.len() > 1);
+    all.into_iter()
+        .map(|(case, names)| (case.case, names))
+        .collect()
+}
+
+fn of_runs<'a>(
+    link: &Link,
+    runs: impl Iterator<Item = &'a RunRecord>,
+    readings: fn(&PacketResult) -> Vec<Reading>,
+) -> Vec<Place> {
+    let mut all: BTreeMap<(Curve, Level, u64), Repeated> = BTreeMap::new();
+    for run in runs {
+        let Some(result) = run.packet() else { continue };
+        let mut of_run: BTreeMap<(Curve, u64), Vec<f64>> = BTreeMap::new();
+        for reading in readings(result) {
+            // Places are not negative: their bits are in the order of their values.
+            let key = (reading.curve, reading.x.to_bits());
+            of_run.entry(key).or_default().push(reading.y);
+        }
+        for ((curve, x), values) in of_run {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            all.entry((curve, run.level, x))
+                .or_default()
+                .add(run.block, mean);
+        }
+    }
+    all.into_iter()
+        .map(|((curve, level, x), values)| Place {
             link: link.clone(),
             level,
             curve,
             x: f64::from_bits(x),
             runs: values.runs(),
-            value: values.mean(),
-        }));
+            value: values.mean().positive(),
+        })
+        .collect()
+}
+
+impl Place {
+    /// Whether it is the end of the first curve of its case: what is told of the case where one place has to do.
+    pub fn is_first_curve_at_its_end(&self, all: &[Place]) -> bool {
+        let mut own = all.iter().filter(|other| other.link == self.link);
+        self.curve.place == 0
+            && own.all(|other| other.curve != self.curve || other.x <= self.x)
     }
-    places
+
+    /// What it is of: `latency over UDP, 64KiB`.
+    pub fn of(&self) -> String {
+        let at = match self.curve.over {
+            Over::Size => Bytes(self.x as u64).to_string(),
+            over => format!("{} {}", over.label().to_lowercase(), words::short(self.x)),
+        };
+        format!(
+            "{} over {}, {at}",
+            self.link.case,
+            self.link.transport.name().to_uppercase()
+        )
+    }
+}
+
+/// What the highest load, or, where there is none, the last level does to each case, a sentence each.
+pub fn in_words(places: &[Place], called: &dyn Fn(Level) -> String) -> Vec<String> {
+    let ends = places.iter();
+    let ends = ends.filter(|place| place.is_first_curve_at_its_end(places));
+    let ends: Vec<&Place> = ends.collect();
+    let told = |none: &&Place| -> Option<String> {
+        let others = ends.iter().filter(|other| other.link == none.link);
+        let others = others.filter(|other| other.level != Level::None);
+        let is_load = |level: Level| level.kind() == LevelKind::Load;
+        let other = others.max_by_key(|other| (is_load(other.level), other.level))?;
+        let told = |place: &Place| {
+            let value = Value::Estimate(place.value).for_people();
+            format!("{value} {}", place.curve.unit)
+        };
+        Some(format!(
+            "{}: {} was {} without load and {} at {}.",
+            none.of(),
+            none.curve.name.to_lowercase(),
+            told(none),
+            told(other),
+            called(other.level)
+        ))
+    };
+    let none = ends.iter().filter(|place| place.level == Level::None);
+    none.filter_map(told).collect()
 }
 
 impl AtLevel for Place {
@@ -96,7 +195,7 @@ impl Row for Place {
             column(
                 "at",
                 "At",
-                "size, buffers, slaves, share or rate",
+                "size, buffers, slaves, share, rate or window",
                 |row: &Place| Value::Number(row.x),
             ),
         ];

@@ -106,7 +106,13 @@ impl Planned<'_> {
     /// What these runs can say of an effect of a size: that it is not there, or that it takes more of them.
     fn could_show(&self, effect: f64) -> String {
         let Some(reach) = self.reach() else {
-            return "without repeated runs no effect can be shown".into();
+            return match self.found.blocks {
+                0 | 1 => "without repeated runs no effect can be shown".into(),
+                n => format!(
+                    "{} show no effect: they differ too much",
+                    words::counted(n, "block")
+                ),
+            };
         };
         let size = words::signed_percent(effect);
         let high = self.found.ratio.high.unwrap_or(f64::INFINITY);
@@ -130,7 +136,7 @@ impl Planned<'_> {
     }
 }
 
-/// Of LU and EP: what their delays come to, beside what the runs can show.
+/// Of LU and EP: the total of their delays, beside what the runs can show.
 fn why_no_more_than_ep(planned: &Planned) -> Option<String> {
     let (lu, ep) = (planned.one.cost()?, planned.other.cost()?);
     let expected = (1.0 + lu.share_of_program) / (1.0 + ep.share_of_program);
@@ -166,7 +172,7 @@ fn why_no_longer_than_constant(planned: &Planned) -> Option<String> {
     );
     let drawn = Slowdown::of(sums, constant_sums)?;
     let by_chance = format!(
-        "a run draws {} delays; what the varied ones came to was {} against the constant ones, and by chance alone \
+        "a run draws {} delays; the total of the varied ones was {} against that of the constant ones, and by chance alone \
          such a sum has a standard deviation of {} of its mean",
         words::count(varied.delays.round() as u64),
         change(drawn.ratio),

@@ -189,7 +189,8 @@ fn linear(
 
 /// `0.89 [0.81 to 0.94]`.
 fn r(of: Pearson) -> String {
-    format!("{:.2} [{:.2} to {:.2}]", of.r.estimate, of.r.low, of.r.high)
+    let [estimate, low, high] = [of.r.estimate, of.r.low, of.r.high].map(words::coefficient);
+    format!("{estimate} [{low} to {high}]")
 }
 
 /// Table 4.

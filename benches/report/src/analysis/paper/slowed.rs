@@ -60,7 +60,7 @@ impl<'a> Slowed<'a> {
         )
     }
 
-    /// What its delays came to.
+    /// The total of its delays.
     pub fn cost(&self) -> Option<Cost> {
         Cost::of(self.none, self.injected)
     }
@@ -86,14 +86,14 @@ impl<'a> Slowed<'a> {
     }
 }
 
-/// How much shows of what varied and of what constant delays come to, and what follows from that.
+/// The parts of the total delay that show in the runtime, of varied and of constant delays, and what follows from them.
 pub fn shown(varied: &Slowed, constant: &Slowed) -> Option<String> {
     let (varied, constant) = (varied.cost()?, constant.cost()?);
     let difference = varied.shown.with([&constant.shown], |varied, [constant]| {
         Some(varied - constant)
     });
     Some(format!(
-        "of what delays come to, {} showed in the runtime with varied and {} with constant ones: {}",
+        "of the total delay, {} showed in the runtime with varied delays and {} with constant ones: {}",
         share(varied.shown()?),
         share(constant.shown()?),
         meaning(difference.mean())
@@ -107,14 +107,14 @@ const SAME: f64 = 0.25;
 fn meaning(difference: Estimate) -> &'static str {
     match difference.interval() {
         Some((low, _)) if low > 0.0 => {
-            "more of those that vary, which cost more than what they come to says"
+            "more of those that vary, which cost more than their total says"
         }
         Some((_, high)) if high < 0.0 => {
             "less of those that vary; whether ranks waited anyway or the rest fell outside of the part that is timed, \
              these figures do not tell"
         }
         Some((low, high)) if low > -SAME && high < SAME => {
-            "as much of either, so the runtime follows what delays come to, however that is divided"
+            "as much of either, so the runtime follows the total delay, however that is divided"
         }
         Some(_) => "these runs do not tell whether that differs",
         None => "one run of each does not tell whether that differs",

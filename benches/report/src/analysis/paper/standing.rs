@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use jitterlab_base::named;
 use serde::Serialize;
 
-use crate::analysis::slowdown::Slowdown;
+use crate::analysis::slowdown::{Slowdown, correct};
 use crate::table::Estimate;
 use crate::words;
 
@@ -136,11 +136,18 @@ pub fn change(ratio: Estimate) -> String {
     }
 }
 
-/// `; +12 % [+10 % to +14 %], p < 0.001`.
-pub fn compared(slowdown: Slowdown) -> String {
-    let p = slowdown.holm_p.or(slowdown.p);
+/// `; +12 % [+10 % to +14 %], p < 0.001`, with what it takes where nothing is shown. One that was not corrected is read alone.
+pub fn compared(mut slowdown: Slowdown) -> String {
+    if slowdown.holm_p.is_none() {
+        correct([&mut slowdown].into_iter());
+    }
+    let p = slowdown.holm_p;
     let p = p.map(|p| format!(", {}", words::p(p))).unwrap_or_default();
-    format!("; {}{p}", change(slowdown.ratio))
+    format!(
+        "; {}{p}{}",
+        change(slowdown.ratio),
+        slowdown.more_in_words()
+    )
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ fn panel(
     let label = curve.over.label();
     let x = match curve.over {
         Over::Size if first < last => Axis::sizes(label, first / 1.5, last * 1.5),
-        Over::Buffers if first < last => Axis::log(label, first / 1.5, last * 1.5),
+        Over::Buffers | Over::Window if first < last => Axis::log(label, first / 1.5, last * 1.5),
         Over::Computing => Axis::linear(label, 0.0, 100.0_f64.max(last)),
         _ => {
             let named: Vec<(f64, String)> = places

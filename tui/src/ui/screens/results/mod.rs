@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jitterlab_packet::cases::open_loop::TwoLoops;
 use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure};
 use jitterlab_stats::histogram::Histogram;
 use ratatui::buffer::Buffer;
@@ -194,7 +195,8 @@ impl Results {
         Some([a.unwrap_or(first), b.unwrap_or(self.at)])
     }
 
-    fn comparison(&self) -> Option<Comparison> {
+    /// The comparison of a and b; `None` if they are one.
+    fn comparison(&self) -> Option<Result<Comparison, TwoLoops>> {
         let [a, b] = self.compared()?;
         let (a, b) = (self.cases().get(a)?, self.cases().get(b)?);
         let is_same = a.name == b.name;

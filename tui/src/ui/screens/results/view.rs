@@ -72,7 +72,8 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
         return draw_table(buffer, area, opened, table, from, theme);
     }
     let mut below = match screen.comparison() {
-        Some(comparison) => comparison_lines(&comparison, area.width, theme),
+        Some(Ok(comparison)) => comparison_lines(&comparison, area.width, theme),
+        Some(Err(refused)) => says(&printable(&refused.to_string()), theme.warning()),
         None if screen.inside => says(
             "choose a level to compare it with the first one of its case, or with the one that you mark as a",
             theme.aside(),
@@ -198,7 +199,8 @@ fn level_line(
     const ALL: u16 = 70;
     let figure = screen.figure;
     let mean = seconds(case.mean(figure));
-    let change = base.and_then(|base| case.against(base, figure));
+    let change = base.map(|base| case.against(base, figure));
+    let change = change.and_then(|it| it.ok().flatten());
     let change = change.map_or(String::new(), |it| Value::Change(it.ratio).for_people());
     let names = screen.cases().iter().map(|it| it.level.to_string().len());
     let column = names.max().unwrap_or(0);

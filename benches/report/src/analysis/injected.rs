@@ -1,0 +1,64 @@
+//! What is injected at a level: mean and standard deviation of its delays, and how they are told.
+
+use jitterlab_experiment::level::Level;
+
+use crate::analysis::packet::fits::Injected;
+use crate::analysis::packet::made::MadeTable;
+use crate::words;
+
+/// Mean and standard deviation of what is injected at a level, in nanoseconds. Delays of a table are whole nanoseconds; what
+/// constant ones vary by is left from rounding, and counts as nothing.
+pub fn moments_ns(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
+    let (mean, std) = match level {
+        Level::Injected { percent, shape } => {
+            let mut tables = tables.iter();
+            let table = tables.find(|table| table.percent == percent && table.shape == shape)?;
+            (table.mean_ns, table.std_ns)
+        }
+        _ => {
+            let made = made.iter().find(|made| made.level == level)?;
+            (made.moments.mean_ns, made.moments.std_ns)
+        }
+    };
+    Some((mean, if level.is_constant() { 0.0 } else { std }))
+}
+
+/// How delays vary, in words.
+pub fn varied(level: Level) -> String {
+    match level {
+        Level::Injected { shape, .. } => shape.name().into(),
+        Level::Scaled { multiple, .. } => format!("{multiple} times the load's variation"),
+        Level::Shape { shape, .. } => shape.name().into(),
+        other => other.to_string(),
+    }
+}
+
+/// The delays of a level that have this mean and standard deviation, as a subject: `constant delays of 50 µs`.
+pub fn called(level: Level, (mean_ns, std_ns): (f64, f64)) -> String {
+    let us = |ns: f64| words::short(ns / 1e3);
+    match level.is_constant() {
+        true => format!("constant delays of {} µs", us(mean_ns)),
+        false => format!(
+            "delays of mean {} µs and standard deviation {} µs",
+            us(mean_ns),
+            us(std_ns)
+        ),
+    }
+}
+
+/// Those that vary most at the highest mean, out of delays that vary: each with the level of constant delays of its mean, and
+/// its moments.
+pub fn most_varied<T: Copy>(
+    varied: impl Iterator<Item = T> + Clone,
+    of: impl Fn(T) -> (Level, (f64, f64)),
+) -> Option<T> {
+    let highest = varied.clone().max_by(|&a, &b| {
+        let mean = |it: T| of(it).1.0;
+        mean(a).total_cmp(&mean(b))
+    })?;
+    let (constant, _) = of(highest);
+    varied.filter(|&it| of(it).0 == constant).max_by(|&a, &b| {
+        let std = |it: T| of(it).1.1;
+        std(a).total_cmp(&std(b))
+    })
+}
