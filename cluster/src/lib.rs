@@ -6,19 +6,23 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+mod connections;
 mod ended;
 mod host;
+pub mod inventory;
 pub mod pattern;
 mod place;
 pub mod protocol;
 pub mod schedulers;
 pub mod ssh;
+mod together;
 mod trust;
 mod worker;
 
 pub use ended::{Ended, failure, last_line};
-pub use host::Host;
+pub use host::{Host, NO_ADDRESS};
 pub use place::Place;
 pub use protocol::{News, Program, Ready};
+pub use together::together;
 pub use trust::{HostKey, KnownHost, Trust};
-pub use worker::{PROMPT, Unfit, Worker};
+pub use worker::{Controller, PROMPT, Unfit, Worker};

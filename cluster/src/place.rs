@@ -15,7 +15,7 @@ pub enum Place {
     Local,
     /// A network namespace of this machine: `netns NAME`.
     Netns(String),
-    /// The end of an ssh command: `ssh HOST` or `ssh USER@HOST`.
+    /// The end of an ssh command: `ssh HOST`, `ssh USER@HOST`, or with a port `ssh ssh://USER@HOST:PORT`.
     Ssh(String),
 }
 
@@ -30,6 +30,34 @@ fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "._-@:".contains(c))
 }
 
+/// What ssh takes for where it leads to; in an address with a port, one of IPv6 is in brackets.
+fn is_destination(text: &str) -> bool {
+    let Some((host, port)) = text
+        .strip_prefix("ssh://")
+        .and_then(|address| address.rsplit_once(':'))
+    else {
+        return is_name(text);
+    };
+    let bare = host.replacen('[', "", 1).replacen(']', "", 1);
+    let is_bare = bare == host || (host.ends_with(']') && bare.contains(':'));
+    is_bare && is_name(&bare) && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+impl Place {
+    /// The name or address that ssh reaches it by, without user and port; nothing of a place on this machine.
+    pub fn target(&self) -> Option<&str> {
+        let Place::Ssh(destination) = self else {
+            return None;
+        };
+        let host = match destination.strip_prefix("ssh://") {
+            Some(address) => address.rsplit_once(':')?.0,
+            None => destination,
+        };
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        Some(host.trim_start_matches('[').trim_end_matches(']'))
+    }
+}
+
 impl FromStr for Place {
     type Err = UnitError;
 
@@ -37,7 +65,7 @@ impl FromStr for Place {
         match text.split_whitespace().collect::<Vec<_>>()[..] {
             ["local"] => Ok(Place::Local),
             ["netns", name] if is_name(name) => Ok(Place::Netns(name.into())),
-            ["ssh", host] if is_name(host) => Ok(Place::Ssh(host.into())),
+            ["ssh", host] if is_destination(host) => Ok(Place::Ssh(host.into())),
             _ => Err(UnitError {
                 text: text.into(),
                 expected: EXPECTED,
@@ -84,11 +112,40 @@ mod tests {
             "ssh a;b",
             "ssh a b",
             "ssh $(x)",
+            "ssh ssh://a",
+            "ssh ssh://a:0",
+            "ssh ssh://a:x",
+            "ssh ssh://-a:22",
+            "ssh ssh://[a]:22",
+            "ssh ssh://a;b:22",
+            "ssh [::1]",
         ] {
             assert!(text.parse::<Place>().is_err(), "{text}");
         }
-        for text in ["local", "netns a-1", "ssh me@host.example", "ssh 10.0.0.1"] {
+        for text in [
+            "local",
+            "netns a-1",
+            "ssh me@host.example",
+            "ssh 10.0.0.1",
+            "ssh ssh://me@host:2222",
+            "ssh ssh://[fd00::1]:22",
+            "ssh ssh://me@[fd00::1]:22",
+        ] {
             assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_target_of_ssh_has_no_user_and_no_port() {
+        for (text, target) in [
+            ("local", None),
+            ("netns a", None),
+            ("ssh a", Some("a")),
+            ("ssh me@a.b", Some("a.b")),
+            ("ssh ssh://me@a.b:22", Some("a.b")),
+            ("ssh ssh://me@[fd00::1]:22", Some("fd00::1")),
+        ] {
+            assert_eq!(text.parse::<Place>().unwrap().target(), target, "{text}");
         }
     }
 }

@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::ended::Ended;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
+/// The version of the program that this is a part of.
+pub const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -142,6 +144,8 @@ pub enum Reply {
     Here {
         /// [`VERSION`].
         version: u32,
+        /// The version of the program there.
+        jitterlab: String,
         /// The machine, as the program that the worker is part of describes it.
         node: serde_json::Value,
     },

@@ -34,6 +34,9 @@ pub fn options(name: &str, host: &Host, trust: Trust, known: &Path) -> Vec<Strin
     } else if trust == Trust::FirstUse {
         options.push("StrictHostKeyChecking=accept-new".into());
     }
+    if let Some(file) = &host.key_file {
+        options.push(format!("IdentityFile={file}"));
+    }
     let options = options.into_iter().flat_map(|option| ["-o".into(), option]);
     std::iter::once("-T".into()).chain(options).collect()
 }

@@ -48,13 +48,14 @@ fn validated(lab: &Lab, path: &str, keys: &str, of_host: &str) -> Output {
     command.env("PATH", path).output().unwrap()
 }
 
-/// Expects the worker to be gone, for this cause, with what to do.
+/// Expects the host not to come up, or its worker to be gone, for this cause, with what to do.
 fn gone(output: &Output, cause: &str, advice: &str) {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    let line = said
-        .lines()
-        .find(|line| line.contains("the worker of host there is gone"));
+    let line = said.lines().find(|line| {
+        line.contains("host there does not come up: ")
+            || line.contains("the worker of host there is gone")
+    });
     let line = line.unwrap_or_else(|| panic!("{said}"));
     assert!(line.contains(cause), "{line}, not {cause}");
     assert!(line.contains(advice), "{line}, not {advice}");
@@ -74,7 +75,7 @@ fn a_key_that_is_not_known_is_refused_and_said() {
     let output = validated(&lab, &path, "", "");
     gone(
         &output,
-        "`: Host key verification failed. (its key is not known here",
+        "host there does not come up: Host key verification failed: its key is not known here",
         "name it in `host_keys`",
     );
     assert!(!lab.path("known").exists());
@@ -86,7 +87,7 @@ fn a_key_that_is_not_known_is_refused_and_said() {
     let output = lab.command("run e.yaml").env("PATH", &path).output();
     gone(
         &output.unwrap(),
-        "Host key verification failed.",
+        "host there does not come up: Host key verification failed: ",
         "trust: first-use",
     );
     assert!(!lab.path("results").exists());
@@ -137,7 +138,7 @@ fn a_key_that_has_changed_is_refused_and_said() {
         let output = validated(&lab, &path, trust, "");
         gone(
             &output,
-            "Host key for lab has changed and you have requested strict checking.",
+            "Host key for lab has changed and you have requested strict checking: ",
             "another machine may be in its place",
         );
     }

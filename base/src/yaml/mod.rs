@@ -14,11 +14,10 @@ use std::str::FromStr;
 use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
 
 use crate::input::{InputError, Source, decode, read_text};
-use locate::locate;
 use survey::{MOST_BYTES, survey};
 use words::explained;
 
-pub use locate::Step;
+pub use locate::{Step, locate};
 pub use words::{list, suggestion};
 
 /// A file that cannot be used.

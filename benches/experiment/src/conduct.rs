@@ -20,7 +20,7 @@ use crate::pause;
 use crate::perform::{Bench, Performed};
 use crate::record::{Outcome, Phase, RunRecord};
 use crate::schedule::{Run, schedule};
-use crate::spec::{Experiment, Repetitions};
+use crate::spec::{Experiment, LostHost, Repetitions};
 use crate::store::{Recorder, StoreError};
 use crate::tables::{self, GivenError};
 
@@ -30,6 +30,14 @@ pub enum ConductError {
     /// A host does not serve.
     #[error(transparent)]
     Host(#[from] Unfit),
+    /// A host is not there any more, and the experiment does not go on without it.
+    #[error("host {host} is lost: {reason}")]
+    Lost {
+        /// Its name.
+        host: String,
+        /// Why it cannot be reached.
+        reason: String,
+    },
     /// The bandwidth cannot be measured.
     #[error("cannot measure the bandwidth that loads are shares of: {0}")]
     Bandwidth(String),
@@ -87,6 +95,13 @@ pub enum Event<'a> {
         runs: usize,
         /// How long the rest will take, in seconds.
         seconds_left: f64,
+    },
+    /// A host is not there, or not any more, and the experiment goes on without it.
+    Lost {
+        /// Its name.
+        host: &'a str,
+        /// Why it cannot be reached.
+        reason: &'a str,
     },
     /// It pauses: no run begins as long as the file [`pause::FILE`] is in the result folder.
     Pauses,
@@ -178,6 +193,7 @@ fn run_all<'a>(
         environment: &environment,
         seconds_left: estimate.seconds(&left),
     });
+    tell_lost(&mut bench.hosts, watch);
     left.reverse();
     let folder = recorder.folder().path().to_path_buf();
     let mut fitted = false;
@@ -227,6 +243,10 @@ fn run_all<'a>(
                 live,
                 seconds_left: estimate.seconds(&left),
             });
+            let lost = tell_lost(&mut bench.hosts, watch);
+            if let (Some((host, reason)), LostHost::Stop) = (lost, experiment.lost_host) {
+                return Err(ConductError::Lost { host, reason });
+            }
         }
         if experiment.repetitions == Repetitions::Auto && is_end_of_block(run, left.last()) {
             let now = enough(experiment, recorder.folder().attempts());
@@ -253,6 +273,16 @@ fn run_all<'a>(
         }
     }
     Ok(tally(recorder, &runs))
+}
+
+/// Tells which hosts are not there any more; gives the first.
+fn tell_lost(hosts: &mut Hosts, watch: &mut dyn FnMut(Event)) -> Option<(String, String)> {
+    let lost = hosts.newly_lost();
+    for (host, reason) in &lost {
+        watch(Event::Lost { host, reason });
+    }
+    let first = lost.into_iter().next();
+    first.map(|(host, reason)| (host.into(), reason))
 }
 
 /// As many repetitions as are planned, and at least those that were begun.
@@ -287,6 +317,10 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
         Ok(mut environment) => {
             bench.bandwidth = environment.bandwidth;
             environment.resume(env!("CARGO_PKG_VERSION"), now(), hosts);
+            if bench.bandwidth.is_none() {
+                // The hosts of the load were not there before.
+                environment.bandwidth = bandwidth(bench)?;
+            }
             recorder.store_environment(&environment)?;
             return Ok(environment);
         }
@@ -295,14 +329,7 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
         // Another bandwidth would give another meaning to the loads of runs that are done.
         Err(error) => return Err(error.into()),
     }
-    if let Some(load) = &experiment.load {
-        let bandwidth = match load.bandwidth {
-            Some(bandwidth) => bandwidth.0 as f64,
-            None => background::measure_bandwidth(&mut bench.hosts, load)
-                .map_err(|failed| ConductError::Bandwidth(failed.reason()))?,
-        };
-        bench.bandwidth = Some(bandwidth);
-    }
+    bandwidth(bench)?;
     let environment = Environment {
         jitterlab: env!("CARGO_PKG_VERSION").into(),
         started: now(),
@@ -312,6 +339,22 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
     };
     recorder.store_environment(&environment)?;
     Ok(environment)
+}
+
+/// Finds out the bandwidth that loads are shares of; nothing without loads, or where a host of theirs is not there.
+fn bandwidth(bench: &mut Bench) -> Result<Option<f64>, ConductError> {
+    let experiment = bench.experiment;
+    if let Some(load) = &experiment.load
+        && !load.hosts().iter().any(|host| bench.hosts.is_lost(host))
+    {
+        let bandwidth = match load.bandwidth {
+            Some(bandwidth) => bandwidth.0 as f64,
+            None => background::measure_bandwidth(&mut bench.hosts, load)
+                .map_err(|failed| ConductError::Bandwidth(failed.reason()))?,
+        };
+        bench.bandwidth = Some(bandwidth);
+    }
+    Ok(bench.bandwidth)
 }
 
 fn now() -> String {
@@ -342,7 +385,8 @@ fn attempt<'a>(
         bench.hosts.end();
     }
     let seconds = clock.elapsed().as_secs_f64();
-    let is_hopeless = matches!(outcome, Err(Failed::Always(_)));
+    let missed = bench.hosts.has_missed();
+    let is_hopeless = outcome.is_err() && missed || matches!(outcome, Err(Failed::Always(_)));
     let (reason, performed) = match outcome {
         Ok(performed) => (None, Some(performed)),
         Err(failed) => (Some(failed.reason()), None),

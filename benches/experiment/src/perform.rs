@@ -78,6 +78,9 @@ impl<'a> Bench<'a> {
     fn under_load(&mut self, run: &Run<'a>, percent: u8) -> Result<Performed, Failed> {
         let experiment = self.experiment;
         let load = experiment.load.as_ref().ok_or("no load is described")?;
+        for host in load.hosts() {
+            self.hosts.worker(host)?;
+        }
         let bandwidth = self.bandwidth.ok_or("no bandwidth is known")?;
         let background = Background::start(&mut self.hosts, load, percent, bandwidth, run.seed)?;
         let prefix = self.undelayed(run)?;

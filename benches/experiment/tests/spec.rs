@@ -408,7 +408,8 @@ fn a_host_that_is_sent_to_from_elsewhere_needs_an_address() {
     let message = parse(&local).unwrap_err().to_string();
     assert_eq!(
         message,
-        "e.yaml:6:11: host `server` receives messages from another place (netns a) and needs an `address`"
+        "e.yaml:6:11: host `server` receives messages from another place (netns a) and needs an `address` \
+         (of an inventory: `jitterlab_address`, unless its name leads to one)"
     );
 }
 

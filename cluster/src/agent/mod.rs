@@ -24,7 +24,7 @@ use process::{Groups, Process};
 use teller::Teller;
 
 use crate::ended::Ended;
-use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
+use crate::protocol::{self, OWN_VERSION, Program, Ready, Reply, Request, SILENCE, VERSION};
 
 /// The part of the program that a worker belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -169,6 +169,7 @@ impl<W: Write + Send + 'static> Agent<W> {
         let reply = match request {
             Request::Hello => Reply::Here {
                 version: VERSION,
+                jitterlab: OWN_VERSION.into(),
                 node: (self.duties.describe)(),
             },
             Request::Heartbeat => Reply::Done,

@@ -167,17 +167,19 @@ pub fn noise(error: io::Error, line: &str) -> io::Error {
     }
 }
 
-/// Why what was to start a worker at a place has ended, with what to do where that is known. `lines` is what it said last.
-pub fn why(place: &Place, status: Option<ExitStatus>, lines: &[String]) -> String {
-    let code = status.and_then(|status| status.code());
-    let found = match (place, code) {
+/// The cause that what was to start a worker at a place has ended with this status, with what to do, where that is known. `lines` is
+/// what it said last.
+pub fn cause(place: &Place, code: Option<i32>, lines: &[String]) -> Option<String> {
+    let (line, advice) = match (place, code) {
         (Place::Ssh(_), Some(126 | 127)) => COMMAND.iter().find_map(|known| known.of(lines)),
         (Place::Ssh(_), Some(255) | None) => SSH.iter().find_map(|known| known.of(lines)),
         _ => None,
-    };
-    if let Some((line, advice)) = found {
-        return format!("{line} ({advice})");
-    }
+    }?;
+    Some(format!("{}: {advice}", line.trim_end_matches('.')))
+}
+
+/// Why it has ended where no cause is known.
+pub fn why(status: Option<ExitStatus>, lines: &[String]) -> String {
     if !lines.is_empty() {
         // Of more, the last are nearest to the end.
         return lines[lines.len().saturating_sub(3)..].join(" | ");

@@ -9,7 +9,7 @@ use jitterlab_base::yaml::{self, text_of};
 use jitterlab_cluster::{Host, Place};
 use jitterlab_experiment::conduct::duration;
 use jitterlab_experiment::schedule::schedule;
-use jitterlab_experiment::spec::{Experiment, Repetitions, lacks_hosts, with_hosts};
+use jitterlab_experiment::spec::{Experiment, Repetitions, filled_in, lacks_hosts, with_hosts};
 
 use crate::allocated::numbered;
 use crate::outcome::{Exit, Failure};
@@ -45,6 +45,7 @@ pub struct Slurm {
 pub fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Slurm(asked) = command;
     let text = text_of("experiment file", &asked.experiment).map_err(Failure::input)?;
+    let text = filled_in(text, &asked.experiment).map_err(Failure::input)?;
     let of_job = lacks_hosts(&text);
     let nodes = asked.nodes.unwrap_or(if of_job { 2 } else { 1 });
     let ranks = asked.ranks.unwrap_or_else(|| {

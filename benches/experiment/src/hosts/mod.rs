@@ -7,58 +7,156 @@ pub(crate) use ranks::Ranks;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use jitterlab_cluster::{Host, News, PROMPT, Program, Unfit, Worker};
+use jitterlab_cluster::{Controller, Host, News, PROMPT, Program, Unfit, Worker, together};
 
 use crate::environment::Node;
 use crate::live::Board;
 use crate::mpi::{ALLOCATION, Missing, PROGRAM};
-use crate::scene::{Launcher, Mpi, Scene};
+use crate::scene::{Launcher, LostHost, Mpi, Scene};
 
 /// The workers of an experiment's hosts.
 #[derive(Debug)]
 pub struct Hosts<'a> {
-    scene: Scene<'a>,
-    own: PathBuf,
     workers: BTreeMap<&'a str, Worker>,
+    starts: Starts<'a>,
+    /// The hosts that are not there, with the reason; nobody tries to reach them again.
+    lost: BTreeMap<&'a str, String>,
+    /// Those of them that nobody was told of yet.
+    untold: Vec<&'a str>,
+    /// Whether one of them was asked for.
+    missed: bool,
+}
+
+/// What workers are started with.
+#[derive(Debug)]
+struct Starts<'a> {
+    scene: Scene<'a>,
+    controller: Controller,
     board: Arc<Board>,
+}
+
+impl<'a> Starts<'a> {
+    fn host(&self, name: &str) -> Result<&'a Host, String> {
+        let host = self.scene.hosts.get(name);
+        host.ok_or_else(|| format!("there is no host {name}"))
+    }
+
+    fn start(&self, name: &str) -> Result<Worker, String> {
+        let board = self.board.clone();
+        let host_name = name.to_string();
+        let follow = move |program, news| board.take(&host_name, program, news);
+        Worker::start(name, self.host(name)?, &self.controller, follow)
+    }
+
+    /// A worker that can start programs on the CPU that its host names.
+    fn survey(&self, name: &str) -> Result<Worker, Unfit> {
+        let mut worker = self.start(name).map_err(Unfit::Host)?;
+        worker.try_cpu(self.host(name).map_err(Unfit::Host)?.cpu)?;
+        Ok(worker)
+    }
+
+    /// A host that was there before may refuse a connection, and take the next one.
+    fn start_again(&self, name: &str) -> Result<Worker, String> {
+        const MORE_TRIES: u32 = 2;
+        const PAUSE: Duration = Duration::from_secs(1);
+        let mut started = self.start(name);
+        for _ in 0..MORE_TRIES {
+            if started.is_err() {
+                thread::sleep(PAUSE);
+                started = self.start(name);
+            }
+        }
+        started
+    }
 }
 
 impl<'a> Hosts<'a> {
     /// Of an experiment; none is started yet. `own` is the program that runs this.
     pub fn new(scene: Scene<'a>, own: PathBuf) -> Self {
         Hosts {
-            scene,
-            own,
             workers: BTreeMap::new(),
-            board: Arc::default(),
+            starts: Starts {
+                scene,
+                controller: Controller::new(own, scene.trust),
+                board: Arc::default(),
+            },
+            lost: BTreeMap::new(),
+            untold: Vec::new(),
+            missed: false,
         }
     }
 
     /// Where it is told what the programs on these hosts publish while they run.
     pub fn board(&self) -> Arc<Board> {
-        Arc::clone(&self.board)
+        Arc::clone(&self.starts.board)
     }
 
-    /// Starts every worker that is not there yet, and finds out whether programs can be started on the CPUs that
+    /// Starts every worker that is not there yet, many at the same time, and finds out whether programs can be started on the CPUs that
     /// hosts name; gives the machines by the names of the hosts.
     ///
     /// # Errors
-    /// A host is not there, or has not the CPU, or not what starts ranks over MPI where some are to be.
+    /// A host is not there, and the experiment does not go on without, or none is there; or one has not the CPU, or not what starts
+    /// ranks over MPI where some are to be.
     pub fn survey(&mut self, ranks: &[&'a Mpi]) -> Result<BTreeMap<String, Node>, Unfit> {
-        for (name, host) in self.scene.hosts {
-            if !self.workers.contains_key(name.as_str()) {
-                let mut worker = self.start(name, host).map_err(Unfit::Host)?;
-                worker.try_cpu(host.cpu)?;
-                self.workers.insert(name, worker);
+        let is_due =
+            |name: &&str| !self.workers.contains_key(name) && !self.lost.contains_key(name);
+        let names = self.starts.scene.hosts.keys().map(String::as_str);
+        let due: Vec<&'a str> = names.filter(is_due).collect();
+        let mut absent = Vec::new();
+        let starts = &self.starts;
+        for (name, started) in together(&due, |name| starts.survey(name)) {
+            match started {
+                Ok(worker) => {
+                    self.workers.insert(name, worker);
+                }
+                Err(Unfit::Host(reason)) => absent.push((name, reason)),
+                Err(unfit) => return Err(unfit),
             }
         }
+        let goes_on = self.starts.scene.lost_host == LostHost::GoOn && !self.workers.is_empty();
+        if !goes_on && !absent.is_empty() {
+            let reasons: Vec<String> = absent.into_iter().map(|(_, reason)| reason).collect();
+            return Err(Unfit::Host(reasons.join("; ")));
+        }
+        for (name, reason) in absent {
+            self.lose(name, reason);
+        }
         for mpi in ranks {
-            self.survey_mpi(mpi)?;
+            let mut hosts = mpi.hosts.keys().chain([&mpi.on]);
+            if !hosts.any(|name| self.lost.contains_key(name.as_str())) {
+                self.survey_mpi(mpi)?;
+            }
         }
         let workers = self.workers.iter();
         let nodes = workers.map(|(&name, worker)| Ok((name.to_string(), worker.node()?)));
         nodes.collect::<Result<_, _>>().map_err(Unfit::Host)
+    }
+
+    /// Nobody tries to reach it any more.
+    fn lose(&mut self, name: &'a str, reason: String) {
+        self.lost.insert(name, reason);
+        self.untold.push(name);
+    }
+
+    /// Whether a host is not there.
+    pub(crate) fn is_lost(&self, name: &str) -> bool {
+        self.lost.contains_key(name)
+    }
+
+    /// The hosts that are not there, with the reason, since this was asked last.
+    pub(crate) fn newly_lost(&mut self) -> Vec<(&'a str, String)> {
+        let untold = std::mem::take(&mut self.untold).into_iter();
+        untold
+            .filter_map(|name| Some((name, self.lost.get(name)?.clone())))
+            .collect()
+    }
+
+    /// Whether a host was asked for that is not there, since this was asked last.
+    pub(crate) fn has_missed(&mut self) -> bool {
+        std::mem::take(&mut self.missed)
     }
 
     /// What ranks need and is missing is said, and how to come by it.
@@ -105,41 +203,47 @@ impl<'a> Hosts<'a> {
 
     /// A host as the experiment describes it.
     pub(crate) fn host(&self, name: &str) -> Result<&'a Host, String> {
-        let host = self.scene.hosts.get(name);
-        host.ok_or_else(|| format!("there is no host {name}"))
+        self.starts.host(name)
     }
 
     /// The worker of a host.
     pub(crate) fn worker(&mut self, name: &'a str) -> Result<&mut Worker, String> {
+        if let Some(reason) = self.lost.get(name) {
+            self.missed = true;
+            return Err(format!("host {name} is not there: {reason}"));
+        }
         if !self.workers.contains_key(name) {
-            let host = self.host(name)?;
-            let worker = self.start(name, host)?;
-            self.workers.insert(name, worker);
+            match self.starts.start_again(name) {
+                Ok(worker) => {
+                    self.workers.insert(name, worker);
+                }
+                Err(reason) => {
+                    self.lose(name, reason.clone());
+                    self.missed = true;
+                    return Err(reason);
+                }
+            }
         }
         let worker = self.workers.get_mut(name);
         worker.ok_or_else(|| format!("host {name} has no worker"))
     }
 
-    fn start(&self, name: &str, host: &Host) -> Result<Worker, String> {
-        let board = self.board();
-        let host_name = name.to_string();
-        let follow = move |program, news| board.take(&host_name, program, news);
-        Worker::start(name, host, self.scene.trust, &self.own, follow)
-    }
-
-    /// Ends every worker, and so whatever they have started. What programs had published whose worker was killed is told by the
-    /// next worker there, if that can be had.
+    /// Ends every worker, and so whatever they have started. Where one was lost, the next one is started, if that can be done: it tells
+    /// what programs had published whose worker was killed.
     pub(crate) fn end(&mut self) {
         let workers = std::mem::take(&mut self.workers).into_iter();
-        let left = workers.filter_map(|(name, worker)| {
-            let left = worker.left_behind().map(String::from);
-            drop(worker);
-            Some((name, left?))
-        });
-        for (name, live) in left.collect::<Vec<_>>() {
-            let told = self.worker(name).and_then(|worker| worker.left(&live));
+        let lost = workers.filter(|(_, worker)| worker.is_lost());
+        let lost: Vec<_> = lost
+            .map(|(name, worker)| (name, worker.left_behind().map(String::from)))
+            .collect();
+        for (name, left) in lost {
+            self.starts.controller.disconnect(name);
+            let told = self.worker(name).and_then(|worker| match left {
+                Some(live) => worker.left(&live),
+                None => Ok(None),
+            });
             if let Ok(Some(update)) = told {
-                self.board.take(name, None, News::Published(update));
+                self.starts.board.take(name, None, News::Published(update));
             }
         }
     }

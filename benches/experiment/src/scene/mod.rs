@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use jitterlab_base::input::shortened;
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, Wrong, list, suggestion, wrong};
-use jitterlab_cluster::{Host, Place, Trust};
+use jitterlab_cluster::{Host, NO_ADDRESS, Place, Trust};
+use serde::Deserialize;
 
 use crate::level::LevelKind;
 use rules::repeated;
@@ -24,6 +25,17 @@ pub(crate) fn slots(hosts: &BTreeMap<String, Host>) -> u32 {
     slots.fold(0, u32::saturating_add)
 }
 
+/// What becomes of an experiment when a host is not there, or not any more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LostHost {
+    /// It does not begin, or stops, and can be resumed.
+    #[default]
+    Stop,
+    /// Runs that need the host fail, and the others are done.
+    GoOn,
+}
+
 /// What cases are checked against, and measured in.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
@@ -31,6 +43,8 @@ pub struct Scene<'a> {
     pub hosts: &'a BTreeMap<String, Host>,
     /// What is done about hosts at the end of ssh whose keys are not named.
     pub trust: Trust,
+    /// What becomes of the experiment when a host is not there.
+    pub lost_host: LostHost,
     /// How programs are started over MPI.
     pub mpi: Option<&'a Mpi>,
     /// The levels.
@@ -67,14 +81,14 @@ impl<'a> Scene<'a> {
         if to.address().is_none() {
             return wrong(
                 &[Key("hosts"), Key(name)],
-                format!("host `{name}` receives messages and needs an `address`"),
+                format!("host `{name}` receives messages and {NO_ADDRESS}"),
             );
         }
         if to.address.is_none() && from.at != Place::Local {
             return wrong(
                 &[Key("hosts"), Key(name)],
                 format!(
-                    "host `{name}` receives messages from another place ({}) and needs an `address`",
+                    "host `{name}` receives messages from another place ({}) and {NO_ADDRESS}",
                     from.at
                 ),
             );

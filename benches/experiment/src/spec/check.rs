@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jitterlab_base::units::Nanos;
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, wrong};
-use jitterlab_cluster::Place;
+use jitterlab_cluster::{NO_ADDRESS, Place};
 use jitterlab_injector::control::Mode;
 use jitterlab_injector::replay::Order;
 use jitterlab_injector::shape;
@@ -222,7 +222,7 @@ fn check_ranks_on<'a>(
         else {
             return wrong(
                 &[Key("hosts"), Key(name)],
-                format!("host `{name}` takes ranks and needs an `address`"),
+                format!("host `{name}` takes ranks and {NO_ADDRESS}"),
             );
         };
         if let Some(other) = addresses.insert(address, name) {

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_base::units::{Bytes, Nanos, Percent};
-use jitterlab_base::yaml::Step::Key;
-use jitterlab_base::yaml::{Checked, FileError, parse, text_of, wrong};
-use jitterlab_cluster::{Host, Place, Trust};
+use jitterlab_base::yaml::Step::{self, Key};
+use jitterlab_base::yaml::{Checked, FileError, Wrong, parse, parse_filled, text_of, wrong};
+use jitterlab_cluster::inventory::{self, Inventory};
+use jitterlab_cluster::{Host, NO_ADDRESS, Place, Trust};
 use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
 use serde::Deserialize;
 
+use super::hosts_file;
 use crate::scene::rules::{check_time, link_problem};
 
 /// A cluster, as its hosts file describes it.
@@ -92,7 +94,7 @@ fn seed() -> u64 {
 }
 
 impl Cluster {
-    /// Reads a hosts file for a validation over `transport`.
+    /// Reads a hosts file for a validation over `transport`: one of our own form, or an inventory.
     ///
     /// # Errors
     /// It cannot be read, or something in it is wrong: with its place.
@@ -100,12 +102,48 @@ impl Cluster {
         Cluster::parse(&text_of("hosts file", path)?, path, transport)
     }
 
-    /// Reads the text of a hosts file; `path` is for messages.
+    /// Reads the text of a hosts file; `path` is for messages, and leads to a file that it names for its hosts.
     ///
     /// # Errors
     /// Something in it is wrong: with its place.
     pub fn parse(text: &str, path: &Path, transport: Transport) -> Result<Self, FileError> {
-        parse(text, path, |cluster: &Cluster| check(cluster, transport))
+        if inventory::is_inventory(text, path) {
+            return Cluster::of_inventory(text, path, transport);
+        }
+        let filled = hosts_file::filled_in(text, path, hosts)?;
+        let (text, spares) = match &filled {
+            Some((text, spares)) => (text.as_str(), Some(spares)),
+            None => (text, None),
+        };
+        let fill = |cluster: &mut Cluster| {
+            let spares = spares.into_iter().flatten();
+            cluster
+                .spares
+                .extend(spares.map(|(name, host)| (name.clone(), host.clone())));
+        };
+        parse_filled(text, path, fill, |cluster| check(cluster, transport))
+    }
+
+    /// The hosts of an inventory, with the usual settings.
+    fn of_inventory(text: &str, path: &Path, transport: Transport) -> Result<Self, FileError> {
+        let mut inventory = Inventory::parse(text, path, None)?;
+        inventory.find_addresses();
+        let usual = parse("hosts: {}", path, |_: &Cluster| Ok(()))?;
+        let cluster = Cluster {
+            hosts: inventory.hosts.clone(),
+            spares: inventory.spares.clone(),
+            ..usual
+        };
+        match check(&cluster, transport) {
+            Ok(()) => Ok(cluster),
+            Err(Wrong { path: at, problem }) => {
+                let host = at.get(1).map_or("", |step| match step {
+                    Key(name) => name,
+                    Step::Index(_) => "",
+                });
+                Err(inventory.error(host, problem, text, path))
+            }
+        }
     }
 
     /// A host or spare.
@@ -179,6 +217,23 @@ fn check(cluster: &Cluster, transport: Transport) -> Checked<'_> {
     Ok(())
 }
 
+/// The hosts and spares of a hosts file of our own form, for whoever validates nothing; `path` is for messages.
+///
+/// # Errors
+/// Something in it is wrong: with its place.
+pub fn hosts(text: &str, path: &Path) -> Result<[BTreeMap<String, Host>; 2], FileError> {
+    let cluster: Cluster = parse(text, path, |cluster: &Cluster| {
+        let spares = cluster.spares.iter().map(|spare| ("spares", spare));
+        let mut all = cluster
+            .hosts
+            .iter()
+            .map(|host| ("hosts", host))
+            .chain(spares);
+        all.try_for_each(|(section, (name, host))| host.check(section, name))
+    })?;
+    Ok([cluster.hosts, cluster.spares])
+}
+
 fn check_hosts(cluster: &Cluster) -> Checked<'_> {
     if cluster.hosts.len() < 2 {
         return wrong(&[Key("hosts")], "a validation needs at least two hosts");
@@ -199,7 +254,7 @@ fn check_hosts(cluster: &Cluster) -> Checked<'_> {
         if host.address.is_none() && !everybody_is_local {
             return wrong(
                 &at,
-                format!("host `{name}` receives messages from the others and needs an `address`"),
+                format!("host `{name}` receives messages from the others and {NO_ADDRESS}"),
             );
         }
     }

@@ -7,10 +7,15 @@ use jitterlab_base::yaml::{FileError, keys};
 use jitterlab_cluster::Host;
 
 const HOSTS: &str = "hosts";
+/// A file with one of these keys has its hosts from another file, or is an inventory.
+const SAID_OTHERWISE: [&str; 3] = ["hosts_file", "all", "ungrouped"];
 
 /// Whether a file leaves out its hosts. One that cannot be read does not: it is told what is wrong with it.
 pub fn lacks_hosts(text: &str) -> bool {
-    keys(text).is_some_and(|keys| !keys.iter().any(|key| key == HOSTS))
+    keys(text).is_some_and(|keys| {
+        let says = |key: &String| key == HOSTS || SAID_OTHERWISE.contains(&key.as_str());
+        !keys.iter().any(says)
+    })
 }
 
 /// The text of a file that lacks hosts, with these at its end; a comment says where they come `from`. `path` is for messages.

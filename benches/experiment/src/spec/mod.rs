@@ -4,6 +4,7 @@ mod check;
 mod cluster;
 mod defaults;
 mod hosts;
+mod hosts_file;
 mod repetitions;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use serde::Deserialize;
 
 use crate::suites::{Suites, Work};
 
-pub use crate::scene::{Hook, InjectedLevels, Launcher, Levels, Mpi, Scene};
+pub use crate::scene::{Hook, InjectedLevels, Launcher, Levels, LostHost, Mpi, Scene};
 pub use check::characterised;
 pub use cluster::Cluster;
 pub use defaults::frozen;
@@ -47,6 +48,9 @@ pub struct Experiment {
     /// What is done about hosts at the end of ssh whose keys are not named.
     #[serde(default)]
     pub trust: Trust,
+    /// What becomes of it when a host is not there, or not any more.
+    #[serde(default)]
+    pub lost_host: LostHost,
     /// How background load is made [default: as an empty section says, where there are levels of load].
     pub load: Option<Load>,
     /// How programs are started over MPI; needed where one is.
@@ -143,13 +147,22 @@ impl fmt::Display for Load {
     }
 }
 
+/// The text of an experiment file with the hosts that it names another file for, if it does.
+///
+/// # Errors
+/// The other file cannot be read, or something in it is wrong: with its place.
+pub fn filled_in(text: String, path: &Path) -> Result<String, FileError> {
+    let filled = hosts_file::filled_in(&text, path, cluster::hosts)?;
+    Ok(filled.map_or(text, |(filled, _)| filled))
+}
+
 impl Experiment {
-    /// Reads an experiment file.
+    /// Reads an experiment file; gives its text, too, with the hosts that it names another file for.
     ///
     /// # Errors
     /// It cannot be read, or something in it is wrong: with its place.
     pub fn load(path: &Path) -> Result<(Experiment, String), FileError> {
-        let text = yaml::text_of("experiment file", path)?;
+        let text = filled_in(yaml::text_of("experiment file", path)?, path)?;
         Ok((Experiment::parse(&text, path)?, text))
     }
 
@@ -171,6 +184,7 @@ impl Experiment {
         Scene {
             hosts: &self.hosts,
             trust: self.trust,
+            lost_host: self.lost_host,
             mpi: self.mpi.as_ref(),
             levels: &self.levels,
         }

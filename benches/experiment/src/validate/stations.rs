@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use jitterlab_base::units::Nanos;
-use jitterlab_cluster::{Program, Worker};
+use jitterlab_cluster::{Controller, Program, Worker, together};
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -21,16 +20,14 @@ use crate::spec::Cluster;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// What a measurement may take beside its own time.
 const SLACK: Nanos = Nanos(5_000_000_000);
-/// Hosts that are being started at the same time.
-const STARTED_AT_ONCE: usize = 64;
 
 /// The hosts that are there.
 #[derive(Debug)]
 pub struct Stations<'a> {
     cluster: &'a Cluster,
     transport: Transport,
-    own: PathBuf,
     of: BTreeMap<&'a str, Station>,
+    controller: Controller,
 }
 
 /// A host that is there.
@@ -57,8 +54,8 @@ impl<'a> Stations<'a> {
         Stations {
             cluster,
             transport,
-            own,
             of: BTreeMap::new(),
+            controller: Controller::new(own, cluster.trust),
         }
     }
 
@@ -66,23 +63,12 @@ impl<'a> Stations<'a> {
     pub fn start(&mut self, names: &[&'a str]) -> Vec<(&'a str, String)> {
         let missing: Vec<&'a str> = names.iter().copied().filter(|n| !self.has(n)).collect();
         let mut failed = Vec::new();
-        for group in missing.chunks(STARTED_AT_ONCE) {
-            let this = &*self;
-            let started: Vec<_> = thread::scope(|scope| {
-                let handles: Vec<_> = group
-                    .iter()
-                    .map(|&name| (name, scope.spawn(move || this.started(name))))
-                    .collect();
-                let joined = handles.into_iter();
-                joined.map(|(name, handle)| (name, handle.join())).collect()
-            });
-            for (name, outcome) in started {
-                match outcome.unwrap_or_else(|_| Err(BROKEN.into())) {
-                    Ok(station) => {
-                        self.of.insert(name, station);
-                    }
-                    Err(reason) => failed.push((name, reason)),
+        for (name, outcome) in together(&missing, |name| self.started(name)) {
+            match outcome {
+                Ok(station) => {
+                    self.of.insert(name, station);
                 }
+                Err(reason) => failed.push((name, reason)),
             }
         }
         failed
@@ -95,7 +81,7 @@ impl<'a> Stations<'a> {
 
     fn started(&self, name: &str) -> Result<Station, String> {
         let host = self.cluster.host(name).ok_or("it is not in the file")?;
-        let mut worker = Worker::start(name, host, self.cluster.trust, &self.own, |_, _| {})?;
+        let mut worker = Worker::start(name, host, &self.controller, |_, _| {})?;
         worker.set_patience(PATIENCE);
         worker
             .try_cpu(host.cpu)

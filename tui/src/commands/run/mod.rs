@@ -11,7 +11,7 @@ use jitterlab_cluster::Unfit;
 use jitterlab_experiment::conduct::{ConductError, Event, Tally, conduct};
 use jitterlab_experiment::hosts::Hosts;
 use jitterlab_experiment::samples::SamplesError;
-use jitterlab_experiment::spec::{Experiment, frozen};
+use jitterlab_experiment::spec::{Experiment, filled_in, frozen};
 use jitterlab_experiment::store::{Recorder, StoreError};
 use jitterlab_experiment::tables::{self, GivenError};
 
@@ -114,6 +114,12 @@ fn experiment(
             eprintln!("jitterlab: {error}");
             return Ok(Exit::Finding);
         }
+        Err(error @ ConductError::Lost { .. }) => {
+            let folder = folder.display();
+            return Err(Failure::run(format!(
+                "{error}; to go on: jitterlab run --resume {folder}"
+            )));
+        }
         ended => ended.map_err(failure)?,
     };
     progress.end(folder, tally);
@@ -126,6 +132,7 @@ fn experiment(
 /// An experiment file, and its text; hosts that it does not name are those of the allocation that this runs in.
 fn given(path: &Path) -> Result<(Experiment, String), Failure> {
     let text = text_of("experiment file", path).map_err(Failure::input)?;
+    let text = filled_in(text, path).map_err(Failure::input)?;
     let text = allocated::filled(text, path, Names::Numbered)?;
     let experiment = Experiment::parse(&text, path).map_err(Failure::input)?;
     Ok((experiment, text))

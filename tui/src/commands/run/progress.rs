@@ -115,6 +115,9 @@ fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
         } => json!({
             "event": "planned", "enough": enough, "runs": runs, "seconds_left": seconds_left,
         }),
+        Event::Lost { host, reason } => {
+            json!({"event": "host_lost", "host": host, "reason": reason})
+        }
         Event::Pauses => json!({"event": "pauses"}),
         Event::GoesOn => json!({"event": "goes_on"}),
         Event::Fitted { fits } => json!({"event": "fitted", "fits": fits}),
@@ -185,6 +188,7 @@ fn people(status: &Status, folder: &Path, event: &Event) {
             in_words(enough),
             time(*seconds_left)
         ),
+        Event::Lost { host, reason } => say!(status, "host {host} is lost: {}", printable(reason)),
         Event::Pauses => say!(
             status,
             "paused; to go on: rm {}",

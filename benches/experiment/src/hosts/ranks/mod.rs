@@ -37,7 +37,7 @@ impl<'a> Hosts<'a> {
         let program = self.launch(mpi, ranks, rank)?;
         // Those on other machines publish there.
         let live = jitterlab_live::Place::new_name();
-        let elsewhere = elsewhere(self.scene, mpi);
+        let elsewhere = elsewhere(self.starts.scene, mpi);
         for host in &elsewhere {
             self.worker(host)?.follow(&live)?;
         }
@@ -79,7 +79,7 @@ impl<'a> Hosts<'a> {
     ) -> Result<Program, Failed> {
         let mpirun = self.mpirun(mpi)?;
         self.name_directories(mpi)?;
-        let launch = launch(self.scene, mpi, mpirun, ranks, rank);
+        let launch = launch(self.starts.scene, mpi, mpirun, ranks, rank);
         let worker = self.worker(&mpi.on)?;
         for (name, content) in &launch.files {
             worker.put(name, content.as_bytes())?;
@@ -103,7 +103,7 @@ impl<'a> Hosts<'a> {
 
     /// Ranks on other machines work in the directory of their own worker, by the name that the launcher's has.
     fn name_directories(&mut self, mpi: &'a Mpi) -> Result<(), String> {
-        let elsewhere = elsewhere(self.scene, mpi);
+        let elsewhere = elsewhere(self.starts.scene, mpi);
         if elsewhere.is_empty() {
             return Ok(());
         }
@@ -124,7 +124,7 @@ impl<'a> Hosts<'a> {
 
     /// Puts files where ranks on other machines find them.
     pub(crate) fn spread(&mut self, mpi: &'a Mpi, files: &[(&str, &[u8])]) -> Result<(), String> {
-        for host in elsewhere(self.scene, mpi) {
+        for host in elsewhere(self.starts.scene, mpi) {
             let worker = self.worker(host)?;
             for (name, content) in files {
                 worker.put(name, content)?;
@@ -136,7 +136,7 @@ impl<'a> Hosts<'a> {
     /// The content of the files of this name that ranks have written, on whichever machine.
     pub(crate) fn gather(&mut self, mpi: &'a Mpi, report: &str) -> Result<Vec<u8>, String> {
         let mut all = Vec::new();
-        for host in std::iter::once(mpi.on.as_str()).chain(elsewhere(self.scene, mpi)) {
+        for host in std::iter::once(mpi.on.as_str()).chain(elsewhere(self.starts.scene, mpi)) {
             let worker = self.worker(host)?;
             match worker.take(report) {
                 Ok(report) => all.extend(report),

@@ -244,7 +244,7 @@ impl Task for Look {
 fn hosts_file(path: &Path) -> Option<HostsFile> {
     let text = fs::read_to_string(path).ok()?;
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
-    if !has("hosts:") || has("suites:") {
+    if !(has("hosts:") || has("hosts_file:")) || has("suites:") {
         return None;
     }
     let [mut hosts, mut spares] = [Vec::new(), Vec::new()];
