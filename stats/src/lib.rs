@@ -14,6 +14,7 @@ mod error;
 pub mod first_passage;
 pub mod fit;
 pub mod gaps;
+pub mod gate;
 pub mod grouped;
 pub mod histogram;
 pub mod hodges_lehmann;

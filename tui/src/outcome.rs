@@ -5,6 +5,8 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use jitterlab_stats::gate::Slower;
+
 /// A command that did what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -12,6 +14,19 @@ pub enum Exit {
     Done,
     /// Exit status 1: done, and something was found (a check failed, an outlier was there).
     Finding,
+    /// Exit status 4: done, and what was measured does not decide.
+    Undecided,
+}
+
+/// Whether something is slower: what was asked has a finding, or none, or is not decided.
+impl From<Slower> for Exit {
+    fn from(slower: Slower) -> Self {
+        match slower {
+            Slower::Yes => Exit::Finding,
+            Slower::No => Exit::Done,
+            Slower::Undecided => Exit::Undecided,
+        }
+    }
 }
 
 /// A command that did not.
@@ -54,6 +69,7 @@ pub fn report(result: Result<Exit, Failure>) -> ExitCode {
     let failure = match result {
         Ok(Exit::Done) => return ExitCode::SUCCESS,
         Ok(Exit::Finding) => return ExitCode::from(1),
+        Ok(Exit::Undecided) => return ExitCode::from(4),
         Err(failure) => failure,
     };
     // Nobody is left to tell when stderr is closed; the exit status still speaks.

@@ -42,10 +42,21 @@ pub struct Resumption {
 impl Environment {
     /// Notes that the experiment goes on, and what has changed meanwhile.
     pub fn resume(&mut self, jitterlab: &str, started: String, hosts: BTreeMap<String, Node>) {
-        let mut changed = Vec::new();
+        let changed = self.changes(jitterlab, &hosts);
+        self.resumed.push(Resumption {
+            jitterlab: jitterlab.into(),
+            started,
+            hosts,
+            changed,
+        });
+    }
+
+    /// What is different about these hosts and this version of jitterlab, for people.
+    pub fn changes(&self, jitterlab: &str, hosts: &BTreeMap<String, Node>) -> Vec<String> {
+        let mut changes = Vec::new();
         let mut compare = |what: String, before: &str, now: &str| {
             if before != now {
-                changed.push(format!("{what} was `{before}` and is `{now}`"));
+                changes.push(format!("{what} was `{before}` and is `{now}`"));
             }
         };
         compare("jitterlab".into(), &self.jitterlab, jitterlab);
@@ -59,12 +70,7 @@ impl Environment {
                 compare(format!("host {name}: {fact}"), &before, now);
             }
         }
-        self.resumed.push(Resumption {
-            jitterlab: jitterlab.into(),
-            started,
-            hosts,
-            changed,
-        });
+        changes
     }
 
     /// What is no longer as in the beginning, since the experiment went on last.

@@ -15,6 +15,7 @@ pub mod hosts;
 pub mod level;
 mod link;
 pub mod live;
+pub mod merge;
 pub mod mpi;
 pub mod pause;
 mod perform;

@@ -69,6 +69,13 @@ impl RunRecord {
     /// The format that is written, and the only one that is read. It changes with any change of what is stored.
     pub const VERSION: u32 = 6;
 
+    /// The name of the run without its repetition: `packet-rtt-udp.none`.
+    pub fn condition(&self) -> &str {
+        self.run
+            .rsplit_once('.')
+            .map_or(&self.run, |(name, _)| name)
+    }
+
     /// What the packet suite measured, if that is what it is.
     pub fn packet(&self) -> Option<&PacketResult> {
         self.result.as_ref()?.packet()
@@ -117,4 +124,17 @@ pub struct Injection {
     pub achieved_mean_ns: f64,
     /// The most that a delay was late by, in nanoseconds.
     pub error_max_ns: u64,
+}
+
+/// Where some of the runs of a merged folder come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The name of the folder that they were measured into.
+    pub folder: String,
+    /// When that experiment began, UTC (RFC 3339).
+    pub started: String,
+    /// Their first block in the merged folder; it was 1.
+    pub first_block: u32,
+    /// Their last block.
+    pub last_block: u32,
 }

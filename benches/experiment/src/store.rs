@@ -7,6 +7,7 @@
 //!   runs.jsonl          a line for each attempt at a run, appended and synced
 //!   samples/*.parquet   raw samples, nanoseconds
 //!   tables/             what was injected: *.dist, *.recording, and what they were made from: fits.json, made.json
+//!   merged.json         of a merged folder: where its runs come from
 //!   pause               while no further run is to begin
 //!   report/             made from the rest
 //! ```
@@ -30,7 +31,7 @@ use crate::delays::{Delays, Made};
 use crate::environment::Environment;
 use crate::fit::Fit;
 use crate::pause;
-use crate::record::{Outcome, RunRecord};
+use crate::record::{Outcome, Part, RunRecord};
 use crate::samples::{self, SamplesError};
 use crate::spec::Experiment;
 
@@ -38,9 +39,11 @@ const EXPERIMENT: &str = "experiment.yaml";
 const ENVIRONMENT: &str = "environment.json";
 const RUNS: &str = "runs.jsonl";
 const SAMPLES: &str = "samples";
-const TABLES: &str = "tables";
+/// The folder of what was injected.
+pub(crate) const TABLES: &str = "tables";
 const FITS: &str = "tables/fits.json";
 const MADE: &str = "tables/made.json";
+const MERGED: &str = "merged.json";
 
 /// A result folder that cannot be used.
 #[derive(Debug, Error)]
@@ -196,12 +199,7 @@ impl ResultFolder {
     /// # Errors
     /// The file is broken.
     pub fn fits(&self) -> Result<Vec<Fit>, StoreError> {
-        let path = self.path.join(FITS);
-        if path.exists() {
-            read_json(&path)
-        } else {
-            Ok(Vec::new())
-        }
+        self.list(FITS)
     }
 
     /// What was made for a mean and a standard deviation; nothing if nothing was.
@@ -209,7 +207,19 @@ impl ResultFolder {
     /// # Errors
     /// The file is broken.
     pub fn made(&self) -> Result<Vec<Made>, StoreError> {
-        let path = self.path.join(MADE);
+        self.list(MADE)
+    }
+
+    /// Where the runs of a merged folder come from; nothing if it is none.
+    ///
+    /// # Errors
+    /// The file is broken.
+    pub fn parts(&self) -> Result<Vec<Part>, StoreError> {
+        self.list(MERGED)
+    }
+
+    fn list<T: DeserializeOwned>(&self, file: &str) -> Result<Vec<T>, StoreError> {
+        let path = self.path.join(file);
         match path.exists() {
             true => read_json(&path),
             false => Ok(Vec::new()),
@@ -439,6 +449,14 @@ impl Recorder {
     /// The system refuses.
     pub fn store_fits(&self, fits: &[Fit]) -> Result<(), StoreError> {
         self.store_json(FITS, &fits)
+    }
+
+    /// Stores where the runs come from.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn store_parts(&self, parts: &[Part]) -> Result<(), StoreError> {
+        self.store_json(MERGED, &parts)
     }
 
     /// Stores what is measured on.

@@ -15,6 +15,7 @@ use jitterlab_injector::table::DistributionTable;
 
 use crate::Error;
 use crate::analysis::condition::{Link, Reader};
+use crate::analysis::gate::Side;
 use crate::analysis::levels::CaseAtLevel;
 use crate::analysis::normality::Normality;
 use crate::analysis::packet::fits::Injected;
@@ -75,9 +76,7 @@ impl Analysed {
     /// # Errors
     /// The samples of a run cannot be read.
     pub fn cases_by(&self, read: &Reader) -> Result<Vec<CaseAtLevel>, Error> {
-        let records = self.folder.records().into_iter();
-        let done: Vec<&RunRecord> = records.filter(|it| it.outcome == Outcome::Done).collect();
-        CaseAtLevel::all(&done, read)
+        CaseAtLevel::all(&done(&self.folder), read)
     }
 
     /// The findings in words, and the tables that answer the questions of the experiment, for a
@@ -113,6 +112,42 @@ impl Analysed {
         }
         text
     }
+}
+
+impl Side {
+    /// Reads of a result folder what is compared with another one.
+    ///
+    /// # Errors
+    /// The folder is none, a file of it is missing or broken, or no run of it was measured.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let folder = ResultFolder::open(path)?;
+        let done = done(&folder);
+        if done.is_empty() {
+            return Err(Error::NothingMeasured {
+                failed: folder.records().len(),
+            });
+        }
+        let cases = CaseAtLevel::all(&done, &|record| Ok(folder.samples(record)?))?;
+        let names = done.iter().map(|run| run.condition());
+        let mut without_figures: Vec<String> = names
+            .filter(|name| cases.iter().all(|case| case.name != *name))
+            .map(String::from)
+            .collect();
+        without_figures.sort();
+        without_figures.dedup();
+        Ok(Side {
+            cases,
+            without_figures,
+            environment: folder.environment()?,
+            experiment_file: folder.experiment_file().into(),
+        })
+    }
+}
+
+/// The runs that were measured.
+fn done(folder: &ResultFolder) -> Vec<&RunRecord> {
+    let records = folder.records().into_iter();
+    records.filter(|it| it.outcome == Outcome::Done).collect()
 }
 
 /// The tables that were injected, as they stand in the folder.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use jitterlab_base::units::Percent;
-use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure, Slower};
+use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure};
 use jitterlab_report::{Analysed, Error};
+use jitterlab_stats::gate::Slower;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};

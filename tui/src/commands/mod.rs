@@ -13,6 +13,7 @@ mod node;
 mod noise;
 mod packet;
 mod report;
+mod results;
 mod run;
 mod stats;
 pub mod tune;
@@ -52,6 +53,9 @@ commands! {
         Report => report,
         /// Print the tables of a result folder
         Analyze => analyze,
+        /// Hold a result folder against a kept one, or merge several
+        #[command(subcommand)]
+        Results => results,
         /// Show the lab in a terminal: node, noise, suites (also `jitterlab` alone)
         Ui => ui,
     }

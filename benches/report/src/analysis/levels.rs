@@ -6,6 +6,7 @@ use jitterlab_base::named;
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
 use jitterlab_packet::cases::open_loop::TwoLoops;
+use jitterlab_stats::gate::Slower;
 use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
@@ -67,7 +68,7 @@ impl CaseAtLevel {
             let Some(shown) = shown(run, read)? else {
                 continue;
             };
-            let name = case_name(run);
+            let name = run.condition();
             let at = all.iter().position(|it| it.name == name);
             let at = at.unwrap_or_else(|| {
                 all.push(CaseAtLevel {
@@ -137,11 +138,6 @@ impl CaseAtLevel {
     }
 }
 
-/// The name of a run without its repetition, as [`CaseAtLevel::name`].
-pub fn case_name(run: &RunRecord) -> &str {
-    run.run.rsplit_once('.').map_or(&run.run, |(name, _)| name)
-}
-
 fn its_loop(run: &RunRecord) -> Option<&'static str> {
     Some(run.packet()?.rtt()?.pacing.name())
 }
@@ -155,28 +151,6 @@ fn shown(run: &RunRecord, read: &Reader) -> Result<Option<Shown>, Error> {
     }
     let samples = read(run)?;
     Ok(Summary::of(&samples).ok().map(Shown::Samples))
-}
-
-/// Whether something is slower than something else by more than a share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slower {
-    /// The whole interval lies above.
-    Yes,
-    /// It lies below.
-    No,
-    /// The share lies in it, or nothing is known of the interval.
-    Undecided,
-}
-
-named!(Slower, serde, Yes => "yes", No => "no", Undecided => "undecided");
-
-/// Whether a ratio says that something is slower by more than this share (0.05 for 5 %).
-pub fn is_slower(slowdown: &Slowdown, by: f64) -> Slower {
-    match slowdown.ratio.interval() {
-        Some((low, _)) if low > 1.0 + by => Slower::Yes,
-        Some((_, high)) if high <= 1.0 + by => Slower::No,
-        _ => Slower::Undecided,
-    }
 }
 
 /// Two cases at their levels, compared in a figure.
@@ -215,7 +189,7 @@ impl Comparison {
             figure,
             a_ns: a.mean(figure),
             b_ns: b.mean(figure),
-            slower: slowdown.map_or(Slower::Undecided, |it| is_slower(&it, by)),
+            slower: Slower::by_interval(slowdown.and_then(|it| it.ratio.interval()), by),
             slowdown,
             by,
         })

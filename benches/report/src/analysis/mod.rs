@@ -6,6 +6,7 @@ pub mod answer;
 pub mod brief;
 pub mod condition;
 pub mod failures;
+pub mod gate;
 pub mod injected;
 pub mod levels;
 pub mod load;

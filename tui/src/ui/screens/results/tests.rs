@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jitterlab_experiment::level::{Level, Phase};
 use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
-use jitterlab_report::analysis::levels::{CaseAtLevel, case_name};
+use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
 use super::watch::{Buckets, Opened, Seen};
@@ -71,7 +71,7 @@ fn opened() -> Opened {
     };
     let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
     for record in &records {
-        let histogram = all.entry(case_name(record).into()).or_default();
+        let histogram = all.entry(record.condition().into()).or_default();
         histogram.add(&Histogram::of(&samples(record).unwrap()));
     }
     let buckets = all

@@ -1,7 +1,8 @@
 //! How it is drawn.
 
-use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Slower};
+use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison};
 use jitterlab_report::table::{Estimate, Value};
+use jitterlab_stats::gate::Slower;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_report::Analysed;
-use jitterlab_report::analysis::levels::{CaseAtLevel, case_name};
+use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
 use crate::outcome::Failure;
@@ -133,7 +133,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     let cases = analysed.cases_by(&|record| {
         let samples = analysed.folder.samples(record)?;
         let mut histograms = histograms.borrow_mut();
-        let all = histograms.entry(case_name(record).into()).or_default();
+        let all = histograms.entry(record.condition().into()).or_default();
         all.add(&Histogram::of(&samples));
         Ok(samples)
     });

@@ -1,0 +1,371 @@
+//! A result folder against a kept one: is anything slower than it was, by more than a gate?
+
+use std::fmt;
+
+use jitterlab_experiment::environment::Environment;
+use jitterlab_experiment::merge;
+use jitterlab_stats::Error as StatsError;
+use jitterlab_stats::gate::{Decision, Gate, Slower};
+use serde::Serialize;
+
+use crate::analysis::levels::{CaseAtLevel, Figure};
+use crate::table::{Column, Estimate, Row, Table, Value, column};
+use crate::words::{self, ALPHA};
+
+/// What is compared of a result folder.
+#[derive(Debug)]
+pub struct Side {
+    /// What was measured.
+    pub cases: Vec<CaseAtLevel>,
+    /// The names of what has neither samples nor a runtime, as a bandwidth.
+    pub without_figures: Vec<String>,
+    /// What was measured on.
+    pub environment: Environment,
+    /// The experiment file as it was frozen.
+    pub experiment_file: String,
+}
+
+impl Side {
+    fn case(&self, name: &str) -> Option<&CaseAtLevel> {
+        self.cases.iter().find(|it| it.name == name)
+    }
+
+    /// The names of those that another folder does not have.
+    fn alone(&self, other: &Side) -> Vec<String> {
+        let names = self.cases.iter().map(|it| &it.name);
+        names
+            .filter(|name| other.case(name).is_none())
+            .cloned()
+            .collect()
+    }
+}
+
+/// A case at a level, in two folders.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quantity {
+    /// The name of its runs without their repetition.
+    pub name: String,
+    /// Its mean over the runs of a, in nanoseconds.
+    pub a_ns: Estimate,
+    /// Its mean over those of b.
+    pub b_ns: Estimate,
+    /// Runs of a.
+    pub a_runs: usize,
+    /// Runs of b.
+    pub b_runs: usize,
+    /// b in proportion to a; the intervals of all quantities hold together.
+    pub ratio: Estimate,
+    /// Whether b is slower by more than the gate.
+    pub slower: Slower,
+    /// How many repetitions more of each it takes to decide, if the ratio stays what it is.
+    pub more_repetitions: Option<u64>,
+}
+
+impl Quantity {
+    fn of(a: &CaseAtLevel, b: &CaseAtLevel, figure: Figure, gate: &Gate) -> Self {
+        let (a_ns, b_ns) = (a.mean(figure), b.mean(figure));
+        let (of_a, of_b) = (a.figures(figure), b.figures(figure));
+        let Decision {
+            ratio,
+            slower,
+            more,
+        } = gate.decide(of_a.figures(), of_b.figures());
+        let unknown = Estimate::alone(b_ns.value / a_ns.value);
+        Quantity {
+            name: a.name.clone(),
+            a_ns,
+            b_ns,
+            a_runs: a.runs(),
+            b_runs: b.runs(),
+            ratio: ratio.map_or(unknown, Estimate::from),
+            slower,
+            more_repetitions: more,
+        }
+    }
+
+    /// Why it is not decided.
+    fn open(&self) -> String {
+        let name = &self.name;
+        match (self.ratio.interval(), self.more_repetitions) {
+            (Some(_), Some(more)) => {
+                format!(
+                    "{name} takes {more} more repetitions of each, if the change stays what it is"
+                )
+            }
+            (Some(_), None) => {
+                format!("{name} is too near to the gate for any number of repetitions")
+            }
+            (None, _) if self.a_runs.min(self.b_runs) < 2 => {
+                format!(
+                    "{name} has {} and {} runs, and takes at least 2 of each",
+                    self.a_runs, self.b_runs
+                )
+            }
+            (None, _) => {
+                format!("{name} does not vary from run to run, so that nothing can be tested")
+            }
+        }
+    }
+}
+
+impl Row for Quantity {
+    const ID: &'static str = "gate";
+    const TITLE: &'static str = "b against a";
+
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            column(
+                "name",
+                "Runs",
+                "their name without the repetition",
+                |row: &Self| Value::Text(row.name.clone()),
+            ),
+            column("a_s", "a", "mean over runs", |row: &Self| {
+                Value::Seconds(row.a_ns.scaled(1e-9))
+            })
+            .of_estimates(),
+            column("b_s", "b", "mean over runs", |row: &Self| {
+                Value::Seconds(row.b_ns.scaled(1e-9))
+            })
+            .of_estimates(),
+            column("runs", "n", "runs of a and of b", |row: &Self| {
+                Value::Text(format!("{}, {}", row.a_runs, row.b_runs))
+            }),
+            column("ratio", "Change", "b in proportion to a", |row: &Self| {
+                Value::Change(row.ratio)
+            })
+            .of_estimates(),
+            column(
+                "slower",
+                "Slower",
+                "whether by more than the gate",
+                |row: &Self| Value::Text(row.slower.to_string()),
+            ),
+        ]
+    }
+}
+
+/// Two result folders, compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gated {
+    /// The share by which nothing may be slower.
+    pub gate: f64,
+    /// The figure of a run that is compared.
+    pub figure: Figure,
+    /// The confidence of each interval; they hold together with 95 %.
+    pub confidence: f64,
+    /// Whether anything is slower: no if everything is within the gate for certain, and nothing is missing.
+    pub slower: Slower,
+    /// What both have.
+    pub quantities: Vec<Quantity>,
+    /// What a alone has.
+    pub missing: Vec<String>,
+    /// What b alone has; nothing is said of it.
+    pub new: Vec<String>,
+    /// What has neither samples nor a runtime, and is not compared.
+    pub not_compared: Vec<String>,
+    /// Where the experiments differ first, and what is different about the hosts.
+    pub differences: Vec<String>,
+}
+
+impl Gated {
+    /// Compares `b` with `a`, the kept one.
+    ///
+    /// # Errors
+    /// The gate is 0.
+    pub fn of(a: &Side, b: &Side, figure: Figure, gate: f64) -> Result<Self, StatsError> {
+        let both = a
+            .cases
+            .iter()
+            .filter_map(|it| Some((it, b.case(&it.name)?)));
+        let both: Vec<(&CaseAtLevel, &CaseAtLevel)> = both.collect();
+        let held = Gate::new(gate, ALPHA, both.len())?;
+        let quantities: Vec<Quantity> = both
+            .iter()
+            .map(|(a, b)| Quantity::of(a, b, figure, &held))
+            .collect();
+        let missing = a.alone(b);
+        let decided = quantities.iter().map(|it| it.slower);
+        let not_there = missing.iter().map(|_| Slower::Undecided);
+        let mut not_compared = [&a.without_figures[..], &b.without_figures].concat();
+        not_compared.sort();
+        not_compared.dedup();
+        Ok(Gated {
+            gate,
+            figure,
+            confidence: held.confidence(),
+            slower: Slower::any(decided.chain(not_there)),
+            quantities,
+            missing,
+            new: b.alone(a),
+            not_compared,
+            differences: differences(a, b),
+        })
+    }
+
+    /// Sentences: what is slower, what is not known, and what to hold against it.
+    fn sentences(&self) -> Vec<String> {
+        let of = |slower| self.quantities.iter().filter(move |it| it.slower == slower);
+        let names: Vec<String> = of(Slower::Yes).map(|it| it.name.clone()).collect();
+        let mut sentences = Vec::new();
+        let mut say = |what: &str, names: &[String]| {
+            if !names.is_empty() {
+                sentences.push(format!("{what}: {}", words::list(names)));
+            }
+        };
+        say("slower", &names);
+        for quantity in of(Slower::Undecided) {
+            say("undecided", &[quantity.open()]);
+        }
+        say("undecided, since b has no runs of it", &self.missing);
+        say("new in b, and compared with nothing", &self.new);
+        say(
+            "not compared, since it has neither samples nor a runtime",
+            &self.not_compared,
+        );
+        for difference in &self.differences {
+            say("differs", std::slice::from_ref(difference));
+        }
+        sentences
+    }
+}
+
+/// Where the experiments differ first, and what is different about the hosts.
+fn differences(a: &Side, b: &Side) -> Vec<String> {
+    let experiment = merge::first_difference(&a.experiment_file, &b.experiment_file);
+    let mut differences: Vec<String> = experiment
+        .map(|it| format!("the experiment: {it}"))
+        .into_iter()
+        .collect();
+    let of_b = &b.environment;
+    differences.extend(a.environment.changes(&of_b.jitterlab, &of_b.hosts));
+    if let (Some(bandwidth), Some(now)) = (a.environment.bandwidth, of_b.bandwidth)
+        && !merge::is_one_bandwidth(bandwidth, now)
+    {
+        let change = words::signed_percent(now / bandwidth);
+        differences.push(format!(
+            "the bandwidth, of which loads are shares, by {change}"
+        ));
+    }
+    differences
+}
+
+/// For people: the question, what was compared, and the answer.
+impl fmt::Display for Gated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = words::counted(self.quantities.len(), "interval");
+        writeln!(
+            f,
+            "{} of a run, mean over runs; {counted}, which hold together with 95 %\n",
+            self.figure
+        )?;
+        f.write_str(&Table::of(&self.quantities).to_text())?;
+        writeln!(f)?;
+        for sentence in self.sentences() {
+            f.write_str(&words::wrapped(&sentence))?;
+        }
+        let gate = 100.0 * self.gate;
+        writeln!(
+            f,
+            "Is b slower than a by more than {gate} %? {}",
+            self.slower
+        )
+    }
+}
+
+/// How many repetitions a gate takes, by how the runs of one folder scatter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Planned {
+    /// The share by which nothing may be slower.
+    pub gate: f64,
+    /// The figure of a run that is compared.
+    pub figure: Figure,
+    /// Repetitions of each side; none where the runs do not vary, or no number is enough.
+    pub repetitions: Option<u64>,
+    /// By quantity.
+    pub quantities: Vec<PlannedQuantity>,
+}
+
+/// How many repetitions a quantity takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlannedQuantity {
+    /// The name of its runs without their repetition.
+    pub name: String,
+    /// Runs that there are.
+    pub runs: usize,
+    /// Repetitions of each side.
+    pub repetitions: Option<u64>,
+}
+
+impl Planned {
+    /// By the runs of this folder.
+    ///
+    /// # Errors
+    /// The gate is 0.
+    pub fn of(side: &Side, figure: Figure, gate: f64) -> Result<Self, StatsError> {
+        let held = Gate::new(gate, ALPHA, side.cases.len())?;
+        let quantities: Vec<PlannedQuantity> = side
+            .cases
+            .iter()
+            .map(|case| PlannedQuantity {
+                name: case.name.clone(),
+                runs: case.runs(),
+                repetitions: held.repetitions(case.figures(figure).figures()),
+            })
+            .collect();
+        let all: Option<Vec<u64>> = quantities.iter().map(|it| it.repetitions).collect();
+        Ok(Planned {
+            gate,
+            figure,
+            repetitions: all.and_then(|all| all.into_iter().max()),
+            quantities,
+        })
+    }
+}
+
+impl Row for PlannedQuantity {
+    const ID: &'static str = "plan";
+    const TITLE: &'static str = "Repetitions of each side";
+
+    fn columns() -> Vec<Column<Self>> {
+        vec![
+            column(
+                "name",
+                "Runs",
+                "their name without the repetition",
+                |row: &Self| Value::Text(row.name.clone()),
+            ),
+            column("runs", "There are", "runs", |row: &Self| {
+                Value::Count(row.runs as u64)
+            }),
+            column(
+                "repetitions",
+                "It takes",
+                "repetitions of each side",
+                |row: &Self| row.repetitions.map_or(Value::Missing, Value::Count),
+            ),
+        ]
+    }
+}
+
+/// For people: by quantity, and the most of them.
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", Table::of(&self.quantities).to_text())?;
+        let gate = 100.0 * self.gate;
+        let power = 100.0 * Gate::POWER;
+        match self.repetitions {
+            Some(repetitions) => writeln!(
+                f,
+                "{repetitions} repetitions of each side decide at a gate of {gate} %, with a chance of {power} %, that what is equal is \
+                 within it, and that what is slower by {} % is not",
+                2.0 * gate
+            ),
+            None => writeln!(
+                f,
+                "what has no number varies too much for {} repetitions, or not at all in these runs",
+                Gate::MOST
+            ),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! `jitterlab results compare`: a result folder against a kept one.
+
+use std::path::PathBuf;
+
+use jitterlab_base::units::Percent;
+use jitterlab_report::analysis::gate::{Gated, Side};
+use jitterlab_report::analysis::levels::Figure;
+
+use crate::commands::analyze::failure;
+use crate::outcome::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Options of `results compare`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 everything is within the gate for certain, 1 something is slower for certain, 4 undecided \
+                        (what takes more repetitions is said), 2 wrong input."
+)]
+pub struct Compare {
+    /// The kept result folder (a)
+    a: PathBuf,
+    /// The result folder that is held against it (b)
+    b: PathBuf,
+    /// The share by which b may be slower than a
+    #[arg(long, default_value = "5%")]
+    gate: Percent,
+    /// The figure of a run that is compared: mean, median, p99 or p999
+    #[arg(long, default_value = "median")]
+    figure: Figure,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Compare {
+    pub fn run(self) -> Result<Exit, Failure> {
+        let (a, b) = (Side::open(&self.a), Side::open(&self.b));
+        let (a, b) = (a.map_err(failure)?, b.map_err(failure)?);
+        if self.a.canonicalize().ok() == self.b.canonicalize().ok() {
+            let path = self.a.display();
+            return Err(Failure::input(format!(
+                "{path} is the same folder as {}: nothing is compared with itself",
+                self.b.display()
+            )));
+        }
+        let gated = Gated::of(&a, &b, self.figure, self.gate.fraction()).map_err(Failure::input)?;
+        if gated.quantities.is_empty() {
+            return Err(Failure::input(format!(
+                "{} and {} have no runs of the same name that have samples or a runtime",
+                self.a.display(),
+                self.b.display()
+            )));
+        }
+        output::print(self.format, &gated, || gated.to_string())?;
+        Ok(gated.slower.into())
+    }
+}

@@ -1,0 +1,27 @@
+//! `jitterlab results`: result folders beside each other.
+
+mod compare;
+mod merge;
+mod plan;
+
+use crate::outcome::{Exit, Failure};
+
+/// The verbs of `jitterlab results`.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    /// Is anything slower than in a kept folder, by more than a gate?
+    Compare(compare::Compare),
+    /// How many repetitions does such a comparison take?
+    Plan(plan::Plan),
+    /// Merge folders of one experiment into a new one
+    Merge(merge::Merge),
+}
+
+/// Does it.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Compare(options) => options.run(),
+        Command::Plan(options) => options.run(),
+        Command::Merge(options) => options.run(),
+    }
+}
