@@ -293,6 +293,139 @@ fn two_hosts_are_measured_and_nobody_is_blamed() {
     assert!(attempt["pairs"][0]["rtt_ns"].as_f64().unwrap() > 0.0);
 }
 
+/// Two hosts, measured often enough for a test.
+fn two_hosts(lab: &Lab) {
+    let two = LOCAL.replacen("  c: { at: local, cpu: 0 }\n", "", 1);
+    lab.write(
+        "h.yaml",
+        two.replacen("repetitions: 2", "repetitions: 8", 1),
+    );
+}
+
+/// The kept validation, as if everything had taken so many times as long then.
+fn then(lab: &Lab, name: &str, times: f64) {
+    let mut kept: Value = serde_json::from_str(&lab.read("kept.json")).unwrap();
+    for run in kept["attempts"][0]["runs"].as_array_mut().unwrap() {
+        let median = &mut run["rtt_ns"]["median"];
+        *median = json!(median.as_f64().unwrap() * times);
+    }
+    lab.write(name, kept.to_string());
+}
+
+#[test]
+fn what_has_become_slower_than_a_kept_validation_is_named() {
+    let lab = Lab::new();
+    two_hosts(&lab);
+    let output = lab.run("validate h.yaml --transport udp --keep kept.json");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    // No machine is a hundred times as slow from one moment to the next.
+    for (name, times) in [("slow.json", 100.0), ("fast.json", 0.01)] {
+        then(&lab, name, times);
+    }
+    let against = |kept: &str| {
+        let output = lab.run(&format!(
+            "validate h.yaml --transport udp --baseline {kept}"
+        ));
+        (output.status.code(), text(&output.stdout))
+    };
+    let (status, said) = against("slow.json");
+    assert_eq!(status, Some(0), "{said}");
+    let none = "against the baseline: none of 1 has become slower by more than +100.0 %\n";
+    assert!(said.contains(none), "{said}");
+    let (status, said) = against("fast.json");
+    assert_eq!(status, Some(1), "{said}");
+    let line = said.lines().find(|line| line.ends_with("SLOWER"));
+    assert!(
+        line.is_some_and(|line| line.starts_with("  a - b")),
+        "{said}"
+    );
+    // Two repetitions decide nothing.
+    let few = lab
+        .read("h.yaml")
+        .replacen("repetitions: 8", "repetitions: 2", 1);
+    lab.write("h.yaml", few);
+    let output = lab.run("validate h.yaml --transport udp --baseline fast.json --format json");
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let pair = &found["baseline"]["pairs"][0];
+    assert_eq!(
+        (&pair["hosts"], &pair["slower"]),
+        (&json!(["a", "b"]), &json!("undecided"))
+    );
+    assert_eq!(pair["ratio"], Value::Null);
+}
+
+#[test]
+fn a_baseline_that_was_measured_in_another_way_is_refused() {
+    let lab = Lab::new();
+    two_hosts(&lab);
+    let kept = lab.run("validate h.yaml --transport udp --keep kept.json");
+    assert_eq!(kept.status.code(), Some(0));
+    lab.write(
+        "others.yaml",
+        lab.read("h.yaml")
+            .replace(" a:", " c:")
+            .replace(" b:", " d:"),
+    );
+    lab.write("zero.yaml", lab.read("h.yaml").replace("100%", "0%"));
+    lab.write("torn.json", &lab.read("kept.json")[..100]);
+    for (arguments, message) in [
+        (
+            "validate h.yaml --transport tcp --baseline kept.json",
+            "kept.json was measured with transport udp, and now it is tcp",
+        ),
+        (
+            "validate others.yaml --transport udp --baseline kept.json",
+            "kept.json has no pair of hosts that is measured now",
+        ),
+        (
+            "validate zero.yaml --transport udp --baseline kept.json",
+            "a baseline takes a `minimum_effect` above 0: by less nothing is slower for certain",
+        ),
+        (
+            "validate h.yaml --transport udp --baseline missing.json",
+            "cannot read the baseline missing.json: No such file or directory (os error 2)",
+        ),
+        (
+            "validate h.yaml --transport udp --keep none/kept.json",
+            "cannot write the validation none/kept.json: it has to be a file in a folder that is there",
+        ),
+    ] {
+        lab.refuses(arguments, message);
+    }
+    let torn = lab.run("validate h.yaml --transport udp --baseline torn.json");
+    assert_eq!(torn.status.code(), Some(2));
+    let said = text(&torn.stderr);
+    assert!(
+        said.starts_with("jitterlab: torn.json is no validation that this jitterlab has kept: "),
+        "{said}"
+    );
+}
+
+#[test]
+fn of_four_namespaces_the_one_that_has_become_slower_is_named_and_not_its_pairs() {
+    if !is_root() {
+        return;
+    }
+    let cluster = Cluster::new(4);
+    cluster.write(4, &format!("repetitions: 12\n{COARSE}"));
+    cluster.slow(Slow::Nothing, "0us");
+    let (output, quiet) = cluster.validated("udp --keep kept.json");
+    assert_eq!(output.status.code(), Some(0), "{quiet:#}");
+    let typical = quiet["attempts"][0]["typical_ns"].as_f64().unwrap();
+    cluster.slow(Slow::Node(3), &format!("{typical:.0}ns"));
+    let (output, found) = cluster.validated("udp --baseline kept.json");
+    assert_eq!(output.status.code(), Some(1), "{found:#}");
+    let slower = |of: &str, key: &str| -> Vec<Value> {
+        let rows = found["baseline"][of].as_array().unwrap().iter();
+        let slower = rows.filter(|row| row["slower"] == "yes");
+        slower.map(|row| row[key].clone()).collect()
+    };
+    assert_eq!(slower("hosts", "host"), [json!("n3")], "{found:#}");
+    assert!(slower("pairs", "hosts").is_empty(), "{found:#}");
+    assert_eq!(found["baseline"]["not_compared"], json!([]));
+}
+
 #[test]
 fn where_nobody_is_there_nothing_is_written() {
     let lab = Lab::new();

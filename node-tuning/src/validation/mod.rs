@@ -6,6 +6,7 @@
 //! measurements mean, [`remain::left_out`] which nodes go, and [`hostfile`] writes those that stay.
 
 mod additive;
+pub mod baseline;
 pub mod hostfile;
 pub mod judge;
 pub mod remain;

@@ -2,6 +2,7 @@
 //! spares as long as there are some.
 
 mod attempt;
+mod baseline;
 mod report;
 mod stations;
 
@@ -13,8 +14,10 @@ use jitterlab_packet::transport::Transport;
 use thiserror::Error;
 
 use crate::spec::Cluster;
+pub use baseline::{BaselineError, Kept};
 pub use report::{
-    Attempt, Failure, LeftOut, Lost, NodeRow, PairRow, Reason, Run, Setup, Validation,
+    Attempt, Baseline, Failure, HostDrift, LeftOut, Lost, NodeRow, PairDrift, PairRow, Reason, Run,
+    Setup, Validation,
 };
 use stations::Stations;
 
@@ -89,6 +92,7 @@ pub fn validate(
                 attempts,
                 remaining: remaining.into_iter().map(String::from).collect(),
                 spares_left: spares.into_iter().map(String::from).collect(),
+                baseline: None,
             });
         }
         remaining.extend(spares.drain(..missing.min(spares.len())));

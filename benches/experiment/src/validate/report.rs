@@ -4,13 +4,14 @@
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
+use jitterlab_stats::gate::{Decision, Slower};
 use jitterlab_stats::summary::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::spec::Cluster;
 
 /// A validation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Validation {
     /// How it was done.
     #[serde(flatten)]
@@ -21,6 +22,9 @@ pub struct Validation {
     pub remaining: Vec<String>,
     /// Spares that were not needed.
     pub spares_left: Vec<String>,
+    /// What it says against a kept validation, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
 }
 
 impl Validation {
@@ -32,12 +36,12 @@ impl Validation {
 }
 
 /// How measurements are made and judged.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Setup {
     /// Over what.
     pub transport: Transport,
     /// How messages go over verbs, if that is the transport.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbs: Option<Verbs>,
     /// Size of a message.
     pub size: Bytes,
@@ -50,6 +54,7 @@ pub struct Setup {
     /// How often each pair is measured.
     pub repetitions: u32,
     /// Pairs that are measured at the same time, at most; none where that is all of a round.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub at_once: Option<usize>,
     /// From which the order follows.
     pub seed: u64,
@@ -60,7 +65,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub(super) fn of(cluster: &Cluster, transport: Transport) -> Self {
+    /// Of a hosts file over this transport.
+    pub fn of(cluster: &Cluster, transport: Transport) -> Self {
         let at_once = cluster.at_once();
         Setup {
             transport,
@@ -79,7 +85,7 @@ impl Setup {
 }
 
 /// What was found of one set of hosts.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attempt {
     /// The hosts.
     pub hosts: Vec<String>,
@@ -104,7 +110,7 @@ pub struct Attempt {
 }
 
 /// The verdict on a host.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NodeRow {
     /// Its name.
     pub host: String,
@@ -114,7 +120,7 @@ pub struct NodeRow {
 }
 
 /// The verdict on a pair.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PairRow {
     /// The names of its hosts.
     pub hosts: [String; 2],
@@ -124,7 +130,7 @@ pub struct PairRow {
 }
 
 /// A host that could not be measured: not reached, or stalled.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lost {
     /// Its name.
     pub host: String,
@@ -133,7 +139,7 @@ pub struct Lost {
 }
 
 /// A measurement that failed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Failure {
     /// The host that asked.
     pub client: String,
@@ -146,7 +152,7 @@ pub struct Failure {
 }
 
 /// A host that does not remain.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its name.
     pub host: String,
@@ -156,7 +162,7 @@ pub struct LeftOut {
 }
 
 /// Why a host does not remain.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "lowercase")]
 pub enum Reason {
     /// It could not be measured.
@@ -171,7 +177,7 @@ pub enum Reason {
 }
 
 /// A measurement.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
     /// The host that asked and measured.
     pub client: String,
@@ -183,4 +189,40 @@ pub struct Run {
     pub lost: u64,
     /// Round trips.
     pub rtt_ns: Summary,
+}
+
+/// What a validation says against a kept one. Ratios are of now to then.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Baseline {
+    /// Whether anything has become slower.
+    pub slower: Slower,
+    /// A pair whose hosts add nothing; none of fewer than four hosts.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub typical: Option<Decision>,
+    /// What each host adds to its pairs; nothing of fewer than four hosts.
+    pub hosts: Vec<HostDrift>,
+    /// What each pair has beyond its hosts; of fewer than four hosts, all that it takes.
+    pub pairs: Vec<PairDrift>,
+    /// Hosts that were not measured then, or are not now.
+    pub not_compared: Vec<String>,
+}
+
+/// What has become of a host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostDrift {
+    /// Its name.
+    pub host: String,
+    /// Whether it is slower, and by what factor.
+    #[serde(flatten)]
+    pub decision: Decision,
+}
+
+/// What has become of a pair.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PairDrift {
+    /// The names of its hosts.
+    pub hosts: [String; 2],
+    /// Whether it is slower, and by what factor.
+    #[serde(flatten)]
+    pub decision: Decision,
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_base::yaml::text_of;
 use jitterlab_experiment::spec::Cluster;
-use jitterlab_experiment::validate::{self, Event, Failure as Failed, Lost, Validation};
+use jitterlab_experiment::validate::{
+    self, Event, Failure as Failed, Kept, Lost, Setup, Validation,
+};
 use jitterlab_node_tuning::validation::hostfile;
 use jitterlab_packet::transport::Transport;
 
@@ -22,6 +24,10 @@ use events::Events;
 
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 all fit, 1 something was left out, or has become slower than the baseline, 4 whether anything has \
+                        is undecided, 2 wrong input, 3 no host could be measured."
+)]
 pub struct Command {
     /// Hosts file: the hosts to validate, and spare hosts [default: the nodes of the allocation that this runs in]
     hosts: Option<PathBuf>,
@@ -34,6 +40,12 @@ pub struct Command {
     /// Write the good hosts to this file, for `srun --nodelist`
     #[arg(long)]
     nodelist: Option<PathBuf>,
+    /// Keep this validation in a file, for `--baseline`
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Hold this validation against a kept one, and name the hosts and pairs that have become slower
+    #[arg(long)]
+    baseline: Option<PathBuf>,
     /// Write what happens to this file, a JSON object a line
     #[arg(long)]
     events: Option<PathBuf>,
@@ -50,6 +62,21 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     for path in [&command.hostfile, &command.nodelist].into_iter().flatten() {
         files::check_place("the remaining hosts ", path)?;
     }
+    if let Some(path) = &command.keep {
+        files::check_place("the validation ", path)?;
+    }
+    let setup = Setup::of(&cluster, command.transport);
+    let kept = command
+        .baseline
+        .as_deref()
+        .map(|path| Kept::load(path, &setup, cluster.hosts.keys()))
+        .transpose()
+        .map_err(Failure::input)?;
+    if kept.is_some() && setup.minimum_effect == 0.0 {
+        return Err(Failure::input(
+            "a baseline takes a `minimum_effect` above 0: by less nothing is slower for certain",
+        ));
+    }
     // What was started ends with this process.
     when_stopped(|| {
         let _ = writeln!(std::io::stderr(), "\nstopped; nothing was written");
@@ -61,8 +88,11 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         show(terminal, &event);
         events.happens(&event);
     };
-    let validation =
+    let mut validation =
         validate::validate(&cluster, command.transport, own, &mut watch).map_err(Failure::run)?;
+    if let Some(kept) = &kept {
+        validation.baseline = Some(kept.against(&validation).map_err(Failure::run)?);
+    }
     // First: what took an hour is not lost where a file cannot be written.
     output::print(command.format, &validation, || text::text(&validation))?;
     events.end(&validation)?;
@@ -70,8 +100,9 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         return Err(Failure::run("no host could be measured"));
     }
     command.write(&cluster, &validation)?;
+    let drift = validation.baseline.as_ref().map(|it| it.slower);
     match validation.all_fit() {
-        true => Ok(Exit::Done),
+        true => Ok(drift.map_or(Exit::Done, Exit::from)),
         false => Ok(Exit::Finding),
     }
 }
@@ -104,6 +135,10 @@ impl Command {
         }
         if let Some(path) = &self.nodelist {
             files::write(path, hostfile::slurm(names()).as_bytes())?;
+        }
+        if let Some(path) = &self.keep {
+            let kept = serde_json::to_vec_pretty(validation).map_err(Failure::run)?;
+            files::write(path, &kept)?;
         }
         Ok(())
     }

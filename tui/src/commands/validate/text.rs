@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use jitterlab_base::show;
-use jitterlab_experiment::validate::{Attempt, NodeRow, PairRow, Reason, Validation};
+use jitterlab_experiment::validate::{Attempt, Baseline, NodeRow, PairRow, Reason, Validation};
 use jitterlab_node_tuning::validation::judge::{Slowdown, Unit};
 use jitterlab_stats::bootstrap::Interval;
+use jitterlab_stats::gate::{Decision, Slower};
 
 use super::heat_map::heat_map;
 use crate::shown::p_value;
@@ -39,6 +40,9 @@ pub fn text(validation: &Validation) -> String {
         out.push_str(&limits(validation, attempt));
         out.push_str(&findings(attempt));
     }
+    if let Some(baseline) = &validation.baseline {
+        out.push_str(&drift(baseline, setup.minimum_effect));
+    }
     let remaining = &validation.remaining;
     out.push_str(&format!(
         "{} hosts remain: {}\n",
@@ -52,6 +56,55 @@ pub fn text(validation: &Validation) -> String {
         ));
     }
     out
+}
+
+/// What has become slower since the baseline: what is not within the minimum effect for certain is listed.
+fn drift(baseline: &Baseline, least: f64) -> String {
+    let mut rows: Vec<(String, &Decision)> = Vec::new();
+    rows.extend(baseline.typical.iter().map(|it| ("all pairs".into(), it)));
+    let hosts = baseline.hosts.iter();
+    rows.extend(hosts.map(|it| (it.host.clone(), &it.decision)));
+    let pairs = baseline.pairs.iter();
+    rows.extend(pairs.map(|it| (it.hosts.join(" - "), &it.decision)));
+    let compared = rows.len();
+    rows.retain(|(_, it)| it.slower != Slower::No);
+    let lines = rows.iter().map(|(name, it)| {
+        let effect = it.ratio.map_or(
+            "unknown".into(),
+            |Interval {
+                 estimate,
+                 low,
+                 high,
+             }| {
+                let [estimate, low, high] = [estimate, low, high].map(|it| percent(it - 1.0));
+                format!("{estimate} ({low} to {high})")
+            },
+        );
+        let verdict = match (it.slower, it.more) {
+            (Slower::Yes, _) => "SLOWER".into(),
+            (_, Some(more)) => format!("undecided: {more} more repetitions"),
+            (_, None) if it.ratio.is_none() => "undecided: too few repetitions".into(),
+            (_, None) => "undecided: too near to the limit".into(),
+        };
+        format!("  {name:<20} {effect:<32} {verdict}\n")
+    });
+    let lines: String = lines.collect();
+    let least = percent(least);
+    let mut out = match lines.is_empty() {
+        true => format!(
+            "against the baseline: none of {compared} has become slower by more than {least}\n"
+        ),
+        false => format!(
+            "against the baseline: of {compared}, these are not within {least} for certain\n{lines}"
+        ),
+    };
+    if !baseline.not_compared.is_empty() {
+        let names = baseline.not_compared.join(" ");
+        out.push_str(&format!(
+            "not compared, since then or now has none of it: {names}\n"
+        ));
+    }
+    out + "\n"
 }
 
 fn nodes(attempt: &Attempt) -> String {
