@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jitterlab_cluster::{Host, Place, Trust, ssh};
 use nix::sys::signal::{Signal, kill};
@@ -64,6 +66,7 @@ impl Elsewhere {
         const SSH: i32 = 255;
         // A client that is killed leaves the terminal as it has set it.
         let before = tcgetattr(std::io::stdin()).ok();
+        let had_terminal = before.is_some();
         let restore = move || {
             if let Some(before) = &before {
                 let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, before);
@@ -72,12 +75,21 @@ impl Elsewhere {
         };
         let mut child = self.command().spawn().map_err(Failure::run)?;
         let pid = Pid::from_raw(child.id().cast_signed());
-        let stopped = restore.clone();
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let (stopped, give_back) = (Arc::clone(&is_stopped), restore.clone());
         when_stopped(move || {
+            stopped.store(true, Ordering::SeqCst);
             let _ = kill(pid, Signal::SIGTERM);
-            stopped();
+            give_back();
         })?;
         let status = child.wait().map_err(Failure::run)?;
+        // Whoever has stopped this process and so the client is told that, and not that the connection has ended.
+        while is_stopped.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+        if had_terminal && tcgetattr(std::io::stdin()).is_err() {
+            std::process::exit(128 + Signal::SIGHUP as i32);
+        }
         match status.code() {
             Some(0) => Ok(Exit::Done),
             Some(SSH) | None => {
