@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use common::experiments::{folder, kill as kill_child, lab, lines, until};
 use common::{Lab, text};
 use jitterlab_experiment::live;
-use jitterlab_live::{PLACE, Reader, Total};
+use jitterlab_live::{Count, PLACE, Reader, Total};
 use jitterlab_stats::histogram::Histogram;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
@@ -167,6 +167,32 @@ fn whoever_looks_into_the_folder_sees_the_run_that_is_under_way() {
     assert_ne!(now.measured.histogram, Histogram::new());
     // It goes on.
     until(|| samples_so_far(&lab) > now.samples);
+    kill_child(controller);
+}
+
+/// It takes no samples, and counts while it runs.
+#[test]
+fn a_bandwidth_of_active_messages_is_followed_by_its_messages() {
+    let lab = Lab::new();
+    lab.write(
+        "e.yaml",
+        "name: counts\nseed: 1\nrepetitions: 1\nhosts: { here: { at: local } }\nsuites:\n  amvia:\n    - { case: bandwidth, \
+         transports: [udp], from: here, to: here, sizes: [32B], warmup: 1ms, duration: 300s }\n",
+    );
+    let controller = start(&lab);
+    let counted = || {
+        let has_folder = fs::read_dir(lab.path("results")).is_ok_and(|mut it| it.next().is_some());
+        let now = has_folder
+            .then(|| live::read(&folder(&lab)).unwrap())
+            .flatten();
+        now.map_or([0; 2], |now| {
+            [Count::Messages, Count::Bytes].map(|count| now.measured.counted(count))
+        })
+    };
+    until(|| counted()[0] > 0);
+    let [messages, bytes] = counted();
+    assert!(bytes > 0 && bytes % 32 == 0, "{bytes}");
+    until(|| counted()[0] > messages);
     kill_child(controller);
 }
 

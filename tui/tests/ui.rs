@@ -1,5 +1,6 @@
 //! `jitterlab ui` in a pseudo-terminal.
 
+mod cluster;
 mod common;
 mod pty;
 mod ssh;
@@ -7,15 +8,16 @@ mod ssh;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use cluster::Cluster;
 use common::experiments::{assert_whole, folder, lines, until};
 use common::{Lab, text};
 use jitterlab_skip::skip;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
+use nix::unistd::{Pid, mkfifo};
 use pty::Session;
 
 /// Some runs with samples, and an application.
@@ -163,20 +165,32 @@ fn a_frame_is_small_enough_for_a_serial_line() {
     assert_eq!(session.end().code(), Some(0));
 }
 
+/// Whether there can be another machine behind ssh; says so if not.
+fn has_sshd() -> bool {
+    let lacks = match Path::new("/usr/sbin/sshd").exists() {
+        _ if !nix::unistd::geteuid().is_root() => "only root may start an sshd of its own",
+        false => "there is no sshd",
+        true => return true,
+    };
+    skip(lacks);
+    false
+}
+
+/// The PATH of a machine where this `jitterlab` is.
+fn path_there() -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab")).parent().unwrap();
+    format!("PATH={}:/usr/bin:/bin", program.display())
+}
+
 #[test]
 fn it_is_attached_to_an_experiment_elsewhere_detached_cut_and_attached_again() {
-    if !nix::unistd::geteuid().is_root() {
-        return skip("only root may start an sshd of its own");
-    }
-    if !Path::new("/usr/sbin/sshd").exists() {
-        return skip("there is no sshd");
+    if !has_sshd() {
+        return;
     }
     let lab = Lab::new();
     let lines = waiting(&lab);
     let here = Lab::new();
-    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab")).parent().unwrap();
-    let there = format!("PATH={}:/usr/bin:/bin", program.display());
-    let path = ssh::path_to_machines(&here, "", &there);
+    let path = ssh::path_to_machines(&here, "", &path_there());
     let address = format!("ui ssh://lab{}", lab.path("").display());
     let attach = || {
         let mut session = Session::start_with(&here, &address, (100, 30), &[("PATH", &path)]);
@@ -206,6 +220,98 @@ fn it_is_attached_to_an_experiment_elsewhere_detached_cut_and_attached_again() {
     assert_whole(&lab);
     let records = crate::lines(&folder(&lab).join("runs.jsonl"));
     assert_eq!(records.len(), 3);
+}
+
+const WATCHED: &str = "
+name: watched
+seed: 7
+repetitions: 8
+retries: 0
+hosts: { here: { at: local } }
+suites:
+  packet:
+    - { case: rtt, transports: [udp], from: here, to: here, size: 64B, warmup: 5ms, duration: 2s, wait: block }
+";
+
+/// The client of ssh that a session has started.
+fn ssh_of(session: &Session) -> Pid {
+    let all = procfs::process::all_processes().unwrap().flatten();
+    let is_it = |it: &procfs::process::Process| {
+        let parent = it.stat().map(|stat| stat.ppid.cast_unsigned());
+        let command = it.cmdline().unwrap_or_default();
+        parent.is_ok_and(|parent| parent == session.process())
+            && command
+                .first()
+                .is_some_and(|program| program.ends_with("ssh"))
+    };
+    Pid::from_raw(all.filter(is_it).map(|it| it.pid()).next().unwrap())
+}
+
+/// An experiment in another network namespace, headless, is watched by ssh, and the client of ssh is killed while a run is watched:
+/// whatever was published of each run is stored.
+#[test]
+fn what_is_watched_elsewhere_is_whole_when_the_connection_is_killed() {
+    if !has_sshd() {
+        return;
+    }
+    let cluster = Cluster::new(1);
+    let (lab, host) = (&cluster.lab, cluster.namespace(1));
+    lab.write("e.yaml", WATCHED);
+    let events = File::create(lab.path("events")).unwrap();
+    let mut run = Command::new("ip");
+    run.args(["netns", "exec", &host, env!("CARGO_BIN_EXE_jitterlab")]);
+    run.args(["run", "e.yaml", "--headless"])
+        .current_dir(lab.path(""));
+    let run = run.stdout(events).stderr(Stdio::null());
+    let mut run = run.spawn().unwrap();
+    let here = Lab::new();
+    let path = ssh::path_to_machines(&here, "ip netns exec %h ", &path_there());
+    let address = format!("ui ssh://{host}{}", lab.path("").display());
+    let attach = || {
+        let mut session = Session::start_with(&here, &address, (100, 30), &[("PATH", &path)]);
+        session.until("q leave");
+        session
+    };
+    let mut session = attach();
+    session.press("4");
+    session.until("closed loop");
+    // The next run begins when it is watched again.
+    session.press("3");
+    session.until("running, ");
+    session.press("p");
+    session.until("paused, ");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    let mut session = attach();
+    session.press("3");
+    session.until("paused, ");
+    session.press("p4");
+    session.until("closed loop");
+    kill(ssh_of(&session), Signal::SIGKILL).unwrap();
+    session.until(&format!(
+        "the connection to {host} has ended; what runs there goes on"
+    ));
+    assert_eq!(session.end().code(), Some(3));
+    let mut session = attach();
+    session.press("3");
+    session.until("packet-rtt-udp.none.r8");
+    session.until("done");
+    session.press("q");
+    assert_eq!(session.end().code(), Some(0));
+    assert!(run.wait().unwrap().success());
+    let events = crate::lines(&lab.path("events"));
+    let ended = events.iter().filter(|event| event["event"] == "run_ended");
+    let counts: Vec<[u64; 2]> = ended
+        .map(|event| [&event["live"], &event["record"]["n"]].map(|it| it.as_u64().unwrap()))
+        .collect();
+    println!("samples that were followed, and that were stored: {counts:?}");
+    assert_eq!(counts.len(), 8);
+    assert!(
+        counts
+            .iter()
+            .all(|[followed, stored]| *stored > 0 && followed == stored),
+        "{counts:?}"
+    );
 }
 
 #[test]
@@ -243,6 +349,37 @@ fn it_is_as_large_as_the_terminal_and_coloured_where_that_is_wanted() {
     session.press("q");
     assert!(!session.is_colored());
     assert_eq!(session.end().code(), Some(0));
+}
+
+/// Every kind of terminal gets what it can show, and is as it was in the end.
+#[test]
+fn each_terminal_is_written_to_in_its_own_way() {
+    let lab = Lab::new();
+    for term in [
+        "vt100",
+        "linux",
+        "xterm-256color",
+        "tmux-256color",
+        "screen",
+    ] {
+        for locale in ["C", "C.UTF-8"] {
+            let environment = [("TERM", term), ("LC_ALL", locale)];
+            let mut session = Session::start_with(&lab, "ui", (80, 24), &environment);
+            session.until("settings");
+            // Arrows stand in the last line of both.
+            session.press("3");
+            session.until("none yet");
+            session.press("?");
+            session.until("any key closes this");
+            session.press(" ");
+            session.until("none yet");
+            let told = (session.is_ascii(), session.is_colored());
+            let expected = (term == "vt100" || locale == "C", term != "vt100");
+            assert_eq!(told, expected, "ASCII and coloured: {term}, {locale}");
+            session.press("q");
+            assert_eq!(session.end().code(), Some(0));
+        }
+    }
 }
 
 #[test]

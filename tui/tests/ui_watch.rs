@@ -3,7 +3,8 @@
 mod common;
 mod pty;
 
-use std::process::Stdio;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 
 use common::{Lab, build_library};
 use jitterlab_skip::skip;
@@ -30,6 +31,19 @@ hosts: { here: { at: local } }
 suites:
   packet:
     - { case: rtt, transports: [udp, tcp], from: here, to: here, size: 64B, warmup: 5ms, duration: 20ms, wait: block }
+";
+
+/// One of its runs fails, and one at first.
+const FAILING: &str = "
+name: failing
+seed: 3
+repetitions: 1
+retries: 1
+hosts: { here: { at: local } }
+suites:
+  application:
+    - { name: fails, client: { on: here, command: ['false'] } }
+    - { name: wavers, client: { on: here, command: [sh, -c, 'test -e BEEN || { touch BEEN; exit 1; }'] } }
 ";
 
 /// Leaves the UI.
@@ -149,5 +163,107 @@ fn two_results_are_compared() {
     session.press("w");
     session.until("report/index.html");
     assert!(folder.join("report/index.html").is_file());
+    leave(session);
+}
+
+/// A program that is killed where its test ends.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn endpoints_and_their_transactions_are_watched() {
+    let lab = Lab::new();
+    let server = format!("server-{}", std::process::id());
+    let client = format!("client-{}", std::process::id());
+    let mut serve =
+        lab.command("amvia serve --until-stdin-closes --listen udp://127.0.0.1:0 --name");
+    serve
+        .arg(&server)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut serve = Killed(serve.spawn().unwrap());
+    let mut line = String::new();
+    let said = serve.0.stdout.as_mut().unwrap();
+    BufReader::new(said).read_line(&mut line).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let to = format!("{server}@{}", said["listening"].as_str().unwrap());
+    let mut call = lab.command("amvia call --count 1000000000 --name");
+    call.args([&client, &to]).stdout(Stdio::null());
+    let call = Killed(call.spawn().unwrap());
+    let mut session = Session::start(&lab, "ui", 120, 48);
+    session.until("q leave");
+    session.press("6");
+    session.until(&server);
+    session.until(&client);
+    let rates = |session: &mut Session, none: &'static str, what: &str| {
+        session.until_it(what, |shown| {
+            let rates = shown.lines().find(|line| line.contains("a second "));
+            rates.is_some_and(|it| !it.contains(" 0 requests, 0 handlers") && it.contains(none))
+        });
+    };
+    // There may be endpoints of other programs of this user.
+    session.choose(&client);
+    session.until("connected");
+    rates(&mut session, ", 0 handlers,", "requests of the client");
+    session.choose(&server);
+    session.until("connected");
+    rates(&mut session, " 0 requests,", "handlers of the server");
+    drop(call);
+    session.until_it("end of the client", |shown| !shown.contains(&client));
+    leave(session);
+}
+
+#[test]
+fn what_has_failed_is_in_the_log_and_found_there() {
+    let lab = Lab::new();
+    let been = lab.path("been").display().to_string();
+    lab.write("e.yaml", FAILING.replace("BEEN", &been));
+    assert_eq!(lab.run("run e.yaml --headless").status.code(), Some(1));
+    let mut session = Session::start(&lab, "ui", 100, 30);
+    session.until("q leave");
+    session.press("9");
+    session.until("application-fails.none.r1, attempt 2: ");
+    session.until("application-wavers.none.r1, attempt 1: ");
+    session.until("all: 3 lines");
+    session.press("e");
+    session.until("errors: 2 lines");
+    session.press("ee/wavers");
+    session.until("all, with: wavers_: 1 line");
+    session.press("\x1b");
+    session.until("all: 3 lines");
+    leave(session);
+}
+
+/// From the program alone to the answer, by what the screens say.
+#[test]
+fn a_newcomer_finds_out_whether_one_is_slower_than_the_other() {
+    let lab = Lab::new();
+    let mut session = Session::start(&lab, "", 80, 24);
+    session.until("to begin");
+    session.until("3 Suites makes and runs an experiment");
+    session.press("3");
+    session.until("new experiment");
+    session.press("\r");
+    session.until("Enter save");
+    session.press("\r");
+    session.until("Enter runs it");
+    session.until("experiment  packet");
+    session.press("\r");
+    session.until("run packet.yaml?");
+    session.press("y");
+    session.until("packet.yaml is started: 4 Live shows it");
+    session.until("packet.yaml: done: 7 Results compares what it measured");
+    session.press("7");
+    session.until("RTT over TCP");
+    session.press("\r");
+    session.until("choose a level to compare it");
+    session.press("a\x1b[B");
+    session.until("Is b slower than a by more than 5 %?");
     leave(session);
 }

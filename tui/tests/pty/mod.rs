@@ -32,6 +32,7 @@ pub struct Session {
     before: Termios,
     parser: Parser,
     colored: bool,
+    ascii: bool,
     /// What was written so far.
     pub bytes: usize,
     /// How often all of the terminal was drawn anew.
@@ -91,6 +92,7 @@ impl Session {
             before,
             parser: Parser::new(some(rows), some(columns), 0),
             colored: false,
+            ascii: true,
             bytes: 0,
             anew: 0,
         }
@@ -123,9 +125,30 @@ impl Session {
         kill(pid, signal).unwrap();
     }
 
+    /// The process that was started.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether anything was coloured.
     pub fn is_colored(&self) -> bool {
         self.colored
+    }
+
+    /// Whether all that was written is ASCII.
+    pub fn is_ascii(&self) -> bool {
+        self.ascii
+    }
+
+    /// What is chosen: the text that the terminal shows reversed, but for the name of the screen in the first row.
+    pub fn chosen(&self) -> String {
+        let screen = self.parser.screen();
+        let (rows, columns) = screen.size();
+        let places =
+            (1..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        let cells = places.filter_map(|(row, column)| screen.cell(row, column));
+        let reversed = cells.filter(|cell| cell.inverse());
+        reversed.map(|cell| cell.contents()).collect()
     }
 
     /// Types.
@@ -142,6 +165,22 @@ impl Session {
     pub fn until_it(&mut self, what: &str, is_there: impl Fn(&str) -> bool) {
         while !is_there(&self.shown()) {
             assert!(self.read(), "no {what} in:\n{}", self.shown());
+        }
+    }
+
+    /// Leads to the line with this text in a list, in which something is chosen; others may come and go there.
+    pub fn choose(&mut self, text: &str) {
+        loop {
+            let (chosen, shown) = (self.chosen(), self.shown());
+            if chosen.contains(text) {
+                return;
+            }
+            let row = |text: &str| shown.lines().position(|line| line.contains(text));
+            let is_below = row(text) > row(chosen.trim());
+            self.press(if is_below { "\x1b[B" } else { "\x1b[A" });
+            while self.chosen() == chosen {
+                assert!(self.read(), "no {text} is chosen in:\n{}", self.shown());
+            }
         }
     }
 
@@ -186,6 +225,7 @@ impl Session {
         let mut bytes = [0; 4096];
         let read = self.keys.read(&mut bytes).unwrap();
         self.bytes += read;
+        self.ascii &= bytes[..read].is_ascii();
         // It is written in one piece at the beginning of a frame.
         self.anew += bytes[..read]
             .windows(4)
