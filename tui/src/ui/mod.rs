@@ -19,6 +19,8 @@ mod terminal;
 mod theme;
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,11 @@ use ratatui::layout::Rect;
 
 use super::picture::Picture;
 use super::view;
-use super::watch::{Found, Heard, Progress, Seen, Source};
+use super::watch::{Found, Heard, Progress, Seen, Source, of_experiment};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
 use crate::ui::parts::axis::Zoom;
+use crate::ui::recorded::folder;
 use crate::ui::testing::{
     PLAIN, app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
 };
@@ -162,6 +163,21 @@ fn a_run_is_watched_and_the_next_one_laid_over_it() {
     letters(&mut watch.app, "u");
     assert!(!watch.shown().contains("shift"));
     fits_anywhere(&mut watch.app);
+}
+
+/// What was told of a run.
+#[test]
+fn a_recorded_run_is_watched() {
+    let mut watch = Watch::new();
+    let told = std::fs::read_to_string(folder().join("live.jsonl")).unwrap();
+    for line in told.lines() {
+        let now = serde_json::from_str(line).unwrap();
+        let source = Source::Experiment(EXPERIMENT.into());
+        watch.tell(Some(of_experiment(source, now)));
+        // It was recorded every other time.
+        watch.at += 0.25;
+    }
+    pictures("recorded_live", &mut watch.app);
 }
 
 /// What runs on after it was pinned is another sample: the same is never compared with itself.

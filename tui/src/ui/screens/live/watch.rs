@@ -202,7 +202,7 @@ impl Watcher {
     }
 }
 
-fn of_experiment(source: Source, now: Now) -> Heard {
+pub(super) fn of_experiment(source: Source, now: Now) -> Heard {
     let run = match now.attempt {
         1 => printable(&now.run),
         attempt => format!("{} (attempt {attempt})", printable(&now.run)),
