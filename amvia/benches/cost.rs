@@ -35,12 +35,15 @@ fn main() {
     let pairs: usize = words
         .first()
         .map_or(60, |word| word.parse().expect("a number of pairs"));
-    compare(
-        "two-way over UDP / raw UDP",
-        pairs,
-        raw_udp(),
-        amvia(Protocol::TwoWay, Durability::None, "udp"),
-    );
+    println!("{:56} {:>20}: ratio (95 %), +ns", "", "medians");
+    for (socket, is_connected) in [("a raw UDP socket", true), ("one not connected", false)] {
+        compare(
+            &format!("two-way over UDP / {socket}"),
+            pairs,
+            raw_udp(is_connected),
+            amvia(Protocol::TwoWay, Durability::None, "udp"),
+        );
+    }
     compare(
         "two-way over shm / raw shm",
         pairs,
@@ -93,7 +96,7 @@ fn compare(name: &str, pairs: usize, mut base: Side, mut other: Side) {
         .percentile(&ratios, median)
         .expect("ratios");
     println!(
-        "{name:52} {:7.0} / {:7.0} ns: {:.3} ({:.3} to {:.3}), {:+.0} ns, {pairs} pairs",
+        "{name:56} {:7.0} / {:7.0} ns: {:.3} ({:.3} to {:.3}), {:+.0} ns, {pairs} pairs",
         median(&others),
         median(&bases),
         ratio.estimate,
@@ -144,22 +147,35 @@ impl Drop for Answers {
     }
 }
 
-fn raw_udp() -> Side {
-    Box::new(|| {
-        let socket = || {
+/// Two sockets: connected, as those of a peer that is sent to again and again are, or such as name an address for each datagram.
+fn raw_udp(is_connected: bool) -> Side {
+    Box::new(move || {
+        let sockets = [(); 2].map(|()| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             socket.set_nonblocking(true).unwrap();
             socket
-        };
-        let (server, client) = (socket(), socket());
-        let to = server.local_addr().unwrap();
+        });
+        let [at, to] = sockets.each_ref().map(|one| one.local_addr().unwrap());
+        let [client, server] = sockets;
         let mut buffer = [0; 2048];
+        if is_connected {
+            client.connect(to).unwrap();
+            server.connect(at).unwrap();
+            let _answers = Answers::new(move || {
+                if let Ok(length) = server.recv(&mut buffer) {
+                    server.send(&buffer[..length]).unwrap();
+                }
+            });
+            return median_of(|| {
+                client.send(&[0; BYTES]).unwrap();
+                while client.recv(&mut buffer).is_err() {}
+            });
+        }
         let _answers = Answers::new(move || {
             if let Ok((length, from)) = server.recv_from(&mut buffer) {
                 server.send_to(&buffer[..length], from).unwrap();
             }
         });
-        let mut buffer = [0; 2048];
         median_of(|| {
             client.send_to(&[0; BYTES], to).unwrap();
             while client.recv_from(&mut buffer).is_err() {}
