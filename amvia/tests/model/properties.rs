@@ -1,11 +1,13 @@
 //! What must hold in each state, and what must be found in some.
 
-use jitterlab_amvia::protocol::{Connection, Entry, Protocol, Slot};
+use std::collections::BTreeSet;
+
+use jitterlab_amvia::protocol::{Action, Connection, Entry, Place, Protocol, Slot};
 use jitterlab_amvia::transaction::InitiatorState;
 use stateright::Property;
 
-use super::node::TARGET;
-use super::world::{Scenario, World, initiator};
+use super::node::{TARGET, number};
+use super::world::{HANDLER, Scenario, World, initiator};
 
 pub const ONCE: &str = "each handler runs at most once";
 pub const OWN_REPLY: &str = "no reply for another request, no two ends";
@@ -101,20 +103,60 @@ fn is_conserved(scenario: &Scenario, world: &World) -> bool {
             .filter(|&slot| initiator.state(slot).is_some())
             .count() as u64
     };
+    // A credit comes back in the order of the requests: one that is released before an earlier one waits for that.
     let credits = scenario.initiators().all(|node| {
         let connection = initiator(world, node);
-        let held = connection.credits() + used(connection);
-        held == window || window > 1 && held < window
+        match used(connection) {
+            0 => connection.credits() == window,
+            used => connection.credits() + used <= window,
+        }
     });
     let target = &world.nodes[TARGET];
     let mut ends = target.connections.iter();
     let is_quiet = ends.all(|end| end.deadline().is_none())
         && world.net.is_empty()
+        && target.waiting.is_empty()
+        && target.running.is_empty()
         && (scenario.initiators()).all(|node| used(initiator(world, node)) == 0);
     let buffers =
         scenario.config.protocol != Protocol::Amudp || !is_quiet || target.pool.used() == 0;
     let is_unused = (scenario.initiators()).all(|node| world.nodes[node].pool.used() == 0);
-    credits && buffers && is_unused
+    let finds_room =
+        !is_quiet || (scenario.initiators()).all(|node| has_room(scenario, world, node));
+    credits && buffers && is_unused && finds_room
+}
+
+/// At rest as many requests as the window holds find a slot each. A pool that is not shared keeps the records of what is released until
+/// their slots are taken, so that it is no sign of a lost slot that one is in use.
+fn has_room(scenario: &Scenario, world: &World, node: usize) -> bool {
+    let mut from = initiator(world, node).clone();
+    let target = &world.nodes[TARGET];
+    let (mut to, mut pool) = (
+        target.connections[number(TARGET, node)].clone(),
+        target.pool.clone(),
+    );
+    let knows = |one: &Connection, incarnation: u32| {
+        one.hello()
+            .is_some_and(|hello| hello.incarnation.0 == incarnation)
+    };
+    if !knows(&from, target.incarnation) || !knows(&to, world.nodes[node].incarnation) {
+        // It has to connect first.
+        return true;
+    }
+    let mut taken = BTreeSet::new();
+    for _ in 0..scenario.config.window {
+        if from.request(0, HANDLER, scenario.length).is_err() {
+            return false;
+        }
+        while let Some(action) = from.next() {
+            if let Action::Send { head, .. } = action
+                && let Some(Place::Request { slot, .. }) = to.frame(0, &head, true, &mut pool)
+            {
+                taken.insert(slot);
+            }
+        }
+    }
+    taken.len() == usize::from(scenario.config.window)
 }
 
 fn is_logged(scenario: &Scenario, world: &World) -> bool {

@@ -10,7 +10,7 @@ use stateright::Model;
 use super::node::{Node, TARGET, number, peers};
 use super::properties;
 
-const HANDLER: u16 = 1;
+pub const HANDLER: u16 = 1;
 const NO_HANDLER: u16 = 2;
 
 /// What the driver does wrong on purpose.
