@@ -1,7 +1,7 @@
 //! Processes that are killed and started again, against a ledger that they share with nobody: what a client is told of each
 //! transaction is what the servers did.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -19,6 +19,8 @@ use nix::unistd::Pid;
 const SERVERS: usize = 4;
 const CLIENTS: usize = 4;
 const WORK: u16 = 1;
+/// The line of a server's ledger with which each of its lives begins.
+const BEGIN: &str = "begin";
 /// Bytes of a line of a ledger. A line crosses no page of memory: a process can be killed between two pages of a write.
 const LINE: usize = 64;
 
@@ -120,10 +122,11 @@ fn kill_at_store(endpoint: &Endpoint) {
 }
 
 fn serve(folder: &Path, name: &str, over: &str) {
+    let mut ledger = ledger(folder, name);
+    write_line(&mut ledger, BEGIN);
     let bundle = Bundle::new().unwrap();
     let server = endpoint(&bundle, folder, name, over);
     kill_at_store(&server);
-    let mut ledger = ledger(folder, name);
     server
         .on(WORK, move |call| {
             write_line(&mut ledger, &call.transaction().to_string());
@@ -256,9 +259,18 @@ fn ledgers_agree(
     server_kills: &HashMap<String, usize>,
 ) -> BTreeMap<String, usize> {
     let mut ran: HashMap<String, usize> = HashMap::new();
+    // The last handler of each life that was killed. What ran in the life that came to the end of the test is known.
+    let mut cut_off: HashSet<String> = HashSet::new();
     for name in names.iter().filter(|name| name.starts_with("server")) {
-        for id in read_lines(folder, name) {
-            *ran.entry(format!("{name} {id}")).or_default() += 1;
+        let mut latest = None;
+        for line in read_lines(folder, name) {
+            if line == BEGIN {
+                cut_off.extend(latest.take());
+                continue;
+            }
+            let transaction = format!("{name} {line}");
+            *ran.entry(transaction.clone()).or_default() += 1;
+            latest = Some(transaction);
         }
     }
     let mut told: HashMap<String, String> = HashMap::new();
@@ -281,6 +293,10 @@ fn ledgers_agree(
             "Processed" => assert_eq!(times, 1, "{transaction} was said to be done"),
             "NotRun" => assert_eq!(times, 0, "{transaction} was said not to have run"),
             "Indeterminate" => {
+                assert!(
+                    times == 0 || cut_off.contains(transaction),
+                    "{transaction} was said to be indeterminate, and another ran after it in the same life"
+                );
                 *indeterminate
                     .entry(transaction.split(' ').next().unwrap())
                     .or_default() += 1;
@@ -288,7 +304,7 @@ fn ledgers_agree(
             other => panic!("{transaction}: {other}"),
         }
     }
-    // A server runs one handler at a time: each kill leaves one at most.
+    // A server runs one handler at a time: each kill leaves one at most, with a line in its ledger or without one.
     for (server, count) in &indeterminate {
         let kills = server_kills.get(*server).copied().unwrap_or(0);
         assert!(
