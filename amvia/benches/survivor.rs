@@ -2,10 +2,14 @@
 //!
 //!     cargo bench -p jitterlab-amvia --bench survivor
 //!
+//! It fails where the state of a request is not known within the bound. `AMVIA_SURVIVOR_HOST` is the address of this machine that
+//! sockets and RDMA devices are looked for at, 127.0.0.1 if it is not set.
+//!
 //! UCX is `ucx_perftest`'s active-message latency test (package ucx-utils), without and with error handling.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -15,12 +19,16 @@ use std::time::{Duration, Instant};
 use jitterlab_amvia::endpoint::{Bundle, Credit, Endpoint, Options, PeerId};
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::protocol::{Config, Protocol};
-use jitterlab_amvia::transport::{Address, Shm, Udp};
+use jitterlab_amvia::transport::{Address, Shm, Udp, Verbs};
+use jitterlab_verbs::Adapter;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 const ECHO: u16 = 1;
 const SERVE: &str = "AMVIA_SURVIVOR_SERVE";
+const HOST: &str = "AMVIA_SURVIVOR_HOST";
+/// What the state may take beyond the timeouts.
+const BEYOND: Duration = Duration::from_millis(10);
 /// How long UCX is watched.
 const WATCHED: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(60);
@@ -33,10 +41,18 @@ fn main() {
         "{:44} {:>10} {:>12}  what the survivor sees",
         "", "after", "bound"
     );
-    for over in ["udp", "shm"] {
+    let mut are_late = Vec::new();
+    for over in ["udp", "shm", "verbs"] {
+        if over == "verbs"
+            && let Err(error) = Verbs::bind(socket(None), Adapter::default(), Verbs::MTU)
+        {
+            println!("ours over verbs: skipped: {error}");
+            continue;
+        }
         for protocol in [Protocol::Amvia, Protocol::TwoWay] {
             for signal in [Signal::SIGKILL, Signal::SIGSTOP] {
-                ours(over, protocol, signal);
+                let (name, is_late) = ours(over, protocol, signal);
+                are_late.extend(is_late.then_some(name));
             }
         }
     }
@@ -47,6 +63,17 @@ fn main() {
             }
         }
     }
+    assert!(are_late.is_empty(), "beyond the bound: {are_late:?}");
+}
+
+/// Where an endpoint listens: at the address that it had before, or at any free port.
+fn socket(known: Option<&str>) -> SocketAddr {
+    let known = known.and_then(|known| Some(known.split_once("://")?.1.into()));
+    let host = || std::env::var(HOST).unwrap_or("127.0.0.1".into());
+    known
+        .unwrap_or_else(|| format!("{}:0", host()))
+        .parse()
+        .expect("an address")
 }
 
 fn options(folder: &Path, name: &str, protocol: Protocol) -> Options {
@@ -69,14 +96,13 @@ fn endpoint(
     protocol: Protocol,
 ) -> Endpoint {
     let options = options(folder, name, protocol);
+    let known = fs::read_to_string(folder.join(format!("{name}.address"))).ok();
+    let at = known.as_deref();
     let made = match over {
-        "udp" => {
-            let known = fs::read_to_string(folder.join(format!("{name}.address"))).ok();
-            let at = known
-                .as_deref()
-                .map_or("127.0.0.1:0", |known| &known["udp://".len()..]);
-            let udp = Udp::bind(at.parse().unwrap(), Udp::MTU).unwrap();
-            bundle.endpoint(name, udp, &options)
+        "udp" => bundle.endpoint(name, Udp::bind(socket(at), Udp::MTU).unwrap(), &options),
+        "verbs" => {
+            let verbs = Verbs::bind(socket(at), Adapter::default(), Verbs::MTU).unwrap();
+            bundle.endpoint(name, verbs, &options)
         }
         _ => {
             let place = folder.file_name().unwrap().to_str().unwrap();
@@ -133,7 +159,8 @@ fn call(client: &Endpoint, peer: PeerId) -> String {
     status
 }
 
-fn ours(over: &str, protocol: Protocol, signal: Signal) {
+/// One case: its name, and whether the state was known beyond the bound.
+fn ours(over: &str, protocol: Protocol, signal: Signal) -> (String, bool) {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let folder = folder.path();
     let (mut server, address) = start(over, protocol, folder);
@@ -148,7 +175,7 @@ fn ours(over: &str, protocol: Protocol, signal: Signal) {
     for _ in 0..2_000 {
         call(&client, peer);
     }
-    let bound = client.patience(peer).unwrap() + Duration::from_millis(10);
+    let bound = client.patience(peer).unwrap() + BEYOND;
     kill(Pid::from_raw(server.id() as i32), signal).unwrap();
     let begun = Instant::now();
     let sent = client.request(peer, ECHO, b"x", Credit::Refuse).unwrap();
@@ -179,12 +206,13 @@ fn ours(over: &str, protocol: Protocol, signal: Signal) {
         let _ = server.kill();
         let _ = server.wait();
     }
+    let name = format!("ours, {protocol} over {over}, {signal}");
     println!(
-        "{:44} {:>7.1} ms {:>9.1} ms  {seen}; another node: {goes_on}; asked when it is back: {truth}",
-        format!("ours, {protocol} over {over}, {signal}"),
+        "{name:44} {:>7.1} ms {:>9.1} ms  {seen}; another node: {goes_on}; asked when it is back: {truth}",
         after.as_secs_f64() * 1e3,
         bound.as_secs_f64() * 1e3,
     );
+    (name, after > bound)
 }
 
 fn ucx(transports: &str, devices: &str, handles_errors: bool, signal: Signal) {
