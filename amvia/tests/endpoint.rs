@@ -5,11 +5,14 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use jitterlab_amvia::endpoint::{Bundle, Credit, Endpoint, EndpointError, Options, PeerId};
+use jitterlab_amvia::endpoint::{
+    Bundle, Credit, Endpoint, EndpointError, Options, PeerId, Transaction,
+};
 use jitterlab_amvia::log::Durability;
 use jitterlab_amvia::protocol::{Config, Protocol, RequestError};
+use jitterlab_amvia::transaction::InitiatorState;
 use jitterlab_amvia::transport::{Transport, Udp};
 
 /// Long enough for any machine; nothing waits for its end.
@@ -150,20 +153,23 @@ fn a_reply_runs_a_handler_of_the_initiator() {
 }
 
 #[test]
-fn while_a_handler_runs_its_endpoint_acknowledges_eight_senders() {
+fn while_a_handler_runs_for_a_second_its_endpoint_acknowledges_eight_senders() {
     const SENDERS: u32 = 8;
-    let options = options(Protocol::Amvia);
+    const SECOND: Duration = Duration::from_secs(1);
+    let mut options = options(Protocol::Amvia);
+    // A machine that is busy may not let the service thread run for so long as six timeouts of a millisecond take together.
+    options.config.min_rto = 10_000_000;
     let target = Bundle::new().unwrap();
     let server = target.endpoint("server", udp(), &options).unwrap();
     let address = server.address().unwrap();
-    let (all_are_acked, wait_for_them) = mpsc::channel::<()>();
+    let (end_it, ends) = mpsc::channel::<()>();
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
     server
         .on(ECHO, move |call| {
-            // The first handler ends once every sender has its acknowledgement.
+            // The first handler takes its time.
             if counted.fetch_add(1, Ordering::Relaxed) == 0 {
-                wait_for_them.recv().unwrap();
+                ends.recv().unwrap();
             }
             call.reply(b"done").unwrap();
         })
@@ -186,15 +192,31 @@ fn while_a_handler_runs_its_endpoint_acknowledges_eight_senders() {
         })
         .collect();
     for (bundle, sender, sent) in &senders {
-        while sender.status(*sent).unwrap().to_string() != "<ACKED, REQUEST_PROCESSING>" {
+        while sender.state(*sent).unwrap() == InitiatorState::RequestSent {
             bundle.wait(LONG).unwrap();
         }
     }
+    // Each asks for its reply again and again, and hears that the target works on it.
+    let counters = |sender: &Endpoint, sent: Transaction| sender.counters(sent.peer()).unwrap();
+    let begun = Instant::now();
+    let mut have_asked = false;
+    while begun.elapsed() < SECOND || !have_asked {
+        have_asked = true;
+        for (bundle, sender, sent) in &senders {
+            bundle.poll().unwrap();
+            let state = sender.state(*sent).unwrap();
+            assert_eq!(state, InitiatorState::RequestProcessing);
+            have_asked &= counters(sender, *sent).pulls > 1;
+        }
+        thread::yield_now();
+    }
     assert_eq!(runs.load(Ordering::Relaxed), 1);
-    all_are_acked.send(()).unwrap();
+    end_it.send(()).unwrap();
     for (_, sender, sent) in &senders {
         let status = sender.finish(*sent, LONG).unwrap();
         assert_eq!(status.to_string(), "<ACKED, PROCESSED>");
+        let counted = counters(sender, *sent);
+        assert_eq!((counted.requests, counted.abandoned), (1, 0));
     }
     assert_eq!(runs.load(Ordering::Relaxed), SENDERS);
     stop.store(1, Ordering::Relaxed);
