@@ -141,7 +141,7 @@ typedef enum {
      */
     AM_ERR_SPACE = 20,
     /**
-     * The log cannot be opened, or is broken.
+     * The log cannot be opened or set aside, or is broken.
      */
     AM_ERR_LOG = 21,
     /**
@@ -764,6 +764,16 @@ AM_Error AMVIA_ReleaseReply(AM_Token token);
 AM_Error AMVIA_Identify(AM_Token token,
                         uint64_t *from,
                         AM_TransactionId *transaction);
+
+/**
+ * Gives the log at `log` another name beside it, so that an endpoint can begin a new one: `log` with ".aside-1" behind it, or
+ * with the first number that is free. No endpoint may have it open. What became of the transactions in it is then unknown to
+ * its endpoint for good. The new name goes to `room` bytes at `name`, the zero byte at the end among them: 18 bytes more than
+ * `log` has are asked for. With a null pointer and 0 it goes nowhere.
+ */
+AM_Error AMVIA_SetAside(const char *log,
+                        char *name,
+                        size_t room);
 
 /**
  * Registers an endpoint by its name and address with the name server at "HOST:PORT", and keeps it registered: a thread renews

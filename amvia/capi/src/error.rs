@@ -57,7 +57,7 @@ pub enum AM_Error {
     AM_ERR_KNOWN = 19,
     /// There is no room for the answer.
     AM_ERR_SPACE = 20,
-    /// The log cannot be opened, or is broken.
+    /// The log cannot be opened or set aside, or is broken.
     AM_ERR_LOG = 21,
     /// The transport cannot be opened, or is broken.
     AM_ERR_TRANSPORT = 22,
@@ -137,6 +137,12 @@ fn of_transport(error: &TransportError) -> AM_Error {
         TransportError::Foreign { .. } => AM_Error::AM_ERR_ADDRESS,
         TransportError::Mtu { .. } => AM_Error::AM_ERR_OPTION,
         _ => AM_Error::AM_ERR_TRANSPORT,
+    }
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        Failure::of(AM_Error::AM_ERR_LOG, &error)
     }
 }
 

@@ -16,6 +16,7 @@ mod bundle;
 mod connect;
 mod error;
 mod handler;
+mod log;
 mod memory;
 mod names;
 mod options;

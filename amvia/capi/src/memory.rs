@@ -135,19 +135,24 @@ impl<T: Copy> Room<T> {
 }
 
 impl Room<c_char> {
+    /// Refuses a text that has more bytes than there is room for, the zero byte at its end among them.
+    pub(crate) fn holds(&self, needed: usize) -> Result<(), Failure> {
+        if needed <= self.most {
+            return Ok(());
+        }
+        let text = format!(
+            "the text takes {needed} bytes, there is room for {}",
+            self.most
+        );
+        Err(Failure::new(AM_Error::AM_ERR_SPACE, text))
+    }
+
     /// Writes a text and the zero byte that ends it.
     ///
     /// # Errors
     /// There is no room: nothing is written.
     pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
-        if text.len() >= self.most {
-            let needed = text.len() + 1;
-            let text = format!(
-                "the text takes {needed} bytes, there is room for {}",
-                self.most
-            );
-            return Err(Failure::new(AM_Error::AM_ERR_SPACE, text));
-        }
+        self.holds(text.len() + 1)?;
         let bytes: Vec<c_char> = text.bytes().chain([0]).map(|byte| byte as c_char).collect();
         self.fill(&bytes);
         Ok(())

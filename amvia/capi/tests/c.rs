@@ -201,6 +201,14 @@ fn every_error_is_a_code_and_a_sentence() {
 }
 
 #[test]
+fn a_log_is_set_aside_and_a_new_one_begins() {
+    let folder = TempDir::new().unwrap();
+    if let Some(aside) = C.compile("aside", folder.path()) {
+        run_and_check(&aside, &[folder.path().to_str().unwrap()]);
+    }
+}
+
+#[test]
 fn a_request_goes_to_another_node_once_it_is_known_not_to_have_run() {
     let folder = TempDir::new().unwrap();
     let Some(failover) = C.compile("failover", folder.path()) else {
