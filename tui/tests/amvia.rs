@@ -163,6 +163,57 @@ fn a_server_killed_while_its_handler_ran_leaves_the_truth_in_its_log() {
     assert!(status(&own).ends_with("no transaction that is not released\n"));
 }
 
+/// One that was connected may have run the request: after its timeouts the state is unknown.
+#[test]
+fn a_server_that_is_killed_leaves_an_unknown_within_the_timeouts() {
+    let server = Server::start(&["--listen", "udp://127.0.0.1:0"]);
+    let log = tempfile::tempdir().unwrap();
+    let log = log.path().join("client.log");
+    let to = server.target();
+    let mut call = Command::new(env!("CARGO_BIN_EXE_jitterlab"));
+    call.args(["amvia", "call", &to, "--count", "1000000000"])
+        .args(["--patience", "3s", "--format", "json"])
+        .args(["--durability", "process", "--log"])
+        .arg(&log);
+    let call = call.stdout(Stdio::piped()).spawn().unwrap();
+    while !status(log.to_str().unwrap()).contains("REQUEST_") {}
+    drop(server);
+    let called = call.wait_with_output().unwrap();
+    assert_eq!(called.status.code(), Some(1), "{called:?}");
+    let called: Value = serde_json::from_slice(&called.stdout).unwrap();
+    let unknown = called["unknown"].as_array().unwrap();
+    let last = unknown.last().unwrap();
+    let timeouts = last["timeouts_ns"].as_f64().unwrap();
+    // Seven from the floor of a millisecond, each twice as long.
+    assert!(timeouts >= 127e6, "{timeouts}");
+    assert!(last["after_ns"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_log_is_set_aside_for_an_endpoint_with_other_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("server.log");
+    let log = log.to_str().unwrap();
+    let at = ["--listen", "udp://127.0.0.1:0", "--durability", "process"];
+    let serve = |window| [&at[..], &["--log", log, "--window", window]].concat();
+    let first = Server::start(&serve("4"));
+    let busy = amvia(&["status", log, "--set-aside"]);
+    assert_eq!(busy.status.code(), Some(2), "{busy:?}");
+    assert!(error(&busy).contains("is in use by another process"));
+    drop(first);
+    let refused = amvia(&[&["serve"][..], &serve("5")].concat());
+    assert!(error(&refused).contains("or set it aside"), "{refused:?}");
+
+    let aside = amvia(&["status", log, "--set-aside"]);
+    assert_eq!(aside.status.code(), Some(0), "{aside:?}");
+    let name = format!("{log}.aside-1");
+    assert_eq!(text(&aside), format!("{name}\n"));
+    assert!(status(&name).starts_with("endpoint "));
+    let _second = Server::start(&serve("5"));
+    let gone = amvia(&["status", &format!("{log}.no"), "--set-aside"]);
+    assert_eq!(gone.status.code(), Some(2), "{gone:?}");
+}
+
 fn status(log: &str) -> String {
     text(&amvia(&["status", log]))
 }

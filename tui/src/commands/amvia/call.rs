@@ -133,10 +133,19 @@ struct Called {
     /// Nanoseconds from each request to its end, of those that were processed.
     round_trips_ns: Vec<f64>,
     retransmissions: u64,
+    /// Each time that no word of the target came.
+    unknown: Vec<Unknown>,
     /// The faults that were made; none where none were asked for.
     faults: Option<Harmed>,
     /// The reply of the last request that was processed.
     reply: Option<String>,
+}
+
+/// How long it took until the state of a request was unknown, and its timeouts together, in nanoseconds.
+#[derive(Serialize)]
+struct Unknown {
+    after_ns: f64,
+    timeouts_ns: f64,
 }
 
 impl Call {
@@ -156,6 +165,7 @@ impl Call {
             states: BTreeMap::new(),
             round_trips_ns: Vec::new(),
             retransmissions: 0,
+            unknown: Vec::new(),
             faults: None,
             reply: None,
         };
@@ -221,6 +231,7 @@ impl Call {
         called: &mut Called,
     ) -> Result<bool, Failure> {
         let Handler(handler) = self.handler;
+        let timeouts = client.patience(peer).map_err(failed)?;
         let begun = Instant::now();
         let sent = client
             .request(peer, handler, data, Credit::Refuse)
@@ -231,6 +242,12 @@ impl Call {
             bundle.poll().map_err(failed)?;
         }
         let took = begun.elapsed();
+        if client.state(sent).map_err(failed)?.is_unknown() {
+            called.unknown.push(Unknown {
+                after_ns: took.as_nanos() as f64,
+                timeouts_ns: timeouts.as_nanos() as f64,
+            });
+        }
         let state = self.learn(bundle, client, sent)?;
         *called.states.entry(state.to_string()).or_default() += 1;
         if state == InitiatorState::Processed {
@@ -295,6 +312,17 @@ impl Called {
                 at(0.99),
                 at(1.0),
                 show::count(self.retransmissions),
+            );
+        }
+        for Unknown {
+            after_ns,
+            timeouts_ns,
+        } in &self.unknown
+        {
+            text += &format!(
+                "unknown after {}; its timeouts take {}\n",
+                show::time(*after_ns),
+                show::time(*timeouts_ns)
             );
         }
         text += &self.faults.as_ref().map_or_else(String::new, Harmed::text);

@@ -25,7 +25,7 @@ pub enum Command {
     Loggp(measure::Loggp),
     /// Compare what bit errors cost by a model, a simulation and an experiment, by protocol; exit status 1 if they differ
     Performability(performability::Options),
-    /// Show the transactions in the log of an endpoint, by state
+    /// Show the transactions in the log of an endpoint, by state, or set the log aside
     Status(status::Status),
     /// Tell endpoints where others are
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `jitterlab amvia status`: what the log of an endpoint says of each transaction.
+//! `jitterlab amvia status`: what the log of an endpoint says of each transaction; and how a log makes room for a new one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,8 +19,18 @@ pub struct Status {
     /// List each transaction
     #[arg(long)]
     all: bool,
+    /// Rename the log to LOG.aside-1, or the first number that is free, so that its endpoint begins a new one. What became of
+    /// the transactions in it is then unknown to the endpoint for good; no endpoint may have it open
+    #[arg(long, conflicts_with = "all")]
+    set_aside: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+/// The name that a log was given.
+#[derive(Serialize)]
+struct Aside {
+    aside: PathBuf,
 }
 
 /// What a log says.
@@ -44,8 +54,14 @@ struct Transaction {
 }
 
 impl Status {
-    /// Prints it.
+    /// Prints it, or sets it aside.
     pub fn run(self) -> Result<Exit, Failure> {
+        if self.set_aside {
+            let aside = log::set_aside(&self.log).map_err(Failure::input)?;
+            let aside = Aside { aside };
+            output::print(self.format, &aside, || aside.aside.display().to_string())?;
+            return Ok(Exit::Done);
+        }
         let snapshot = log::look(&self.log).map_err(Failure::input)?;
         let shown = Shown::of(&snapshot);
         output::print(self.format, &shown, || shown.text(self.all))?;
