@@ -1,7 +1,7 @@
 //! The initiator: makes requests, and knows what became of each (Kaur, section 3.2.1).
 
 use super::link::{Link, NEVER};
-use super::segments::{Round, has_grown, is_segment};
+use super::segments::{Round, has_grown, is_segment, segment_at};
 use super::sent::{
     Phase, Sent, accepted, acknowledge_reply, begin, change, end, given_up, hear, pull, query,
     send_request, transmit,
@@ -136,7 +136,7 @@ impl Initiator {
     }
 
     fn slot(&self, sequence: u64) -> Slot {
-        Slot((sequence % self.sent.len() as u64) as u16)
+        Slot::of(sequence, self.sent.len())
     }
 
     /// The transaction that a frame of the peer is about.
@@ -280,7 +280,7 @@ impl Initiator {
             part.attempt,
             answers && sent.phase == Phase::Requesting,
         );
-        let is_new = sent.assembly.insert(part.offset / chunk);
+        let is_new = sent.assembly.insert(segment_at(part.offset, chunk));
         if sent.assembly.is_whole() {
             end(link, sent, slot, InitiatorState::Processed);
             acknowledge_reply(link, low, part.number, part.attempt);

@@ -66,6 +66,18 @@ pub type Nanos = u64;
 pub struct Slot(pub u16);
 
 impl Slot {
+    /// The slot of a sequence in a pool of so many, which is not shared.
+    #[inline]
+    fn of(sequence: u64, slots: usize) -> Self {
+        let slots = slots as u64;
+        // A window is seldom anything else than a power of two, which takes no division.
+        let place = match slots.is_power_of_two() {
+            true => sequence & (slots - 1),
+            false => sequence % slots,
+        };
+        Slot(place as u16)
+    }
+
     /// As an index.
     pub fn index(self) -> usize {
         self.0.into()

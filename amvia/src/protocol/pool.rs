@@ -181,7 +181,8 @@ impl ReplyPool {
             let its = self.records.iter().position(is_its);
             its.or_else(|| self.records.iter().position(Received::is_free))
         } else {
-            (id.sequence as usize).checked_rem(self.records.len())
+            let slots = self.records.len();
+            (slots > 0).then(|| Slot::of(id.sequence, slots).index())
         };
         let Some(slot) = slot else {
             return Found::Full;

@@ -73,12 +73,25 @@ impl Assembly {
 
 /// Segments of a message of `length` bytes, `chunk` bytes each: an empty message is one segment.
 pub(super) fn segments(length: u32, chunk: u32) -> u32 {
-    length.div_ceil(chunk).max(1)
+    // One that fits into a frame takes no division.
+    match length <= chunk {
+        true => 1,
+        false => length.div_ceil(chunk),
+    }
+}
+
+/// The number of the segment that begins at `offset`.
+pub(super) fn segment_at(offset: u32, chunk: u32) -> u32 {
+    match offset {
+        0 => 0,
+        _ => offset / chunk,
+    }
 }
 
 /// Whether a part is one whole segment.
 pub(super) fn is_segment(part: &Part, chunk: u32) -> bool {
-    part.offset.is_multiple_of(chunk) && part.size == chunk.min(part.length - part.offset)
+    let begins = part.offset == 0 || part.offset.is_multiple_of(chunk);
+    begins && part.size == chunk.min(part.length - part.offset)
 }
 
 /// Whether what is had has grown.

@@ -2,7 +2,7 @@
 
 use super::link::{Link, Message, NEVER, Role};
 use super::pool::{Found, Received, ReplyPool};
-use super::segments::{Round, is_segment};
+use super::segments::{Round, is_segment, segment_at};
 use super::{Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
 use crate::transaction::{Incarnation, TargetState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number, Part, Reason, UNASKED};
@@ -184,7 +184,7 @@ impl Target {
             record.assembly.begin(link.segments(part.length));
             (record.request, record.handler) = (part.length, part.handler);
         }
-        let is_new = record.assembly.insert(part.offset / chunk);
+        let is_new = record.assembly.insert(segment_at(part.offset, chunk));
         if link.config.protocol == Protocol::Amudp {
             // A buffer that all peers share does not wait longer than the initiator does.
             let longest = link.timeout.after(link.config.request_retransmissions);
