@@ -104,6 +104,24 @@ fn a_file_without_hosts_needs_an_allocation() {
     assert!(said.contains("not in braces"), "{said}");
 }
 
+#[test]
+fn an_inventory_has_its_own_hosts() {
+    let lab = Lab::new();
+    lab.write(
+        "racks.yaml",
+        "rack1:\n  hosts:\n    one: { ansible_connection: winrm }\n",
+    );
+    let mut validate = lab.command("validate racks.yaml --transport udp");
+    in_pbs(&lab, &mut validate, "n1\nn2\n");
+    let output = validate.output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("winrm") && !said.contains("job 12.pbs"),
+        "{said}"
+    );
+}
+
 /// Two machines: this program runs on the first, and the second is at the end of ssh.
 struct Machines {
     cluster: Cluster,

@@ -423,7 +423,7 @@ fn what_failures_cost_goes_from_an_experiment_to_its_report() {
             result["excess"][0]["losses"].as_u64() > Some(50),
             "{result}"
         );
-        let is_injected = record["level"]["kind"] == "injected";
+        let is_injected = record["level"]["kind"] == "delay";
         assert_eq!(
             record["injection"]["delayed"].as_u64() > Some(0),
             is_injected,

@@ -7,13 +7,13 @@ use jitterlab_base::yaml::{FileError, keys};
 use jitterlab_cluster::Host;
 
 const HOSTS: &str = "hosts";
-/// A file with one of these keys has its hosts from another file, or is an inventory.
-const SAID_OTHERWISE: [&str; 3] = ["hosts_file", "all", "ungrouped"];
+/// A file with this key has its hosts from another file.
+const HOSTS_FILE: &str = "hosts_file";
 
 /// Whether a file leaves out its hosts. One that cannot be read does not: it is told what is wrong with it.
 pub fn lacks_hosts(text: &str) -> bool {
     keys(text).is_some_and(|keys| {
-        let says = |key: &String| key == HOSTS || SAID_OTHERWISE.contains(&key.as_str());
+        let says = |key: &String| key == HOSTS || key == HOSTS_FILE;
         !keys.iter().any(says)
     })
 }

@@ -8,6 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::yaml::text_of;
+use jitterlab_cluster::inventory::is_inventory;
 use jitterlab_experiment::spec::Cluster;
 use jitterlab_experiment::validate::{
     self, Event, Failure as Failed, Kept, Lost, Setup, Validation,
@@ -113,10 +114,11 @@ impl Command {
         let (path, text) = match &self.hosts {
             Some(path) => {
                 let text = text_of("hosts file", path).map_err(Failure::input)?;
-                (
-                    path.as_path(),
-                    allocated::filled(text, path, Names::OfNodes)?,
-                )
+                let text = match is_inventory(&text, path) {
+                    true => text,
+                    false => allocated::filled(text, path, Names::OfNodes)?,
+                };
+                (path.as_path(), text)
             }
             None => {
                 let path = Path::new("hosts of the job");
