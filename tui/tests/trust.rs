@@ -293,6 +293,7 @@ fn whatever_ends_instead_of_a_worker_is_said() {
             "",
         ),
         ("printf 'a\\033[31mb\\rc' >&2; exit 255", "a?[31mb?c", ""),
+        ("exit 255", "ssh ended without a word", "ssh -v"),
         ("exit 7", "it ended without a word (exit status: 7)", ""),
         ("kill -9 $$", "it ended without a word (signal: 9", ""),
         (

@@ -18,5 +18,4 @@ mod protocol;
 pub use carrier::Carrier;
 pub use client::{Client, Options, WINDOW, message_for};
 pub use error::Error;
-pub use jitterlab_amvia::transport::Faults;
 pub use protocol::Protocol;

@@ -170,6 +170,9 @@ pub fn noise(error: io::Error, line: &str) -> io::Error {
 /// The cause that what was to start a worker at a place has ended with this status, with what to do, where that is known. `lines` is
 /// what it said last.
 pub fn cause(place: &Place, code: Option<i32>, lines: &[String]) -> Option<String> {
+    if matches!(place, Place::Ssh(_)) && code == Some(255) && lines.is_empty() {
+        return Some(SILENT.into());
+    }
     let (line, advice) = match (place, code) {
         (Place::Ssh(_), Some(126 | 127)) => COMMAND.iter().find_map(|known| known.of(lines)),
         (Place::Ssh(_), Some(255) | None) => SSH.iter().find_map(|known| known.of(lines)),
@@ -219,6 +222,10 @@ const COMMAND: [Known; 3] = [
         advice: "see that jitterlab can be started there, and was built for that machine",
     },
 ];
+
+/// An ssh that is told to log errors alone says nothing where the other end closes the connection at once.
+const SILENT: &str =
+    "ssh ended without a word: see that an SSH server runs there, and what `ssh -v` says";
 
 /// What ssh says that does not come through: the first of these that is found is the cause of the others.
 const SSH: [Known; 12] = [

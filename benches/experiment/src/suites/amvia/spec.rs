@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use jitterlab_amvia::transport::Faults;
 use jitterlab_amvia_suite::cases::{Case as Kind, bandwidth, rtt};
 use jitterlab_amvia_suite::performability::{Asked, Component, Failing, Over};
-use jitterlab_amvia_suite::{Faults, Protocol, WINDOW, loggp, message_for};
+use jitterlab_amvia_suite::{Protocol, WINDOW, loggp, message_for};
 use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_base::yaml::Step::{self, Index, Key};
