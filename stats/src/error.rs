@@ -49,7 +49,9 @@ pub enum Error {
         right: usize,
     },
     /// A family that fits best where it has no mean.
-    #[error("{statistic} has no mean for these samples: their tail is too heavy for it")]
+    #[error(
+        "cannot compute {statistic}: the fitted distribution has no mean, because its tail is too heavy"
+    )]
     NoMean {
         /// What was to be computed.
         statistic: &'static str,

@@ -286,7 +286,7 @@ fn what_does_not_belong_together_is_refused_and_nothing_is_left() {
         ),
         (
             "results merge a b --into old",
-            "old exists: a merged folder is a new one",
+            "old already exists. Name a new folder for the merged results",
         ),
         (
             "results merge a missing --into c",

@@ -419,7 +419,7 @@ fn wrong_input_is_told_and_changes_nothing() {
             "apply --profile paper --only vm.stat_interval --dry-run",
             "the profile paper does not contain the setting vm.stat_interval",
         ),
-        ("verify", "nothing has been applied on this node"),
+        ("verify", "nothing was applied on this node"),
     ] {
         let output = tune(root.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");

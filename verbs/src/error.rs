@@ -75,7 +75,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A work request did not complete.
-    #[error("{meaning} (status {status}, vendor's {vendor:#x})")]
+    #[error("{meaning} (status {status}, vendor error {vendor:#x})")]
     Completion {
         /// What libibverbs says of the status.
         meaning: String,

@@ -67,7 +67,9 @@ pub enum EndpointError {
     #[error(transparent)]
     Slot(#[from] SlotError),
     /// Blocked in a handler: nothing that it waits for can happen.
-    #[error("a handler cannot wait for its own bundle: make the request with Credit::Refuse")]
+    #[error(
+        "a handler cannot block on its own bundle. Make the request with Credit::Refuse, which does not wait"
+    )]
     InHandler,
     /// The transport.
     #[error(transparent)]

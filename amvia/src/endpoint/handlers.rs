@@ -101,7 +101,7 @@ pub(super) struct Reply {
 
 /// A reply that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the reply has {length} bytes, the initiator takes {most}")]
+#[error("the reply has {length} bytes, but the initiator accepts at most {most}")]
 pub struct ReplyError {
     /// Its bytes.
     pub length: usize,

@@ -250,7 +250,7 @@ pub enum SlotError {
     #[error("no handler runs in slot {}", .0.0)]
     NotRunning(Slot),
     /// The initiator takes no message of this length.
-    #[error("the reply has {length} bytes, the initiator takes {most}")]
+    #[error("the reply has {length} bytes, but the initiator accepts at most {most}")]
     TooLong {
         /// Its bytes.
         length: u32,

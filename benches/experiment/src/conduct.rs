@@ -39,7 +39,7 @@ pub enum ConductError {
         reason: String,
     },
     /// The bandwidth cannot be measured.
-    #[error("cannot measure the bandwidth that loads are shares of: {0}")]
+    #[error("cannot measure the bandwidth: {0}. Load levels are percentages of the bandwidth")]
     Bandwidth(String),
     /// Tables that claim to imitate a load do not.
     #[error(

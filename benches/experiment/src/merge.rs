@@ -57,7 +57,7 @@ pub enum MergeError {
         folder: String,
     },
     /// There is something already.
-    #[error("{path} exists: a merged folder is a new one", path = path.display())]
+    #[error("{path} already exists. Name a new folder for the merged results", path = path.display())]
     Exists {
         /// Where the merged folder was to be.
         path: PathBuf,

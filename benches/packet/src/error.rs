@@ -51,7 +51,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// No answer came in time for long.
-    #[error("{} for {time}, after {answered} answers{}", silence(*late), remedy(*late))]
+    #[error("{} for {time}. Before that, the peer answered {answered} messages{}", silence(*late), remedy(*late))]
     Silence {
         /// For how long.
         time: Nanos,
@@ -134,7 +134,7 @@ pub enum Error {
 fn silence(late: u64) -> &'static str {
     match late {
         0 => "the peer has been silent",
-        _ => "no answer has come in time",
+        _ => "no answer came in time",
     }
 }
 
@@ -142,7 +142,7 @@ fn silence(late: u64) -> &'static str {
 fn remedy(late: u64) -> String {
     match late {
         0 => String::new(),
-        _ => format!("; {late} answers came too late: a longer --timeout would count them"),
+        _ => format!(". {late} answers came too late: a longer --timeout would count them"),
     }
 }
 

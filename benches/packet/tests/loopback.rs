@@ -160,7 +160,7 @@ fn answers_that_are_all_late_are_not_called_silence() {
         // The last of them may be on its way.
         assert!((1..=18).contains(&late), "{late}");
         let said = format!(
-            "no answer has come in time for 200ms, after 0 answers; {late} answers came too late: a longer --timeout would count them"
+            "no answer came in time for 200ms. Before that, the peer answered 0 messages. {late} answers came too late: a longer --timeout would count them"
         );
         assert_eq!(error.to_string(), said);
     }

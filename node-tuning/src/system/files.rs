@@ -19,7 +19,7 @@ fn text(system: &System, path: &Path) -> Result<Value, Error> {
                     .chars()
                     .take(40)
                     .collect(),
-                expected: "text in UTF-8",
+                expected: "UTF-8 text",
             }),
         },
         Err(error) if absent(&error) => Ok(None),

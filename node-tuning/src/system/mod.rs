@@ -50,7 +50,7 @@ pub enum Error {
         source: io::Error,
     },
     /// What stands there is not what was expected.
-    #[error("{place} says `{text}`, which is no {expected}")]
+    #[error("{place} contains `{text}`; expected a {expected}")]
     Strange {
         /// Where.
         place: String,

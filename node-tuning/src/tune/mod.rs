@@ -59,7 +59,9 @@ pub enum Error {
         measuring: CpuSet,
     },
     /// There is nothing to be verified.
-    #[error("nothing has been applied on this node; `jitterlab tune plan` says what would be")]
+    #[error(
+        "nothing was applied on this node. `jitterlab tune plan` shows what `apply` would change"
+    )]
     NothingApplied,
 }
 

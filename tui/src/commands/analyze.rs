@@ -15,10 +15,11 @@ use crate::output::{self, Format};
 pub struct Command {
     /// The result folder
     dir: PathBuf,
-    /// Compare runs, in the place of the tables: those of this name without their repetition, as `packet-rtt-udp.none` (a) ...
+    /// Name of the first runs (a), without the repetition, such as packet-rtt-udp.none. The command then compares runs and
+    /// prints no tables
     #[arg(long, requires = "b")]
     a: Option<String>,
-    /// ... with those of this one (b)
+    /// Name of the second runs (b)
     #[arg(long, requires = "a")]
     b: Option<String>,
     /// The figure of a run that is compared: mean, median, p99 or p999

@@ -53,10 +53,10 @@ commands! {
         Report => report,
         /// Print the tables of a result folder
         Analyze => analyze,
-        /// Hold a result folder against a kept one, or merge several
+        /// Compare a result folder with an earlier one, or merge folders
         #[command(subcommand)]
         Results => results,
-        /// Show the lab in a terminal: node, noise, suites (also `jitterlab` alone)
+        /// Show the lab in a terminal. `jitterlab` without arguments does the same
         Ui => ui,
     }
     "Delay a program" {
@@ -94,7 +94,7 @@ commands! {
         Validate => validate,
     }
     "Send active messages" {
-        /// Send and measure active messages, look at their endpoints, serve their names
+        /// Send and measure active messages, show endpoints, run the name server
         #[command(subcommand)]
         Amvia => amvia,
     }

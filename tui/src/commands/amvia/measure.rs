@@ -50,7 +50,7 @@ struct Ends {
     /// one on this machine]
     #[arg(long)]
     to: Option<Address>,
-    /// Run on this CPU [default: on a tuned node its first free measuring CPU, otherwise any]
+    /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     /// The CPU of the `amvia serve` that this command starts

@@ -26,7 +26,8 @@ pub struct Command {
     /// How long to measure the noise of the CPUs [default: 5s, or 1s with --health]
     #[arg(long)]
     duration: Option<Nanos>,
-    /// Slurm's health check: drain this node where it does not fit, and resume it where it fits again; print one line
+    /// Health check for Slurm: drain this node if the check fails, and resume it if the check passes again. Prints one
+    /// line
     #[arg(long, conflicts_with = "format")]
     health: bool,
     #[command(flatten)]

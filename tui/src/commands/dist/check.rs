@@ -18,7 +18,8 @@ use crate::output::{self, Format};
 pub struct Check {
     #[command(flatten)]
     table: TableFile,
-    /// The samples that the table is to imitate, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    /// The samples that the table is to imitate: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has
+    /// several columns
     #[arg(long)]
     samples: Option<PathBuf>,
     /// Fail if the table differs from its distribution by more than this share

@@ -23,7 +23,7 @@ use crate::output::{self, Format, time_of};
 /// Options of `dist fit`.
 #[derive(clap::Args)]
 pub struct FitOptions {
-    /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
     /// constant, uniform, lognormal (three parameters), or best: fit all families, and list the closest first
     #[arg(long, default_value = "best")]
@@ -160,7 +160,7 @@ impl Fitted {
 /// Options of `dist family`.
 #[derive(clap::Args)]
 pub struct FamilyOptions {
-    /// Samples in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
     /// Seed; it decides the order of the entries
     #[arg(long, default_value_t = seed::DEFAULT)]

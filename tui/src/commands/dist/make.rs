@@ -31,7 +31,8 @@ pub struct Make {
     /// Least delay of a lognormal
     #[arg(long, default_value = "0ns")]
     location: Nanos,
-    /// The delays are these samples, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    /// The delays are these samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several
+    /// columns
     #[arg(long, conflicts_with_all = ["shape", "mean", "std", "location"])]
     samples: Option<PathBuf>,
     /// Multiply the samples' standard deviation by this, and keep their mean: 0 makes all delays equal, 2 doubles it

@@ -27,9 +27,9 @@ pub enum Command {
     Make(make::Make),
     /// Find the distribution that comes closest to samples
     Fit(fit::FitOptions),
-    /// Make tables from samples: some imitate them, and the five of the latency-variation paper differ in variation alone
+    /// Make tables from samples. Some tables imitate the samples. Five tables have the same mean and different variation
     Family(fit::FamilyOptions),
-    /// Turn samples into a recording of delays. `inject run --replay` injects them in that order
+    /// Turn samples into a recording of delays. `inject run --replay` injects them in the order of the samples
     Record(record::Record),
     /// Show a table
     Show(Show),

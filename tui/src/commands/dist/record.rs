@@ -19,17 +19,17 @@ const OPEN: &str = "open";
 /// Options of `dist record`.
 #[derive(clap::Args)]
 pub struct Record {
-    /// Round trips in nanoseconds, in the order in which they were measured: CSV or Parquet; FILE:COLUMN where there are
-    /// several columns
+    /// Round trips in the order in which they were measured: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN
+    /// if it has several columns
     samples: PathBuf,
-    /// Send time of each round trip, in nanoseconds: FILE:COLUMN; the file may be that of the samples [default: when the
-    /// answer before it had come, as in a ping-pong]
+    /// Column of send times in nanoseconds (FILE:COLUMN). FILE may be the file of the samples [default: each message was sent
+    /// when the previous answer came]
     #[arg(long)]
     times: Option<PathBuf>,
-    /// Round trips without load. Their median is subtracted from each round trip, which gives the delay
+    /// Round trips without load. The delay is a sample minus their median
     #[arg(long, value_name = "SAMPLES", conflicts_with = "less")]
     baseline: Option<PathBuf>,
-    /// Subtract this time from each round trip, which gives the delay
+    /// The delay is a sample minus this time
     #[arg(long, default_value = "0ns")]
     less: Nanos,
     /// Where to write the recording

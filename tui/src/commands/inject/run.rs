@@ -37,11 +37,11 @@ pub struct Run {
     /// A file of recorded delays, made by `jitterlab dist record`. They are injected in the recorded order
     #[arg(long)]
     replay: Option<PathBuf>,
-    /// Give each send the next delay of the recording, whatever time has passed [default: the delay that was recorded at
-    /// the same time after the start]
+    /// Each send takes the next recorded delay. Without this option, a send takes the delay that was recorded at the same
+    /// time since the start
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     by_message: bool,
-    /// Each MPI rank replays a stretch of its own of the recording [default: all replay the same]
+    /// Each MPI rank starts at its own place in the recording [default: all ranks start at the same place]
     #[arg(long, conflicts_with_all = ["delay", "table"])]
     each_rank: bool,
     /// A file with one integer; the same seed gives the same delays [default: the seed 1]

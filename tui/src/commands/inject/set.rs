@@ -24,7 +24,7 @@ pub struct Set {
     /// Unit of a table file that has no header line: ns or spins
     #[arg(long, default_value = "ns", requires = "table")]
     unit: DelayUnit,
-    /// Multiply each delay of the table by this number: of the one that is given, or of the one that is there
+    /// Multiply each delay by this number. It applies to --table, or else to the current table
     #[arg(long)]
     scale: Option<f64>,
     /// Restart the sequence of delays with the seed in this file

@@ -16,8 +16,8 @@ use crate::shown::p_value;
 /// Options of `noise compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Two recordings of one node differ. One recording a side describes the difference. Several a side test it; each \
-                  recording counts as one value:\n  jitterlab noise compare before.json after.json\n  \
+    after_help = "Two recordings of one node differ. With one recording on each side, the command describes the difference. With several, \
+                  it tests the difference. Each recording counts as one value:\n  jitterlab noise compare before.json after.json\n  \
                   jitterlab noise compare --a before-*.json --b after-*.json"
 )]
 pub struct Compare {

@@ -59,7 +59,7 @@ pub struct Serve {
     /// Address to listen on; port 0 chooses a free one
     #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
-    /// Run on this CPU [default: on a tuned node its first free measuring CPU, otherwise any]
+    /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     /// Exit when stdin is closed

@@ -59,19 +59,19 @@ pub struct Run {
     #[arg(long, value_parser = count::<u64>(0..=u64::MAX))]
     warmup_iterations: Option<u64>,
     /// A message counts as lost if no answer comes in this time. TCP and the verbs service rc go on
-    /// waiting. The run ends when 20 times this long has passed without any answer
+    /// waiting. The run ends after 20 timeouts without any answer
     #[arg(long, default_value_t = rtt::TIMEOUT, value_parser = span)]
     timeout: Nanos,
-    /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; for verbs and shm poll]
+    /// block: sleep until an answer comes. poll: ask again and again, without sleep [default: block; verbs and shm: poll]
     #[arg(long)]
     wait: Option<Wait>,
     #[command(flatten)]
     open: OpenLoop,
-    /// Messages in flight at most, for bandwidth, bidirectional, overhead, buffer-reuse [default: 100], and rtt with --rate
-    /// [default: 1024]
+    /// Most messages in flight. Used by bandwidth, bidirectional, overhead, buffer-reuse, and rtt with --rate [default: 100;
+    /// rtt with --rate: 1024]
     #[arg(long, value_parser = count::<u32>(1..=MOST_WINDOW.into()))]
     window: Option<u32>,
-    /// buffer-reuse: numbers of buffers that are used in turn [default: 1,10,100,1000]
+    /// buffer-reuse: how many buffers to cycle through; one measurement for each number [default: 1,10,100,1000]
     #[arg(long, value_delimiter = ',', value_parser = count::<u32>(1..=MOST_BUFFERS.into()))]
     buffers: Vec<u32>,
     /// buffer-reuse: shares of messages that use one single buffer, in percent [default: 0,25,50,75,100]
@@ -84,7 +84,7 @@ pub struct Run {
     /// this machine]
     #[arg(long, value_delimiter = ',')]
     to: Vec<String>,
-    /// Run on this CPU [default: on a tuned node its first free measuring CPU, otherwise any]
+    /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     /// The CPU of the `packet serve` that this command starts

@@ -34,13 +34,14 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 /// Options of `stats compare`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Samples of one recording are not independent, and two recordings of one system differ by more than the samples of either vary. \
-                  One recording a side describes the difference. Several a side test it; each recording counts as one value:\n  \
+    after_help = "Samples of one recording depend on each other. Two recordings of one system also differ. Use several recordings per system: \
+                  then the command tests the difference, and each recording counts as one value. With one recording per system, it only \
+                  describes the difference:\n  \
                   jitterlab stats compare a.csv b.csv\n  \
                   jitterlab stats compare --a before-*.csv --b after-*.csv"
 )]
 pub struct Compare {
-    /// The first samples, in nanoseconds: CSV or Parquet; FILE:COLUMN where there are several columns
+    /// The first samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     #[arg(required_unless_present = "recordings_a", requires = "second")]
     first: Option<PathBuf>,
     /// The second samples
@@ -55,7 +56,7 @@ pub struct Compare {
     /// The statistic of each recording that is compared
     #[arg(long, value_enum, default_value_t, conflicts_with = "first")]
     figure: recordings::Figure,
-    /// Compare the samples themselves: right only where each comes from a run of its own
+    /// Compare the samples directly. This is valid only if each sample comes from its own run
     #[arg(long, conflicts_with = "recordings_a")]
     independent: bool,
     /// Level of significance; the confidence of the intervals is 1 − alpha

@@ -67,7 +67,7 @@ struct Wanted {
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum ProfileName {
-    /// Everything that disturbs measurements of microseconds
+    /// All settings that reduce disturbance of microsecond measurements
     #[default]
     Measure,
     /// Those settings of `measure` that need no reboot, and that a reboot undoes

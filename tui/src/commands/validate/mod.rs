@@ -26,8 +26,8 @@ use events::Events;
 /// Options of `jitterlab validate`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 all fit, 1 something was left out, or has become slower than the baseline, 4 whether anything has \
-                        is undecided, 2 wrong input, 3 no host could be measured."
+    after_help = "Exit status 0: all hosts fit. 1: a host was left out, or something became slower than the baseline. 2: wrong input. \
+                        3: no host could be measured. 4: the measurements do not decide whether anything became slower."
 )]
 pub struct Command {
     /// Hosts file: the hosts to validate, and spare hosts [default: the nodes of the allocation that this runs in]
@@ -44,10 +44,10 @@ pub struct Command {
     /// Keep this validation in a file, for `--baseline`
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// Hold this validation against a kept one, and name the hosts and pairs that have become slower
+    /// Compare with a validation that --keep saved, and name the hosts and pairs that became slower
     #[arg(long)]
     baseline: Option<PathBuf>,
-    /// Write what happens to this file, a JSON object a line
+    /// Write events to this file; each line is one JSON object
     #[arg(long)]
     events: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
