@@ -519,7 +519,7 @@ fn bad_input_ends_with_one_message_and_leaves_nothing() {
         (
             "run e.yaml",
             "e.yaml:2:1: unknown key `sede`, expected one of `name`, `seed`, `repetitions`, `resolve`, `at_most`, \
-             `retries`, `hosts`, `trust`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
+             `retries`, `hosts`, `trust`, `lost_host`, `load`, `mpi`, `levels`, `suites`; did you mean `seed`?",
         ),
         (
             "run missing.yaml",
