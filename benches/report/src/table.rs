@@ -225,6 +225,8 @@ pub struct Table {
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
+    /// What its words mean, under the title.
+    pub note: Option<String>,
     /// Its columns.
     pub headings: Vec<Heading>,
     /// Its rows, each with a value for every column.
@@ -238,12 +240,19 @@ impl Table {
         Table {
             id: R::ID,
             title: R::TITLE,
+            note: None,
             headings: columns.iter().map(|column| column.heading).collect(),
             rows: rows
                 .iter()
                 .map(|row| columns.iter().map(|column| (column.value)(row)).collect())
                 .collect(),
         }
+    }
+
+    /// The same with a note.
+    pub fn noted(mut self, note: Option<String>) -> Self {
+        self.note = note;
+        self
     }
 
     /// The same with levels called so.

@@ -84,6 +84,26 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
+/// A factor on a time, as how much time it takes: `12 % more`, `3.1 % less`, `as much`.
+pub fn more_or_less(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 0.05 {
+        "as much".into()
+    } else if percent > 0.0 {
+        format!("{} % more", one_digit(percent))
+    } else {
+        format!("{} % less", one_digit(-percent))
+    }
+}
+
+/// What the words of [`more_or_less`] are compared by.
+pub fn conjunction(ratio: f64) -> &'static str {
+    match more_or_less(ratio).as_str() {
+        "as much" => "as",
+        _ => "than",
+    }
+}
+
 /// A factor as a signed percentage: `+12 %`, `−3.1 %`.
 pub fn signed_percent(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
@@ -205,6 +225,14 @@ mod tests {
             (3.5, "250 % longer"),
         ] {
             assert_eq!(change(ratio), word, "{ratio}");
+        }
+        for (ratio, words) in [
+            (0.964, "3.6 % less than"),
+            (1.5, "50 % more than"),
+            (1.0001, "as much as"),
+        ] {
+            let said = format!("{} {}", more_or_less(ratio), conjunction(ratio));
+            assert_eq!(said, words, "{ratio}");
         }
     }
 

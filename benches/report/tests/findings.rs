@@ -35,7 +35,7 @@ fn of_two_cases_over_one_transport_the_one_that_was_fitted_is_compared() {
     }
     let emulation = &analysis.summary.emulation;
     assert!(emulation[0].starts_with("As an emulation of the RTT over UDP under load, "));
-    let other = "RTT of big over UDP under load, the lognormal table is poor at 20 % and 60 % (it was made from the RTT \
+    let other = "RTT of big over UDP under load, the lognormal table is poor at load 20 % and load 60 % (it was made from the RTT \
                  over UDP)";
     assert!(
         emulation.iter().any(|said| said.contains(other)),
@@ -66,11 +66,11 @@ fn a_lognormal_that_could_not_be_fitted_has_not_lost() {
     let (standing, evidence, words) = of(64_000);
     assert_eq!(standing, "undecided", "{evidence}");
     assert!(
-        evidence.contains("none could be fitted to the RTT over UDP at 20 %"),
+        evidence.contains("none could be fitted to the RTT over UDP at load 20 %"),
         "{evidence}"
     );
     assert!(
-        words.contains("No family could be fitted to RTT over UDP at 20 %"),
+        words.contains("No family could be fitted to RTT over UDP at load 20 %"),
         "{words}"
     );
     let (standing, evidence, words) = of(1);
@@ -179,7 +179,12 @@ fn the_first_screen_asks_and_answers_in_one_sentence() {
         answer.sentence
     };
     let by_variation = answer(World::default());
-    assert!(by_variation.starts_with("Yes: delays that vary change the runtime of redis by +"));
+    let said =
+        " more time with varied delays than with constant ones of the same mean (95 % interval: ";
+    assert!(
+        by_variation.starts_with("Yes: redis took ") && by_variation.contains(said),
+        "{by_variation}"
+    );
     let by_mean = answer(World {
         by_std: 0.0,
         ..World::default()
@@ -189,7 +194,7 @@ fn the_first_screen_asks_and_answers_in_one_sentence() {
         "{by_mean}"
     );
     assert!(
-        by_mean.contains("; the constant ones alone change it by +"),
+        by_mean.contains(". Constant delays of ") && by_mean.contains(" slower than no delay."),
         "{by_mean}"
     );
     let single = answer(World {
@@ -255,7 +260,9 @@ fn what_two_repetitions_do_not_tell_is_not_drawn_and_is_said() {
     }
     let gaps = analysis.summary.gaps.join(" ");
     assert!(
-        gaps.contains("values of repeated runs have no interval"),
+        gaps.contains(
+            "figures have no interval. With 2 runs their uncertainty exceeds a factor of 10."
+        ),
         "{gaps}"
     );
     let page = std::fs::read_to_string(analysed.write_report().unwrap()).unwrap();
@@ -280,6 +287,10 @@ fn a_time_is_called_what_it_is_and_read_in_a_unit_of_its_size() {
     assert!(drawn.contains(">Time of a unit of work, µs<"));
     let page = std::fs::read_to_string(report).unwrap();
     assert!(page.contains("time of a unit of work of redis") && !page.contains("0.0001"));
+    let first = page.split("<section").next().unwrap();
+    let unit =
+        "The time of redis is that of a unit of its work: one over the rate in “… requests”.";
+    assert!(first.contains(unit) && first.contains("corrected after Holm over one test"));
 }
 
 #[test]
@@ -359,4 +370,58 @@ fn a_load_is_named_by_what_was_produced_and_those_that_are_the_same_are_one() {
         "{:?}",
         summary.latency
     );
+}
+
+#[test]
+fn only_what_was_measured_is_named_and_the_half_that_is_undecided() {
+    let (_directory, analysed) = analysed(&World {
+        samples: 100,
+        ..World::default()
+    });
+    let normality = &analysed.analysis.summary.normality[0];
+    assert!(
+        normality.contains("distribution of the round trips in "),
+        "{normality}"
+    );
+    let claims = analysed.analysis.paper.iter().map(|found| &found.claim);
+    let claims: Vec<&String> = claims.filter(|claim| claim.contains("normally")).collect();
+    assert_eq!(claims[0], "round trips are not normally distributed");
+    // Every correction says over how many tests it was made.
+    let report = analysed.write_report().unwrap();
+    let page = std::fs::read_to_string(report).unwrap();
+    for tests in [
+        "over one test, ",
+        "over the 8 tests of this table",
+        "over the 10 tests of this table",
+    ] {
+        assert!(page.contains(tests), "{tests}");
+    }
+    let fits = analysed.analysis.summary.fits.join(" ");
+    assert!(
+        fits.contains(" is chosen for the excess of ") && !fits.contains("comes closest"),
+        "{fits}"
+    );
+}
+
+#[test]
+fn hosts_that_share_a_cpu_of_one_machine_are_a_limit() {
+    let said = |apart: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = synthetic::folder(
+            directory.path(),
+            &World {
+                samples: 50,
+                ..World::default()
+            },
+        );
+        if !apart {
+            let file = folder.join("experiment.yaml");
+            let text = std::fs::read_to_string(&file).unwrap();
+            std::fs::write(file, text.replace("cpu: 1", "cpu: 0")).unwrap();
+        }
+        let analysed = Analysed::open(&folder).unwrap();
+        analysed.analysis.summary.gaps.join(" ")
+    };
+    assert!(said(false).contains("client and server share CPU 0 of one machine."));
+    assert!(!said(true).contains("share CPU"));
 }

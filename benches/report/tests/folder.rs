@@ -95,7 +95,7 @@ fn an_emulation_with_another_variation_than_the_load_is_called_poor_and_it_is_sa
         let ratio = row.injected_std_ns.value / row.background_std_ns.value;
         assert!(ratio > 1.5, "{row:?}");
         assert_eq!(row.verdict, "poor", "{row:?}");
-        let said = format!("{:.0} % at {} %", 100.0 * ratio, row.percent);
+        let said = format!("{:.0} % at load {} %", 100.0 * ratio, row.percent);
         assert!(sentence.contains(&said), "{sentence}");
     }
 }
@@ -452,7 +452,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
         ),
         (
             "broken line",
-            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":5}\n").unwrap(),
+            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":6}\n").unwrap(),
             "runs.jsonl:1",
         ),
         (

@@ -30,9 +30,9 @@ fn what_variation_does_is_answered_where_constant_delays_have_the_mean() {
         "Does variation in latency slow redis, apart from its mean?"
     );
     // 1.8 against 1.5.
-    let start = "Yes: delays that vary change the runtime of redis by +20 % (95 % interval +";
+    let start = "Yes: redis took 20 % more time with varied delays than with constant ones of the same mean (95 % interval: ";
     assert!(answer.sentence.starts_with(start), "{answer:?}");
-    let end = "against constant delays of the same mean, 200 µs; the constant ones alone change it by +50 % against no injection.";
+    let end = "more). Constant delays of 200 µs made it 50 % slower than no delay.";
     assert!(answer.sentence.ends_with(end), "{answer:?}");
     let page = analysed.write_report().unwrap();
     let report = page.parent().unwrap();
@@ -51,7 +51,8 @@ fn what_variation_does_is_answered_where_constant_delays_have_the_mean() {
     for figure in ["answer", "fixed-mean"] {
         let drawn = std::fs::read_to_string(report.join(format!("{figure}.svg"))).unwrap();
         assert!(
-            drawn.contains("mean 200 µs") || drawn.contains("mean of 200 µs"),
+            drawn.contains("Same mean (200 µs), rising variation")
+                || drawn.contains("mean of 200 µs"),
             "{figure}"
         );
     }
@@ -72,19 +73,16 @@ fn without_delays_that_differ_in_variation_alone_it_is_what_delays_do() {
         &[(short, 0.0), (CONSTANT, 0.5)],
     );
     assert_eq!(constant.question, "Does added latency slow redis?");
-    let start =
-        "Yes: constant delays of 200 µs change the runtime of redis by +50 % (95 % interval +";
+    let start = "Yes: redis took 50 % more time with constant delays of 200 µs than with none (95 % interval: ";
     assert!(constant.sentence.starts_with(start), "{constant:?}");
-    assert!(
-        constant.sentence.ends_with("against no injection."),
-        "{constant:?}"
-    );
+    assert!(constant.sentence.ends_with(" more)."), "{constant:?}");
     let varied = answer(
         "{ shape: lognormal, mean: [200us], std: [300us] }",
         &[(VARIED, 0.8)],
     );
     assert_eq!(varied.question, "Does added latency slow redis?");
-    let start = "Yes: delays of mean 200 µs and standard deviation 29";
+    let start =
+        "Yes: redis took 80 % more time with delays of mean 200 µs and standard deviation 29";
     assert!(varied.sentence.starts_with(start), "{varied:?}");
     let end =
         "for that the experiment needs constant delays of the same mean, too, `delays: [200us]`.";
@@ -92,7 +90,7 @@ fn without_delays_that_differ_in_variation_alone_it_is_what_delays_do() {
     let none = answer("{ delays: [200us] }", &[(CONSTANT, 0.0)]);
     assert!(
         none.sentence
-            .starts_with("Not shown by these runs: constant delays"),
+            .starts_with("Not shown by these runs: redis took "),
         "{none:?}"
     );
 }
@@ -110,9 +108,9 @@ fn operations_of_mpi_are_asked_the_same() {
         "Does variation in latency slow barrier, apart from its mean?"
     );
     // 1.8 against 1.5.
-    let start = "Yes: delays that vary change the mean time of barrier by +20 % (95 % interval +";
+    let start = "Yes: barrier took 20 % more time with varied delays than with constant ones of the same mean, 200 µs (95 % interval: ";
     assert!(answer.sentence.starts_with(start), "{answer:?}");
-    let end = "against constant delays of the same mean, 200 µs.";
+    let end = " more).";
     assert!(answer.sentence.ends_with(end), "{answer:?}");
     let words = &analysed.analysis.summary.library;
     assert!(
@@ -164,7 +162,8 @@ fn operations_without_constant_delays_are_compared_with_none() {
     assert_eq!(analysis.answer.question, "Does added latency slow barrier?");
     let sentence = &analysis.answer.sentence;
     assert!(
-        sentence.contains(" change the mean time of barrier by +80 % "),
+        sentence.starts_with("Yes: barrier took ")
+            && sentence.contains(" more time with delays of mean 200 µs"),
         "{sentence}"
     );
     assert!(
@@ -173,7 +172,10 @@ fn operations_without_constant_delays_are_compared_with_none() {
     );
     let words = &analysis.summary.library[0];
     assert!(
-        words.contains("barrier took 80 % longer than without injection"),
+        words.contains(", barrier took ") && words.contains(" % longer than without injection"),
         "{words}"
     );
+    let mut slowdowns = analysis.suites.library.operations.iter();
+    let slowdown = slowdowns.find_map(|row| row.to_none).unwrap();
+    assert!((slowdown.ratio.value - 1.8).abs() < 0.02, "{slowdown:?}");
 }

@@ -117,7 +117,7 @@ impl Row for Accuracy {
 }
 
 /// How far the achieved means are from those asked for.
-pub fn in_words(rows: &[Accuracy]) -> Vec<String> {
+pub fn in_words(rows: &[Accuracy], level_called: &dyn Fn(Level) -> String) -> Vec<String> {
     let worst = rows
         .iter()
         .max_by(|a, b| a.error_ns().abs().total_cmp(&b.error_ns().abs()));
@@ -130,12 +130,12 @@ pub fn in_words(rows: &[Accuracy]) -> Vec<String> {
          The latest of {} delays came {} µs late ({}, {}); why was not measured.",
         words::short(worst.error_ns().abs()),
         worst.subject,
-        worst.level,
+        level_called(worst.level),
         words::short(worst.asked_mean_ns / 1e3),
         words::short(worst.achieved_mean_ns / 1e3),
         words::count(rows.iter().map(|row| row.delayed).sum()),
         words::short(latest.error_max_ns as f64 / 1e3),
         latest.subject,
-        latest.level,
+        level_called(latest.level),
     )]
 }

@@ -3,6 +3,7 @@
 
 use jitterlab_base::units::Nanos;
 use jitterlab_experiment::level::Level;
+use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
@@ -11,7 +12,7 @@ use crate::analysis::application::runtimes::{FixedMean, Runtime, most_varied};
 use crate::analysis::brief::Brief;
 use crate::analysis::injected::{self, varied};
 use crate::analysis::library::operations::{self, Operation};
-use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
+use crate::analysis::slowdown::{Slowdown, correct, corrected_over, more, more_blocks};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -31,6 +32,8 @@ pub struct Effect {
     pub by_mean: Option<Runtime>,
     /// Varied delays against constant ones of the same mean.
     pub by_variation: FixedMean,
+    /// What the program prints, where its time is that of a unit of what it counts there.
+    pub unit: Option<String>,
 }
 
 /// What the runs say of delays.
@@ -55,8 +58,8 @@ impl Verdict {
 
 /// The effect on each program that ran under constant and under varied delays of one mean; p is corrected after Holm over
 /// these programs, each of which is asked once.
-pub fn effects(analysis: &Analysis) -> Vec<Effect> {
-    let mut effects = uncorrected(analysis);
+pub fn effects(analysis: &Analysis, experiment: &Experiment) -> Vec<Effect> {
+    let mut effects = uncorrected(analysis, experiment);
     correct(
         effects
             .iter_mut()
@@ -65,7 +68,7 @@ pub fn effects(analysis: &Analysis) -> Vec<Effect> {
     effects
 }
 
-fn uncorrected(analysis: &Analysis) -> Vec<Effect> {
+fn uncorrected(analysis: &Analysis, experiment: &Experiment) -> Vec<Effect> {
     groups::names(&analysis.suites.application.groups)
         .into_iter()
         .filter_map(|name| {
@@ -77,9 +80,36 @@ fn uncorrected(analysis: &Analysis) -> Vec<Effect> {
             Some(Effect {
                 by_mean: by_mean.cloned(),
                 by_variation: row.clone(),
+                unit: groups::printed(name, experiment),
             })
         })
         .collect()
+}
+
+/// What the words of the table of effects mean.
+pub fn note(effects: &[Effect], level_called: &dyn Fn(Level) -> String) -> Option<String> {
+    let mut levels: Vec<Level> = effects.iter().map(|of| of.by_variation.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let delays = levels.iter().filter_map(|&level| match level {
+        Level::Injected { percent, shape } => Some(format!(
+            "“{}” are delays made of what {} adds to a round trip: {}.",
+            level_called(level),
+            level_called(Level::Load { percent }),
+            shape.description()
+        )),
+        _ => None,
+    });
+    let units = effects.iter().filter_map(|effect| {
+        let printed = effect.unit.as_ref()?;
+        let program = &effect.by_variation.application;
+        Some(format!(
+            "The time of {program} is that of a unit of its work: one over the rate in “{printed}”."
+        ))
+    });
+    let tested = corrected_over(effects.iter().map(|effect| &effect.by_variation.slowdown));
+    let told: Vec<String> = delays.chain(units).chain(tested).collect();
+    (!told.is_empty()).then(|| told.join(" "))
 }
 
 impl Row for Effect {
@@ -112,7 +142,7 @@ impl Row for Effect {
             .in_csv_only(),
             column(
                 "ratio_to_none",
-                "Longer by mean alone",
+                "Constant delays: longer than without",
                 "runtime with constant delays over that without injection, geometric mean over blocks with its 95 % interval",
                 |row: &Effect| {
                     let slowdown = row.by_mean.as_ref().and_then(|row| row.slowdown);
@@ -122,7 +152,7 @@ impl Row for Effect {
             .of_estimates(),
             column(
                 "ratio_to_constant",
-                "Longer by variation alone",
+                "Longer than with constant delays",
                 "runtime with varied delays over that with constant delays of the same mean, geometric mean over blocks with \
                  its 95 % interval",
                 |row: &Effect| Value::Change(row.by_variation.slowdown.ratio),
@@ -216,11 +246,9 @@ fn of_brief(analysis: &Analysis) -> (&'static str, String) {
 /// What is told of a program, or of an operation of MPI.
 struct Told<'a> {
     name: &'a str,
-    /// What its time is called.
-    time: &'static str,
     slowdown: Slowdown,
-    /// What else there is to say where it is the only one.
-    beside: String,
+    /// What else there is to say where it is the only one, in a sentence.
+    beside: Option<String>,
 }
 
 /// What programs are asked: what some delays do, against others or none.
@@ -228,7 +256,7 @@ struct Asked<'a> {
     programs: Vec<Told<'a>>,
     /// The delays, as a subject: `delays that vary`.
     delays: String,
-    /// What they are compared with: `no injection`.
+    /// What they are compared with: `none`.
     base: String,
     /// What is shown or not: `no effect of variation`.
     no_effect: &'static str,
@@ -243,27 +271,34 @@ fn these(asked: &[Told], all: &str) -> String {
 
 fn of_variation(effects: &[Effect]) -> Answer {
     let told = |effect: &Effect| {
-        let alone = effect.by_mean.as_ref().and_then(|row| row.slowdown);
-        alone.map_or(String::new(), |alone| {
-            format!(
-                "; the constant ones alone change it by {} against no injection",
-                words::signed_percent(alone.ratio.value)
-            )
+        let row = effect.by_mean.as_ref()?;
+        let (alone, (mean, _)) = (row.slowdown?, row.injected_ns?);
+        let delays = format!("onstant delays of {} µs", words::short(mean / 1e3));
+        let percent = words::percent_of((alone.ratio.value - 1.0).abs());
+        Some(match Verdict::of(&alone) {
+            Verdict::Slower => format!("C{delays} made it {percent} slower than no delay"),
+            Verdict::Faster => format!("C{delays} made it {percent} faster than no delay"),
+            Verdict::NotShown | Verdict::Untested => {
+                format!("No effect of c{delays} against no delay was shown")
+            }
         })
     };
     let programs = effects.iter().map(|effect| Told {
         name: &effect.by_variation.application,
-        time: effect.by_variation.timed.name(),
         slowdown: effect.by_variation.slowdown,
         beside: told(effect),
     });
     let asked = Asked {
         programs: programs.collect(),
-        delays: "delays that vary".into(),
-        base: of_same_mean(effects.iter().map(|effect| {
-            let row = &effect.by_variation;
-            (row.constant, row.injected_ns)
-        })),
+        delays: "varied delays".into(),
+        base: match effects {
+            // The mean stands in the sentence on it.
+            [one] if told(one).is_some() => SAME_MEAN.into(),
+            _ => of_same_mean(effects.iter().map(|effect| {
+                let row = &effect.by_variation;
+                (row.constant, row.injected_ns)
+            })),
+        },
         no_effect: "no effect of variation",
     };
     Answer {
@@ -294,13 +329,12 @@ fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
         programs: programs
             .map(|(row, slowdown)| Told {
                 name: &row.application,
-                time: row.timed.name(),
                 slowdown,
-                beside: String::new(),
+                beside: None,
             })
             .collect(),
         delays: injected::called(level, (mean, std)),
-        base: "no injection".into(),
+        base: "none".into(),
         no_effect: "no effect",
     };
     Some(Answer {
@@ -350,14 +384,13 @@ fn of_operations(rows: &[Operation]) -> Option<Answer> {
     correct(slowdowns.iter_mut());
     let programs = rows.iter().zip(slowdowns).map(|(row, slowdown)| Told {
         name: &row.case,
-        time: "mean time",
         slowdown,
-        beside: String::new(),
+        beside: None,
     });
     let asked = Asked {
         programs: programs.collect(),
         delays: match is_of_variation {
-            true => "delays that vary".into(),
+            true => "varied delays".into(),
             false => injected::called(level, rows[0].injected_ns.unwrap_or_default()),
         },
         base: match is_of_variation {
@@ -365,7 +398,7 @@ fn of_operations(rows: &[Operation]) -> Option<Answer> {
                 rows.iter()
                     .map(|row| (row.constant.unwrap_or(row.level), row.injected_ns)),
             ),
-            false => "no injection".into(),
+            false => "none".into(),
         },
         no_effect: match is_of_variation {
             true => "no effect of variation",
@@ -385,6 +418,7 @@ fn of_operations(rows: &[Operation]) -> Option<Answer> {
     })
 }
 
+const SAME_MEAN: &str = "constant ones of the same mean";
 const PROGRAMS: &str = "programs";
 const TRANSACTIONS: &str = "What does a transaction of active messages cost?";
 const NOT_SHOWN: &str = "Not shown by these runs";
@@ -430,7 +464,9 @@ impl Asked<'_> {
         }
         if !not_shown.is_empty() {
             let told = listed(&not_shown, |told| {
-                let said = format!("{}: {}", told.name, change(told.slowdown.ratio));
+                let ratio = told.slowdown.ratio;
+                let time = words::more_or_less(ratio.value);
+                let said = format!("{}: {time} time{}", told.name, interval(ratio));
                 match told.slowdown.ratio.interval() {
                     Some((low, high)) if low > 1.0 || high < 1.0 => {
                         format!("{said}, which may be chance, as several programs are asked")
@@ -455,26 +491,29 @@ impl Asked<'_> {
             Verdict::NotShown => NOT_SHOWN,
             Verdict::Untested => return format!("{UNKNOWN}: there are too few runs to tell."),
         };
-        format!(
-            "{begin}: {} change the {} of {} by {} against {}{}{}.",
-            self.delays,
-            told.time,
+        let ratio = told.slowdown.ratio;
+        let answer = format!(
+            "{begin}: {} took {} time with {} {} with {}{}",
             told.name,
-            change(told.slowdown.ratio),
+            words::more_or_less(ratio.value),
+            self.delays,
+            words::conjunction(ratio.value),
             self.base,
-            told.beside,
-            told.slowdown.more_in_words(),
-        )
+            interval(ratio)
+        );
+        let more = told.slowdown.more_in_words();
+        let sentences = [Some(answer), told.beside.clone(), more];
+        let told: Vec<String> = sentences.into_iter().flatten().collect();
+        format!("{}.", told.join(". "))
     }
 }
 
-/// `+0.5 % (95 % interval −6.1 % to +7.6 %)`.
-fn change(ratio: Estimate) -> String {
-    let value = words::signed_percent(ratio.value);
-    match Value::Change(ratio).estimated() {
-        Some((_, Some(interval))) => format!("{value} (95 % interval {interval})"),
-        _ => value,
-    }
+/// ` (95 % interval: 11 % less to 4.9 % more)`.
+fn interval(ratio: Estimate) -> String {
+    ratio.interval().map_or(String::new(), |(low, high)| {
+        let (low, high) = (words::more_or_less(low), words::more_or_less(high));
+        format!(" (95 % interval: {low} to {high})")
+    })
 }
 
 /// Constant delays that others are compared with, with their mean where it is the same for all.
@@ -486,5 +525,5 @@ fn of_same_mean(constants: impl Iterator<Item = (Level, Option<(f64, f64)>)>) ->
     let mean = mean.map_or(String::new(), |(ns, _)| {
         format!(", {} µs", words::short(ns / 1e3))
     });
-    format!("constant delays of the same mean{mean}")
+    format!("{SAME_MEAN}{mean}")
 }

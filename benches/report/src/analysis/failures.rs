@@ -2,6 +2,7 @@
 
 use jitterlab_experiment::level::{Level, LevelKind};
 use jitterlab_experiment::record::{Outcome, RunRecord};
+use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
 use crate::analysis::application::correlation;
@@ -10,7 +11,7 @@ use crate::analysis::condition::Link;
 use crate::analysis::load::Load;
 use crate::analysis::packet::fits;
 use crate::analysis::packet::latency::Latency;
-use crate::analysis::{Analysis, subject};
+use crate::analysis::{Analysis, AtLevel, subject};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -75,7 +76,7 @@ impl Row for Failure {
                 |row: &Failure| Value::Text(row.subject.clone()),
             ),
             column("level", "Level", "its condition", |row: &Failure| {
-                Value::Text(row.level.to_string())
+                Value::Level(row.level)
             }),
             column(
                 "attempts",
@@ -110,10 +111,11 @@ const LOAD_TOLERANCE: f64 = 5.0;
 const MISSING_TOLERANCE: f64 = 0.001;
 
 /// What is missing or limited, and what follows for the reader.
-pub fn gaps(analysis: &Analysis, done: &[&RunRecord]) -> Vec<String> {
+pub fn gaps(analysis: &Analysis, done: &[&RunRecord], experiment: &Experiment) -> Vec<String> {
     let mut gaps = Vec::new();
     gaps.extend(not_done(analysis));
     gaps.extend(given_up(analysis));
+    gaps.extend(shared_cpu(experiment));
     let mut links: Vec<&Link> = analysis
         .suites
         .packet
@@ -206,6 +208,25 @@ fn given_up(analysis: &Analysis) -> Option<String> {
             "{} given up after all attempts, and nothing of them stands below; the reasons are listed under “Runs that \
              failed”.",
             plural(given_up, "run was", "runs were")
+        )
+    })
+}
+
+/// Hosts that stay on one CPU of one machine.
+fn shared_cpu(experiment: &Experiment) -> Option<String> {
+    // A host is a machine, by how it is reached, and a CPU there.
+    let placed = experiment.hosts.iter();
+    let placed = placed.filter_map(|(name, host)| Some((name, (host.at.target(), host.cpu?))));
+    let placed: Vec<_> = placed.collect();
+    let shared = placed.iter().find_map(|(_, place)| {
+        let there = placed.iter().filter(|(_, other)| other == place);
+        let names: Vec<String> = there.map(|&(name, _)| name.clone()).collect();
+        (names.len() > 1).then_some((names, place.1))
+    });
+    shared.map(|(names, cpu)| {
+        format!(
+            "{} share CPU {cpu} of one machine. Messages wait for this CPU, and pass no link between machines.",
+            words::list(&names)
         )
     })
 }
@@ -320,15 +341,21 @@ fn unestimated(analysis: &Analysis) -> Option<String> {
         )
         .chain(slowdowns.map(|slowdown| (slowdown.blocks, vec![slowdown.ratio])))
         .filter(|(runs, _)| *runs > 1)
-        .flat_map(|(_, figures)| figures);
-    let repeated: Vec<Estimate> = repeated.collect();
-    let without = repeated.iter().filter(|of| of.interval().is_none()).count();
-    (without > 0).then(|| {
+        .flat_map(|(runs, figures)| figures.into_iter().map(move |figure| (runs, figure)));
+    let repeated: Vec<(usize, Estimate)> = repeated.collect();
+    let without = repeated.iter().filter(|(_, of)| of.interval().is_none());
+    let without: Vec<usize> = without.map(|&(runs, _)| runs).collect();
+    let least_and_most = without.iter().min().zip(without.iter().max());
+    least_and_most.map(|(&least, &most)| {
         format!(
-            "{} of {} values of repeated runs have no interval: there are too few runs to know them to within a factor of 10. \
-             More repetitions help.",
-            words::count(without as u64),
-            words::count(repeated.len() as u64)
+            "{} of {} have no interval. With {} their uncertainty exceeds a factor of 10.",
+            words::count(without.len() as u64),
+            words::counted(repeated.len(), "figure"),
+            if least == most {
+                words::counted(most, "run")
+            } else {
+                format!("{least} to {}", words::counted(most, "run"))
+            }
         )
     })
 }
@@ -366,8 +393,8 @@ fn loads(analysis: &Analysis) -> Option<String> {
         .iter()
         .max_by(|(_, a), (_, b)| a.produced.value.total_cmp(&b.produced.value))?;
     Some(format!(
-        "The load produced was not the load asked for: {}. This machine reaches {}. Loads under which round trips were measured \
-         are named by what was produced, and those that came to the same are one; what imitates each of these is named by both.",
+        "The load produced was not the load asked for: {}. This machine reaches {}. The report names a load by what was produced. It \
+         joins loads that came out equal. It names injected delays by both figures.",
         words::list(&off),
         told(highest.1)
     ))
@@ -392,7 +419,9 @@ fn missing(analysis: &Analysis) -> Option<String> {
         words::counted(rows.len(), "condition"),
         words::percent_of(MISSING_TOLERANCE),
         worst.link,
-        worst.level,
+        worst
+            .name()
+            .unwrap_or_else(|| analysis.suites.packet.level_called(worst.level)),
         words::count(worst.lost),
         words::count(worst.reordered),
         words::count(worst.n as u64),

@@ -222,8 +222,9 @@ impl Comparison {
         };
         let more = match self.slower {
             Slower::Undecided => slowdown.more_in_words(),
-            Slower::Yes | Slower::No => String::new(),
+            Slower::Yes | Slower::No => None,
         };
+        let more = more.map_or(String::new(), |more| format!("; {more}"));
         format!("{} of b against a: {change}, {test}{more}", self.figure)
     }
 

@@ -191,16 +191,16 @@ impl Analysis {
             },
         };
         analysis.paper = paper::findings(&analysis, input.experiment);
-        analysis.effects = answer::effects(&analysis);
+        analysis.effects = answer::effects(&analysis, input.experiment);
         if analysis.effects.is_empty() {
             analysis.brief = brief::brief(&analysis);
         }
-        analysis.summary = analysis.in_words(&done);
+        analysis.summary = analysis.in_words(&done, input.experiment);
         analysis.answer = answer::answer(&analysis);
         Ok(analysis)
     }
 
-    fn in_words(&self, done: &[&RunRecord]) -> Summary {
+    fn in_words(&self, done: &[&RunRecord], experiment: &Experiment) -> Summary {
         let Suites {
             packet,
             amvia,
@@ -208,6 +208,7 @@ impl Analysis {
             application,
         } = &self.suites;
         let load_called = |percent: u8| packet.load_called(percent);
+        let level_called = |level: Level| packet.level_called(level);
         Summary {
             paper: paper::in_words(&self.paper),
             applications: runtimes::in_words(
@@ -225,12 +226,12 @@ impl Analysis {
             ]
             .concat(),
             latency: latency::in_words(&packet.latency),
-            packet: places::in_words(&packet.places, &|level| packet.level_called(level)),
+            packet: places::in_words(&packet.places, &level_called),
             fits: fits::in_words(&packet.fits, &packet.latency, &packet.tables, &load_called),
-            emulation: emulation::in_words(&packet.emulation, packet.imitation()),
-            injector: accuracy::in_words(&self.injector),
+            emulation: emulation::in_words(&packet.emulation, packet.imitation(), &load_called),
+            injector: accuracy::in_words(&self.injector, &level_called),
             normality: normality::in_words(&self.normality),
-            gaps: failures::gaps(self, done),
+            gaps: failures::gaps(self, done, experiment),
         }
     }
 
@@ -243,8 +244,9 @@ impl Analysis {
 
     /// Every table that a report can have, of which those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
+        let level_called = |level: Level| self.suites.packet.level_called(level);
         let mut tables = vec![
-            Table::of(&self.effects),
+            Table::of(&self.effects).noted(answer::note(&self.effects, &level_called)),
             Table::of(&self.brief),
             Table::of(&self.paper),
         ];
@@ -254,9 +256,7 @@ impl Analysis {
             Table::of(&self.normality),
             Table::of(&self.failures),
         ]);
-        let called = tables
-            .into_iter()
-            .map(|table| table.calling(|level| self.suites.packet.level_called(level)));
+        let called = tables.into_iter().map(|table| table.calling(level_called));
         called.collect()
     }
 }
@@ -328,6 +328,35 @@ pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
                 Level::Shape { shape, .. } => Value::Text(shape.name().into()),
                 _ => Value::Missing,
             },
+        )
+        .in_csv_only(),
+    ]
+}
+
+/// Rows that belong to one load, or to delays that imitate it.
+pub trait OfLoad {
+    /// What was asked for, in percent.
+    fn percent(&self) -> u8;
+}
+
+/// The columns that say the load: what it is called, and what was asked for.
+pub fn load_columns<R: OfLoad>() -> [Column<R>; 2] {
+    [
+        column(
+            "level",
+            "Load",
+            "background load, by what was produced; what was asked for in brackets where that is something else",
+            |row: &R| {
+                Value::Level(Level::Load {
+                    percent: row.percent(),
+                })
+            },
+        ),
+        column(
+            "load_percent",
+            "Load asked for, %",
+            "background load asked for",
+            |row: &R| Value::Count(row.percent().into()),
         )
         .in_csv_only(),
     ]

@@ -1,6 +1,8 @@
 //! Are the figures normally distributed? It decides which tests are valid (latency-variation,
 //! section 6).
 
+use jitterlab_base::named;
+use jitterlab_experiment::level::Level;
 use jitterlab_stats::{grouped, ks};
 use serde::Serialize;
 
@@ -9,13 +11,53 @@ use crate::analysis::load::Load;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
+/// What figures are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figures {
+    /// Round trips of messages.
+    RoundTrips,
+    /// Operations of MPI.
+    Operations,
+    /// Transactions of active messages.
+    Transactions,
+    /// Runtimes of programs.
+    Runtimes,
+}
+
+named!(
+    Figures,
+    RoundTrips => "round trips",
+    Operations => "operations of MPI",
+    Transactions => "transactions of active messages",
+    Runtimes => "runtimes",
+);
+
+impl Figures {
+    /// Whether they are samples, of which there are many, or one a run, of which there are few.
+    pub fn are_samples(self) -> bool {
+        self != Figures::Runtimes
+    }
+}
+
+/// What was tested, in words: `round trips and operations of MPI`.
+pub fn figures_named(rows: &[&Normality]) -> String {
+    let there = |figures: &Figures| rows.iter().any(|row| row.figures == *figures);
+    let there = Figures::ALL.into_iter().filter(there);
+    words::list(&there.map(|of| of.name().into()).collect::<Vec<_>>())
+}
+
 /// The tests of one set of figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Normality {
     /// What was tested.
     pub subject: String,
-    /// Whether these are round trips, of which there are many, or runtimes, of which there are few.
-    pub of_samples: bool,
+    /// At which level, if at one.
+    pub level: Option<Level>,
+    /// What that level is called, where it is a background load.
+    pub load: Option<Load>,
+    /// What they are of.
+    pub figures: Figures,
     /// How many there are.
     pub n: usize,
     /// Distance to the normal with their mean and standard deviation.
@@ -29,24 +71,32 @@ pub struct Normality {
 impl Normality {
     /// Of the round trips of a condition; `None` if they are too few or all equal.
     pub fn of_condition(condition: &Condition) -> Option<Self> {
-        let level = condition
-            .load
-            .as_ref()
-            .map_or(condition.level.to_string(), Load::to_string);
-        let subject = format!("{}, {level}", condition.link);
-        Normality::of(subject, true, &condition.rtt.sorted)
+        let subject = condition.link.to_string();
+        let level = Some(condition.level);
+        let tested = Normality::of(subject, level, Figures::RoundTrips, &condition.rtt.sorted)?;
+        Some(Normality {
+            load: condition.load.clone(),
+            ..tested
+        })
     }
 
     /// Of any figures; `None` if they are fewer than five or all equal.
-    pub fn of(subject: String, of_samples: bool, figures: &[f64]) -> Option<Self> {
-        let plain = ks::plain_normality(figures).ok()?;
+    pub fn of(
+        subject: String,
+        level: Option<Level>,
+        figures: Figures,
+        sample: &[f64],
+    ) -> Option<Self> {
+        let plain = ks::plain_normality(sample).ok()?;
         Some(Normality {
             subject,
-            of_samples,
-            n: figures.len(),
+            level,
+            load: None,
+            figures,
+            n: sample.len(),
             d: plain.d,
             plain_p: plain.p,
-            lilliefors_p: ks::lilliefors_p(figures.len() as f64, plain.d),
+            lilliefors_p: ks::lilliefors_p(sample.len() as f64, plain.d),
         })
     }
 
@@ -55,7 +105,9 @@ impl Normality {
         let found = grouped::normality(levels, REPLICATES, BOOTSTRAP.seed).ok()?;
         Some(Normality {
             subject,
-            of_samples: false,
+            level: None,
+            load: None,
+            figures: Figures::Runtimes,
             n: found.n,
             d: found.d,
             plain_p: ks::plain_normality(&grouped::residuals(levels)).ok()?.p,
@@ -80,6 +132,16 @@ impl Row for Normality {
             column("subject", "Of", "what was tested", |row: &Normality| {
                 Value::Text(row.subject.clone())
             }),
+            column(
+                "level",
+                "Level",
+                "condition of the runs; none where all levels were taken together",
+                |row: &Normality| match (&row.load, row.level) {
+                    (Some(load), _) => Value::Text(load.to_string()),
+                    (None, Some(level)) => Value::Level(level),
+                    (None, None) => Value::Missing,
+                },
+            ),
             column("n", "n", "how many figures", |row: &Normality| {
                 Value::Count(row.n as u64)
             }),
@@ -124,11 +186,15 @@ impl Row for Normality {
 
 /// What the tests say of round trips and of runtimes.
 pub fn in_words(rows: &[Normality]) -> Vec<String> {
-    let sentence = |of_samples: bool, what: &str, consequence: fn(usize) -> &'static str| {
+    let sentence = |are_samples: bool, consequence: fn(usize) -> &'static str| {
         let tested: Vec<&Normality> = rows
             .iter()
-            .filter(|row| row.of_samples == of_samples)
+            .filter(|row| row.figures.are_samples() == are_samples)
             .collect();
+        let what = match are_samples {
+            true => figures_named(&tested),
+            false => "runtimes about the mean of their level".into(),
+        };
         let rejected = tested.iter().filter(|row| row.is_rejected()).count();
         (!tested.is_empty()).then(|| {
             format!(
@@ -142,24 +208,19 @@ pub fn in_words(rows: &[Normality]) -> Vec<String> {
     };
     let trips = sentence(
         true,
-        "round trips and operations of MPI",
         |_| "they are compared by ranks and by distances of distribution functions, which assume none.",
     );
-    let runtimes = sentence(
-        false,
-        "runtimes about the mean of their level",
-        |rejected| match rejected {
-            0 => {
-                "they are compared by Student's t as in the paper, which assumes one. That it was \
+    let runtimes = sentence(false, |rejected| match rejected {
+        0 => {
+            "they are compared by Student's t as in the paper, which assumes one. That it was \
                  not rejected does not show it: with few runs the test misses all but gross \
                  deviations."
-            }
-            _ => {
-                "they are compared by Student's t as in the paper, which assumes one: where it is \
+        }
+        _ => {
+            "they are compared by Student's t as in the paper, which assumes one: where it is \
                  rejected, intervals and p values of runtimes are approximate."
-            }
-        },
-    );
+        }
+    });
     trips.into_iter().chain(runtimes).collect()
 }
 
@@ -176,7 +237,8 @@ mod tests {
             .map(|std| normal.iter().map(|z| 1.0 + std * z).collect())
             .collect();
         let levels: Vec<&[f64]> = levels.iter().map(Vec::as_slice).collect();
-        let together = Normality::of(String::new(), false, &levels.concat()).unwrap();
+        let together =
+            Normality::of(String::new(), None, Figures::Runtimes, &levels.concat()).unwrap();
         assert!(together.is_rejected(), "{together:?}");
         let each = Normality::of_levels(String::new(), &levels).unwrap();
         assert_eq!(each.n, 56);

@@ -21,6 +21,8 @@ pub struct Slowdown {
     pub p: Option<f64>,
     /// The same after Holm's correction over the tests that it is read with.
     pub holm_p: Option<f64>,
+    /// How many tests these are, itself among them; 0 before the correction.
+    pub tests: usize,
     /// How many blocks more it would take to find a change of [`RESOLVE`] with a power of 90 %, if it is not significant.
     pub more_blocks: Option<u64>,
     /// Standard deviation of the logarithms of the blocks' ratios.
@@ -59,6 +61,7 @@ impl Slowdown {
             blocks: ratios.runs(),
             p: tested.map(|found| found.p),
             holm_p: None,
+            tests: 0,
             more_blocks: None,
             std: summary::std(&logarithms).ok(),
         })
@@ -69,12 +72,21 @@ impl Slowdown {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
     }
 
-    /// What an undecided comparison takes, to follow its figures: `; 4 more repetitions are needed to find a change of 5 %`.
-    pub fn more_in_words(&self) -> String {
+    /// The corrected p, and over how many tests it was corrected: `p = 0.012 after Holm over 16 tests`.
+    pub fn p_in_words(&self) -> Option<String> {
+        let p = words::p(self.holm_p?);
+        Some(match self.tests {
+            1 => format!("{p}, one test"),
+            tests => format!("{p} after Holm over {tests} tests"),
+        })
+    }
+
+    /// What an undecided comparison takes: `4 more repetitions are needed to find a change of 5 % in one test`.
+    pub fn more_in_words(&self) -> Option<String> {
         match self.more_blocks {
-            None | Some(0) => String::new(),
-            Some(more) => format!(
-                "; {} more {} needed to find a change of {} %",
+            None | Some(0) => None,
+            Some(more) => Some(format!(
+                "{} more {} needed to find a change of {} % in {}",
                 words::count(more),
                 if more == 1 {
                     "repetition is"
@@ -82,7 +94,11 @@ impl Slowdown {
                     "repetitions are"
                 },
                 words::short(100.0 * RESOLVE),
-            ),
+                match self.tests {
+                    1 => "one test".into(),
+                    tests => format!("one of {tests} tests"),
+                }
+            )),
         }
     }
 
@@ -117,7 +133,7 @@ pub fn more_blocks<R>(value: fn(&R) -> Value) -> Column<R> {
         "more_blocks",
         "More pairs for 5 %",
         "where no difference is shown: how many blocks more it would take to find a change of 5 % with a power of 90 %, by how much the \
-         pairs vary. More comparisons that are read together take more: the first screen asks each program once, and its table \
+         pairs vary. The more tests a table has, the more it takes: the first screen asks each program once, and its table \
          below asks every level",
         value,
     )
@@ -129,6 +145,18 @@ pub fn more(slowdown: Option<Slowdown>) -> Value {
     more.map_or(Value::Missing, Value::Count)
 }
 
+/// Over how many tests the p values of these were corrected, for the note of their table.
+pub fn corrected_over<'a>(mut slowdowns: impl Iterator<Item = &'a Slowdown>) -> Option<String> {
+    let tests = slowdowns.find(|slowdown| slowdown.holm_p.is_some())?.tests;
+    Some(format!(
+        "“p (Holm)” is the p value of a paired t test, corrected after Holm over {}.",
+        match tests {
+            1 => "one test, so it is as found".into(),
+            tests => format!("the {tests} tests of this table"),
+        }
+    ))
+}
+
 /// Corrects the p values of tests that are read together.
 pub fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
     let mut tested: Vec<&mut Slowdown> =
@@ -136,6 +164,7 @@ pub fn correct<'a>(slowdowns: impl Iterator<Item = &'a mut Slowdown>) {
     let p: Vec<f64> = tested.iter().filter_map(|slowdown| slowdown.p).collect();
     for (slowdown, adjusted) in tested.iter_mut().zip(holm::adjust(&p)) {
         slowdown.holm_p = Some(adjusted);
+        slowdown.tests = p.len();
         slowdown.more_blocks = match slowdown.is_significant() {
             true => None,
             false => slowdown.more_blocks(p.len()),

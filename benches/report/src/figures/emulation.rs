@@ -69,14 +69,17 @@ pub fn distributions(analysis: &Analysis, link: &Link) -> Option<Figure> {
         ),
         panels: percents
             .iter()
-            .map(|&percent| functions(percent, &pictures(percent).collect::<Vec<_>>()))
+            .map(|&percent| {
+                let title = analysis.suites.packet.load_called(percent);
+                functions(title, &pictures(percent).collect::<Vec<_>>())
+            })
             .collect(),
         columns: percents.len().min(2),
         panel_height: 270.0,
     })
 }
 
-fn functions(percent: u8, pictures: &[&RttPicture]) -> Panel {
+fn functions(title: String, pictures: &[&RttPicture]) -> Panel {
     let all = pictures
         .iter()
         .map(|picture| {
@@ -89,11 +92,6 @@ fn functions(percent: u8, pictures: &[&RttPicture]) -> Panel {
             series(name, style, vec![Mark::Steps(steps)])
         })
         .collect();
-    let load = pictures.iter().find_map(|picture| picture.load.as_ref());
-    let title = load.map_or(format!("load {percent} %"), |load| match load.asked.len() {
-        1 => load.to_string(),
-        _ => format!("{load}, imitated as {percent} %"),
-    });
     let (low, high) = range(
         pictures
             .iter()

@@ -28,9 +28,10 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
         id: format!("fits-{}", link.id()),
         title: format!("Excess of the {link} under load, and the distributions fitted to it"),
         caption: format!(
-            "Excess of the {link} over the median without load, what is negative taken as 0, at \
-             each load ({} a panel, all runs together; at most {:.1} % lie to the \
-             right of a panel). Curves: densities of the distributions that are injected (the “empirical” is the histogram itself); upright: the mean, which all share and the “uniform” member always takes.",
+            "The bars show how much longer round trips ({link}) took under each load than the median without load; what was \
+             shorter counts as 0 ({} a panel, all runs together; at most {:.1} % lie to the right of a panel). The curves show \
+             the distributions that are injected; “empirical” is the bars themselves. The upright line marks the mean, which \
+             all of them have; every delay of “uniform” is this long.",
             n_of(pictures.iter().map(|picture| picture.n), "round trip"),
             100.0 * most_beyond
         ),

@@ -31,7 +31,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     };
     let (by_mean, title) = match constant[..] {
         [] => (&all, "Injected delays"),
-        _ => (&constant, "Mean alone: constant delays"),
+        _ => (&constant, "Constant delays, rising mean"),
     };
     let label = "Mean of the delays, µs";
     add(title.into(), label, by_mean, |(mean, _)| mean);
@@ -40,7 +40,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
         .find_map(|row| Some(row.injected_ns?.0 / 1e3));
     add(
         format!(
-            "Variation alone: delays of mean {} µs",
+            "Same mean ({} µs), rising variation",
             words::short(mean.unwrap_or(f64::NAN))
         ),
         "Standard deviation of the delays, µs",
@@ -57,7 +57,12 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
         by_mean.iter().chain(&of_one_mean).map(|row| row.runs),
         "run",
     );
-    let beside = "Points of one place are shifted sideways, so that they do not hide each other.";
+    let mut programs: Vec<&str> = all.iter().map(|row| row.application.as_str()).collect();
+    programs.dedup();
+    let beside = match programs[..] {
+        [_] => "",
+        _ => "Points of one place are shifted sideways, so that they do not hide each other.",
+    };
     let (title, caption) = match of_one_mean[..] {
         [] => (
             "Slowdown of each program over the mean of the delays",
@@ -69,9 +74,9 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
         _ => (
             "Slowdown of each program over mean and over standard deviation of the delays",
             format!(
-                "How much longer each program takes than without injection, by the mean of delays that are all alike (left) and by \
-                 the standard deviation of delays of one mean (right), with 95 % intervals over runs ({counted} a point). Lines \
-                 that rise on the right are programs that variation slows. {beside}"
+                "How much longer each program takes than without injection: left by the mean of constant delays, right by the \
+                 standard deviation of delays of one mean, with 95 % intervals over runs ({counted} a point). {} {beside}",
+                rise(&programs)
             ),
         ),
     };
@@ -91,6 +96,18 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
         columns: 2,
         panel_height: 290.0,
     })
+}
+
+/// What it means to rise on the right.
+fn rise(programs: &[&str]) -> String {
+    match programs {
+        [one] => format!(
+            "The leftmost point on the right is the constant delays; if variation slowed {one}, the line would rise from there."
+        ),
+        _ => "The leftmost points on the right are the constant delays. Lines that rise on the right are programs that variation \
+              slows."
+            .into(),
+    }
 }
 
 /// Runtime in proportion to that without injection, a panel a shape.

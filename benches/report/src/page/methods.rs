@@ -39,9 +39,9 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
         ("Intervals and tests of runtimes", "One figure a run: a run is a sample, and not the \
             messages in it. A mean has the interval of Student's t. A ratio is taken in each block, which \
             holds every condition once, in an order of its own and with one seed; over blocks it has its \
-            geometric mean, with Student's t on logarithms. What all runs of a block share drops out; blocks \
-            in which one of the two runs failed are left out. So is one slowdown compared with another. Of \
-            injected and background round trips, which have no blocks in common, the ratio of means has \
+            geometric mean, with Student's t on logarithms. The ratio does not depend on what all runs of a \
+            block share. A block counts only if both runs were measured. Two slowdowns are compared in the same \
+            way. Injected and background round trips have no blocks in common: the ratio of their means has \
             Welch's t on the difference of logarithms.".into()),
         ("The total delay", "The sum of the n delays that a run draws from a table of mean μ and \
             standard deviation σ has the mean n μ and the standard deviation σ √n: in proportion, \
@@ -52,9 +52,9 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
         ("Normality", "Kolmogorov-Smirnov distance to the normal with the sample's own mean and \
             standard deviation. The plain test is what the paper used; its p is not valid because \
             the parameters were estimated. The Lilliefors test (Dallal and Wilkinson 1986) is. \
-            Runtimes are tested about the mean of their level and over its standard deviation, because levels \
-            vary by how much they vary; all levels together. Such residuals follow no table, so p is simulated \
-            from sets of normal runtimes, as many a level as there are (Davison and Hinkley 1997, section 4.2.1).".into()),
+            Each runtime is taken as its distance from its level's mean, in that level's standard deviations. No \
+            published table fits such values, so the report simulates p: it draws sets of normal runtimes with as \
+            many runs at each level as were measured (Davison and Hinkley 1997, section 4.2.1).".into()),
         ("Excess and fits", "What is fitted is the excess: a round trip under load less the median \
             round trip without. What is negative counts as 0, for no delay imitates it. Families \
             (lognormal, gamma, Weibull, generalised Pareto, mixtures of two and three lognormals) are fitted to what is above 0 by maximum \
@@ -68,10 +68,10 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             "Two-sample Kolmogorov-Smirnov and Mann-Whitney tests, the latter with ties and Holm's \
              correction over all comparisons; rank-biserial correlation (Kerby 2014) as the size of \
              the effect; Hodges-Lehmann shift with the interval of the Mann-Whitney test; \
-             Wasserstein-1 distance. The standard deviations compared are those measured, with \
-             injection and under load, over alike many round trips: of a heavy tail a sample shows \
-             the less the smaller it is, so the deviation of a table or of a fitted distribution \
-             would not be comparable with a sample's. Of conditions with more than {} samples, so many evenly \
+             Wasserstein-1 distance. The standard deviations compared are those of round trips measured \
+             with injection and under load, about as many of each. The standard deviation of a table or of a \
+             fitted distribution cannot be compared with these: a small sample holds less of a heavy tail than a \
+             large one. Of conditions with more than {} samples, so many evenly \
              spaced order statistics are compared. These tests take samples as independent, which \
              round trips that follow each other are not: their p values and the shift's interval \
              are too small, and the ratio of means with its interval over runs is the comparison \

@@ -18,6 +18,7 @@ pub fn table(table: &Table, fold: bool) -> Markup {
                 h3 { (table.title) }
                 a href={ (table.id) ".csv" } { "CSV" }
             }
+            @if let Some(note) = &table.note { p.meta { (note) } }
             @if fold && table.rows.len() >= FOLDED_FROM {
                 details {
                     summary { "Show " (words::counted(table.rows.len(), "row")) }

@@ -7,7 +7,7 @@ use super::way::{OfWay, Way, way_columns};
 use crate::Error;
 use crate::analysis::condition::{Pooled, Reader};
 use crate::analysis::micros;
-use crate::analysis::normality::Normality;
+use crate::analysis::normality::{Figures, Normality};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -66,7 +66,12 @@ pub fn transactions(done: &[&RunRecord], read: &Reader) -> Result<Found, Error> 
         });
         found
             .normality
-            .extend(Normality::of(subject, true, &time.sorted));
+            .extend(Normality::of(
+                way.to_string(),
+                Some(way.level),
+                Figures::Transactions,
+                &time.sorted,
+            ));
         found.rows.push(Transactions {
             runs: time.runs(),
             n: time.sorted.len(),

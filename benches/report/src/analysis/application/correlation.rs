@@ -293,47 +293,53 @@ pub fn gaps(groups: &[Group]) -> Vec<String> {
 
 /// Whether the paper's claim holds here, a sentence an application.
 pub fn in_words(rows: &[Correlation]) -> Vec<String> {
-    rows.iter().map(sentence).collect()
+    let tests = rows.iter().filter(|row| row.steiger.is_some()).count();
+    rows.iter().map(|row| sentence(row, tests)).collect()
 }
 
-fn sentence(row: &Correlation) -> String {
+fn sentence(row: &Correlation, tests: usize) -> String {
     let coefficients = format!(
         "r = {} with the mean and r = {} with the standard deviation of the injected delays \
-         (n = {}",
+         (n = {})",
         words::coefficient(row.mean.r.estimate),
         words::coefficient(row.std.r.estimate),
         words::counted(row.mean.n, "run")
     );
-    let test = |p: Option<f64>| {
-        format!(
-            "Steiger's test of dependent correlations, Holm-corrected {}; the paper's Fisher z, \
-             which takes them for independent: {}",
-            p.map_or("p unknown".into(), words::p),
-            row.fisher
-                .map_or("p unknown".into(), |test| words::p(test.p)),
-        )
+    let over = match tests {
+        1 => String::new(),
+        tests => format!(" after Holm over {tests} tests"),
+    };
+    let steiger = |finds: &str| {
+        let p = row.steiger_holm_p.map_or("p unknown".into(), words::p);
+        let fisher = row.fisher.map_or(String::new(), |test| {
+            format!(
+                " The paper used Fisher's z, which gives {}: it asks only whether r is higher with the standard \
+                 deviation, and takes the two for independent.",
+                words::p(test.p)
+            )
+        });
+        format!("Steiger's test {finds} ({p}{over}).{fisher}")
     };
     let name = &row.application;
-    let p = row.steiger_holm_p;
     match row.verdict() {
         Verdict::Variation => format!(
             "The paper's claim holds here for {name}: its runtime is more highly correlated with \
-             variation than with the mean, {coefficients}; {}).",
-            test(p)
+             variation than with the mean, {coefficients}. {}",
+            steiger("finds the two correlations different")
         ),
         Verdict::Mean => format!(
             "The paper's claim does not hold here for {name}: its runtime is more highly correlated \
-             with the mean than with variation, {coefficients}; {}).",
-            test(p)
+             with the mean than with variation, {coefficients}. {}",
+            steiger("finds the two correlations different")
         ),
         Verdict::Undecided => format!(
             "Whether the runtime of {name} is more highly correlated with variation than with the \
-             mean cannot be decided here: {coefficients}; {}).",
-            test(p)
+             mean cannot be decided here: {coefficients}. {}",
+            steiger("does not find the two correlations different")
         ),
         Verdict::Untested => format!(
             "The two correlations of the runtime of {name} cannot be compared with so few runs: \
-             {coefficients})."
+             {coefficients}."
         ),
     }
 }

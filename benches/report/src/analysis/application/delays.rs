@@ -92,18 +92,15 @@ pub fn gap(groups: &[Group]) -> Option<String> {
         .iter()
         .map(|(group, cost)| {
             format!(
-                "{} of {} ({} delays a run, {})",
-                words::percent_of(cost.spread),
+                "a run of {} varies by {} (standard deviation) by chance",
                 group.application,
-                words::count(cost.delays.round() as u64),
-                group.level
+                words::percent_of(cost.spread)
             )
         })
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Each run draws its delays at random. By chance alone, the total delay of a run varies with a standard \
-             deviation of {}. So shapes that vary are compared over all blocks, and not run by run.",
+            "The total delay of {}. The report therefore compares means over all runs.",
             words::list(&told)
         )
     })
@@ -160,6 +157,6 @@ mod tests {
         assert_eq!((shown.interval(), shown.value > 2.0), (None, true));
         assert_eq!(Cost::of(&none, &none), None);
         let said = gap(&[none, injected]).unwrap();
-        assert!(said.contains("20 % of lu (400 delays a run"), "{said}");
+        assert!(said.contains("The total delay of a run of lu varies by 20 % (standard deviation) by chance."), "{said}");
     }
 }

@@ -138,6 +138,20 @@ fn kernel(record: &RunRecord) -> Option<String> {
     )
 }
 
+/// What a program prints with its rate, the number left out, where its time is that of a unit of its work:
+/// `GET: … requests per second`.
+pub fn printed(application: &str, experiment: &Experiment) -> Option<String> {
+    let mut cases = experiment.suites.application.iter();
+    let case = cases.find(|case| case.name == application)?;
+    let runtime = case.runtime.as_ref()?;
+    let pattern = (runtime.unit == RuntimeUnit::PerSecond).then_some(&runtime.pattern)?;
+    let pattern = pattern.as_str();
+    let number = pattern.find('(')?..pattern.rfind(')')? + 1;
+    let mut printed = pattern.to_string();
+    printed.replace_range(number, "…");
+    Some(printed)
+}
+
 /// The names of the applications, each once.
 pub fn names(groups: &[Group]) -> Vec<&str> {
     let mut names: Vec<&str> = groups

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::analysis::normality::Normality;
+use crate::analysis::slowdown::corrected_over;
 use crate::analysis::suite::{Measured, Suite};
 use crate::table::Table;
 use communication::Communication;
@@ -59,8 +60,12 @@ impl Suite for Found {
     fn tables(&self) -> Vec<Table> {
         vec![
             Table::of(&self.communication),
-            Table::of(&self.runtimes),
-            Table::of(&self.fixed_mean),
+            Table::of(&self.runtimes).noted(corrected_over(
+                self.runtimes.iter().filter_map(|row| row.slowdown.as_ref()),
+            )),
+            Table::of(&self.fixed_mean).noted(corrected_over(
+                self.fixed_mean.iter().map(|row| &row.slowdown),
+            )),
             Table::of(&self.correlations),
         ]
     }

@@ -347,48 +347,40 @@ fn variation_alone(
     load_called: &dyn Fn(u8) -> String,
 ) -> Option<String> {
     let slowdown = &row.slowdown;
-    let timed = row.timed.name();
     let (mean, std) = row.injected_ns?;
-    let mean = words::short(mean / 1e3);
-    let setting = match row.level.percent() {
-        Some(percent) => format!(
-            "the mean of {} ({mean} µs added to a message)",
-            load_called(percent)
-        ),
-        None => format!("a mean of {mean} µs"),
-    };
-    let varied = format!(
-        "the most varied delays ({}, standard deviation {} µs)",
+    let n = format!("n = {}", words::counted(slowdown.blocks, "pair"));
+    let of_load = row.level.percent().map(load_called);
+    let delays = format!(
+        "The most varied delays are {}{}, with a standard deviation of {} µs.",
         varied(row.level),
+        of_load.map_or(String::new(), |load| format!(" of {load}")),
         words::short(std / 1e3)
     );
-    let n = format!("n = {}", words::counted(slowdown.blocks, "pair"));
-    let change = words::change(slowdown.ratio.value);
-    Some(match (slowdown.ratio.interval(), slowdown.holm_p) {
-        (Some((low, high)), Some(p)) if slowdown.is_significant() => format!(
-            "At the same mean latency, variation changed the {timed} of {application}: at \
-             {setting} it was {change} with {varied} than with constant ones (95 % interval {} to \
-             {}, paired t test, Holm-corrected {}, {n}).",
-            words::signed_percent(low),
-            words::signed_percent(high),
-            words::p(p)
-        ),
+    let ratio = slowdown.ratio.value;
+    let told = match (slowdown.ratio.interval(), slowdown.p_in_words()) {
         (Some((low, high)), Some(p)) => format!(
-            "At the same mean latency, no effect of variation on the {timed} of {application} \
-             could be shown: at {setting} the difference between {varied} and constant ones was {} \
-             (95 % interval {} to {}, paired t test, Holm-corrected {}, {n}).",
-            words::signed_percent(slowdown.ratio.value),
-            words::signed_percent(low),
-            words::signed_percent(high),
-            words::p(p)
+            "Under the most varied delays {application} took {} time {} under constant ones. {}: 95 % interval {} to {}, paired \
+             t test, {p}, {n}.",
+            words::more_or_less(ratio),
+            words::conjunction(ratio),
+            match slowdown.is_significant() {
+                true => "That is an effect of variation",
+                false => "That shows no effect of variation",
+            },
+            words::more_or_less(low),
+            words::more_or_less(high),
         ),
         _ => format!(
-            "Whether variation slows {application} at the same mean {}; at {setting} the difference \
-             between {varied} and constant ones was {} ({n}).",
+            "Whether variation slows {application} at this mean {}; the difference between the most varied delays and constant \
+             ones was {} ({n}).",
             slowdown.not_said(),
-            words::signed_percent(slowdown.ratio.value)
+            words::signed_percent(ratio)
         ),
-    })
+    };
+    Some(format!(
+        "Each message was delayed by {} µs on average. {told} {delays}",
+        words::short(mean / 1e3)
+    ))
 }
 
 /// The mean of delays of which mean and standard deviation are known.
@@ -414,10 +406,14 @@ fn elsewhere(application: &str, rows: &[&FixedMean]) -> Option<String> {
     (tested > 1).then(|| {
         format!(
             "Of {} of a varied shape with constant delays of the same mean, {application} was \
-             significantly slower in {} and faster in {}.",
+             significantly slower in {} and faster in {}, {}.",
             words::counted(tested, "comparison"),
             count(|ratio| ratio > 1.0),
-            count(|ratio| ratio < 1.0)
+            count(|ratio| ratio < 1.0),
+            rows.first().map_or(String::new(), |row| format!(
+                "after Holm over {} tests",
+                row.slowdown.tests
+            ))
         )
     })
 }
@@ -429,13 +425,12 @@ fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
     let (mean, _) = row.injected_ns?;
     let delays = format!("constant delays of {} µs", words::short(mean / 1e3));
     let ratio = slowdown.ratio.value;
-    Some(match (slowdown.ratio.interval(), slowdown.holm_p) {
+    Some(match (slowdown.ratio.interval(), slowdown.p_in_words()) {
         (Some((low, high)), Some(p)) => {
             let tested = format!(
-                "(95 % interval {} to {}, Holm-corrected {})",
+                "(95 % interval {} to {}, {p})",
                 words::signed_percent(low),
-                words::signed_percent(high),
-                words::p(p)
+                words::signed_percent(high)
             );
             if slowdown.is_significant() {
                 let change = words::change(ratio);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::analysis::condition::Pooled;
 use crate::analysis::injected::{self, moments_ns, varied};
-use crate::analysis::normality::Normality;
+use crate::analysis::normality::{Figures, Normality};
 use crate::analysis::pictures::RankPicture;
 use crate::analysis::repeated::{Repeated, mean_of};
 use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
@@ -97,7 +97,12 @@ pub fn operations(measured: &Measured) -> Result<Operations, Error> {
         };
         operations
             .normality
-            .extend(Normality::of(subject, true, &time.sorted));
+            .extend(Normality::of(
+                case.into(),
+                Some(level),
+                Figures::Operations,
+                &time.sorted,
+            ));
         operations
             .rows
             .push(Operation::of(case, level, &runs, &time, measured));
@@ -354,12 +359,11 @@ pub fn greatest<'a>(rows: &'a [Operation], case: &str) -> Option<&'a Operation> 
 
 /// Interval and test, in brackets.
 fn tested(ratio: &Slowdown) -> Option<String> {
-    let ((low, high), p) = ratio.ratio.interval().zip(ratio.holm_p)?;
+    let ((low, high), p) = ratio.ratio.interval().zip(ratio.p_in_words())?;
     Some(format!(
-        "(95 % interval {} to {}, Holm-corrected {}, n = {} of runs)",
+        "(95 % interval {} to {}, {p}, n = {} of runs)",
         words::signed_percent(low),
         words::signed_percent(high),
-        words::p(p),
         words::counted(ratio.blocks, "pair")
     ))
 }

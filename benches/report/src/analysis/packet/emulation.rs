@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::analysis::condition::{Condition, Link};
 use crate::analysis::repeated::CONFIDENCE;
-use crate::analysis::{OverLink, link_columns, micros, share_of};
+use crate::analysis::{OfLoad, OverLink, link_columns, load_columns, micros, share_of};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -139,6 +139,12 @@ impl OverLink for Emulation {
     }
 }
 
+impl OfLoad for Emulation {
+    fn percent(&self) -> u8 {
+        self.percent
+    }
+}
+
 impl Row for Emulation {
     const ID: &'static str = "emulation";
     const TITLE: &'static str = "RTT with injected delays against RTT under the load they imitate";
@@ -163,12 +169,9 @@ fn conditions() -> Vec<Column<Emulation>> {
             },
         )
         .in_csv_only(),
-        column(
-            "load_percent",
-            "Load, %",
-            "background load imitated",
-            |row: &Emulation| Value::Count(row.percent.into()),
-        ),
+    ]);
+    columns.extend(load_columns());
+    columns.extend([
         column(
             "shape",
             "Shape",
@@ -344,35 +347,49 @@ fn order(at_lags: Option<[f64; LAGS.len()]>) -> Value {
 }
 
 fn in_order(at_lags: [f64; LAGS.len()]) -> String {
-    at_lags.map(|r| format!("{r:.2}")).join(", ")
+    at_lags.map(words::coefficient).join(", ")
 }
 
-/// Do round trips come in bursts as they do under the load? Of the highest load, with each shape.
-fn orders(rows: &[&Emulation]) -> Option<String> {
+/// From this correlation of a round trip with the next one on, the report speaks of bursts.
+const BURSTS: f64 = 0.1;
+
+/// Do round trips come in bursts as they do under the load? Of the highest load.
+fn bursts(rows: &[&Emulation]) -> Option<String> {
     let highest = rows.iter().map(|row| row.percent).max()?;
-    let at: Vec<&&Emulation> = rows.iter().filter(|row| row.percent == highest).collect();
-    let background = at.first()?.background_order?;
-    let shapes: Vec<String> = at
-        .iter()
-        .filter_map(|row| {
-            Some(format!(
-                "{} with {}",
-                in_order(row.injected_order?),
-                row.shape
-            ))
-        })
-        .collect();
+    let at = || rows.iter().filter(|row| row.percent == highest);
+    let next = |[first, ..]: [f64; LAGS.len()]| first;
+    let background = next(at().next()?.background_order?);
+    let most = |is_replay: bool| {
+        let of = at().filter(|row| (row.shape == Member::Replay) == is_replay);
+        let found = of.filter_map(|row| row.injected_order.map(next));
+        found.max_by(f64::total_cmp)
+    };
+    let come = background >= BURSTS;
+    let these = |which: &str, r: f64| {
+        let r_in_words = words::coefficient(r);
+        match (r >= BURSTS, come) {
+            (true, _) => format!("; {which} ones do (up to {r_in_words})"),
+            (false, true) => format!("; {which} ones do not (at most {r_in_words})"),
+            (false, false) => format!(", nor do {which} ones (at most {r_in_words})"),
+        }
+    };
+    let drawn = most(false).map(|r| these("injected", r));
+    let replayed = most(true).map(|r| these("replayed", r));
     Some(format!(
-        "The autocorrelation of ranks at lags {} is {} under load {highest} %, and {}: delays that are drawn have no bursts, those of a \
-         replay have the load's.",
-        words::list(&LAGS.map(|lag| lag.to_string())),
-        in_order(background),
-        words::list(&shapes)
+        "Round trips under the highest load {} in bursts (correlation {} with the next){}{}.",
+        if come { "come" } else { "do not come" },
+        words::coefficient(background),
+        drawn.unwrap_or_default(),
+        replayed.unwrap_or_default()
     ))
 }
 
 /// Whether the emulation is good, a sentence or two a link, that of the link that was fitted first.
-pub fn in_words(rows: &[Emulation], imitation: Member) -> Vec<String> {
+pub fn in_words(
+    rows: &[Emulation],
+    imitation: Member,
+    load_called: &dyn Fn(u8) -> String,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
     links.dedup();
@@ -392,7 +409,7 @@ pub fn in_words(rows: &[Emulation], imitation: Member) -> Vec<String> {
                 let at: Vec<String> = fitted
                     .iter()
                     .filter(|row| row.verdict == verdict)
-                    .map(|row| format!("{} %", row.percent))
+                    .map(|row| load_called(row.percent))
                     .collect();
                 (!at.is_empty()).then(|| format!("{verdict} at {}", words::list(&at)))
             })
@@ -408,11 +425,11 @@ pub fn in_words(rows: &[Emulation], imitation: Member) -> Vec<String> {
                 Some(fitted_over) => format!(" (it was made from the {fitted_over})"),
                 None => String::new(),
             },
-            variation(&fitted)
+            variation(&fitted, load_called)
         ));
         sentences.extend(means(rows, link));
         let of_link: Vec<&Emulation> = rows.iter().filter(|row| row.link == *link).collect();
-        sentences.extend(orders(&of_link));
+        sentences.extend(bursts(&of_link));
     }
     if !rows.is_empty() {
         let significant = rows
@@ -420,20 +437,30 @@ pub fn in_words(rows: &[Emulation], imitation: Member) -> Vec<String> {
             .filter(|row| row.mann_whitney_holm_p < words::ALPHA)
             .count();
         sentences.push(format!(
-            "After Holm's correction {significant} of {} differ significantly; with this many \
-             samples the smallest difference does, so the size of the effect and the distance \
-             decide, not p.",
-            words::counted(rows.len(), "comparison")
+            "{} of {} differ significantly, after Holm over these tests. So many samples make {} significant. \
+             Judge by the size of the effect and the distance.",
+            match significant {
+                all if all == rows.len() => "All".into(),
+                some => words::count(some as u64),
+            },
+            words::counted(rows.len(), "comparison"),
+            match significant == rows.len() {
+                true => "any difference",
+                false => "small differences",
+            }
         ));
     }
     sentences
 }
 
 /// Does the imitation vary as the load does?
-fn variation(fitted: &[&Emulation]) -> String {
+fn variation(fitted: &[&Emulation], load_called: &dyn Fn(u8) -> String) -> String {
     let at: Vec<String> = fitted
         .iter()
-        .map(|row| format!("{} at {} %", words::percent_of(row.std_ratio), row.percent))
+        .map(|row| {
+            let ratio = words::percent_of(row.std_ratio);
+            format!("{ratio} at {}", load_called(row.percent))
+        })
         .collect();
     format!(
         "The standard deviation with it, in proportion to that under load, is {}.",

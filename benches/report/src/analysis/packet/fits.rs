@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::condition::{Condition, Link};
 use crate::analysis::packet::latency::Latency;
-use crate::analysis::{OverLink, link_columns};
+use crate::analysis::{OfLoad, OverLink, link_columns, load_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -73,19 +73,20 @@ impl OverLink for Alternative {
     }
 }
 
+impl OfLoad for Alternative {
+    fn percent(&self) -> u8 {
+        self.percent
+    }
+}
+
 impl Row for Alternative {
     const ID: &'static str = "fits";
     const TITLE: &'static str = "Distributions fitted to the excess RTT under load";
 
     fn columns() -> Vec<Column<Self>> {
         let mut columns = Vec::from(link_columns());
+        columns.extend(load_columns());
         columns.extend([
-            column(
-                "load_percent",
-                "Load, %",
-                "background load asked for",
-                |row: &Alternative| Value::Count(row.percent.into()),
-            ),
             column("n", "n", "samples fitted", |row: &Alternative| {
                 Value::Count(row.n as u64)
             }),
@@ -147,7 +148,7 @@ impl Row for Alternative {
             column(
                 "aic",
                 "AIC",
-                "Akaike's information criterion, which assumes that round trips are independent; none where the samples cannot occur",
+                "Akaike's criterion (AIC), which assumes that round trips are independent; none where the samples cannot occur",
                 |row: &Alternative| Value::number(finite(row.aic)),
             ),
         ]);
@@ -247,24 +248,25 @@ pub struct Injected {
     pub fault: Option<Fault>,
 }
 
+impl OfLoad for Injected {
+    fn percent(&self) -> u8 {
+        self.percent
+    }
+}
+
 impl Row for Injected {
     const ID: &'static str = "tables";
     const TITLE: &'static str = "Distribution tables that were injected";
 
     fn columns() -> Vec<Column<Self>> {
-        vec![
-            column(
-                "fitted_over",
-                "Fitted over",
-                "link whose excess RTT was fitted",
-                |row: &Injected| Value::Text(row.link.to_string()),
-            ),
-            column(
-                "load_percent",
-                "Load, %",
-                "background load imitated",
-                |row: &Injected| Value::Count(row.percent.into()),
-            ),
+        let mut columns = vec![column(
+            "fitted_over",
+            "Fitted over",
+            "link whose excess RTT was fitted",
+            |row: &Injected| Value::Text(row.link.to_string()),
+        )];
+        columns.extend(load_columns());
+        columns.extend([
             column(
                 "shape",
                 "Shape",
@@ -349,7 +351,8 @@ impl Row for Injected {
                     )
                 },
             ),
-        ]
+        ]);
+        columns
     }
 }
 
@@ -359,14 +362,18 @@ impl Alternative {
         (&self.link, self.percent)
     }
 
-    /// The same for people: `RTT over UDP at 20 %`.
-    pub fn place(&self) -> String {
-        format!("{} at {} %", self.link, self.percent)
+    /// The same for people: `RTT over UDP at load 20 %`.
+    fn place(&self, load_called: &dyn Fn(u8) -> String) -> String {
+        format!("{} at {}", self.link, load_called(self.percent))
     }
 }
 
 /// The conditions under load of which the excess could not be fitted, for people: nearly all of it is one number, or 0.
-pub fn unfitted(rows: &[Alternative], latency: &[Latency]) -> Vec<String> {
+pub fn unfitted(
+    rows: &[Alternative],
+    latency: &[Latency],
+    load_called: &dyn Fn(u8) -> String,
+) -> Vec<String> {
     let place = |row: &Latency| -> Vec<(Link, u8)> {
         let asked = row.load.as_ref().map_or(&[][..], |load| &load.asked);
         let place = |&percent| (row.link.clone(), percent);
@@ -379,36 +386,44 @@ pub fn unfitted(rows: &[Alternative], latency: &[Latency]) -> Vec<String> {
         .flat_map(place)
         .filter(|place| !is_fitted(place));
     places
-        .map(|(link, percent)| format!("{link} at {percent} %"))
+        .map(|(link, percent)| format!("{link} at {}", load_called(percent)))
         .collect()
 }
 
-/// Which family comes closest to the excess, and what is injected without being an imitation.
+/// How a family is chosen.
+const RULE: &str = "The report chooses the family of the least Wasserstein-1 distance. Where several are as close as samples scatter, it \
+                    chooses the one of the fewest parameters.";
+
+/// Which family was chosen for the excess, by which rule, and what is injected without being an imitation.
 pub fn in_words(
     rows: &[Alternative],
     latency: &[Latency],
     tables: &[Injected],
     load_called: &dyn Fn(u8) -> String,
 ) -> Vec<String> {
-    let mut closest: Vec<(&'static str, Vec<String>)> = Vec::new();
+    let mut chosen: Vec<(&'static str, Vec<String>)> = Vec::new();
     for row in rows.iter().filter(|row| row.chosen) {
         let kind = kind(&row.distribution);
-        match closest.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, places)) => places.push(row.place()),
-            None => closest.push((kind, vec![row.place()])),
+        let place = row.place(load_called);
+        match chosen.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, places)) => places.push(place),
+            None => chosen.push((kind, vec![place])),
         }
     }
-    let mut sentences: Vec<String> = closest
+    let mut sentences: Vec<String> = chosen
         .into_iter()
         .map(|(kind, places)| {
             format!(
-                "Of the families, {} comes closest to the excess of {}.",
+                "Of the families, {} is chosen for the excess of {}.",
                 family(kind),
                 words::list(&places)
             )
         })
         .collect();
-    let unfitted = unfitted(rows, latency);
+    if !sentences.is_empty() {
+        sentences.push(RULE.into());
+    }
+    let unfitted = unfitted(rows, latency, load_called);
     if !unfitted.is_empty() {
         sentences.push(format!(
             "No family could be fitted to {}: nearly all of the excess there is one number, or 0.",
@@ -422,10 +437,10 @@ pub fn in_words(
         .max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     if let Some(row) = worst {
         sentences.push(format!(
-            "Closest is not the same as close: at worst its distance from the excess is {} µs (Wasserstein-1), {:.0} % of a constant's, for {}.",
+            "A chosen family need not be close: at worst its distance from the excess is {} µs, {:.0} % of a constant's, for {}.",
             words::short(row.closeness.distance / 1e3),
             100.0 * ratio(&row),
-            row.place()
+            row.place(load_called)
         ));
     }
     sentences.extend(poor(tables, load_called));

@@ -7,7 +7,7 @@ use jitterlab_stats::positive::Positive;
 use super::Finding;
 use super::standing::{Standing, all, at_most, change};
 use crate::analysis::Analysis;
-use crate::analysis::normality::Normality;
+use crate::analysis::normality::{Figures, Normality, figures_named};
 use crate::analysis::packet::emulation::Emulation;
 use crate::analysis::packet::fits::{Alternative, unfitted};
 use crate::words;
@@ -20,8 +20,8 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
     let found = [
         emulated(analysis),
         best_fit(analysis),
-        normal(analysis, true),
-        normal(analysis, false),
+        normal(analysis, Figures::are_samples),
+        normal(analysis, |figures| !figures.are_samples()),
     ];
     found.into_iter().flatten().collect()
 }
@@ -89,6 +89,7 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
     let unfitted = unfitted(
         &analysis.suites.packet.fits,
         &analysis.suites.packet.latency,
+        &|percent| analysis.suites.packet.load_called(percent),
     );
     if closest.is_empty() && unfitted.is_empty() {
         return None;
@@ -120,19 +121,20 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
 }
 
 /// Section 6: packets and operations are not normally distributed, runtimes are.
-fn normal(analysis: &Analysis, of_samples: bool) -> Option<Finding> {
+fn normal(analysis: &Analysis, is_asked: fn(Figures) -> bool) -> Option<Finding> {
     let rows: Vec<&Normality> = analysis
         .normality
         .iter()
-        .filter(|row| row.of_samples == of_samples)
+        .filter(|row| is_asked(row.figures))
         .collect();
+    let of_samples = rows.first()?.figures.are_samples();
     // Of runtimes one rejection of many refutes the claim: it must not be one by chance.
     let p: Vec<f64> = rows.iter().map(|row| row.lilliefors_p).collect();
     let p = if of_samples { p } else { holm::adjust(&p) };
     let rejected = p.iter().filter(|&&p| p < words::ALPHA).count();
     let least = rows.iter().map(|row| row.n).min()?;
     let (claim, standing) = if of_samples {
-        let claim = "round trips and operations of MPI are not normally distributed";
+        let claim = format!("{} are not normally distributed", figures_named(&rows));
         let all_rejected = rejected == rows.len();
         let standing = if all_rejected {
             Standing::Holds
@@ -142,7 +144,7 @@ fn normal(analysis: &Analysis, of_samples: bool) -> Option<Finding> {
         (claim, standing)
     } else {
         // A test that does not reject shows nothing: what it can do is to refute.
-        let claim = "runtimes of programs are normally distributed";
+        let claim = "runtimes of programs are normally distributed".into();
         let standing = if rejected > 0 {
             Standing::DoesNotHold
         } else {

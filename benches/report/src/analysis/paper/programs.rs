@@ -98,8 +98,8 @@ fn most_slowed(
         ),
         standing,
         format!(
-            "at {}: {} and, the most slowed of {}, {}{}, corrected after Holm over these",
-            of_lu.injected.level,
+            "at {}: {} and, the most slowed of {}, {}{}",
+            analysis.suites.packet.level_called(of_lu.injected.level),
             of_lu.told(),
             words::counted(others.len(), "other"),
             next.told(),
@@ -153,7 +153,11 @@ fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
         "abstract",
         format!("varied delays slow {ep}, which hardly communicates, by less than {limit}"),
         at_most(slowed.slowdown()?.ratio, LIMITED),
-        format!("at {}: {}", slowed.injected.level, slowed.told()),
+        format!(
+            "at {}: {}",
+            analysis.suites.packet.level_called(slowed.injected.level),
+            slowed.told()
+        ),
     ))
 }
 

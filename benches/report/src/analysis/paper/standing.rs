@@ -141,12 +141,14 @@ pub fn compared(mut slowdown: Slowdown) -> String {
     if slowdown.holm_p.is_none() {
         correct([&mut slowdown].into_iter());
     }
-    let p = slowdown.holm_p;
-    let p = p.map(|p| format!(", {}", words::p(p))).unwrap_or_default();
+    let p = slowdown.p_in_words();
+    let p = p.map(|p| format!(", {p}")).unwrap_or_default();
     format!(
         "; {}{p}{}",
         change(slowdown.ratio),
-        slowdown.more_in_words()
+        slowdown
+            .more_in_words()
+            .map_or(String::new(), |more| format!("; {more}"))
     )
 }
 

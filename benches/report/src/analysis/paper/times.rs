@@ -48,12 +48,22 @@ fn load(analysis: &Analysis) -> Option<Finding> {
     let rises = |figure: fn(&Latency) -> Estimate| {
         ordered(figure(highest), figure(none), Ordering::Greater)
     };
+    let (mean, std) = (rises(|row| row.mean_ns), rises(|row| row.std_ns));
+    let each = if mean == std {
+        String::new()
+    } else {
+        format!(
+            "of the mean it {}, of the standard deviation it {}; ",
+            is(mean),
+            is(std)
+        )
+    };
     Some(Finding::new(
         "figures 2 and 3",
         "background load raises mean and standard deviation of a round trip",
-        all([rises(|row| row.mean_ns), rises(|row| row.std_ns)]),
+        all([mean, std]),
         format!(
-            "{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {}",
+            "{each}{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {}",
             none.link,
             us(none.mean_ns),
             us(highest.mean_ns),
@@ -64,6 +74,14 @@ fn load(analysis: &Analysis) -> Option<Finding> {
             words::counted(highest.runs, "run")
         ),
     ))
+}
+
+/// A standing as a predicate: `is undecided`.
+fn is(standing: Standing) -> String {
+    match standing {
+        Standing::Undecided => "is undecided".into(),
+        told => told.name().into(),
+    }
 }
 
 /// Figure 4.
