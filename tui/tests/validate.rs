@@ -491,7 +491,7 @@ fn wrong_input_ends_with_one_message_before_anything_starts() {
         (
             "validate wrong.yaml --transport udp",
             "wrong.yaml:3:19: hosts.b: unknown key `adress`, expected one of `at`, `address`, `cpu`, `device`, \
-             `jitterlab`, `host_keys`; did you mean `address`?",
+             `jitterlab`, `key_file`, `host_keys`, `slots`; did you mean `address`?",
         ),
         (
             "validate missing.yaml --transport udp",
