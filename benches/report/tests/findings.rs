@@ -373,11 +373,8 @@ fn a_load_is_named_by_what_was_produced_and_those_that_are_the_same_are_one() {
 }
 
 #[test]
-fn only_what_was_measured_is_named_and_the_half_that_is_undecided() {
-    let (_directory, analysed) = analysed(&World {
-        samples: 100,
-        ..World::default()
-    });
+fn only_what_was_measured_is_named_and_every_correction_says_over_how_many_tests() {
+    let (_directory, analysed) = analysed(&World::default());
     let normality = &analysed.analysis.summary.normality[0];
     assert!(
         normality.contains("distribution of the round trips in "),
@@ -396,6 +393,11 @@ fn only_what_was_measured_is_named_and_the_half_that_is_undecided() {
     ] {
         assert!(page.contains(tests), "{tests}");
     }
+    let emulation = analysed.analysis.summary.emulation.join(" ");
+    assert!(
+        emulation.contains("nor do injected ones (at most "),
+        "{emulation}"
+    );
     let fits = analysed.analysis.summary.fits.join(" ");
     assert!(
         fits.contains(" is chosen for the excess of ") && !fits.contains("comes closest"),

@@ -83,7 +83,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     Some(Figure {
         id: "answer".into(),
         title: title.into(),
-        caption,
+        caption: caption.trim_end().into(),
         panels: panels
             .into_iter()
             .map(|(title, x, series)| Panel {

@@ -437,11 +437,11 @@ pub fn in_words(
             .filter(|row| row.mann_whitney_holm_p < words::ALPHA)
             .count();
         sentences.push(format!(
-            "{} of {} differ significantly, after Holm over these tests. So many samples make {} significant. \
+            "{} {} differ significantly, after Holm over these tests. So many samples make {} significant. \
              Judge by the size of the effect and the distance.",
             match significant {
                 all if all == rows.len() => "All".into(),
-                some => words::count(some as u64),
+                some => format!("{} of", words::count(some as u64)),
             },
             words::counted(rows.len(), "comparison"),
             match significant == rows.len() {

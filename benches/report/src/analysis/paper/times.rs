@@ -53,7 +53,7 @@ fn load(analysis: &Analysis) -> Option<Finding> {
         String::new()
     } else {
         format!(
-            "of the mean it {}, of the standard deviation it {}; ",
+            "it {} for the mean, and {} for the standard deviation; ",
             is(mean),
             is(std)
         )
