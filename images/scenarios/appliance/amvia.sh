@@ -59,7 +59,8 @@ for address in udp://127.0.0.1:7421 shm://server verbs://10.7.0.2:7421; do
     # Whoever is killed, the other one goes on, and says what it knows.
     serve $address
     before=$(sent)
-    call $address --count 1000000 --patience 3s &
+    # Longer than the timeouts of a request take: those adapt to a slow guest.
+    call $address --count 1000000 --patience 20s &
     calling=$!
     until_it sh -c "[ \$(ps -o cputimes= -p $serving) -gt 0 ]"
     [ "$over" != verbs ] || until_it grows "$before"
