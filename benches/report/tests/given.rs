@@ -4,7 +4,8 @@ mod synthetic;
 
 use jitterlab_experiment::level::{Level, Shape};
 use jitterlab_report::Analysed;
-use synthetic::{given, given_operation, rows};
+use synthetic::given::{given, given_operation};
+use synthetic::rows;
 
 const CONSTANT: Level = Level::Delay { ns: 200_000 };
 const VARIED: Level = Level::Shape {

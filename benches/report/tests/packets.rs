@@ -1,4 +1,4 @@
-//! What the report tells of packets where nothing else was measured.
+//! Sentences about packets, for a report that has nothing else.
 
 mod synthetic;
 
@@ -6,7 +6,8 @@ use std::fs;
 
 use jitterlab_report::Analysed;
 use jitterlab_report::analysis::levels::{Comparison, Figure};
-use synthetic::{both_loops, latencies, rows, streams};
+use synthetic::given::{both_loops, latencies, streams};
+use synthetic::rows;
 
 #[test]
 fn a_case_that_is_alone_has_the_first_screen() {
