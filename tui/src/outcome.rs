@@ -18,7 +18,7 @@ pub enum Exit {
     Undecided,
 }
 
-/// Whether something is slower: what was asked has a finding, or none, or is not decided.
+/// Slower is a finding, not slower is none, and the third is undecided.
 impl From<Slower> for Exit {
     fn from(slower: Slower) -> Self {
         match slower {

@@ -138,6 +138,11 @@ pub fn processors(topology: &Topology) -> String {
     text + "\n"
 }
 
+/// A text as one word to a shell.
+pub fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// `1 core`, `2 cores`.
 pub fn counted(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

@@ -14,6 +14,7 @@ use jitterlab_experiment::spec::{Experiment, Repetitions, filled_in, lacks_hosts
 use crate::allocated::numbered;
 use crate::outcome::{Exit, Failure};
 use crate::output;
+use crate::shown::shell_word;
 
 /// The schedulers.
 #[derive(clap::Subcommand)]
@@ -151,7 +152,7 @@ fn quoted(path: &Path) -> Result<String, Failure> {
             "{shown} cannot stand in a batch script: it is no line of UTF-8 text"
         ))
     })?;
-    Ok(format!("'{}'", text.replace('\'', r"'\''")))
+    Ok(shell_word(text))
 }
 
 /// A batch script. Names are of letters, digits and hyphens; paths are quoted.

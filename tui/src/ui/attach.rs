@@ -15,6 +15,7 @@ use nix::sys::termios::{SetArg, tcgetattr, tcsetattr};
 use nix::unistd::Pid;
 
 use crate::outcome::{Exit, Failure};
+use crate::shown::shell_word;
 use crate::stopped::when_stopped;
 use crate::ui::terminal::restore;
 
@@ -83,7 +84,7 @@ impl Elsewhere {
             give_back();
         })?;
         let status = child.wait().map_err(Failure::run)?;
-        // Whoever has stopped this process and so the client is told that, and not that the connection has ended.
+        // A signal to this process ends the client, too. The signal is told then, and not the end of the connection.
         while is_stopped.load(Ordering::SeqCst) {
             std::thread::park();
         }
@@ -117,20 +118,15 @@ impl Elsewhere {
         command.args(people).args(["--", &self.host, "env"]);
         for name in PASSED_ON {
             if let Some(value) = std::env::var_os(name) {
-                command.arg(quoted(&format!("{name}={}", value.to_string_lossy())));
+                command.arg(shell_word(&format!("{name}={}", value.to_string_lossy())));
             }
         }
         command.args(["jitterlab", "ui"]);
         if let Some(folder) = &self.folder {
-            command.arg("--").arg(quoted(folder));
+            command.arg("--").arg(shell_word(folder));
         }
         command
     }
-}
-
-/// As one word to a shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

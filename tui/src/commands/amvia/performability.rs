@@ -109,7 +109,7 @@ impl Options {
         Failing::each(&self.ber, &self.component, &self.chance)
     }
 
-    /// What the last table assumes at the time that a target runs.
+    /// The time that a target runs between crashes, for the last table.
     fn assumed(&self) -> Vec<Assumed> {
         let Some(up) = self.up else {
             return Vec::new();

@@ -209,7 +209,7 @@ fn progress(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// What was applied and is not in force.
+/// Settings that were applied and are not in force.
 pub fn wanting(survey: &Survey) -> impl Iterator<Item = &Finding> {
     let wanting = [
         State::Reboot,

@@ -58,7 +58,7 @@ pub fn text(validation: &Validation) -> String {
     out
 }
 
-/// What has become slower since the baseline: what is not within the minimum effect for certain is listed.
+/// The comparison with the baseline. It lists all that is not within the minimum effect for certain.
 fn drift(baseline: &Baseline, least: f64) -> String {
     let mut rows: Vec<(String, &Decision)> = Vec::new();
     rows.extend(baseline.typical.iter().map(|it| ("all pairs".into(), it)));

@@ -130,7 +130,7 @@ struct Injector {
     /// Of the program that is chosen: its counters when they were last looked at, and seconds since it was chosen.
     before: Option<(Address, Totals)>,
     seconds: Sweep<Option<Second>>,
-    /// What is being measured, over what was before the last change; and which of all that is, the first where none was chosen.
+    /// The distribution that is measured, over the one before the last change, and the source that is shown: the first, until one is chosen.
     picture: Picture,
     source: Option<live::Source>,
 }

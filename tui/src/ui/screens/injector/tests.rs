@@ -52,7 +52,7 @@ fn source(of: usize) -> Source {
     Source::Program(format!("/dev/shm/{of}").into())
 }
 
-/// What there is at a second, with all that was measured until then.
+/// The state at a second, with all that was measured until then.
 fn seen(second: u64, programs: &[Program], histogram: Histogram) -> Seen {
     let heard = Heard {
         source: source(0),

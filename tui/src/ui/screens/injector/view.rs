@@ -206,7 +206,7 @@ fn draw_curves(
     curves::draw(buffer, area, &curves, curves::short_of, theme);
 }
 
-/// What is measured; over it what was measured before the last change, with how far the median has shifted.
+/// The distribution that is measured, the one before the last change, and the shift of the median.
 fn draw_effect(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
     let picture = &screen.picture;
     let sources = screen.seen.iter().flat_map(|seen| &seen.live.found).count();

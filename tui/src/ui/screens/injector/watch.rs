@@ -62,7 +62,7 @@ pub struct Look {
     pub folder: PathBuf,
     /// Who looks for what is being measured.
     pub live: Arc<Mutex<live::Watcher>>,
-    /// What of that is listened to.
+    /// The source that is shown.
     pub source: Option<live::Source>,
 }
 

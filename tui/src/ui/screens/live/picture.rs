@@ -39,7 +39,7 @@ impl Distribution {
 pub enum Shift {
     /// So many blocks are still to come.
     Awaits(u64),
-    /// What is pinned has too few blocks, and gets no more.
+    /// The pinned distribution has too few blocks, and gets no more.
     Unknown,
     /// In nanoseconds; the intervals of all looks hold the shift together.
     Known(Interval),

@@ -317,7 +317,7 @@ pub(super) fn draw_heat(
     over_time::draw(buffer, area, &axis, newest, shares, theme);
 }
 
-/// What takes no samples: an application, by its iterations or by what it says; what counts its messages, by these.
+/// A program without samples: an application, by its iterations or its last line, or a case that counts its messages.
 fn draw_progress(
     buffer: &mut Buffer,
     area: Rect,

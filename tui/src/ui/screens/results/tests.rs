@@ -130,7 +130,7 @@ fn levels_are_grouped_by_case_and_any_two_compared() {
     letters(&mut app, "++");
     assert!(picture(&mut app, 80, 24).contains("more than 10 %?  no"));
     pictures("results_compared", &mut app);
-    // What leads on is in the last line, also of a small terminal.
+    // The key that leads on is in the last line of a small terminal, too.
     let shown = picture(&mut app, 80, 24);
     let footer = shown.lines().last().unwrap();
     for key in [
