@@ -27,7 +27,7 @@ use nix::unistd::Pid;
 const ECHO: u16 = 1;
 const SERVE: &str = "AMVIA_SURVIVOR_SERVE";
 const HOST: &str = "AMVIA_SURVIVOR_HOST";
-/// What the state may take beyond the timeouts.
+/// How long beyond the timeouts the state may stay unknown.
 const BEYOND: Duration = Duration::from_millis(10);
 /// How long UCX is watched.
 const WATCHED: Duration = Duration::from_secs(10);

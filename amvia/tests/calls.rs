@@ -8,16 +8,16 @@ use std::process::Command;
 use ends::Ends;
 use jitterlab_skip::skip;
 
-/// What the program under strace makes transactions of.
+/// The way of the transactions that the program under strace makes.
 const WHAT: &str = "AMVIA_TEST_TRACED";
 const TEST: &str = "a_frame_takes_one_call_that_moves_data_at_each_end";
 /// Transactions before those that are counted, and those.
 const FIRST: u64 = 300;
 const COUNTED: u64 = 2_000;
-/// What is written before those that are counted, and after them.
+/// The mark that the program writes before the counted transactions and after them.
 const MARK: &str = "transactions are counted from here to here";
 
-/// What moves data, by a descriptor.
+/// System calls that move data by a descriptor.
 const MOVES: [&str; 16] = [
     "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev",
     "pwritev2", "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg",

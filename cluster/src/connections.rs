@@ -24,7 +24,7 @@ const LONGEST: usize = 80;
 /// The connections of a controller. They end with this value.
 #[derive(Debug)]
 pub struct Connections {
-    /// Where the sockets are; without such a place each command has a connection of its own.
+    /// The folder of the sockets. Without one, each command has its own connection.
     folder: Option<PathBuf>,
     sockets: Mutex<BTreeMap<String, PathBuf>>,
 }

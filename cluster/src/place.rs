@@ -30,7 +30,7 @@ fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "._-@:".contains(c))
 }
 
-/// What ssh takes for where it leads to; in an address with a port, one of IPv6 is in brackets.
+/// The destination that ssh takes. An IPv6 address with a port stands in brackets.
 fn is_destination(text: &str) -> bool {
     let Some((host, port)) = text
         .strip_prefix("ssh://")

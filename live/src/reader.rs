@@ -136,7 +136,7 @@ impl Source {
 }
 
 impl Seen {
-    /// What its rank has published; a rank that is at another part than this has no samples of it.
+    /// The figures of its rank. A rank at another part of the program has no samples of this one.
     fn of_rank(&self, part: u64) -> Rank {
         let iterations = self.counts[Count::Iterations as usize];
         if self.part != part {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::page::{Count, Timing};
 
-/// What a rank of a parallel program has published of the part that is measured; times in nanoseconds, 0 where there is no sample.
+/// The figures that a rank of a parallel program has published for the measured part; times in nanoseconds, 0 without a sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
     /// Samples.
@@ -37,7 +37,7 @@ pub struct Update {
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
     pub timing: Option<Timing>,
-    /// What each rank has published so far, where ranks were said.
+    /// The figures of each rank so far, if pages name ranks.
     pub ranks: BTreeMap<u64, Rank>,
     /// Whether `more` are all samples of the part, and not only those since the update before.
     pub starts_over: bool,
@@ -60,7 +60,7 @@ pub struct Total {
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
     pub timing: Option<Timing>,
-    /// What each rank has published, where ranks were said.
+    /// The figures of each rank, if pages name ranks.
     pub ranks: BTreeMap<u64, Rank>,
     /// Samples of the part, in nanoseconds.
     pub histogram: Histogram,

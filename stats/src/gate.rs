@@ -33,7 +33,7 @@ impl Slower {
         }
     }
 
-    /// Of several together: yes where one is, no where none is, and otherwise undecided. Of nothing nothing is known.
+    /// The verdict on several together: yes if one is slower, no if none is, otherwise undecided. No verdicts are undecided, too.
     pub fn any(of: impl IntoIterator<Item = Slower>) -> Self {
         let all: Vec<Slower> = of.into_iter().collect();
         if all.contains(&Slower::Yes) {
@@ -64,7 +64,7 @@ pub struct Gate {
     tests: usize,
 }
 
-/// What a gate says of one ratio.
+/// The verdict of a gate on one ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The ratio of the means, with its interval; none where there are fewer than two figures on a side, or none varies.

@@ -65,7 +65,7 @@ pub fn analyse(demands: &[f64], think: f64, customers: u32) -> Result<Network, E
     Ok(network)
 }
 
-/// What a station does in one pass of a customer, over all visits: mean times.
+/// The work of a station for one pass of a customer, over all visits: mean times.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Demand {
     /// For what the customer waits for.
@@ -77,7 +77,7 @@ pub struct Demand {
 /// Approximate mean value analysis where all times of service are constant, and where a customer sets off work that it does not wait
 /// for.
 ///
-/// Of the Q(k) that a customer finds, one is served with the chance U(k), and half of its constant time is left on the mean (Reiser,
+/// A customer finds Q(k) others. One of them is served with the chance U(k), and half of its constant time is left on the mean (Reiser,
 /// "A Queueing Network Analysis of Computer Communication Networks with Window Flow Control", IEEE Transactions on Communications 27,
 /// 1979). What nobody waits for stands in the queues, and not in the response (Heidelberger and Trivedi, "Queueing Network Models for
 /// Parallel Processing with Asynchronous Tasks", IEEE Transactions on Computers 31, 1982). With n customers, D(k) and B(k) the two

@@ -195,7 +195,7 @@ proptest! {
         prop_assert!(constant.throughput >= exponential.throughput * (1.0 - 1e-12));
         let most = f64::from(customers) / (think + alone.iter().sum::<f64>());
         prop_assert!(constant.throughput <= most * (1.0 + 1e-12));
-        // What nobody waits for takes something away, and stations do it, too.
+        // Work that nobody waits for takes time of the stations, too.
         let both: Vec<Demand> = demands.iter().map(|&(awaited, beside)| Demand { awaited, beside }).collect();
         let loaded = analyse_constant(&both, think, customers).unwrap();
         prop_assert!(loaded.throughput <= constant.throughput * (1.0 + 1e-12));

@@ -42,7 +42,7 @@ fn main() {
         .skip(1)
         .filter(|word| !word.starts_with('-'));
     let pairs: usize = words.next().map_or(40, |word| word.parse().unwrap());
-    // Whatever is started begins there, too; the two ends go to the CPU that they were told.
+    // All that is started begins there, too. The two ends go to their own CPU.
     assert!(core_affinity::set_for_current(CoreId { id: HOUSE }));
     let lab = Lab::new();
     lab.write("e.yaml", EXPERIMENT);

@@ -296,7 +296,7 @@ fn cases_are_measured_with_faults_of_both_ends() {
             rtt["faults"].as_str().unwrap().starts_with("loss=5%,seed="),
             "{rtt}"
         );
-        // Of 2,000 requests alone 100 or so are lost; as many replies are, which a question asks for.
+        // Some 100 of 2,000 requests are lost, and as many replies, which are asked for again.
         assert!(rtt["retransmissions"].as_u64() > Some(50), "{rtt}");
         assert!(rtt["rtt_ns"]["max"].as_f64() >= Some(1e6), "{rtt}");
         // Replies are lost, too: the server makes the faults that it is told.

@@ -63,7 +63,7 @@ fn a_script_has_what_is_asked_for() {
     );
 }
 
-/// What a name of a file holds is no part of the script.
+/// The name of a file is no part of the script.
 #[test]
 fn a_script_is_a_script_whatever_the_file_is_called() {
     let lab = Lab::new();

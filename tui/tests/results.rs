@@ -142,7 +142,7 @@ fn what_is_not_decided_does_not_pass_and_says_what_it_takes() {
     let words = format!("undecided: application-one.none takes {more} more repetitions of each");
     assert!(said.contains(&words), "{said}");
 
-    // What the plan asks for is enough: for what is equal, and for what is slower by twice the gate.
+    // The planned repetitions are enough for equal quantities, and for one that is slower by twice the gate.
     releases.measure("pilot", 12, [1.0, 1.0]);
     let plan = releases
         .0
@@ -160,7 +160,7 @@ fn what_is_not_decided_does_not_pass_and_says_what_it_takes() {
     assert_eq!(releases.compared("long equal").0, Some(0));
     assert_eq!(releases.compared("long slower").0, Some(1));
 
-    // What was measured before and is not now does not pass.
+    // A quantity that is missing now does not pass.
     releases.takes("one", planned, 1.0);
     releases.experiment(planned, &["one"]);
     measured(&releases.0, "less");
@@ -237,7 +237,7 @@ fn folders_are_merged_and_runs_keep_where_they_came_from() {
     let analysis: Value =
         serde_json::from_slice(&lab.run("analyze abc --format json").stdout).unwrap();
     assert_eq!(analysis["latency"][0]["runs"], 6);
-    // What has no samples and no runtime is not compared, and said.
+    // A case without samples and runtime is named, and not compared.
     let gated = lab.run("results compare ab abc --gate 100% --format json");
     let gated: Value = serde_json::from_slice(&gated.stdout).unwrap();
     assert_eq!(gated["not_compared"], json!(["packet-bandwidth-udp.none"]));

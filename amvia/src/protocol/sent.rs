@@ -187,8 +187,8 @@ pub(super) fn stamp(link: &mut Link, sent: &mut Sent, now: Nanos) {
     sent.due = link.alarm(now, wait);
 }
 
-/// A word of the target has come, for this attempt. `is_sample`: the target answered at once. What it repeats by itself answers no
-/// attempt: it says nothing of a round trip (Karn's rule).
+/// Takes in that the target has answered this attempt. `is_sample` says whether it answered at once. A message that the target
+/// repeats by itself answers no attempt, and is no sample of a round trip (Karn's rule).
 pub(super) fn hear(link: &mut Link, sent: &mut Sent, now: Nanos, attempt: u16, is_sample: bool) {
     link.confirmed = true;
     if attempt == UNASKED {

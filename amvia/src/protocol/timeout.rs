@@ -2,8 +2,8 @@
 
 use super::{Config, Nanos};
 
-/// The estimator of RFC 6298, section 2, in nanoseconds. Each answer echoes the attempt that it answers, so that each is a
-/// valid sample, also after a retransmission. What a target repeats by itself answers none, and is no sample (Karn's rule).
+/// The estimator of RFC 6298, section 2, in nanoseconds. Each answer echoes its attempt, so it is a valid sample
+/// after a retransmission, too. A message that the target repeats by itself answers no attempt, and is no sample (Karn's rule).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Timeout {
     smoothed: Option<Nanos>,

@@ -72,7 +72,7 @@ impl Ends {
         while !matches!(client.standing(peer), Ok(Standing::Connected(_))) {
             bundles.iter().for_each(|bundle| _ = bundle.poll().unwrap());
         }
-        // What else they say to connect.
+        // The calls by which they connect.
         while bundles.iter().any(|bundle| bundle.poll().unwrap()) {}
         Ends {
             protocol,

@@ -51,7 +51,7 @@ impl Environment {
         });
     }
 
-    /// What is different about these hosts and this version of jitterlab, for people.
+    /// The differences between these hosts and this version of jitterlab, for people.
     pub fn changes(&self, jitterlab: &str, hosts: &BTreeMap<String, Node>) -> Vec<String> {
         let mut changes = Vec::new();
         let mut compare = |what: String, before: &str, now: &str| {

@@ -26,7 +26,7 @@ pub enum MergeError {
         a: PathBuf,
         /// One that differs.
         b: PathBuf,
-        /// Where it does.
+        /// The line in which they differ.
         difference: String,
     },
     /// What was injected into them differs.
@@ -153,7 +153,7 @@ impl Source {
         self.folder.path().into()
     }
 
-    /// Whether the runs of another folder may stand beside those of this one.
+    /// Whether the runs of another folder can be merged with those of this one.
     fn check(&self, other: &Source) -> Result<(), MergeError> {
         let (a, b) = (self.path(), other.path());
         let texts = [self, other].map(|it| it.folder.experiment_file());
@@ -275,7 +275,7 @@ fn fill(path: &Path, sources: &[Source], parts: &[Part]) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Where two experiment files differ first, for people; nothing if they do not.
+/// The first difference of two experiment files, for people; nothing if they are equal.
 pub fn first_difference(a: &str, b: &str) -> Option<String> {
     if a == b {
         return None;

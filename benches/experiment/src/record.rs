@@ -126,7 +126,7 @@ pub struct Injection {
     pub error_max_ns: u64,
 }
 
-/// Where some of the runs of a merged folder come from.
+/// The folder that some runs of a merged folder come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The name of the folder that they were measured into.

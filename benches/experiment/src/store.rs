@@ -210,7 +210,7 @@ impl ResultFolder {
         self.list(MADE)
     }
 
-    /// Where the runs of a merged folder come from; nothing if it is none.
+    /// The folders that the runs of a merged folder come from; empty if the folder is not merged.
     ///
     /// # Errors
     /// The file is broken.

@@ -96,7 +96,7 @@ pub fn more_or_less(ratio: f64) -> String {
     }
 }
 
-/// What the words of [`more_or_less`] are compared by.
+/// The words around those of [`more_or_less`].
 pub fn conjunction(ratio: f64) -> &'static str {
     match more_or_less(ratio).as_str() {
         "as much" => "as",

@@ -344,7 +344,7 @@ proptest! {
         }
     }
 
-    /// Whatever is said of a host, nothing but words reaches the command line of ssh.
+    /// Only words reach the command line of ssh, whatever a file says about a host.
     #[test]
     fn no_value_becomes_an_option_or_a_shell_command(value in "[ -~]{1,20}", name in "ansible_(host|user|port)") {
         let text = format!("all:\n  hosts:\n    n1:\n      {name}: {}\n", serde_json::to_string(&value).unwrap());

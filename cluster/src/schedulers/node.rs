@@ -23,7 +23,7 @@ pub struct Standing {
     reason: Option<String>,
 }
 
-/// What there is to do about a node.
+/// The change that a node needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// It is drained, or gets this reason in the place of an older one of ours.
@@ -48,7 +48,7 @@ impl Standing {
     pub fn read(shown: &str) -> Option<Self> {
         let value = |key: &str| shown.lines().find_map(|line| line.trim().strip_prefix(key));
         let states = value("State=")?.split_whitespace().next()?;
-        // What follows in brackets is who has set it, and when.
+        // The brackets at the end say who set it, and when.
         let reason = value("Reason=").map(|text| match text.rsplit_once(" [") {
             Some((reason, _)) => reason.into(),
             None => text.into(),
@@ -72,7 +72,7 @@ impl Standing {
         self.states[0] == "IDLE" && !self.states.iter().any(|state| state == "COMPLETING")
     }
 
-    /// What is to be done about a node that does not fit, for this reason, or that fits.
+    /// The change for a node that does not fit, for this reason, or that fits.
     pub fn act(&self, unfit: Option<&str>) -> Act {
         let is = |begin: &str| self.states.iter().any(|state| state.starts_with(begin));
         let works = ["IDLE", "ALLOC", "MIXED"].iter().any(|state| is(state));

@@ -5,7 +5,7 @@ use jitterlab_base::input::shortened;
 /// Slurm has no more nodes than these (`MAX_SLURM_NODES` of its sources).
 pub const MOST: usize = 65_536;
 
-/// What is longer is no number to Slurm.
+/// Slurm takes no longer number.
 const MOST_DIGITS: usize = 18;
 
 /// The names that a list of nodes stands for, in its order. Brackets hold numbers and ranges; those of a range have at least as

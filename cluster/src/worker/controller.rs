@@ -75,7 +75,7 @@ impl Controller {
             Place::Ssh(destination) => {
                 command = Command::new("ssh");
                 if !matches!(way, Way::Alone) {
-                    // Of what is said twice to ssh the first holds.
+                    // ssh takes the first of two values.
                     command.args(self.connections.options(name));
                 }
                 command.args(ssh::options(name, host, self.trust, known));

@@ -26,9 +26,9 @@ const SCRIPT: &str = "echo \"jitterlab: $(uname -sm)\"; \
     done; \
     echo \"jitterlab: copied\"; TMPDIR=$d \"$d/jitterlab\" agent";
 
-/// What both ends of the copying begin a line with.
+/// The beginning of each line that both ends of the copying write.
 const MARK: &str = "jitterlab: ";
-/// Of what a login shell prints before, no more than this is passed over.
+/// The most bytes of a login shell's greeting that are passed over.
 const NOISE: usize = 64 << 10;
 
 /// The files of a copy, and their sums.

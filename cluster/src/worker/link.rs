@@ -39,7 +39,7 @@ pub struct Link {
     command: String,
     child: Child,
     stderr: Stderr,
-    /// What ssh reads of it, it has read when the worker answers.
+    /// A file that ssh reads before the worker answers.
     _known_hosts: Option<NamedTempFile>,
     requests: Option<Sender<(Request, Vec<u8>)>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,

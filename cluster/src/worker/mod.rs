@@ -86,7 +86,7 @@ impl Worker {
                 running: None,
             }),
             Err(not) => {
-                // Whatever comes next makes a connection of its own.
+                // The next command makes its own connection.
                 controller.disconnect(name);
                 Err(not.reason)
             }

@@ -22,14 +22,14 @@ pub struct Measured {
     pub rtt_ns: f64,
 }
 
-/// What has become of a cluster, in proportion to then.
+/// The drift of a cluster: ratios of now to then.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drift {
     /// A pair whose nodes add nothing; none below [`NODES`].
     pub typical: Option<Decision>,
     /// What each node adds to its pairs; none below [`NODES`], and of a node that was measured with fewer than two others.
     pub nodes: Vec<Option<Decision>>,
-    /// What each pair has beyond its nodes; below [`NODES`], all that it takes.
+    /// What each pair takes beyond its nodes; below [`NODES`], all of its time.
     pub pairs: BTreeMap<(usize, usize), Decision>,
 }
 
@@ -117,7 +117,7 @@ impl Figures {
         self.typical.push(model.typical.exp());
         for (node, figures) in self.nodes.iter_mut().enumerate() {
             let pairs = values.keys().filter(|(a, b)| *a == node || *b == node);
-            // Of one pair nobody knows whose it is what it has beyond.
+            // With one pair alone, its excess cannot be told between its two nodes.
             if pairs.count() > 1 {
                 figures.push(model.node[node].exp());
             }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_has_become_slower_is_named_and_nothing_else() {
-        // Of four nodes a slow pair is a third of what each of its nodes is known by: part of it passes for theirs.
+        // With four nodes, a slow pair is one of three pairs of each of its nodes: part of its excess is taken for theirs.
         for (nodes, of_pair) in [(4, 1.2), (8, 1.1)] {
             let then = measured(nodes, 1, |_, _| 1.0);
             let now = |slower: &dyn Fn(usize, usize) -> f64| {

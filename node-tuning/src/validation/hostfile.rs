@@ -38,7 +38,7 @@ pub fn slurm<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     lists.join(",") + "\n"
 }
 
-/// What is longer is no number to Slurm.
+/// Slurm takes no longer number.
 const MOST_DIGITS: usize = 18;
 
 /// Nodes of one prefix.

@@ -140,7 +140,7 @@ impl Session {
         self.ascii
     }
 
-    /// What is chosen: the text that the terminal shows reversed, but for the name of the screen in the first row.
+    /// The chosen line: the text that the terminal shows reversed, but for the name of the screen in the first row.
     pub fn chosen(&self) -> String {
         let screen = self.parser.screen();
         let (rows, columns) = screen.size();

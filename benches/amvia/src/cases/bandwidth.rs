@@ -39,7 +39,7 @@ pub struct Bandwidth {
 pub struct Report {
     /// [`Case::Bandwidth`].
     pub case: Case,
-    /// What it was measured over, and with.
+    /// The transport, the CPUs and the clock of the measurement.
     #[serde(flatten)]
     pub setting: Setting,
     /// By size.

@@ -110,7 +110,7 @@ fn run(
 pub struct Report {
     /// [`Case::Rtt`].
     pub case: Case,
-    /// What it was measured over, and with.
+    /// The transport, the CPUs and the clock of the measurement.
     #[serde(flatten)]
     pub setting: Setting,
     /// Size of a message in bytes.

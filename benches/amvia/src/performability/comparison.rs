@@ -81,7 +81,7 @@ impl Failing {
     }
 }
 
-/// What is found of failures. Times are in nanoseconds; each excess is over the mean time without failures.
+/// The findings about failures. Times are in nanoseconds; each excess is over the mean time without failures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The component that fails; none: bits are flipped.
@@ -102,7 +102,7 @@ pub struct Row {
     pub experiment_ns: Option<f64>,
     /// The reach of its 95 % interval.
     pub experiment_reach_ns: f64,
-    /// What the machine has added to a transaction in the same time without failures, which was taken away.
+    /// What the machine adds to a transaction in the same time without failures. It is subtracted.
     pub machine_ns: f64,
     /// Transactions of the experiment in which frames were lost on purpose.
     pub transactions: u64,

@@ -39,7 +39,7 @@ pub enum PerformabilityError {
 }
 
 impl PerformabilityError {
-    /// Whether what was asked for is wrong, and not the world.
+    /// Whether the request is wrong; otherwise the system failed.
     pub fn is_of_input(&self) -> bool {
         matches!(self, PerformabilityError::Suite(error) if error.is_of_input())
     }

@@ -40,12 +40,12 @@ pub struct Asked {
     pub seed: u64,
 }
 
-/// What is found, in the form that is printed and stored.
+/// The findings, as they are printed and stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`Case::Performability`].
     pub case: Case,
-    /// What it was measured over, and with.
+    /// The transport, the CPUs and the clock of the measurement.
     #[serde(flatten)]
     pub setting: Setting,
     /// Size of a request and of its reply in bytes.
@@ -151,7 +151,7 @@ impl Asked {
     }
 }
 
-/// What is found over some transports, in some protocols.
+/// The findings for the given transports and protocols.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct Reports(pub Vec<Report>);

@@ -107,7 +107,7 @@ fn analysed(model: &Model, outstanding: u32) -> Result<f64, Error> {
     Ok(ended / (ended / rate + (wait - beside / rate).max(0.0)))
 }
 
-/// What each station does for a transaction that takes these frames: both processors, and NICs, wire and switch in each direction.
+/// The work of each station for a transaction of these frames: both processors, and NICs, wire and switch in each direction.
 fn demands(model: &Model, frames: &Frames) -> Vec<Demand> {
     let stations = model.stages.stations();
     let (send, receive) = (stations[0], stations[STATIONS - 1]);
@@ -118,7 +118,7 @@ fn demands(model: &Model, frames: &Frames) -> Vec<Demand> {
         Protocol::Amudp => (acknowledgements, none),
         Protocol::Amvia | Protocol::TwoWay => (none, acknowledgements),
     };
-    // What is sent next waits until an acknowledgement has been sent; that it is taken does not matter to its transaction.
+    // The next frame waits until an acknowledgement has been sent. The transaction does not wait for its arrival.
     let mut demands = vec![
         Demand {
             awaited: frames.out * send + (frames.back_arrived - back[1]) * receive,

@@ -154,7 +154,7 @@ impl<'a> Hosts<'a> {
             .collect()
     }
 
-    /// Whether a host was asked for that is not there, since this was asked last.
+    /// Whether somebody has asked for a missing host since the last call.
     pub(crate) fn has_missed(&mut self) -> bool {
         std::mem::take(&mut self.missed)
     }

@@ -25,7 +25,7 @@ pub(crate) fn slots(hosts: &BTreeMap<String, Host>) -> u32 {
     slots.fold(0, u32::saturating_add)
 }
 
-/// What becomes of an experiment when a host is not there, or not any more.
+/// What an experiment does when a host is missing or lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LostHost {
@@ -43,7 +43,7 @@ pub struct Scene<'a> {
     pub hosts: &'a BTreeMap<String, Host>,
     /// What is done about hosts at the end of ssh whose keys are not named.
     pub trust: Trust,
-    /// What becomes of the experiment when a host is not there.
+    /// What the experiment does when a host is missing or lost.
     pub lost_host: LostHost,
     /// How programs are started over MPI.
     pub mpi: Option<&'a Mpi>,

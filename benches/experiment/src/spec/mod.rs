@@ -48,7 +48,7 @@ pub struct Experiment {
     /// What is done about hosts at the end of ssh whose keys are not named.
     #[serde(default)]
     pub trust: Trust,
-    /// What becomes of it when a host is not there, or not any more.
+    /// What the experiment does when a host is missing or lost.
     #[serde(default)]
     pub lost_host: LostHost,
     /// How background load is made [default: as an empty section says, where there are levels of load].

@@ -22,7 +22,7 @@ pub struct Validation {
     pub remaining: Vec<String>,
     /// Spares that were not needed.
     pub spares_left: Vec<String>,
-    /// What it says against a kept validation, if there is one.
+    /// The comparison with a kept validation, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
 }
@@ -191,7 +191,7 @@ pub struct Run {
     pub rtt_ns: Summary,
 }
 
-/// What a validation says against a kept one. Ratios are of now to then.
+/// A validation compared with a kept one. Ratios are now to then.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Baseline {
     /// Whether anything has become slower.
@@ -199,15 +199,15 @@ pub struct Baseline {
     /// A pair whose hosts add nothing; none of fewer than four hosts.
     #[serde(deserialize_with = "Option::deserialize")]
     pub typical: Option<Decision>,
-    /// What each host adds to its pairs; nothing of fewer than four hosts.
+    /// What each host adds to its pairs; empty below four hosts.
     pub hosts: Vec<HostDrift>,
-    /// What each pair has beyond its hosts; of fewer than four hosts, all that it takes.
+    /// What each pair takes beyond its hosts; below four hosts, all of its time.
     pub pairs: Vec<PairDrift>,
     /// Hosts that were not measured then, or are not now.
     pub not_compared: Vec<String>,
 }
 
-/// What has become of a host.
+/// A host, now and then.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostDrift {
     /// Its name.
@@ -217,7 +217,7 @@ pub struct HostDrift {
     pub decision: Decision,
 }
 
-/// What has become of a pair.
+/// A pair, now and then.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PairDrift {
     /// The names of its hosts.

@@ -43,11 +43,11 @@ impl Loop {
      message was due, in the closed loop from when it was sent; measure both in one of them"
 )]
 pub struct TwoLoops {
-    /// What was measured in the one.
+    /// The one's way of measuring.
     pub a: String,
     /// Which that is: `closed` or `open`.
     pub loop_of_a: String,
-    /// What was measured in the other.
+    /// The other's.
     pub b: String,
     /// Which that is.
     pub loop_of_b: String,

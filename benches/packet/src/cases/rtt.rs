@@ -343,7 +343,7 @@ impl<'a, N: Fn() -> u64> Pinger<'a, N> {
 pub struct Report {
     /// [`Case::Rtt`].
     pub case: Case,
-    /// What it was measured over, and with.
+    /// The transport, the CPUs and the clock of the measurement.
     #[serde(flatten)]
     pub setting: Setting,
     /// How messages followed each other.

@@ -32,7 +32,7 @@ pub struct Effect {
     pub by_mean: Option<Runtime>,
     /// Varied delays against constant ones of the same mean.
     pub by_variation: FixedMean,
-    /// What the program prints, where its time is that of a unit of what it counts there.
+    /// The pattern of the program's output, if its time is that of a unit of work.
     pub unit: Option<String>,
 }
 
@@ -86,7 +86,7 @@ fn uncorrected(analysis: &Analysis, experiment: &Experiment) -> Vec<Effect> {
         .collect()
 }
 
-/// What the words of the table of effects mean.
+/// The meaning of the words in the table of effects.
 pub fn note(effects: &[Effect], level_called: &dyn Fn(Level) -> String) -> Option<String> {
     let mut levels: Vec<Level> = effects.iter().map(|of| of.by_variation.level).collect();
     levels.sort_unstable();
@@ -243,11 +243,11 @@ fn of_brief(analysis: &Analysis) -> (&'static str, String) {
     (question, sentence)
 }
 
-/// What is told of a program, or of an operation of MPI.
+/// A sentence about a program or an operation of MPI.
 struct Told<'a> {
     name: &'a str,
     slowdown: Slowdown,
-    /// What else there is to say where it is the only one, in a sentence.
+    /// A second sentence, for an answer about one program.
     beside: Option<String>,
 }
 
@@ -346,7 +346,7 @@ fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
     })
 }
 
-/// What stays unknown of delays that were not compared with constant ones of their mean.
+/// The sentence for delays without constant ones of the same mean: variation and mean cannot be told apart.
 fn unknown(level: Level) -> String {
     match level {
         Level::Shape { mean_ns, .. } if !level.is_constant() => format!(
@@ -359,7 +359,7 @@ fn unknown(level: Level) -> String {
     }
 }
 
-/// What delays do to operations of MPI: their variation, or, where no constant delays have the mean of others, the greatest ones.
+/// The effect of delays on operations of MPI: that of their variation or, without constant delays of the same mean, that of the greatest delays.
 fn of_operations(rows: &[Operation]) -> Option<Answer> {
     let cases = operations::cases(rows);
     let by_variation = cases

@@ -1,4 +1,4 @@
-//! What was measured, in short: the table of the first screen where no program was asked what variation does to it.
+//! A short table of all that was measured. It stands on the first screen if no program was compared under varying delays.
 
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
@@ -26,7 +26,7 @@ const SECOND: &str = "s";
 /// More rows are no short table.
 const MOST: usize = 12;
 
-/// What stands nearest to programs of what was measured, at each level but those that imitate a load.
+/// The kind of measurement that is nearest to programs, at each level but those that imitate a load.
 pub fn brief(analysis: &Analysis) -> Vec<Brief> {
     let suites = &analysis.suites;
     let time = |of: &str, level, figure, ns: Estimate| Brief {

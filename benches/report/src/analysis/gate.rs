@@ -154,15 +154,15 @@ pub struct Gated {
     pub figure: Figure,
     /// The confidence of each interval; they hold together with 95 %.
     pub confidence: f64,
-    /// Whether anything is slower: no if everything is within the gate for certain, and nothing is missing.
+    /// Whether anything is slower. *No* takes certainty for everything, and nothing missing.
     pub slower: Slower,
-    /// What both have.
+    /// Quantities of both folders.
     pub quantities: Vec<Quantity>,
-    /// What a alone has.
+    /// Names that only folder a has.
     pub missing: Vec<String>,
-    /// What b alone has; nothing is said of it.
+    /// Names that only folder b has; they are not judged.
     pub new: Vec<String>,
-    /// What has neither samples nor a runtime, and is not compared.
+    /// Names without samples and without a runtime; they are not compared.
     pub not_compared: Vec<String>,
     /// Where the experiments differ first, and what is different about the hosts.
     pub differences: Vec<String>,

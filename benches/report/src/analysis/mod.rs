@@ -103,7 +103,7 @@ pub struct Analysis {
     pub answer: Answer,
     /// What the answer is made from: variation and mean, a row a program.
     pub effects: Vec<Effect>,
-    /// What was measured, in short, where there is no such program.
+    /// A short table of the measurements, if there is no such program.
     pub brief: Vec<Brief>,
     /// The findings in words, the most important first.
     pub summary: Summary,

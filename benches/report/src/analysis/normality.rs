@@ -54,7 +54,7 @@ pub struct Normality {
     pub subject: String,
     /// At which level, if at one.
     pub level: Option<Level>,
-    /// What that level is called, where it is a background load.
+    /// The name of the level, if it is a background load.
     pub load: Option<Load>,
     /// What they are of.
     pub figures: Figures,

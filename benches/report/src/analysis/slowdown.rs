@@ -127,7 +127,7 @@ impl Slowdown {
     }
 }
 
-/// What an undecided comparison takes.
+/// The repetitions that an undecided comparison needs.
 pub fn more_blocks<R>(value: fn(&R) -> Value) -> Column<R> {
     column(
         "more_blocks",

@@ -98,7 +98,7 @@ impl Figures {
             .collect();
         let mut answer: Vec<Figure> = runtimes::answer(analysis).into_iter().collect();
         if answer.is_empty() {
-            // What stands nearest to programs has its figure on the first screen, and not again below.
+            // The figure that is nearest to programs stands on the first screen, and not again below.
             let kinds = [&mut library, &mut latency, &mut packet, &mut amvia];
             let nearest = kinds.into_iter().find(|kind| !kind.is_empty());
             answer.extend(nearest.map(|kind| {

@@ -34,7 +34,7 @@ pub fn figures(analysis: &Analysis) -> Vec<Figure> {
     all
 }
 
-/// What rows of flipped bits say is failing.
+/// The name of flipped bits in the rows.
 const BITS: &str = "bits";
 
 /// The rows without load and delays.
@@ -209,7 +209,7 @@ fn rates(transport: Transport, rows: &[&Throughput]) -> Option<Figure> {
     })
 }
 
-/// What a frame costs at each stage.
+/// The cost of a frame at each stage.
 fn of_stages(rows: &[&Stage]) -> Option<Figure> {
     rows.first()?;
     let places: Vec<(f64, String)> = Component::ALL

@@ -98,7 +98,7 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     })
 }
 
-/// What it means to rise on the right.
+/// The meaning of a line that rises on the right.
 fn rise(programs: &[&str]) -> String {
     match programs {
         [one] => format!(

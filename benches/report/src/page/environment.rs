@@ -137,7 +137,7 @@ fn factors(analysed: &Analysed) -> Markup {
     }
 }
 
-/// What is made of what a load adds, in words.
+/// The tables that are made from a load's excess, in words.
 fn imitations(injected: &InjectedLevels) -> Vec<String> {
     let shapes = injected.shapes.iter().map(|&shape| match shape {
         Member::Replay => format!(

@@ -136,7 +136,7 @@ impl<'a> Work<'a> {
         sizes.fold(bulk, Bytes::max)
     }
 
-    /// What both ends are told alike. Faults are others in each run, unless the file has a seed for them.
+    /// Options that both ends get. Faults differ from run to run, unless the file has a seed for them.
     fn both(&self, seed: u64) -> impl Iterator<Item = String> {
         let faults = self.case.faults.as_ref().map(|faults| {
             let seed = match faults.contains("seed=") {

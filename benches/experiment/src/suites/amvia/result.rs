@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for AmviaResult {
 }
 
 impl AmviaResult {
-    /// What it was measured over, and with.
+    /// The transport, the CPUs and the clock of the measurement.
     pub fn setting(&self) -> &Setting {
         match self {
             AmviaResult::Rtt(report) => &report.setting,

@@ -35,7 +35,7 @@ pub struct Found {
     /// What delays have moved.
     #[serde(rename = "loggp_shifts")]
     pub moved: Vec<Moved>,
-    /// What a frame costs at each stage.
+    /// The cost of a frame at each stage.
     #[serde(rename = "performability_stages")]
     pub stages: Vec<Stage>,
     /// What failures cost.

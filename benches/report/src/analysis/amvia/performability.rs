@@ -49,7 +49,7 @@ pub struct Excess {
     pub simulation_ns: Estimate,
     /// The same in the experiment; none where too few losses were counted.
     pub experiment_ns: Option<Estimate>,
-    /// What the machine has added to a transaction, which was taken away.
+    /// What the machine adds to a transaction. It is subtracted.
     pub machine_ns: f64,
 }
 
@@ -92,7 +92,7 @@ pub struct Performability {
 /// All of it.
 #[derive(Default)]
 pub struct Found {
-    /// What a frame costs at each stage.
+    /// The cost of a frame at each stage.
     pub stages: Vec<Stage>,
     /// What failures cost.
     pub excess: Vec<Excess>,

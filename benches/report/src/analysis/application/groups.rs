@@ -138,7 +138,7 @@ fn kernel(record: &RunRecord) -> Option<String> {
     )
 }
 
-/// What a program prints with its rate, the number left out, where its time is that of a unit of its work:
+/// The words around a program's rate, where its time is that of a unit of its work:
 /// `GET: … requests per second`.
 pub fn printed(application: &str, experiment: &Experiment) -> Option<String> {
     let mut cases = experiment.suites.application.iter();

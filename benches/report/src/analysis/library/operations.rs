@@ -307,7 +307,7 @@ impl Row for Operation {
     }
 }
 
-/// What variation does to each operation at the highest mean, or, where no constant delays have the mean of others, what the
+/// The effect of variation on each operation at the highest mean or, without constant delays of the same mean, that of the
 /// greatest delays do to it: a sentence a case.
 pub fn in_words(
     rows: &[Operation],

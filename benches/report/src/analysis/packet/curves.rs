@@ -178,7 +178,7 @@ pub fn readings(result: &PacketResult) -> Vec<Reading> {
     all.readings
 }
 
-/// What a run shows at its window, of messages as large, or sent as often, as it has them; nothing of a case without a window.
+/// The value of a run at its window, for its size of messages or its reuse; none for a case without a window.
 pub fn at_window(result: &PacketResult) -> Vec<Reading> {
     let Some(window) = window(result) else {
         return Vec::new();

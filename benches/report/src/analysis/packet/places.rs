@@ -117,7 +117,7 @@ fn of_runs<'a>(
 }
 
 impl Place {
-    /// Whether it is the end of the first curve of its case: what is told of the case where one place has to do.
+    /// Whether it is the last point of the first curve of its case. That point stands for the case in short tables.
     pub fn is_first_curve_at_its_end(&self, all: &[Place]) -> bool {
         let mut own = all.iter().filter(|other| other.link == self.link);
         self.curve.place == 0
@@ -138,7 +138,7 @@ impl Place {
     }
 }
 
-/// What the highest load, or, where there is none, the last level does to each case, a sentence each.
+/// A sentence for each case: the effect of the highest load or, without load, of the last level.
 pub fn in_words(places: &[Place], called: &dyn Fn(Level) -> String) -> Vec<String> {
     let ends = places.iter();
     let ends = ends.filter(|place| place.is_first_curve_at_its_end(places));
