@@ -391,7 +391,7 @@ fn a_server_that_goes_away_ends_the_run() {
     let said = fails(&lab, &format!("{run} --to {to} --samples s.csv"));
     assert!(
         // Not so silent, where this machine stands still.
-        said.contains(" for 100ms, after "),
+        said.contains(" for 100ms. Before that, the peer answered "),
         "{said}"
     );
 }
@@ -410,7 +410,8 @@ fn a_slave_that_goes_away_ends_the_run() {
         ),
     );
     assert!(
-        said.contains(&format!("the slave at {dead}: ")) && said.contains(" for 100ms, after "),
+        said.contains(&format!("the slave at {dead}: "))
+            && said.contains(" for 100ms. Before that, the peer answered "),
         "{said}"
     );
 }

@@ -142,6 +142,7 @@ fn silence(late: u64) -> &'static str {
 fn remedy(late: u64) -> String {
     match late {
         0 => String::new(),
+        1 => ". 1 answer came too late: a longer --timeout would count it".into(),
         _ => format!(". {late} answers came too late: a longer --timeout would count them"),
     }
 }
