@@ -160,7 +160,7 @@ impl Gate {
     }
 
     fn more(&self, base: &[f64], figures: &[f64], ratio: f64) -> Option<u64> {
-        let scatter = upper_std(base)?.hypot(upper_std(figures)?);
+        let scatter = (upper_std(base)?.powi(2) + upper_std(figures)?.powi(2)).sqrt();
         let needed = self.plan(ratio.ln() - self.by.ln_1p(), scatter)?;
         let least = base.len().min(figures.len()) as u64;
         Some(needed.saturating_sub(least).max(1))
