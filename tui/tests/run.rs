@@ -499,6 +499,10 @@ fn a_table_that_claims_to_imitate_and_does_not_ends_the_experiment() {
             "{said}"
         );
         assert!(said.contains("accept_poor_fit: true"), "{said}");
+        let stdout = text(&output.stdout);
+        let last: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
+        let error = last["error"].as_str().unwrap();
+        assert!(error.contains("lognormal does not imitate"), "{last}");
     }
     // Taken all the same, it is injected.
     lab.write(

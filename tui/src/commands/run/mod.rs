@@ -112,6 +112,7 @@ fn experiment(
     let tally = match conducted {
         Err(error @ ConductError::PoorFit(_)) => {
             eprintln!("jitterlab: {error}");
+            progress.fail(Some(folder.as_path()), &Failure::run(error));
             return Ok(Exit::Finding);
         }
         Err(error @ ConductError::Lost { .. }) => {
