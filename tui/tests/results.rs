@@ -68,6 +68,16 @@ impl Releases {
         measured(&self.0, folder);
     }
 
+    /// The same of a release that is as fast, and of which the second program crashes three times before it is tried again.
+    fn measure_crashing(&self, folder: &str, runs: u32) {
+        self.takes("one", runs, 1.0);
+        self.takes("two", runs, 1.0);
+        let crashes = self.0.read("two").replacen("took", "crashed\ntook", 3);
+        self.0.write("two", crashes);
+        self.experiment(runs, &["one", "two"]);
+        measured(&self.0, folder);
+    }
+
     fn compared(&self, arguments: &str) -> (Option<i32>, Value) {
         let arguments = format!("results compare {arguments} --format json");
         let output = self.0.run(&arguments);
@@ -174,6 +184,27 @@ fn what_is_not_decided_does_not_pass_and_says_what_it_takes() {
         (status, &more["new"]),
         (Some(0), &json!(["application-two.none"]))
     );
+}
+
+#[test]
+fn a_release_that_fails_more_often_does_not_pass_though_it_is_no_slower() {
+    let releases = Releases::new();
+    releases.measure("kept", 12, [1.0, 1.0]);
+    releases.measure_crashing("crashing", 12);
+    let (status, found) = releases.compared("kept crashing --gate 5%");
+    assert_eq!((status, &found["slower"]), (Some(4), &json!("undecided")));
+    assert_eq!(found["quantities"][1]["slower"], "no", "{found:#}");
+    let attempts = |all: u32, failed: u32| json!({ "all": all, "failed": failed });
+    assert_eq!(
+        found["failing"],
+        json!([{ "name": "application-two.none", "a": attempts(12, 0), "b": attempts(15, 3) }])
+    );
+    let output = releases.0.run("results compare kept crashing");
+    let said = text(&output.stdout).replace("\n  ", " ");
+    let words = "undecided, since it fails more often in b: application-two.none (attempts that failed: 3 of 15, and in a 0 of 12)";
+    assert!(said.contains(words), "{said}");
+    // One that fails less often passes.
+    assert_eq!(releases.compared("crashing kept").0, Some(0));
 }
 
 const PACKETS: &str = "name: packets
@@ -335,16 +366,17 @@ fn the_check_for_reframe_passes_equal_releases_and_no_slower_ones() {
     releases.measure("slower", 12, [1.0, 1.1]);
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/reframe/gate.py");
     let program = Path::new(env!("CARGO_BIN_EXE_jitterlab"));
-    let checked = |folder: &str| {
+    releases.measure_crashing("crashing", 12);
+    let checked = |what: &str, path: &str| {
         let kept = releases.0.path("kept").display().to_string();
-        let folder = releases.0.path(folder).display().to_string();
+        let path = releases.0.path(path).display().to_string();
         let mut command = Command::new(&reframe);
         command.arg("--checkpath").arg(&check).arg("--run");
         command.args([
             "--setvar",
             &format!("kept={kept}"),
             "--setvar",
-            &format!("folder={folder}"),
+            &format!("{what}={path}"),
         ]);
         command.args(["--setvar", &format!("jitterlab={}", program.display())]);
         // It keeps reports at home.
@@ -356,10 +388,18 @@ fn the_check_for_reframe_passes_equal_releases_and_no_slower_ones() {
             .unwrap();
         (output.status.success(), text(&output.stdout))
     };
-    let (passed, said) = checked("equal");
+    let (passed, said) = checked("folder", "equal");
     assert!(passed && said.contains("Ran 1/1 test case"), "{said}");
-    let (passed, said) = checked("slower");
+    let (passed, said) = checked("folder", "slower");
     assert!(!passed && said.contains("application-two.none"), "{said}");
+    let (passed, said) = checked("folder", "crashing");
+    assert!(!passed && said.contains("fails more often"), "{said}");
+    // An experiment that cannot begin leaves nothing to compare.
+    let (passed, said) = checked("experiment", "missing.yaml");
+    assert!(
+        !passed && said.contains("cannot read experiment file"),
+        "{said}"
+    );
 }
 
 /// As somebody has installed it, or `bootstrap/test`.

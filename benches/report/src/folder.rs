@@ -1,5 +1,6 @@
 //! From a result folder to what the analysis is made from: the only place that knows the store.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_experiment::environment::Environment;
@@ -15,7 +16,7 @@ use jitterlab_injector::table::DistributionTable;
 
 use crate::Error;
 use crate::analysis::condition::{Link, Reader};
-use crate::analysis::gate::Side;
+use crate::analysis::gate::{Attempts, Side};
 use crate::analysis::levels::CaseAtLevel;
 use crate::analysis::normality::Normality;
 use crate::analysis::packet::fits::Injected;
@@ -135,9 +136,16 @@ impl Side {
             .collect();
         without_figures.sort();
         without_figures.dedup();
+        let mut attempts: BTreeMap<String, Attempts> = BTreeMap::new();
+        for attempt in folder.attempts() {
+            let counted = attempts.entry(attempt.condition().into()).or_default();
+            counted.all += 1;
+            counted.failed += usize::from(attempt.outcome == Outcome::Failed);
+        }
         Ok(Side {
             cases,
             without_figures,
+            attempts,
             environment: folder.environment()?,
             experiment_file: folder.experiment_file().into(),
         })

@@ -1,5 +1,6 @@
 //! A result folder against a kept one: is anything slower than it was, by more than a gate?
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use jitterlab_experiment::environment::Environment;
@@ -19,10 +20,34 @@ pub struct Side {
     pub cases: Vec<CaseAtLevel>,
     /// The names of what has neither samples nor a runtime, as a bandwidth.
     pub without_figures: Vec<String>,
+    /// How often runs of a name were tried, and how often that failed.
+    pub attempts: BTreeMap<String, Attempts>,
     /// What was measured on.
     pub environment: Environment,
     /// The experiment file as it was frozen.
     pub experiment_file: String,
+}
+
+/// Attempts at the runs of a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Attempts {
+    /// Attempts.
+    pub all: usize,
+    /// Those of them that failed.
+    pub failed: usize,
+}
+
+impl Attempts {
+    /// Whether a greater share of these failed.
+    fn fail_more_than(self, other: Attempts) -> bool {
+        self.failed * other.all > other.failed * self.all
+    }
+}
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.failed, self.all)
+    }
 }
 
 impl Side {
@@ -37,6 +62,37 @@ impl Side {
             .filter(|name| other.case(name).is_none())
             .cloned()
             .collect()
+    }
+
+    /// The names of which a greater share of attempts failed than in another folder, which has tried them, too.
+    fn fails_more_than(&self, other: &Side) -> Vec<Failing> {
+        let both = self.attempts.iter().filter_map(|(name, &b)| {
+            let &a = other.attempts.get(name)?;
+            Some(Failing {
+                name: name.clone(),
+                a,
+                b,
+            })
+        });
+        both.filter(|it| it.b.fail_more_than(it.a)).collect()
+    }
+}
+
+/// Runs of a name that fail more often in b than in a.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failing {
+    /// Their name without the repetition.
+    pub name: String,
+    /// Attempts at them in a.
+    pub a: Attempts,
+    /// Attempts at them in b.
+    pub b: Attempts,
+}
+
+impl fmt::Display for Failing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failing { name, a, b } = self;
+        write!(f, "{name} (attempts that failed: {b}, and in a {a})")
     }
 }
 
@@ -154,12 +210,14 @@ pub struct Gated {
     pub figure: Figure,
     /// The confidence of each interval; they hold together with 95 %.
     pub confidence: f64,
-    /// Whether anything is slower. *No* takes certainty for everything, and nothing missing.
+    /// Whether anything is slower. *No* takes certainty for everything, nothing missing, and nothing that fails more often.
     pub slower: Slower,
     /// Quantities of both folders.
     pub quantities: Vec<Quantity>,
     /// Names that only folder a has.
     pub missing: Vec<String>,
+    /// What fails more often in b: how long it would have taken is not known.
+    pub failing: Vec<Failing>,
     /// Names that only folder b has; they are not judged.
     pub new: Vec<String>,
     /// Names without samples and without a runtime; they are not compared.
@@ -186,7 +244,8 @@ impl Gated {
             .collect();
         let missing = a.alone(b);
         let decided = quantities.iter().map(|it| it.slower);
-        let not_there = missing.iter().map(|_| Slower::Undecided);
+        let failing = b.fails_more_than(a);
+        let not_known = vec![Slower::Undecided; missing.len() + failing.len()];
         let mut not_compared = [&a.without_figures[..], &b.without_figures].concat();
         not_compared.sort();
         not_compared.dedup();
@@ -194,9 +253,10 @@ impl Gated {
             gate,
             figure,
             confidence: held.confidence(),
-            slower: Slower::any(decided.chain(not_there)),
+            slower: Slower::any(decided.chain(not_known)),
             quantities,
             missing,
+            failing,
             new: b.alone(a),
             not_compared,
             differences: differences(a, b),
@@ -218,6 +278,8 @@ impl Gated {
             say("undecided", &[quantity.open()]);
         }
         say("undecided, since b has no runs of it", &self.missing);
+        let failing: Vec<String> = self.failing.iter().map(Failing::to_string).collect();
+        say("undecided, since it fails more often in b", &failing);
         say("new in b, and compared with nothing", &self.new);
         say(
             "not compared, since it has neither samples nor a runtime",

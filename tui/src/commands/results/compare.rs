@@ -14,7 +14,7 @@ use crate::output::{self, Format};
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 everything is within the gate for certain, 1 something is slower for certain, 4 undecided \
-                        (what takes more repetitions is said), 2 wrong input."
+                        (it is said why), 2 wrong input."
 )]
 pub struct Compare {
     /// The kept result folder (a)
