@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::host::{Host, is_path};
 use crate::place::Place;
 
-pub use node::{Act, SlurmNode, Standing};
+pub use node::{Act, Fit, SlurmNode, Standing};
 pub use nodelist::{counts, expand};
 
 /// The nodes of a job of Slurm or PBS.

@@ -23,11 +23,22 @@ pub struct Standing {
     reason: Option<String>,
 }
 
+/// What a health check has found of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// It fits.
+    Fit,
+    /// It does not, for this reason.
+    Unfit(String),
+    /// It fits as far as it was looked at: whether a reason that begins with this holds is not known.
+    Unknown(&'static str),
+}
+
 /// The change that a node needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
-    /// It is drained, or gets this reason in the place of an older one of ours.
-    Drain,
+    /// It is drained for this reason, or gets it in the place of an older one of ours.
+    Drain(String),
     /// It is taken back into use.
     Resume,
     /// It is as it is to be.
@@ -40,10 +51,10 @@ impl Standing {
     /// Reads what `scontrol show node` prints.
     ///
     /// ```
-    /// use jitterlab_cluster::schedulers::{Act, Standing};
+    /// use jitterlab_cluster::schedulers::{Act, Fit, Standing};
     /// let shown = "NodeName=n1 CPUAlloc=0\n   State=IDLE+DRAIN Weight=1\n   Reason=bad DIMM [root@2026-01-02T03:04:05]\n";
     /// let standing = Standing::read(shown).unwrap();
-    /// assert!(matches!(standing.act(None), Act::Leave(_)));
+    /// assert!(matches!(standing.act(&Fit::Fit), Act::Leave(_)));
     /// ```
     pub fn read(shown: &str) -> Option<Self> {
         let value = |key: &str| shown.lines().find_map(|line| line.trim().strip_prefix(key));
@@ -72,8 +83,8 @@ impl Standing {
         self.states[0] == "IDLE" && !self.states.iter().any(|state| state == "COMPLETING")
     }
 
-    /// The change for a node that does not fit, for this reason, or that fits.
-    pub fn act(&self, unfit: Option<&str>) -> Act {
+    /// The change for a node of which this was found.
+    pub fn act(&self, fit: &Fit) -> Act {
         let is = |begin: &str| self.states.iter().any(|state| state.starts_with(begin));
         let works = ["IDLE", "ALLOC", "MIXED"].iter().any(|state| is(state));
         let excluded = ["DOWN", "FAIL", "MAINT", "REBOOT", "POWER"]
@@ -84,14 +95,15 @@ impl Standing {
             .as_deref()
             .and_then(|reason| reason.strip_prefix(OURS));
         let is_theirs = self.reason.is_some() && ours.is_none();
-        match (unfit, is("DRAIN")) {
-            (None, false) => Act::Nothing,
+        match (fit, is("DRAIN"), ours) {
+            (Fit::Fit | Fit::Unknown(_), false, _) => Act::Nothing,
             _ if is_theirs || excluded || !works => Act::Leave(self.said()),
             // Drained without a reason: by somebody who gave none.
-            (_, true) if ours.is_none() => Act::Leave(self.said()),
-            (Some(unfit), true) if ours == Some(unfit) => Act::Nothing,
-            (Some(_), _) => Act::Drain,
-            (None, true) => Act::Resume,
+            (_, true, None) => Act::Leave(self.said()),
+            (Fit::Unfit(reason), true, Some(ours)) if ours == reason => Act::Nothing,
+            (Fit::Unfit(reason), ..) => Act::Drain(reason.clone()),
+            (Fit::Unknown(begin), true, Some(ours)) if ours.starts_with(begin) => Act::Nothing,
+            (Fit::Fit | Fit::Unknown(_), true, Some(_)) => Act::Resume,
         }
     }
 
@@ -184,25 +196,40 @@ mod tests {
 
     #[test]
     fn a_node_is_drained_and_resumed_for_our_own_reason() {
-        for (states, reason, unfit, act) in [
-            ("IDLE", None, None, Act::Nothing),
-            ("IDLE", None, Some("a"), Act::Drain),
-            ("MIXED+PLANNED", None, Some("a"), Act::Drain),
-            ("IDLE+DRAIN", Some("jitterlab: a"), Some("a"), Act::Nothing),
-            ("IDLE+DRAIN", Some("jitterlab: b"), Some("a"), Act::Drain),
-            ("IDLE+DRAIN", Some("jitterlab: a"), None, Act::Resume),
+        let unfit = || Fit::Unfit("a".into());
+        let unknown = || Fit::Unknown("noise: ");
+        let drain = || Act::Drain("a".into());
+        for (states, reason, fit, act) in [
+            ("IDLE", None, Fit::Fit, Act::Nothing),
+            ("IDLE", None, unfit(), drain()),
+            ("IDLE", None, unknown(), Act::Nothing),
+            ("MIXED+PLANNED", None, unfit(), drain()),
+            ("IDLE+DRAIN", Some("jitterlab: a"), unfit(), Act::Nothing),
+            ("IDLE+DRAIN", Some("jitterlab: b"), unfit(), drain()),
+            ("IDLE+DRAIN", Some("jitterlab: a"), Fit::Fit, Act::Resume),
             (
                 "ALLOCATED+DRAIN*",
                 Some("jitterlab: a [b] c"),
-                None,
+                Fit::Fit,
+                Act::Resume,
+            ),
+            // What was not looked at may still be so.
+            ("IDLE+DRAIN", Some("jitterlab: a"), unknown(), Act::Resume),
+            (
+                "IDLE+DRAIN",
+                Some("jitterlab: noise: CPU 3"),
+                unknown(),
+                Act::Nothing,
+            ),
+            (
+                "IDLE+DRAIN",
+                Some("jitterlab: noise: CPU 3"),
+                Fit::Fit,
                 Act::Resume,
             ),
         ] {
-            assert_eq!(
-                standing(states, reason).act(unfit),
-                act,
-                "{states} {reason:?}"
-            );
+            let found = standing(states, reason).act(&fit);
+            assert_eq!(found, act, "{states} {reason:?} {fit:?}");
         }
     }
 
@@ -217,15 +244,19 @@ mod tests {
             ("IDLE+MAINT", None),
             ("IDLE+FAIL", None),
         ] {
-            let act = standing(states, reason).act(Some("b"));
+            let act = standing(states, reason).act(&Fit::Unfit("b".into()));
             assert!(matches!(act, Act::Leave(_)), "{states} {reason:?}: {act:?}");
         }
-        for reason in [Some("bad DIMM"), None] {
-            let act = standing("IDLE+DRAIN", reason).act(None);
+        for (reason, fit) in [
+            (Some("bad DIMM"), Fit::Fit),
+            (None, Fit::Fit),
+            (Some("bad DIMM"), Fit::Unknown("noise: ")),
+        ] {
+            let act = standing("IDLE+DRAIN", reason).act(&fit);
             assert!(matches!(act, Act::Leave(_)), "{reason:?}: {act:?}");
         }
         assert_eq!(
-            standing("IDLE+DRAIN", Some("bad DIMM")).act(None),
+            standing("IDLE+DRAIN", Some("bad DIMM")).act(&Fit::Fit),
             Act::Leave("IDLE+DRAIN, reason: bad DIMM".into())
         );
     }
@@ -235,10 +266,14 @@ mod tests {
         fn a_reason_of_somebody_else_is_never_touched(
             states in "(IDLE|ALLOCATED|MIXED|DOWN|UNKNOWN)(\\+(DRAIN|MAINT|FAIL|PLANNED|COMPLETING)){0,3}[*~#]?",
             reason in "[ -~]{1,40}",
-            unfit in proptest::option::of("[a-z]{1,9}"),
+            fit in prop_oneof![
+                Just(Fit::Fit),
+                Just(Fit::Unknown("noise: ")),
+                "[a-z]{1,9}".prop_map(Fit::Unfit),
+            ],
         ) {
             prop_assume!(!reason.trim_start().starts_with("jitterlab: "));
-            let act = standing(&states, Some(&reason)).act(unfit.as_deref());
+            let act = standing(&states, Some(&reason)).act(&fit);
             prop_assert!(matches!(act, Act::Leave(_) | Act::Nothing), "{:?}", act);
         }
     }

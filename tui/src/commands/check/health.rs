@@ -5,13 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use jitterlab_base::units::Nanos;
-use jitterlab_cluster::schedulers::{Act, SlurmNode, Standing};
+use jitterlab_cluster::schedulers::{Act, Fit, SlurmNode, Standing};
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::Survey;
 
 use super::listen;
-use crate::commands::tune::looked::{Looked, look};
+use crate::commands::tune::looked::look;
 use crate::commands::tune::wanting;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
@@ -22,6 +22,8 @@ const LIMIT: Duration = Duration::from_secs(45);
 const LONGEST: Nanos = Nanos(5_000_000_000);
 /// How long noise is measured.
 const DURATION: Nanos = Nanos(1_000_000_000);
+/// The beginning of a reason that was measured.
+const NOISE: &str = "noise: ";
 /// Settings that a reason names.
 const NAMED: usize = 4;
 /// Characters of a reason.
@@ -55,31 +57,35 @@ fn checked(system: &System, duration: Nanos) -> String {
     };
     let node = SlurmNode::here();
     let standing = node.standing();
-    let unfit = unfit(&looked).or_else(|| match (&looked.survey, &standing) {
-        (Ok(survey), Ok(standing)) if looked.tuned => noise(system, survey, standing, duration),
-        _ => None,
-    });
-    let unfit = unfit.map(|reason| in_short(&reason));
+    let fit = match &looked.survey {
+        Ok(survey) if looked.tuned => match (unfit(survey), &standing) {
+            (Some(reason), _) => Fit::Unfit(in_short(&reason)),
+            (None, Ok(standing)) => quiet(system, survey, standing, duration),
+            (None, Err(_)) => Fit::Unknown(NOISE),
+        },
+        // Only what was applied can fail to hold.
+        _ => Fit::Fit,
+    };
     // The state may be another one by now.
     let standing = standing.and_then(|_| node.standing());
-    let verdict = match (&unfit, looked.tuned) {
-        (Some(reason), _) => format!("not fit: {reason}"),
-        (None, true) => "fit".into(),
-        (None, false) => "fit: nothing was applied that could have changed".into(),
+    let fit = match &standing {
+        Ok(standing) => undisturbed(fit, standing),
+        Err(_) => fit,
     };
-    match standing.and_then(|standing| act(&node, &standing, unfit.as_deref())) {
+    let verdict = match (&fit, looked.tuned) {
+        (Fit::Unfit(reason), _) => format!("not fit: {reason}"),
+        (Fit::Unknown(_), _) => "fit, as far as is known: noise was not measured".into(),
+        (Fit::Fit, true) => "fit".into(),
+        (Fit::Fit, false) => "fit: nothing was applied that could have changed".into(),
+    };
+    match standing.and_then(|standing| act(&node, &standing, &fit)) {
         Ok(done) => verdict + &done,
         Err(error) => format!("{verdict}; nothing is done about it: {error}"),
     }
 }
 
-/// Why the settings of a node do not fit. Only what was applied can fail to hold.
-fn unfit(looked: &Looked) -> Option<String> {
-    let survey = match &looked.survey {
-        _ if !looked.tuned => return None,
-        Err(refused) => return Some(refused.clone()),
-        Ok(survey) => survey,
-    };
+/// Why the settings that were applied do not fit.
+fn unfit(survey: &Survey) -> Option<String> {
     let wanting: Vec<_> = wanting(survey).collect();
     let named = wanting.iter().take(NAMED);
     let mut said: Vec<String> = named
@@ -91,34 +97,51 @@ fn unfit(looked: &Looked) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// Why the CPUs of a node are too noisy, if they are twice. A job would be disturbed, and be what is measured.
-fn noise(system: &System, survey: &Survey, standing: &Standing, duration: Nanos) -> Option<String> {
-    let topology = Topology::read(system.root());
-    let is_judged = topology.is_ok_and(|topology| !topology.is_emulated());
-    if !(system.is_live() && standing.is_idle() && is_judged) {
-        return None;
+/// Whether the CPUs of a node are quiet. They are not if they are too noisy twice. Only an idle node is listened to: a job would be disturbed, and be what
+/// is measured.
+fn quiet(system: &System, survey: &Survey, standing: &Standing, duration: Nanos) -> Fit {
+    if !system.is_live() {
+        return Fit::Fit;
     }
-    let too_much = || {
-        let noise = listen(system, survey, duration).ok()?;
-        let first = noise.findings.first()?;
-        Some(format!("noise: {}", first.message))
+    match Topology::read(system.root()) {
+        Ok(topology) if topology.is_emulated() => return Fit::Fit,
+        Ok(_) if standing.is_idle() => {}
+        _ => return Fit::Unknown(NOISE),
+    }
+    let listen = || match listen(system, survey, duration) {
+        Ok(noise) => match noise.findings.first() {
+            Some(first) => Fit::Unfit(in_short(&format!("{NOISE}{}", first.message))),
+            None => Fit::Fit,
+        },
+        Err(_) => Fit::Unknown(NOISE),
     };
-    too_much().and_then(|_| too_much())
+    match listen() {
+        Fit::Unfit(_) => listen(),
+        found => found,
+    }
+}
+
+/// What is left of what was found, on a node that stands like this now: a job that has begun meanwhile may be the noise.
+fn undisturbed(found: Fit, now: &Standing) -> Fit {
+    match found {
+        Fit::Unfit(reason) if reason.starts_with(NOISE) && !now.is_idle() => Fit::Unknown(NOISE),
+        found => found,
+    }
 }
 
 /// Does what is to be done about the node; gives what was done.
-fn act(node: &SlurmNode, standing: &Standing, unfit: Option<&str>) -> Result<String, String> {
-    Ok(match (standing.act(unfit), unfit) {
-        (Act::Drain, Some(reason)) => {
-            node.drain(reason)?;
+fn act(node: &SlurmNode, standing: &Standing, fit: &Fit) -> Result<String, String> {
+    Ok(match standing.act(fit) {
+        Act::Drain(reason) => {
+            node.drain(&reason)?;
             "; drained".into()
         }
-        (Act::Resume, _) => {
+        Act::Resume => {
             node.resume()?;
             "; resumed".into()
         }
-        (Act::Leave(state), _) => format!("; left as it is: {state}"),
-        (Act::Nothing | Act::Drain, _) => String::new(),
+        Act::Leave(state) => format!("; left as it is: {state}"),
+        Act::Nothing => String::new(),
     })
 }
 
@@ -128,5 +151,28 @@ fn in_short(reason: &str) -> String {
     match line.char_indices().nth(CHARACTERS) {
         None => line,
         Some((end, _)) => format!("{}...", &line[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_that_a_job_may_have_made_is_not_known() {
+        let standing = |states: &str| Standing::read(&format!("   State={states} \n")).unwrap();
+        let noise = || Fit::Unfit("noise: CPU 3 loses 2 % of its time".into());
+        let setting = || Fit::Unfit("swappiness (drifted)".into());
+        for (found, states, left) in [
+            (noise(), "IDLE", noise()),
+            (noise(), "IDLE+DRAIN", noise()),
+            (noise(), "ALLOCATED", Fit::Unknown(NOISE)),
+            (noise(), "MIXED+DRAIN", Fit::Unknown(NOISE)),
+            (noise(), "IDLE+COMPLETING", Fit::Unknown(NOISE)),
+            (setting(), "ALLOCATED", setting()),
+            (Fit::Fit, "ALLOCATED", Fit::Fit),
+        ] {
+            assert_eq!(undisturbed(found, &standing(states)), left, "{states}");
+        }
     }
 }
