@@ -67,7 +67,7 @@ pub struct Gate {
 /// The verdict of a gate on one ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The ratio of the means, with its interval; none where there are fewer than two figures on a side, or none varies.
+    /// The ratio of the means, with its interval; none where there are fewer than two figures on a side, or none varies and they are not all the same.
     #[serde(deserialize_with = "Option::deserialize")]
     pub ratio: Option<Interval>,
     /// Whether it lies beyond the gate.
@@ -107,7 +107,19 @@ impl Gate {
     }
 
     /// Holds the ratio of the means of `figures` and `base`, one figure a run, against the gate, by the interval of [`repeated::ratio`].
+    /// Figures that are all the same, on both sides, are within any gate.
     pub fn decide(&self, base: &[f64], figures: &[f64]) -> Decision {
+        if are_one(base, figures) {
+            return Decision {
+                ratio: Some(Interval {
+                    estimate: 1.0,
+                    low: 1.0,
+                    high: 1.0,
+                }),
+                slower: Slower::No,
+                more: None,
+            };
+        }
         let found = repeated::ratio(figures, base, self.confidence()).ok();
         let ratio = found.map(|found| found.ratio);
         let slower = Slower::by_interval(ratio.map(|it| (it.low, it.high)), self.by);
@@ -194,6 +206,15 @@ impl Gate {
     }
 }
 
+/// Whether all figures of both sides are the same positive number.
+fn are_one(base: &[f64], figures: &[f64]) -> bool {
+    let [first, _, ..] = base else {
+        return false;
+    };
+    let mut all = base.iter().chain(figures);
+    figures.len() > 1 && first.is_normal() && *first > 0.0 && all.all(|it| it == first)
+}
+
 fn logarithms(figures: &[f64]) -> Vec<f64> {
     figures.iter().map(|figure| figure.ln()).collect()
 }
@@ -248,11 +269,16 @@ mod tests {
         // Nothing is known of how they vary.
         for unknown in [
             gate.decide(&base, &[100.0]),
-            gate.decide(&[1.0; 3], &[1.0; 3]),
+            gate.decide(&[1.0; 3], &[1.02; 3]),
+            gate.decide(&[1.0], &[1.0; 3]),
         ] {
             assert_eq!((unknown.ratio, unknown.more), (None, None));
             assert_eq!(unknown.slower, Slower::Undecided);
         }
+        // A clock that is coarse shows the same each time.
+        let same = gate.decide(&[1.0; 3], &[1.0; 3]);
+        assert_eq!((same.slower, same.more), (Slower::No, None));
+        assert_eq!(same.ratio.map(|it| (it.low, it.high)), Some((1.0, 1.0)));
         // The more that is read together, the more it takes.
         let of = |tests| Gate::new(0.05, 0.05, tests).unwrap().repetitions(&base);
         assert!(of(10) > of(1), "{:?} {:?}", of(10), of(1));
