@@ -1,6 +1,6 @@
 //! What is injected, as it lies in the result folder.
 
-use jitterlab_injector::check::Moments;
+use jitterlab_injector::check::AskedAndMade;
 use serde::{Deserialize, Serialize};
 
 use crate::level::Level;
@@ -20,7 +20,7 @@ pub struct Made {
     /// The level that it is for.
     pub level: Level,
     /// The mean and the standard deviation that it was made for, and those that it has.
-    pub moments: Moments,
+    pub moments: AskedAndMade,
     /// Its file, relative to the result folder.
     pub table: String,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jitterlab_base::seed;
-use jitterlab_injector::check::{Moments, Scaled};
+use jitterlab_injector::check::{AskedAndMade, Scaled};
 use jitterlab_injector::recording::Recording;
 use jitterlab_injector::shape;
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableError};
@@ -117,7 +117,7 @@ fn store(
 ) -> Result<Made, StoreError> {
     Ok(Made {
         level,
-        moments: Moments::of(table, mean, std),
+        moments: AskedAndMade::of(table, mean, std),
         table: recorder.store_table(&level.id(), &table.to_text())?,
     })
 }

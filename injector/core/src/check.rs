@@ -98,8 +98,8 @@ impl Scaled {
     }
 
     /// What a table has of what was asked for.
-    pub fn moments(&self, table: &DistributionTable) -> Moments {
-        Moments::of(table, self.mean_ns, self.std_ns)
+    pub fn moments(&self, table: &DistributionTable) -> AskedAndMade {
+        AskedAndMade::of(table, self.mean_ns, self.std_ns)
     }
 }
 
@@ -113,7 +113,7 @@ const ROUNDING_NS: f64 = 1.0;
 /// Delays that were made for a mean and a standard deviation, and claim to imitate nothing. All are nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Moments {
+pub struct AskedAndMade {
     /// The mean that was asked for.
     pub asked_mean_ns: f64,
     /// The standard deviation that was asked for.
@@ -124,10 +124,10 @@ pub struct Moments {
     pub std_ns: f64,
 }
 
-impl Moments {
+impl AskedAndMade {
     /// Those of a table that was made for the first two.
     pub fn of(table: &DistributionTable, asked_mean_ns: f64, asked_std_ns: f64) -> Self {
-        Moments {
+        AskedAndMade {
             asked_mean_ns,
             asked_std_ns,
             mean_ns: table.mean(),

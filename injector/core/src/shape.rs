@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::check::Moments;
+use crate::check::AskedAndMade;
 use crate::generator::TABLE_ENTRIES;
 use crate::table::DelayUnit;
 use crate::table::{DistributionTable, MAX_DELAY_NS};
@@ -74,7 +74,7 @@ pub fn with_moments(shape: Shape, mean: f64, std: f64, seed: u64) -> Result<Made
     };
     let is_met = |std: f64| {
         made(std).is_ok_and(|made| {
-            made.raised + made.lowered == 0 && Moments::of(&made.table, mean, std).are_met()
+            made.raised + made.lowered == 0 && AskedAndMade::of(&made.table, mean, std).are_met()
         })
     };
     if is_met(std) {

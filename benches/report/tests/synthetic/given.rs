@@ -68,7 +68,7 @@ fn with_delays(
         let table = shape::with_moments(shape, mean, std, 1).unwrap().table;
         Made {
             level,
-            moments: Moments::of(&table, mean, std),
+            moments: AskedAndMade::of(&table, mean, std),
             table: recorder.store_table(&level.id(), &table.to_text()).unwrap(),
         }
     });

@@ -20,7 +20,7 @@ use jitterlab_experiment::record::{
 };
 use jitterlab_experiment::samples;
 use jitterlab_experiment::store::Recorder;
-use jitterlab_injector::check::Moments;
+use jitterlab_injector::check::AskedAndMade;
 use jitterlab_injector::shape;
 use jitterlab_packet::cases::open_loop::{Loop, Open, Spacing};
 use jitterlab_packet::cases::{self, Case, bandwidth, rtt};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_base::show;
 use jitterlab_experiment::samples;
-use jitterlab_injector::check::{Moments, Scaled, check};
+use jitterlab_injector::check::{AskedAndMade, Scaled, check};
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_stats::imitation::{Closeness, Fault};
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl Check {
     }
 
     /// Whether the table has the mean and the deviation that it was made for.
-    fn scaled(&self, asked: Scaled, moments: Moments) -> Result<Exit, Failure> {
+    fn scaled(&self, asked: Scaled, moments: AskedAndMade) -> Result<Exit, Failure> {
         let are_met = moments.are_met();
         let held = HeldAgainst { moments, are_met };
         output::print(self.format, &held, || {
@@ -131,7 +131,7 @@ impl Check {
 #[derive(Serialize)]
 struct HeldAgainst {
     #[serde(flatten)]
-    moments: Moments,
+    moments: AskedAndMade,
     are_met: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use jitterlab_experiment::delays::Made;
 use jitterlab_experiment::level::Level;
-use jitterlab_injector::check::Moments;
+use jitterlab_injector::check::AskedAndMade;
 use serde::Serialize;
 
 use crate::table::{Column, Row, Value, column};
@@ -14,7 +14,7 @@ pub struct MadeTable {
     pub level: Level,
     /// What was asked for, and what it has.
     #[serde(flatten)]
-    pub moments: Moments,
+    pub moments: AskedAndMade,
     /// Whether it has the mean within 1 % and the standard deviation within 5 %.
     pub are_met: bool,
 }
