@@ -27,6 +27,14 @@ use jitterlab_packet::transport::{Adapter, Buffers, Link, Wait};
 
 use kept::assert_kept;
 
+#[test]
+fn the_chapter_tells_the_format_of_a_line() {
+    let chapter = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiment.md");
+    let told = format!("its format (`version`, now {})", RunRecord::VERSION);
+    let text = std::fs::read_to_string(chapter).unwrap();
+    assert!(text.contains(&told), "not in the chapter: {told}");
+}
+
 fn record(suite: SuiteKind, result: SuiteResult) -> RunRecord {
     RunRecord {
         version: RunRecord::VERSION,
