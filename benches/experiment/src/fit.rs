@@ -5,10 +5,11 @@
 //! trip with it takes as long as one under the load. Samples below that median cannot be imitated
 //! by a delay and count as 0.
 
+use jitterlab_base::show;
 use jitterlab_injector::family::{Family, Fitted, Member};
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::imitation::{Closeness, Fault};
+use jitterlab_stats::imitation::{Closeness, Fault, NEAR};
 use jitterlab_stats::{Error, summary};
 use serde::{Deserialize, Serialize};
 
@@ -80,18 +81,23 @@ impl FittedMember {
     pub fn poor(&self, percent: u8) -> Option<String> {
         let close = &self.closeness;
         let shape = self.shape;
-        Some(match self.fault()? {
-            Fault::NoCloserThanConstant => format!(
-                "{shape} does not imitate load {percent} %: its distance from the excess is {:.1} us, that of a constant {:.1} us",
-                close.distance / 1e3,
-                close.distance_of_constant / 1e3
-            ),
+        let why = match self.fault()? {
+            Fault::NoCloserThanConstant => "its distance is no less than a constant's".to_string(),
             Fault::Deviation => format!(
-                "{shape} does not imitate load {percent} %: its standard deviation is {:.1} us, that of the excess {:.1} us",
-                close.std / 1e3,
-                close.std_of_samples / 1e3
+                "its standard deviation is off by more than {}",
+                show::percent(NEAR)
             ),
-        })
+        };
+        Some(format!(
+            "{shape} does not imitate load {percent} %: {why} (distance from the excess {}, a constant's {}; standard deviation {}, \
+             the excess has {}; zeros {}, the excess has {})",
+            show::time(close.distance),
+            show::time(close.distance_of_constant),
+            show::time(close.std),
+            show::time(close.std_of_samples),
+            show::percent(close.zeros),
+            show::percent(close.zeros_of_samples),
+        ))
     }
 }
 
@@ -186,6 +192,44 @@ mod tests {
                 _ => {}
             }
         }
+    }
+
+    /// The figures of the lognormal that was moved to the mean of a load and clipped at 0.
+    #[test]
+    fn a_table_that_is_no_imitation_is_told_with_its_distance_deviation_and_zeros() {
+        let told = |distance, std| {
+            let closeness = Closeness {
+                zeros: 0.805,
+                zeros_of_samples: 0.2995,
+                distance,
+                distance_of_constant: 15_800.0,
+                largest_difference: 0.5,
+                std,
+                std_of_samples: 22_700.0,
+            };
+            let member = FittedMember {
+                shape: Member::Lognormal,
+                distribution: None,
+                mean_ns: 16_700.0,
+                std_ns: std,
+                closeness,
+                table: String::new(),
+            };
+            member.poor(40)
+        };
+        assert_eq!(
+            told(18_100.0, 106_000.0).unwrap(),
+            "lognormal does not imitate load 40 %: its distance is no less than a constant's (distance from the excess 18.1 us, a \
+             constant's 15.8 us; standard deviation 106 us, the excess has 22.7 us; zeros 80.5 %, the excess has 29.95 %)"
+        );
+        let wide = told(700.0, 1.5e6).unwrap();
+        assert!(
+            wide.contains("its standard deviation is off by more than 25 % ("),
+            "{wide}"
+        );
+        assert!(wide.contains("distance from the excess 700 ns, "), "{wide}");
+        assert!(wide.contains("standard deviation 1.5 ms, "), "{wide}");
+        assert_eq!(told(700.0, 23_000.0), None);
     }
 
     #[test]
