@@ -156,7 +156,7 @@ fn what_is_no_log_of_ours_is_refused_and_left_as_it_is() {
     let foreign = "PATH is not a log of active messages; name another file";
     let cut = with(&|bytes| bytes.truncate(5_000));
     assert!(
-        cut.starts_with("log PATH has 5000 bytes where its head says "),
+        cut.starts_with("log PATH has 5000 bytes, but its head says "),
         "{cut}"
     );
     let future = with(&|bytes| bytes[8] = 9);

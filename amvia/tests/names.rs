@@ -410,7 +410,7 @@ fn a_client_registers_looks_up_and_lists() {
     let earlier = client.register(&registration("a", 1, 2)).unwrap_err();
     assert_eq!(
         earlier.to_string(),
-        "incarnation 3 of `a` is registered, which is later than 2"
+        "a later incarnation of `a` is registered: 3; this one is 2"
     );
     let twice = client.register(&registration("a", 2, 3)).unwrap_err();
     assert_eq!(

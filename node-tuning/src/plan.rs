@@ -55,7 +55,7 @@ pub enum Refusal {
     OneCore,
     /// The package has too few cores.
     #[error(
-        "asked for {} on {}; cores to measure on: {}",
+        "there are not enough cores for {} on {}; cores to measure on: {}",
         ranks_in_words(*.ranks),
         place_in_words(*.nearest, .device.as_deref()),
         cores_in_words(.cores, *.house)

@@ -29,8 +29,8 @@ pub enum Error {
     },
     /// So many samples equal the least that what lies below it cannot be told.
     #[error(
-        "{statistic} is not defined for these samples: {tied} of {n} equal the least; \
-         measure them with a finer clock"
+        "{statistic} is not defined for these samples: {tied} of {n} equal the smallest one; \
+         measure with a finer clock"
     )]
     Ties {
         /// What was to be computed.

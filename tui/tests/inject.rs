@@ -172,7 +172,7 @@ fn a_running_program_is_observed_and_changed() {
     );
     refused(
         "1e6",
-        "times 1000000, the longest delay of 200000 would be longer than a table can hold",
+        "cannot multiply the delays by 1000000: the longest, 200000, would be longer than a table can hold",
     );
 
     let people = running.shown(&lab);
@@ -342,7 +342,7 @@ fn what_is_left_to_a_default_is_said() {
         ),
         (
             "--table 50us.dist",
-            "jitterlab: delays are drawn with seed 1; --seed FILE gives another\n",
+            "jitterlab: seed 1 draws the delays; --seed FILE gives another seed\n",
         ),
         ("--table 50us.dist --seed s.seed", ""),
     ] {

@@ -75,8 +75,8 @@ fn what_is_no_node_is_refused() {
     lab.refuses(
         &format!("node show --root {}", at.display()),
         &format!(
-            "{}/sys/devices/system/cpu/online is missing or names no CPU; the root of a node, or of \
-             a copy of its /sys and /proc, has it",
+            "{}/sys/devices/system/cpu/online is missing or names no CPU; give the root of a node, or of \
+             a copy of its /sys and /proc",
             at.display()
         ),
     );

@@ -77,8 +77,8 @@ fn open_and_closed_loops_are_not_compared() {
         lab.refuses(
             &format!("stats compare {a} {b}"),
             &format!(
-                "{a} was measured in the {one} loop and {b} in the {other} loop: in the open loop a round trip counts \
-                 from when its message was due, in the closed loop from when it was sent; measure both in one of them"
+                "{a} was measured in the {one} loop and {b} in the {other} loop, and the two cannot be compared: the open \
+                 loop counts a round trip from when its message was due, the closed loop from when it was sent; measure both in the same loop"
             ),
         );
     }
@@ -410,7 +410,7 @@ fn a_slave_that_goes_away_ends_the_run() {
         ),
     );
     assert!(
-        said.contains(&format!("the slave at {dead}: "))
+        said.contains(&format!("the slave at {dead} failed: "))
             && said.contains(" for 100ms. Before that, the peer answered "),
         "{said}"
     );

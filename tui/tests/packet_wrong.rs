@@ -145,7 +145,7 @@ fn wrong_options_are_refused() {
     );
     lab.refuses(
         "packet run --case rtt --transport shm --wait block",
-        "messages in shared memory can only be polled for: use `--wait poll`",
+        "shared memory needs `--wait poll`, because nothing wakes a receiver that sleeps",
     );
     for option in [
         "--operation send",

@@ -313,7 +313,7 @@ fn what_does_not_belong_together_is_refused_and_nothing_is_left() {
         ),
         (
             "results merge a copy --into c",
-            "the runs of copy are there twice",
+            "two of the folders hold the runs of copy; name only one",
         ),
         (
             "results merge a b --into old",

@@ -75,7 +75,7 @@ fn a_key_that_is_not_known_is_refused_and_said() {
     let output = validated(&lab, &path, "", "");
     gone(
         &output,
-        "host there does not come up: Host key verification failed: its key is not known here",
+        "host there does not come up: Host key verification failed: this user does not know its key",
         "name it in `host_keys`",
     );
     assert!(!lab.path("known").exists());

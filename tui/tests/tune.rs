@@ -403,7 +403,10 @@ fn wrong_input_is_told_and_changes_nothing() {
             "apply --only nosm",
             "there is no setting nosm (do you mean nosmt?)",
         ),
-        ("apply --ranks 9", "asked for 9 ranks on package 1"),
+        (
+            "apply --ranks 9",
+            "there are not enough cores for 9 ranks on package 1",
+        ),
         ("plan --ranks 0", "at least 1 rank"),
         ("plan --device eth7", "there is no device eth7"),
         ("apply --profile fast", "invalid value 'fast'"),

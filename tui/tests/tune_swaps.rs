@@ -46,7 +46,7 @@ fn swaps_are_known_by_their_names_whatever_is_in_them() {
         .iter()
         .filter_map(|note| {
             note.as_str()?
-                .strip_suffix(": a copied tree has files only")
+                .strip_suffix(" exists only on a running node, not in a copy of its files")
         })
         .collect();
     assert_eq!(

@@ -375,11 +375,11 @@ fn a_baseline_that_was_measured_in_another_way_is_refused() {
     for (arguments, message) in [
         (
             "validate h.yaml --transport tcp --baseline kept.json",
-            "kept.json was measured with transport udp, and now it is tcp",
+            "kept.json was measured with transport udp, but this validation uses tcp",
         ),
         (
             "validate others.yaml --transport udp --baseline kept.json",
-            "kept.json has no pair of hosts that is measured now",
+            "the baseline kept.json knows fewer than two of these hosts, so there is no pair to compare",
         ),
         (
             "validate zero.yaml --transport udp --baseline kept.json",

@@ -294,7 +294,10 @@ fn what_cannot_be_is_said() {
     let mock = Mock::new();
     let run = format!("{RUN} --transport verbs");
     for (options, part) in [
-        ("--wait block", "can only be polled for"),
+        (
+            "--wait block",
+            "because nothing wakes a receiver that sleeps",
+        ),
         (
             "--service ud",
             "the service ud carries the operation `send` only",

@@ -27,8 +27,8 @@ pub enum Error {
     },
     /// No port can carry anything.
     #[error(
-        "no port of {devices} is active: `rdma link` shows them; the network device under a Soft-RoCE \
-         one has to be up and have an address"
+        "no port of {devices} is active; `rdma link` shows the ports. For Soft-RoCE, the network device below \
+         has to be up and have an address"
     )]
     NoActivePort {
         /// The devices, in words.

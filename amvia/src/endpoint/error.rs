@@ -13,7 +13,7 @@ use crate::wire::Refusal;
 #[derive(Debug, Error)]
 pub enum EndpointError {
     /// The process is a child of the one that made the bundle.
-    #[error("a child of fork has no endpoint: it makes a bundle of its own")]
+    #[error("a child of fork cannot use its parent's endpoints; make a new bundle in the child")]
     Forked,
     /// The endpoint was closed.
     #[error("the endpoint is closed")]

@@ -43,7 +43,7 @@ pub enum LogError {
     },
     /// The file is shorter or longer than its head says.
     #[error(
-        "log {path} has {is} bytes where its head says {should}; set it aside to begin a new one",
+        "log {path} has {is} bytes, but its head says {should}; set it aside to begin a new one",
         path = path.display()
     )]
     Length {
@@ -97,7 +97,7 @@ pub enum LogError {
     },
     /// Sizes out of range.
     #[error(
-        "a log has 1 to 65,536 peers, a window of 1 to {most_window} and payloads of at most {most_payload} B, not {peers}, {window} and {payload} B",
+        "a log cannot have {peers} peers, a window of {window} and payloads of {payload} B; it takes 1 to 65,536 peers, a window of 1 to {most_window} and payloads of at most {most_payload} B",
         most_window = Shape::MOST_WINDOW, most_payload = Shape::MOST_PAYLOAD,
         peers = shape.peers, window = shape.window, payload = shape.payload
     )]

@@ -25,7 +25,7 @@ pub enum NamesError {
         within: Duration,
     },
     /// A later life of the endpoint is registered.
-    #[error("incarnation {later} of `{name}` is registered, which is later than {incarnation}")]
+    #[error("a later incarnation of `{name}` is registered: {later}; this one is {incarnation}")]
     Outlived {
         /// The endpoint.
         name: Name,
@@ -44,7 +44,7 @@ pub enum NamesError {
     },
     /// Another name has the same endpoint number.
     #[error(
-        "numbers of endpoints are computed from names, and `{name}` gives the same one as `{other}`; take another name"
+        "`{name}` and `{other}` give the same endpoint number, which is computed from the name; take another name"
     )]
     Collision {
         /// The name that was to be registered.
@@ -65,7 +65,9 @@ pub enum NamesError {
         lease: Duration,
     },
     /// The server answers something else than was asked.
-    #[error("name server {server} has answered what was not asked; is it of another version?")]
+    #[error(
+        "name server {server} gave an answer that does not fit the question; does it run another version?"
+    )]
     Nonsense {
         /// The server.
         server: SocketAddr,

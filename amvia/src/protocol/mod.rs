@@ -222,7 +222,9 @@ pub enum Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// `window` transactions are not released yet.
-    #[error("no credit: as many transactions as the window holds are not released")]
+    #[error(
+        "no credit: the window is full of transactions that are not released; release one that has ended"
+    )]
     NoCredit,
     /// The peer takes no message of this length.
     #[error("the message has {length} bytes, the peer takes {most}")]
@@ -266,7 +268,7 @@ pub enum RecoverError {
     #[error("transaction {0} is not one of this connection")]
     Foreign(TransactionId),
     /// The log was made with another window.
-    #[error("transaction {id} is in slot {}, where a window of {window} does not put it", slot.0)]
+    #[error("the log has transaction {id} in slot {}, but a window of {window} puts it into another slot: the log was made with another window", slot.0)]
     Slot {
         /// The transaction.
         id: TransactionId,

@@ -56,7 +56,7 @@ pub enum Error {
     },
     /// The bursts do not show what the window hides.
     #[error(
-        "one burst at least has to be of {window} messages or fewer, which the window holds, and two of {long} or more"
+        "the bursts need one of at most {window} messages, which the window holds, and two of at least {long} messages"
     )]
     Bursts {
         /// Transactions under way at most.
@@ -66,7 +66,7 @@ pub enum Error {
     },
     /// Too few blocks were without loss.
     #[error(
-        "in {blocks} blocks requests were sent again: frames are lost, or an end does not come to poll; measure on a quieter machine, or with a longer --min-rto"
+        "{blocks} blocks do not count, because requests were sent again: the network loses frames, or an end polls too late; measure on a quieter machine, or with a longer --min-rto"
     )]
     SentAgain {
         /// Blocks that do not count.

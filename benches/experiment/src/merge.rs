@@ -43,7 +43,7 @@ pub enum MergeError {
         file: String,
     },
     /// Their loads are shares of different bandwidths.
-    #[error("the loads of {a} and {b} are shares of bandwidths that differ by more than 5 %", a = a.display(), b = b.display())]
+    #[error("{a} and {b} cannot be merged: their loads are shares of a bandwidth, and the two bandwidths differ by more than 5 %", a = a.display(), b = b.display())]
     Bandwidth {
         /// The first of the folders.
         a: PathBuf,
@@ -51,7 +51,7 @@ pub enum MergeError {
         b: PathBuf,
     },
     /// Runs would count twice.
-    #[error("the runs of {folder} are there twice")]
+    #[error("two of the folders hold the runs of {folder}; name only one")]
     Twice {
         /// The folder that they were measured into.
         folder: String,

@@ -134,7 +134,7 @@ fn verbs_are_checked_as_they_will_be_used() {
     assert_eq!(cluster.verbs.operation, Operation::WriteImm);
     assert_eq!(cluster.verbs.service, Service::Rc);
     for (more, part) in [
-        ("", "can only be polled for"),
+        ("", "because nothing wakes a receiver that sleeps"),
         (
             "verbs: { operation: write-imm, service: ud }",
             "`send` only",

@@ -283,7 +283,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "transports: [udp, tcp]",
         "transports: [udp, shm]\n      levels: [none, load]",
         (17, 19),
-        "can only be polled for",
+        "because nothing wakes a receiver that sleeps",
     ),
     ("case: rtt", "case: rttt", (16, 13), "unknown value"),
     ("size: 64B", "size: 4B", (20, 13), "has 8 to 65507 bytes"),

@@ -43,7 +43,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// One of several is the one that fails.
-    #[error("the slave at {address}")]
+    #[error("the slave at {address} failed")]
     Slave {
         /// Which.
         address: SocketAddr,
@@ -74,11 +74,11 @@ pub enum Error {
     },
     /// Nothing wakes who waits for an RDMA write.
     #[error(
-        "the operation `write` can only be polled for: use `--wait poll`, or the operation `write-imm` or `send`"
+        "the operation `write` needs `--wait poll`, because nothing wakes a receiver that sleeps; or use the operation `write-imm` or `send`"
     )]
     BlockingWrite,
     /// Nothing wakes who waits for a message in shared memory.
-    #[error("messages in shared memory can only be polled for: use `--wait poll`")]
+    #[error("shared memory needs `--wait poll`, because nothing wakes a receiver that sleeps")]
     BlockingMemory,
     /// Shared memory cannot be had, or is not shared with the other end.
     #[error(transparent)]

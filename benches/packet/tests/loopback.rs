@@ -419,7 +419,7 @@ fn messages_in_shared_memory_are_polled_for() {
     assert!(error.is_of_input());
     assert_eq!(
         error.to_string(),
-        "messages in shared memory can only be polled for: use `--wait poll`"
+        "shared memory needs `--wait poll`, because nothing wakes a receiver that sleeps"
     );
 }
 

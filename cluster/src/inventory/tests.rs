@@ -203,13 +203,9 @@ fn what_is_not_followed_is_refused_in_one_line_with_its_place() {
         (
             "h",
             "n1\n[g]\nn2 ansible_ssh_common_args='-o X=y'\n",
-            "h:3:1: `ansible_ssh_common_args` is not followed: put the options into ~/.ssh/config",
+            "h:3:1: jitterlab does not use `ansible_ssh_common_args`: put the options into ~/.ssh/config",
         ),
-        (
-            "h",
-            "n1 ansible_password=x\n",
-            "nobody is there to type a password",
-        ),
+        ("h", "n1 ansible_password=x\n", "it types no password"),
         (
             "h",
             "n1 ansible_connection=docker\n",
@@ -288,7 +284,7 @@ fn what_is_not_followed_is_refused_in_one_line_with_its_place() {
         (
             "h",
             "n1\n[g]\nn1 ansible_group_priority=1\n",
-            "`ansible_group_priority` is not followed",
+            "jitterlab does not use `ansible_group_priority`",
         ),
         ("h.yaml", "all: { host: { n1: } }\n", "h.yaml:1:8: "),
         ("h.yaml", "all:\n  hosts: [n1, n2]\n", "h.yaml:2:10: "),

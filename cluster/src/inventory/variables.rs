@@ -37,7 +37,7 @@ const REFUSED: [(&str, &str); 9] = [
     ),
 ];
 const OPTIONS: &str = "put the options into ~/.ssh/config, which Ansible's ssh reads as well";
-const PASSWORD: &str = "nobody is there to type a password: give the host this user's public key";
+const PASSWORD: &str = "it types no password; give the host this user's public key";
 
 /// A host by its variables; `at` is where it is named.
 ///
@@ -48,7 +48,7 @@ pub fn host(name: &str, at: &At, variables: &Variables) -> Result<Host, Problem>
         if let Some(set) = variables.get(variable) {
             return Err(set
                 .at
-                .problem(format!("`{variable}` is not followed: {advice}")));
+                .problem(format!("jitterlab does not use `{variable}`: {advice}")));
         }
     }
     let find = |names: &[&'static str]| {

@@ -236,7 +236,7 @@ const SSH: [Known; 12] = [
     },
     Known {
         part: "Host key verification failed",
-        advice: "its key is not known here: name it in `host_keys`, or log in once by hand and compare it; `trust: first-use` takes \
+        advice: "this user does not know its key. Name the key in `host_keys`, or log in once by hand and compare it; `trust: first-use` takes \
                  the key that a host shows first",
     },
     Known {

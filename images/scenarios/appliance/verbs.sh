@@ -63,7 +63,7 @@ says "another device" 2 "there is no RDMA device mlx5_0; there is rxe0, rxe1" $r
 says "a longer packet than the port's" 2 "carries packets of up to 1024 bytes now, not 4096" $rtt --mtu 4096
 says "a datagram longer than a packet" 2 "8 to 1024 bytes" \
     $rtt --operation send --service ud --size 2000
-says "blocking for a write" 2 "can only be polled for" $rtt --wait block
+says "blocking for a write" 2 "because nothing wakes a receiver that sleeps" $rtt --wait block
 says "a GID that is not there" 2 "has no GID with the index 77" $rtt --gid-index 77
 says "nobody there" 3 "start \`jitterlab packet serve --transport verbs --bind $to\` there" $rtt --to $to
 

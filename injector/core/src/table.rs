@@ -273,7 +273,10 @@ fn header(line: &str) -> Result<(DelayUnit, &str), String> {
 fn read_line(line: &str, unit: DelayUnit, row: &mut [u32]) -> Result<(), String> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     if words.len() != PER_LINE {
-        return Err(format!("{} integers; a line holds {PER_LINE}", words.len()));
+        return Err(format!(
+            "{} integers, but a line holds {PER_LINE}",
+            words.len()
+        ));
     }
     for (place, word) in row.iter_mut().zip(words) {
         *place = delay(word, unit).map_err(|problem| {
@@ -378,7 +381,9 @@ pub enum ScaleError {
     #[error("delays are multiplied by a number of 0 or more, and not by {0}")]
     NoFactor(f64),
     /// A delay would be longer than a table can hold.
-    #[error("times {factor}, the longest delay of {longest} would be longer than a table can hold")]
+    #[error(
+        "cannot multiply the delays by {factor}: the longest, {longest}, would be longer than a table can hold"
+    )]
     TooLong {
         /// By what.
         factor: f64,

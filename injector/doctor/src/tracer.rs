@@ -27,7 +27,7 @@ pub enum TraceError {
     Processor,
     /// The system allows no tracer.
     #[error(
-        "cannot be traced: {0}; the doctor needs ptrace, which this system or container forbids"
+        "the program cannot be traced: {0}; the doctor needs ptrace, which this system or container forbids"
     )]
     Forbidden(Errno),
     /// The system refused.

@@ -28,15 +28,15 @@ pub struct BootFile {
 pub enum NoLoader {
     /// GRUB reads no drop-ins here.
     #[error(
-        "cannot write kernel parameters: this GRUB has no /etc/default/grub.d, which Debian's and Ubuntu's read; others take parameters through systemd-boot with kernel-install"
+        "cannot write kernel parameters: this node has GRUB but no /etc/default/grub.d, which GRUB of Debian and Ubuntu reads; elsewhere jitterlab needs systemd-boot with kernel-install"
     )]
     NoDropIns,
     /// None that is known.
-    #[error("no boot loader is found that takes kernel parameters: neither GRUB nor systemd-boot")]
+    #[error("cannot write kernel parameters: this node has neither GRUB nor systemd-boot")]
     Unknown,
     /// What started the appliance is not in it, and nothing in it outlives the boot.
     #[error(
-        "the appliance keeps no kernel parameters: put `tuning:` into node.yaml, and it starts the kernel with them at its next boot, or give them in the boot loader"
+        "the appliance keeps no kernel parameters; put `tuning:` into node.yaml, and the next boot starts the kernel with them, or give them in the boot loader"
     )]
     Appliance,
 }

@@ -24,7 +24,9 @@ pub enum Error {
         available: CpuSet,
     },
     /// A thread could not be kept on its CPU.
-    #[error("cannot stay on CPU {cpu}: was it taken offline, or out of the cpuset?")]
+    #[error(
+        "the measuring thread cannot stay on CPU {cpu}: was the CPU taken offline, or removed from the cpuset?"
+    )]
     Pin {
         /// The CPU.
         cpu: Cpu,
@@ -41,8 +43,8 @@ pub enum Error {
     },
     /// The threshold is within what the loop itself takes.
     #[error(
-        "a threshold of {threshold_ns} ns is too low: an iteration of the loop takes \
-         {iteration_ns:.1} ns here, so it has to be at least {least_ns} ns"
+        "a threshold of {threshold_ns} ns is too low: it has to be at least {least_ns} ns, because an iteration of \
+         the loop takes {iteration_ns:.1} ns here"
     )]
     Threshold {
         /// As asked for.

@@ -68,7 +68,7 @@ pub enum Error {
         outcome: String,
     },
     /// A copied tree has files and nothing else.
-    #[error("{0}: a copied tree has files only")]
+    #[error("{0} exists only on a running node, not in a copy of its files")]
     Copied(String),
 }
 

@@ -218,7 +218,7 @@ pub enum Error {
     },
     /// There is no node.
     #[error(
-        "{} is missing or names no CPU; the root of a node, or of a copy of its /sys and /proc, has it",
+        "{} is missing or names no CPU; give the root of a node, or of a copy of its /sys and /proc",
         .path.display()
     )]
     NoNode {

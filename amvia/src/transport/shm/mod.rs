@@ -74,7 +74,7 @@ impl Shm {
             });
         }
         let process = fork::Parent::mark().map_err(|source| TransportError::System {
-            action: "tell the children of fork from",
+            action: "mark this process as the owner of",
             address: Address::Shm(name.clone()),
             source,
         })?;

@@ -31,7 +31,7 @@ pub enum BaselineError {
         source: serde_json::Error,
     },
     /// It was measured in another way.
-    #[error("{path} was measured with {key} {then}, and now it is {now}", path = path.display())]
+    #[error("{path} was measured with {key} {then}, but this validation uses {now}", path = path.display())]
     Setup {
         /// The file.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum BaselineError {
         now: String,
     },
     /// It has nothing to compare with.
-    #[error("{path} has no pair of hosts that is measured now", path = path.display())]
+    #[error("the baseline {path} knows fewer than two of these hosts, so there is no pair to compare", path = path.display())]
     NoPair {
         /// The file.
         path: PathBuf,

@@ -58,7 +58,7 @@ pub enum ValidateError {
         reason: String,
     },
     /// What was measured cannot be judged.
-    #[error("what was measured cannot be judged")]
+    #[error("jitterlab cannot judge the measurements")]
     Judge(#[from] judge::Error),
 }
 

@@ -39,8 +39,8 @@ impl Loop {
 /// Samples of both loops, which are not compared.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "{a} was measured in the {loop_of_a} loop and {b} in the {loop_of_b} loop: in the open loop a round trip counts from when its \
-     message was due, in the closed loop from when it was sent; measure both in one of them"
+    "{a} was measured in the {loop_of_a} loop and {b} in the {loop_of_b} loop, and the two cannot be compared: the open loop counts a \
+     round trip from when its message was due, the closed loop from when it was sent; measure both in the same loop"
 )]
 pub struct TwoLoops {
     /// The one's way of measuring.

@@ -50,7 +50,7 @@ pub enum Error {
         rtt_ns: f64,
     },
     /// A pair that is none.
-    #[error("nodes {a} and {b} are no pair: two different numbers below {nodes} are")]
+    #[error("nodes {a} and {b} are not a pair: a pair is two different numbers below {nodes}")]
     Pair {
         /// One of the two.
         a: usize,

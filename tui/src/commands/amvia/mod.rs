@@ -19,11 +19,11 @@ pub enum Command {
     Call(call::Call),
     /// Measure the round trips of transactions, one after the other
     Rtt(measure::Rtt),
-    /// Measure how many transactions, and bytes, as many at once as the window holds bring through
+    /// Measure transactions and bytes a second, with the window kept full
     Bandwidth(measure::Bandwidth),
-    /// Measure what a frame costs: o_s, o_r, L, g and G of LogGP, with delays of which it is known what they move
+    /// Measure what a frame costs (LogGP: o_s, o_r, L, g and G), and check it with delays of known effect
     Loggp(measure::Loggp),
-    /// Compare what bit errors cost by a model, a simulation and an experiment, by protocol; exit status 1 if they differ
+    /// Compare three answers to what bit errors cost: a model, a simulation and an experiment; exit status 1 if they differ
     Performability(performability::Options),
     /// Show the transactions in the log of an endpoint, by state, or set the log aside
     Status(status::Status),

@@ -71,7 +71,7 @@ impl Make {
         let table = whole(shape::table(&distribution, self.seed), distribution)?;
         if (table.std() - std).abs() > NEAR * std {
             eprintln!(
-                "jitterlab: 4096 whole nanoseconds cannot hold this distribution: the table has a standard deviation of {}, not of {}",
+                "jitterlab: the table has a standard deviation of {} instead of {}, because it holds only 4096 whole nanoseconds",
                 show::time(table.std()),
                 show::time(std)
             );
@@ -87,8 +87,8 @@ impl Make {
             Some(multiple) if multiple >= 0.0 && multiple.is_finite() => {
                 let delays = imitation::scaled(&slices, multiple).map_err(|reach| {
                     Failure::input(format!(
-                        "no power of these samples has {multiple} times their standard deviation: {:.3} to {:.1} times can be had, \
-                         and 0",
+                        "the samples cannot be scaled to {multiple} times their standard deviation; possible are 0, and {:.3} to \
+                         {:.1}",
                         reach.least, reach.most
                     ))
                 })?;

@@ -201,7 +201,7 @@ impl Import {
         .map_err(Failure::input)?;
         if imported.clamped > 0 {
             eprintln!(
-                "jitterlab: {} of the 4096 delays were negative or beyond 1 s and are set to that end",
+                "jitterlab: {} of the 4096 delays were outside 0 to 1 s; each becomes the nearer limit",
                 imported.clamped
             );
         }

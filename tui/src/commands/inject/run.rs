@@ -90,10 +90,10 @@ impl Run {
             None if self.seed.is_none() => {
                 let seed = seed::DEFAULT;
                 let what = match self.replay {
-                    Some(_) => "the recording is begun at a place drawn",
-                    None => "delays are drawn",
+                    Some(_) => "the place where the recording begins",
+                    None => "the delays",
                 };
-                eprintln!("jitterlab: {what} with seed {seed}; --seed FILE gives another");
+                eprintln!("jitterlab: seed {seed} draws {what}; --seed FILE gives another seed");
             }
             None => {}
         }
