@@ -352,6 +352,14 @@ fn what_does_not_belong_together_is_refused_and_nothing_is_left() {
         "results merge a later --into missing/c",
         "cannot make missing/c: No such file or directory (os error 2)",
     );
+    // Two experiments that began at the same time, on two clusters, are two.
+    let environment = |folder: &str| -> Value {
+        serde_json::from_str(&lab.read(&format!("{folder}/environment.json"))).unwrap()
+    };
+    let mut later = environment("later");
+    later["started"] = environment("a")["started"].clone();
+    lab.write("later/environment.json", later.to_string());
+    lab.done("results merge a later --into both");
 }
 
 /// The check for ReFrame, run by ReFrame.

@@ -1,6 +1,6 @@
 //! Several result folders of one experiment, merged into one: their blocks follow each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -204,14 +204,20 @@ fn tables(folder: &ResultFolder) -> Result<BTreeMap<String, Vec<u8>>, StoreError
 /// The parts of all, with the blocks that they get.
 fn parts(sources: &[Source]) -> Result<Vec<Part>, MergeError> {
     let mut parts: Vec<Part> = Vec::new();
+    let mut seen = HashSet::new();
     let mut before = 0;
     for source in sources {
         for part in &source.parts {
-            // A copy of a folder has another name.
-            if parts.iter().any(|it| it.started == part.started) {
-                return Err(MergeError::Twice {
-                    folder: part.folder.clone(),
-                });
+            let attempts = source.folder.attempts().iter();
+            let blocks = part.first_block..=part.last_block;
+            for attempt in attempts.filter(|attempt| blocks.contains(&attempt.block)) {
+                // The name of a copy is another one, and other folders may have begun at the same time.
+                let begun = (attempt.condition(), &attempt.started, attempt.seconds.to_bits());
+                if !seen.insert(begun) {
+                    return Err(MergeError::Twice {
+                        folder: part.folder.clone(),
+                    });
+                }
             }
             parts.push(Part {
                 first_block: part.first_block + before,
