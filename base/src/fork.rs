@@ -52,6 +52,7 @@ impl Parent {
     }
 
     /// The caller is the process that made the mark, and no child of it.
+    #[inline]
     pub fn is_caller(&self) -> bool {
         self.word().load(Ordering::Relaxed) == 1
     }

@@ -1,10 +1,11 @@
 //! The ground floor: what every room uses and none owns.
 //!
-//! `unsafe` is confined to [`clock`], which reads the processor's counter, [`fork`], a page that a child finds wiped,
-//! [`page`], memory that processes share, and [`ring`], frames in such memory.
+//! `unsafe` is confined to [`biased`], a lock, [`clock`], which reads the processor's counter, [`fork`], a page that a child
+//! finds wiped, [`page`], memory that processes share, and [`ring`], frames in such memory.
 
 #![deny(unsafe_code)]
 
+pub mod biased;
 pub mod clock;
 pub mod durable;
 pub mod fork;

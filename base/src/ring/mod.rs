@@ -119,6 +119,9 @@ impl<const LINES: usize> Ring<LINES> {
     }
 }
 
+/// The longest frame that takes a single line, in bytes.
+pub const ONE_LINE: usize = LINE - HEAD;
+
 /// What became of a frame that was to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {

@@ -1,0 +1,201 @@
+//! A lock that costs next to nothing where one thread takes it again and again.
+//!
+//! It is given to that thread, so to say: the thread has its *bias*, and locks and unlocks with a store each, without an atomic
+//! operation of the processor. Another thread that wants it takes the bias away, which makes every thread of the process
+//! pass a memory barrier (`membarrier`, Linux 4.14) and takes some microseconds. From then on it is an ordinary lock, until one
+//! thread has taken it often enough in a row again. (Dice, Moir and Scherer, "Quickly reacquirable locks", 2003.)
+
+#![allow(unsafe_code)]
+
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+}
+mod fence;
+mod order;
+
+use std::cell::{Cell, UnsafeCell};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use order::{Bias, Places};
+
+/// Turns in a row after which a thread is given the bias for the first time.
+const FIRST: u32 = 32;
+/// The most turns that it can take: their number doubles each time that the bias was taken away.
+const MOST: u32 = 1 << 16;
+/// Looks at a thread that is inside, before sleeping between two looks.
+const LOOKS: u32 = 64;
+/// How long that is.
+const NAP: Duration = Duration::from_micros(20);
+
+/// What threads take turns at.
+///
+/// A thread that locks it twice waits for itself for ever.
+pub struct Biased<T> {
+    bias: Bias,
+    gate: Mutex<Turns>,
+    waiting: AtomicU64,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: one thread at a time gets at the value: the one that has the gate and no other thread inside by the bias, or the one
+// that is inside by the bias (`order`).
+unsafe impl<T: Send> Sync for Biased<T> {}
+// SAFETY: nothing in it belongs to a thread while nobody has it locked.
+unsafe impl<T: Send> Send for Biased<T> {}
+
+/// Who had the gate.
+#[derive(Debug)]
+struct Turns {
+    places: Places,
+    last: u64,
+    /// In a row.
+    count: u32,
+    /// As many get the bias.
+    wanted: u32,
+}
+
+/// The lock, locked.
+pub struct Turn<'a, T> {
+    lock: &'a Biased<T>,
+    by: By<'a>,
+}
+
+enum By<'a> {
+    /// The thread has the bias, at this place.
+    Bias(usize),
+    Gate(#[expect(dead_code, reason = "it is let go")] MutexGuard<'a, Turns>),
+}
+
+impl<T> Biased<T> {
+    /// A lock for a value.
+    pub fn new(value: T) -> Self {
+        let wanted = if fence::is_there() { FIRST } else { u32::MAX };
+        Biased {
+            bias: Bias::default(),
+            gate: Mutex::new(Turns {
+                places: Places::default(),
+                last: 0,
+                count: 0,
+                wanted,
+            }),
+            waiting: AtomicU64::new(0),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Locks it; waits where another thread has it. A panic of a thread that has it lets go of it.
+    #[inline]
+    pub fn lock(&self) -> Turn<'_, T> {
+        match self.bias.enter(this_thread()) {
+            Some(place) => Turn {
+                lock: self,
+                by: By::Bias(place),
+            },
+            None => self.lock_gate(),
+        }
+    }
+
+    /// Whether a thread waits for it.
+    #[inline]
+    pub fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    #[cold]
+    fn lock_gate(&self) -> Turn<'_, T> {
+        let mut turns = match self.gate.try_lock() {
+            Ok(turns) => turns,
+            Err(TryLockError::Poisoned(turns)) => turns.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.waiting.fetch_add(1, Ordering::Relaxed);
+                let turns = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                turns
+            }
+        };
+        if let Some(place) = self.bias.take_away() {
+            turns.wanted = turns.wanted.saturating_mul(2).min(MOST);
+            self.wait_for(place);
+        }
+        let thread = this_thread();
+        turns.count = match turns.last == thread {
+            true => turns.count.saturating_add(1),
+            false => 1,
+        };
+        turns.last = thread;
+        let given = (turns.count >= turns.wanted)
+            .then(|| self.bias.give(thread, &mut turns.places))
+            .flatten();
+        let by = given.map_or(By::Gate(turns), By::Bias);
+        Turn { lock: self, by }
+    }
+
+    fn wait_for(&self, place: usize) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let mut looks = 0;
+        while self.bias.is_inside(place) {
+            looks += 1;
+            match looks < LOOKS {
+                true => std::thread::yield_now(),
+                false => std::thread::sleep(NAP),
+            }
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<T> Deref for Turn<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the lock, and lets go of it when `self` is dropped.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Turn<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above; and `self` is borrowed for as long.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Turn<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let By::Bias(place) = self.by {
+            self.lock.bias.leave(place);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Biased<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Biased")
+    }
+}
+
+/// The number of the calling thread, from 1 on, which no other thread of the process ever has.
+#[inline]
+pub fn this_thread() -> u64 {
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    NUMBER.with(|number| match number.get() {
+        0 => {
+            number.set(next());
+            number.get()
+        }
+        known => known,
+    })
+}
+
+#[cold]
+fn next() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
