@@ -18,7 +18,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use jitterlab_amvia::log::{Durability, Found, Log, Payload, Record, Shape};
 use jitterlab_amvia::names::{Datagram, Exchange, Key, MESSAGE, Request, Server};
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
-use jitterlab_amvia::wire::{HEAD, decode, decode_bare};
+use jitterlab_amvia::wire::{HEAD, Head, SHORT_HEAD, decode, decode_bare, decode_short};
 
 /// A frame is read as what it is written from, or refused.
 pub fn wire(bytes: &[u8]) {
@@ -42,6 +42,15 @@ fn frame(bytes: &[u8]) {
         let [bare, whole] = [head.encode_bare(), head.encode(payload)];
         let head = if bytes[4..8] == [0; 4] { bare } else { whole };
         assert_eq!([head.as_slice(), payload].concat(), bytes);
+    }
+    if let Some(Ok((tag, body, payload))) = decode_short(bytes) {
+        let from = EndpointId(1);
+        let written = Head { tag, from, body }.encode_short();
+        assert_eq!(
+            written.as_ref().map(|head| &head[..]),
+            Some(&bytes[..SHORT_HEAD])
+        );
+        assert_eq!(payload, &bytes[SHORT_HEAD..]);
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 use jitterlab_amvia::endpoint::{Bundle, Credit, Options};
 use jitterlab_amvia::protocol::{Config, Protocol};
 use jitterlab_amvia::transport::Shm;
-use jitterlab_amvia::wire::HEAD;
+use jitterlab_amvia::wire::{HEAD, SHORT_HEAD};
+use jitterlab_base::ring::ONE_LINE;
 
 const ECHO: u16 = 1;
 const LONG: Duration = Duration::from_secs(60);
@@ -57,7 +58,7 @@ fn medium_and_bulk_messages_are_read_in_the_ring() {
         let peer = client.connect("server", &address, LONG).unwrap();
         let ring = |from: usize, to: usize| format!("/ring:{}:{}", names[from], names[to]);
         // More than the ring holds in all: each place is used again after its handler.
-        let lengths = [1, 32, 33, 128, 129, 4_096, Shm::MTU - HEAD];
+        let lengths = [ONE_LINE - SHORT_HEAD + 1, 128, 129, 4_096, Shm::MTU - HEAD];
         for length in lengths.into_iter().cycle().take(20 * lengths.len()) {
             let sent = client
                 .request(peer, ECHO, &vec![7; length], Credit::Refuse)
@@ -69,6 +70,14 @@ fn medium_and_bulk_messages_are_read_in_the_ring() {
             assert!(replied.ends_with(&ring(0, 1)), "{length}: {replied}");
             client.release(sent).unwrap();
         }
+        // A short one is copied, since it takes a single line.
+        let sent = client
+            .request(peer, ECHO, &[7; 32], Credit::Refuse)
+            .unwrap();
+        client.finish(sent, LONG).unwrap();
+        let requested = told.recv().unwrap();
+        assert!(!requested.contains("/ring:"), "{requested}");
+        client.release(sent).unwrap();
         // One in segments is put together first.
         let sent = client
             .request(peer, ECHO, &[7; 10_000], Credit::Refuse)

@@ -1,12 +1,14 @@
 //! Bundles: endpoints that are polled together.
 
+use std::cell::LazyCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::{self, JoinHandle, Thread, ThreadId};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
+use jitterlab_base::biased::{Biased, Turn, this_thread};
 use jitterlab_base::clock::Clock;
 use jitterlab_base::fork::Parent;
 
@@ -43,9 +45,7 @@ pub(super) struct Shared {
     parent: Parent,
     clock: &'static Clock,
     origin: u64,
-    state: Mutex<State>,
-    /// Threads that wait for the state.
-    waiting: AtomicU32,
+    state: Biased<State>,
     /// Counts handlers; odd while one runs. Written by the thread that runs one.
     handlers: AtomicU64,
     /// Counts polls. Written by the thread that has the state.
@@ -61,7 +61,7 @@ pub(super) struct State {
     /// The service thread sleeps until it is woken.
     service_sleeps: bool,
     /// The thread that runs a handler.
-    in_handler: Option<ThreadId>,
+    in_handler: Option<u64>,
     reply: Reply,
 }
 
@@ -77,14 +77,13 @@ impl Bundle {
             parent: Parent::mark().map_err(failed("get memory that a child finds wiped"))?,
             clock,
             origin: clock.now(),
-            state: Mutex::new(State {
+            state: Biased::new(State {
                 drivers: Vec::new(),
                 made: 0,
                 service_sleeps: false,
                 in_handler: None,
                 reply: Reply::default(),
             }),
-            waiting: AtomicU32::new(0),
             handlers: AtomicU64::new(0),
             polls: AtomicU64::new(0),
             service: Mutex::new(None),
@@ -156,22 +155,11 @@ impl Shared {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> Result<MutexGuard<'_, State>, EndpointError> {
-        if !self.parent.is_caller() {
-            return Err(EndpointError::Forked);
+    pub(super) fn lock(&self) -> Result<Turn<'_, State>, EndpointError> {
+        match self.parent.is_caller() {
+            true => Ok(self.state.lock()),
+            false => Err(EndpointError::Forked),
         }
-        if let Ok(state) = self.state.try_lock() {
-            return Ok(state);
-        }
-        Ok(self.wait_for_state())
-    }
-
-    #[cold]
-    fn wait_for_state(&self) -> MutexGuard<'_, State> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        state
     }
 
     pub(super) fn poll(&self) -> Result<bool, EndpointError> {
@@ -181,9 +169,9 @@ impl Shared {
             state.service_sleeps = false;
             self.wake();
         }
-        let now = self.now();
+        let now = LazyCell::new(|| self.now());
         // One frame: its handler runs before the next is looked for, which is a call of the system.
-        let mut was_there = state.progress(1, now)?;
+        let mut was_there = state.progress(1, &now)?;
         if state.in_handler.is_some() {
             return Ok(was_there);
         }
@@ -195,7 +183,7 @@ impl Shared {
                 index,
                 number: driver.number,
             };
-            if let Some(running) = driver.start(now)? {
+            if let Some(running) = driver.start(*now)? {
                 was_there = true;
                 state = self.run(state, place, running)?;
             }
@@ -206,11 +194,11 @@ impl Shared {
     /// Runs a handler without holding the state.
     fn run<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: Turn<'a, State>,
         place: Place,
         mut running: Running,
-    ) -> Result<MutexGuard<'a, State>, EndpointError> {
-        state.in_handler = Some(own_id());
+    ) -> Result<Turn<'a, State>, EndpointError> {
+        state.in_handler = Some(this_thread());
         let mut reply = std::mem::take(&mut state.reply);
         drop(state);
         reply.clear();
@@ -235,7 +223,7 @@ impl Shared {
         state.in_handler = None;
         if let Some(driver) = state.driver(place) {
             match ended {
-                Ok(()) => driver.end(running, &reply, release, self.now())?,
+                Ok(()) => driver.end(running, &reply, release, || self.now())?,
                 Err(panic) => {
                     driver.abandon(running);
                     drop(state);
@@ -264,7 +252,7 @@ impl Shared {
             }
         }
         drop(state);
-        if self.waiting.load(Ordering::Relaxed) > 0 {
+        if self.state.is_wanted() {
             thread::yield_now();
         }
         self.poll()
@@ -272,7 +260,7 @@ impl Shared {
 
     /// The calling thread runs a handler of this bundle.
     pub(super) fn is_in_handler(&self) -> Result<bool, EndpointError> {
-        Ok(self.lock()?.in_handler == Some(own_id()))
+        Ok(self.lock()?.in_handler == Some(this_thread()))
     }
 
     #[cold]
@@ -325,7 +313,11 @@ impl State {
         self.drivers[place.index].take()
     }
 
-    fn progress(&mut self, most: usize, now: Nanos) -> Result<bool, EndpointError> {
+    fn progress<F: FnOnce() -> Nanos>(
+        &mut self,
+        most: usize,
+        now: &LazyCell<Nanos, F>,
+    ) -> Result<bool, EndpointError> {
         let mut was_there = false;
         for driver in self.drivers.iter_mut().flatten() {
             was_there |= driver.progress(most, now)?;
@@ -356,13 +348,6 @@ fn count(counter: &AtomicU64) {
     counter.store(counted, Ordering::Relaxed);
 }
 
-/// The calling thread, which `thread::current` says at greater cost.
-#[inline]
-fn own_id() -> ThreadId {
-    thread_local!(static ID: ThreadId = thread::current().id());
-    ID.with(|id| *id)
-}
-
 /// How long a wait for several transports sleeps between two polls.
 const NAP: Duration = Duration::from_micros(50);
 /// How long a wait holds the state: other threads want it now and then.
@@ -390,7 +375,7 @@ fn serve(bundle: &Weak<Shared>) {
             quiet = 0;
             // An error shows again at the next poll.
             if let Ok(mut state) = shared.lock() {
-                let _ = state.progress(BACKLOG, shared.now());
+                let _ = state.progress(BACKLOG, &LazyCell::new(|| shared.now()));
             }
             continue;
         }

@@ -1,5 +1,6 @@
 //! What drives the connections of one endpoint: it hands frames and time to them, and carries out their actions in order.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, VecDeque};
 
 use rand::TryRng;
@@ -19,7 +20,7 @@ use crate::protocol::{
 };
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, TransactionId};
 use crate::transport::{self, Arrived, Transport};
-use crate::wire::{self, Body, HEAD, Head, Refusal, Tag};
+use crate::wire::{self, Body, Head, Refusal, Tag};
 
 /// One endpoint: its transport, its log, its connections and its handlers.
 pub(super) struct Driver {
@@ -36,6 +37,8 @@ pub(super) struct Driver {
     /// By their numbers in the log.
     pub(super) peers: Vec<Option<Peer>>,
     numbers: HashMap<EndpointId, usize>,
+    /// The same by the tags that they have been given.
+    tags: HashMap<Tag, usize>,
     /// The peer of the last frame.
     latest: usize,
     /// Tags are made of it.
@@ -95,6 +98,7 @@ impl Driver {
             handlers: Handlers::default(),
             peers: (0..options.peers).map(|_| None).collect(),
             numbers: HashMap::new(),
+            tags: HashMap::new(),
             latest: 0,
             secret: secret()?,
             messages: (0..shared.slots()).map(|_| Received::default()).collect(),
@@ -152,8 +156,7 @@ impl Driver {
                     Entry::Received(_) => {}
                 }
             }
-            self.numbers.insert(peer, number);
-            self.peers[number] = Some(taken);
+            self.add(number, taken);
             self.carry_out(number)?;
         }
         Ok(())
@@ -191,27 +194,36 @@ impl Driver {
         let number = free.ok_or(EndpointError::Full(self.peers.len()))?;
         let local = self.local(peer);
         let connection = Connection::new(self.config.clone(), local, peer, now);
-        let made = Peer::new(peer, local.tag, connection);
-        self.peers[number] = Some(made);
-        self.numbers.insert(peer, number);
+        self.add(number, Peer::new(peer, local.tag, connection));
         Ok(number)
     }
 
-    /// Takes `most` frames that have arrived at most, and does what is due. Says whether there was a frame.
+    fn add(&mut self, number: usize, peer: Peer) {
+        self.numbers.insert(peer.id, number);
+        self.tags.insert(peer.tag, number);
+        self.peers[number] = Some(peer);
+    }
+
+    /// Takes `most` frames that have arrived at most, and does what is due. Says whether there was a frame. The clock is read
+    /// behind the look for a frame, which so waits for no clock.
     ///
     /// # Errors
     /// The transport or the log is broken.
-    pub(super) fn progress(&mut self, most: usize, now: Nanos) -> Result<bool, EndpointError> {
+    pub(super) fn progress<F: FnOnce() -> Nanos>(
+        &mut self,
+        most: usize,
+        now: &LazyCell<Nanos, F>,
+    ) -> Result<bool, EndpointError> {
         let mut has_come = false;
         for _ in 0..most {
             let Some(arrived) = self.transport.receive()? else {
                 break;
             };
             has_come = true;
-            self.arrived(arrived, now)?;
+            self.arrived(arrived, **now)?;
         }
-        if self.deadline <= now {
-            self.expire(now)?;
+        if self.deadline <= **now {
+            self.expire(**now)?;
         }
         Ok(has_come)
     }
@@ -255,16 +267,12 @@ impl Driver {
     }
 
     fn arrived(&mut self, arrived: Arrived, now: Nanos) -> Result<(), EndpointError> {
-        let decoded = match self.takes_bare {
-            true => wire::decode_bare(&arrived.frame),
-            false => wire::decode(&arrived.frame),
-        };
-        let Ok((head, payload)) = decoded else {
+        let Some((head, size)) = self.read(&arrived.frame) else {
             self.undecodable += 1;
             self.transport.recycle(arrived.frame);
             return Ok(());
         };
-        let size = payload.len();
+        let from = arrived.frame.len() - size;
         // One that connects and has not shown that it gets what is sent to it is answered where it says it is, known or not:
         // a peer that has restarted is elsewhere, and one that only says so changes nothing.
         let known = match self.number(head.from) {
@@ -305,15 +313,35 @@ impl Driver {
             _ => size,
         };
         let used = if size == length {
-            message.land(arrived.frame, HEAD)
+            message.land(arrived.frame, from)
         } else {
-            message.put(&arrived.frame[HEAD..], offset as usize, length);
+            message.put(&arrived.frame[from..], offset as usize, length);
             Some(arrived.frame)
         };
         if let Some(frame) = used {
             self.transport.recycle(frame);
         }
         self.carry_out(number)
+    }
+
+    /// The head of a frame, and the bytes behind it. None: it is no frame, or one with a short head and the tag of nobody.
+    #[inline(always)]
+    fn read(&mut self, frame: &[u8]) -> Option<(Head, usize)> {
+        if !self.takes_bare {
+            let (head, payload) = wire::decode(frame).ok()?;
+            return Some((head, payload.len()));
+        }
+        let Some(short) = wire::decode_short(frame) else {
+            let (head, payload) = wire::decode_bare(frame).ok()?;
+            return Some((head, payload.len()));
+        };
+        let (tag, body, payload) = short.ok()?;
+        let latest = self.peers[self.latest].as_ref();
+        if latest.is_none_or(|latest| latest.tag != tag) {
+            self.latest = *self.tags.get(&tag)?;
+        }
+        let from = self.peers[self.latest].as_ref()?.id;
+        Some((Head { tag, from, body }, payload.len()))
     }
 
     /// The number of a peer that is known. Frames of one peer often follow one another.
@@ -358,7 +386,6 @@ impl Driver {
             Greeting::Ignore => None,
         };
         if let Some(head) = answer {
-            // One that is not taken is lost; the peer asks again.
             self.answer(from, &head)?;
         }
         Ok(None)
@@ -366,9 +393,7 @@ impl Driver {
 
     /// Sends a frame without payload to a peer that is not known.
     fn answer(&mut self, to: transport::Peer, head: &Head) -> Result<(), EndpointError> {
-        let head = encoded(head, &[], self.has_checksum);
-        self.transport.send(to, &head, &[])?;
-        Ok(())
+        send(&mut *self.transport, to, head, &[], self.has_checksum)
     }
 
     /// Carries out all that a connection has to have done.
@@ -404,9 +429,7 @@ impl Driver {
                         }
                     };
                     if let Some(to) = peer.to {
-                        // One that is not taken is lost; the protocol sees to it.
-                        let head = encoded(&head, bytes, self.has_checksum);
-                        transport.send(to, &head, bytes)?;
+                        send(&mut **transport, to, &head, bytes, self.has_checksum)?;
                     }
                 }
                 Some(Action::Log { slot, entry }) => match &entry {
@@ -452,6 +475,7 @@ impl Driver {
             return Ok(());
         };
         self.numbers.remove(&peer.id);
+        self.tags.remove(&peer.tag);
         for message in &mut peer.received {
             message.clear(&mut *self.transport);
         }
@@ -545,13 +569,22 @@ fn secret() -> Result<[u8; 32], EndpointError> {
     Ok(secret)
 }
 
-/// The bytes of a head.
-#[inline]
-fn encoded(head: &Head, payload: &[u8], has_checksum: bool) -> [u8; HEAD] {
-    match has_checksum {
-        true => head.encode(payload),
-        false => head.encode_bare(),
-    }
+/// Sends a frame. One that is not taken is lost; the protocol sees to it.
+#[inline(always)]
+fn send(
+    transport: &mut dyn Transport,
+    to: transport::Peer,
+    head: &Head,
+    payload: &[u8],
+    has_checksum: bool,
+) -> Result<(), EndpointError> {
+    let sent = match (has_checksum, head.encode_short()) {
+        (true, _) => transport.send(to, &head.encode(payload), payload),
+        (false, Some(short)) => transport.send(to, &short, payload),
+        (false, None) => transport.send(to, &head.encode_bare(), payload),
+    };
+    sent?;
+    Ok(())
 }
 
 /// The bytes of a part of a message.

@@ -5,7 +5,7 @@ use super::error::EndpointError;
 use super::handlers::{Due, Handler, Reply};
 use super::received::Received;
 use super::records::receive_place;
-use crate::protocol::Nanos;
+use crate::protocol::{Nanos, Protocol};
 use crate::transaction::{EndpointId, TransactionId};
 
 /// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile.
@@ -16,6 +16,7 @@ pub(super) struct Running {
     pub(super) from: EndpointId,
     /// Bytes of a reply at most.
     pub(super) most: usize,
+    started: Nanos,
 }
 
 impl Running {
@@ -69,6 +70,7 @@ impl Driver {
                 message,
                 from,
                 most,
+                started: now,
             }));
         }
         Ok(None)
@@ -97,14 +99,20 @@ impl Driver {
         running: Running,
         reply: &Reply,
         release: bool,
-        now: Nanos,
+        clock: impl FnOnce() -> Nanos,
     ) -> Result<(), EndpointError> {
         let Running {
             due,
             handler,
             mut message,
+            started,
             ..
         } = running;
+        // A target that repeats its answers times them from here; no other asks when the handler ended.
+        let now = match self.config.protocol {
+            Protocol::Amudp => clock(),
+            Protocol::Amvia | Protocol::TwoWay => started,
+        };
         if let Some(handler) = handler {
             self.handlers.put_back(due.handler, handler);
         }

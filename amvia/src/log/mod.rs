@@ -257,7 +257,7 @@ impl Log {
     ///
     /// # Panics
     /// There is no such place.
-    #[inline]
+    #[inline(always)]
     pub fn payload(&self, place: Place) -> &[u8] {
         let index = self.shape.index(place);
         let Some(held) = self.slots[index] else {
@@ -272,7 +272,7 @@ impl Log {
     ///
     /// # Panics
     /// There is no such place.
-    #[inline]
+    #[inline(always)]
     pub fn payload_mut(&mut self, place: Place) -> &mut [u8] {
         let index = self.shape.index(place);
         let area = self.slots[index].unwrap_or_default().payload.area ^ 1;
@@ -304,7 +304,7 @@ impl Log {
     ///
     /// # Panics
     /// There is no such place.
-    #[inline]
+    #[inline(always)]
     pub fn replace(&mut self, place: Place, length: usize) -> Result<(), LogError> {
         let most = self.shape.payload;
         if length > most as usize {
@@ -439,10 +439,12 @@ impl Log {
         record::read(bytes, self.shape.payload as usize)
     }
 
+    #[inline]
     fn slot(&self, index: usize) -> usize {
         head::BYTES + index * self.shape.slot_bytes()
     }
 
+    #[inline]
     fn area(&self, index: usize, area: u8) -> usize {
         self.slot(index) + record::area_at(self.shape.payload as usize, area.into())
     }

@@ -60,7 +60,7 @@ impl Shape {
     ///
     /// # Panics
     /// There is no such place in this shape.
-    #[inline]
+    #[inline(always)]
     pub(super) fn index(&self, place: Place) -> usize {
         assert!(
             place.peer < self.peers && place.slot < self.window,

@@ -101,6 +101,7 @@ impl Connection {
 
     /// Takes a frame of the peer. `known`: whether the endpoint has the handler that it names (of interest in a
     /// [`Body::Request`]). Says where its payload belongs.
+    #[inline]
     pub fn frame(
         &mut self,
         now: Nanos,
@@ -349,6 +350,7 @@ impl Connection {
         clippy::should_implement_trait,
         reason = "more may follow after there was none"
     )]
+    #[inline(always)]
     pub fn next(&mut self) -> Option<Action> {
         self.link.next()
     }

@@ -270,7 +270,7 @@ impl Link {
     }
 
     /// The next action.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Action> {
         let Some(intent) = self.intents.get_mut(self.taken) else {
             self.intents.clear();
@@ -308,6 +308,7 @@ impl Link {
         self.hello.map_or(Tag::UNKNOWN, |hello| hello.tag)
     }
 
+    #[inline(always)]
     fn part(&self, message: &Message, segment: u32, push: bool) -> Action {
         let chunk = self.chunk();
         let offset = segment * chunk;

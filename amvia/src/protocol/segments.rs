@@ -110,7 +110,14 @@ pub(super) struct Round {
 
 impl Round {
     /// What is missing of a message of `segments` segments, among the first `burst` from the first missing one.
+    #[inline]
     pub(super) fn missing(have: Have, segments: u32, burst: u8) -> Self {
+        if segments == 1 {
+            // A message in one frame takes no search.
+            let have = Have { first: 0, ..have };
+            let (next, last) = (0, 0);
+            return Self { have, next, last };
+        }
         let first = have.first.min(segments - 1);
         let have = Have { first, ..have };
         let end = first.saturating_add(u32::from(burst)).min(segments);

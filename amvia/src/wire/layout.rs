@@ -14,7 +14,7 @@ pub const HEAD: usize = size_of::<RawHead>();
 /// The first two bytes of each frame.
 pub const MAGIC: [u8; 2] = *b"AM";
 /// The version of the format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 const BODY: usize = 48;
 
@@ -69,14 +69,14 @@ struct RawTransaction {
 const CONNECT: u8 = 1;
 const ACCEPT: u8 = 2;
 const REFUSE: u8 = 3;
-const REQUEST: u8 = 4;
-const REPLY: u8 = 5;
+pub(super) const REQUEST: u8 = 4;
+pub(super) const REPLY: u8 = 5;
 const PULL: u8 = 6;
 const QUERY: u8 = 7;
-const ACK: u8 = 8;
+pub(super) const ACK: u8 = 8;
 const MISSING: u8 = 9;
 const NACK: u8 = 10;
-const REPLY_ACK: u8 = 11;
+pub(super) const REPLY_ACK: u8 = 11;
 
 impl Head {
     /// The bytes of the head of a frame with this `payload`, whose checksum they hold.

@@ -2,9 +2,10 @@
 //!
 //! All numbers are little-endian. `docs/amvia-protocol.md` lists the fields. [`Head::encode`] writes a head, [`decode`] reads
 //! a frame: it never panics, and whatever [`Head::encode`] cannot have written is a [`WireError`]. [`Head::encode_bare`] and
-//! [`decode_bare`] leave the checksum out.
+//! [`decode_bare`] leave the checksum out, [`Head::encode_short`] and [`decode_short`] all that two ends know of each other.
 
 mod layout;
+mod short;
 
 use std::fmt;
 
@@ -14,6 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::transaction::{EndpointId, Incarnation, first_eight};
 
 pub use layout::{HEAD, MAGIC, VERSION, decode, decode_bare};
+pub use short::{SHORT_HEAD, ShortFrame, decode_short};
 
 /// Transactions under way at most, in each direction of a connection.
 pub const MAX_WINDOW: u8 = 64;

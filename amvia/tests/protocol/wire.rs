@@ -2,8 +2,8 @@
 
 use jitterlab_amvia::transaction::{EndpointId, Incarnation};
 use jitterlab_amvia::wire::{
-    Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, Tag, WireError,
-    decode, decode_bare,
+    Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, SHORT_HEAD, Tag,
+    WireError, decode, decode_bare, decode_short,
 };
 use proptest::prelude::*;
 
@@ -178,6 +178,28 @@ proptest! {
     }
 
     #[test]
+    fn a_head_that_can_be_short_says_the_same((head, payload, bytes) in frame()) {
+        let Some(short) = head.encode_short() else {
+            return Ok(());
+        };
+        let short = [&short[..], &payload].concat();
+        prop_assert_eq!(decode_short(&short), Some(Ok((head.tag, head.body, &payload[..]))));
+        prop_assert_eq!(decode_short(&bytes), None);
+        prop_assert!(decode_bare(&short).is_err());
+    }
+
+    #[test]
+    fn what_is_read_of_a_short_head_can_have_been_written(mut bytes in proptest::collection::vec(any::<u8>(), SHORT_HEAD..SHORT_HEAD + 20), kind in 0..14_u8) {
+        bytes[0] = 0x80 | kind;
+        if let Some(Ok((tag, body, payload))) = decode_short(&bytes) {
+            let from = EndpointId(1);
+            let head = Head { tag, from, body };
+            prop_assert_eq!(&head.encode_short().unwrap()[..], &bytes[..SHORT_HEAD]);
+            prop_assert_eq!(payload, &bytes[SHORT_HEAD..]);
+        }
+    }
+
+    #[test]
     fn one_changed_bit_is_noticed((_, _, mut bytes) in frame(), at in any::<prop::sample::Index>()) {
         let bit = at.index(8 * bytes.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -192,7 +214,7 @@ proptest! {
     #[test]
     fn what_is_read_can_have_been_written(bytes in proptest::collection::vec(any::<u8>(), HEAD..HEAD + 20), kind in 0..14_u8) {
         let mut bytes = bytes;
-        bytes[..4].copy_from_slice(&[b'A', b'M', 1, kind]);
+        bytes[..4].copy_from_slice(&[b'A', b'M', 2, kind]);
         let bytes = sealed(bytes);
         if let Ok((head, payload)) = decode(&bytes) {
             prop_assert_eq!(&head.encode(payload)[..], &bytes[..HEAD]);
@@ -239,6 +261,106 @@ fn each_fault_has_its_error() {
     bytes[30] ^= 1;
     assert_eq!(decode(&bytes), Err(WireError::Checksum));
     assert_eq!(decode_bare(&bytes), Err(WireError::Checksum));
+}
+
+fn request(payload: u32) -> Part {
+    Part {
+        number: Number {
+            sequence: 7,
+            incarnation: Incarnation(1),
+        },
+        first_incomplete: 5,
+        attempt: 3,
+        handler: 9,
+        offset: 0,
+        size: payload,
+        length: payload,
+        push: true,
+    }
+}
+
+#[test]
+fn messages_in_one_piece_and_acknowledgements_have_a_short_head() {
+    let short = |body| {
+        let (tag, from) = (Tag(1), EndpointId(2));
+        Head { tag, from, body }.encode_short().is_some()
+    };
+    let number = request(0).number;
+    assert!(short(Body::Request(request(32))));
+    assert!(short(Body::Reply(Part {
+        first_incomplete: 0,
+        ..request(0)
+    })));
+    assert!(short(Body::Ack { number, attempt: 3 }));
+    assert!(short(Body::ReplyAck {
+        number,
+        first_incomplete: 7,
+        attempt: 0
+    }));
+    for part in [
+        Part {
+            length: 33,
+            ..request(32)
+        },
+        Part {
+            push: false,
+            ..request(32)
+        },
+        Part {
+            first_incomplete: 8,
+            ..request(32)
+        },
+        Part {
+            number: Number {
+                sequence: 1 << 48,
+                ..number
+            },
+            first_incomplete: 1 << 48,
+            ..request(32)
+        },
+    ] {
+        assert!(!short(Body::Request(part)), "{part:?}");
+    }
+    assert!(!short(Body::Nack {
+        number,
+        attempt: 3,
+        reason: Reason::NotRun
+    }));
+}
+
+#[test]
+fn each_fault_of_a_short_head_has_its_error() {
+    let head = Head {
+        tag: Tag(1),
+        from: EndpointId(2),
+        body: Body::Request(request(0)),
+    };
+    let good = head.encode_short().unwrap();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = good;
+        bytes[at] = byte;
+        decode_short(&bytes).map(|read| read.map(|_| ()))
+    };
+    assert_eq!(decode_short(&[]), None);
+    assert_eq!(decode_short(&good[..1]), Some(Err(WireError::Short(1))));
+    assert_eq!(with(0, b'A'), None);
+    assert_eq!(with(0, 0x80 | 77), Some(Err(WireError::Kind(77))));
+    // More before it than there were.
+    let sequence = Some(Err(WireError::Field(Field::Sequence)));
+    assert_eq!(with(1, 7), sequence);
+    // A reply, which has none before it.
+    assert_eq!(
+        with(0, 0x80 | 5),
+        Some(Err(WireError::Field(Field::Unused)))
+    );
+    let ack = |payload: &[u8]| {
+        let number = request(0).number;
+        let body = Body::Ack { number, attempt: 3 };
+        let head = Head { body, ..head }.encode_short().unwrap();
+        decode_short(&[&head[..], payload].concat()).map(|read| read.map(|_| ()))
+    };
+    assert_eq!(ack(&[]), Some(Ok(())));
+    assert_eq!(ack(&[0]), Some(Err(WireError::Field(Field::Size))));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Frames in shared memory: one ring for each pair of endpoints and direction. No call of the system moves a frame.
 //!
-//! A frame goes into the ring to its peer, and its reader sees it where it lies. The ring is made at the first frame, and
-//! anew after either end has begun another life. A ring that nobody empties takes no more frames.
+//! A frame goes into the ring to its peer, and its reader sees it where it lies; one of a single line is copied, which costs less
+//! than to keep account of who reads it. The ring is made at the first frame, and anew after either end has begun another
+//! life. A ring that nobody empties takes no more frames.
 //!
 //! Who waits, looks again and again, and sleeps in between: 20 us at first, then twice as long each time, up to 1 ms. A sender
 //! therefore need not know whether anybody sleeps, which would take a memory fence and a look at every frame.
@@ -24,6 +25,9 @@ use super::{
 /// A frame where it lies.
 pub(super) type Frame = ring::Frame<LINES>;
 
+/// Buffers for frames that are copied, made in advance: as many as a connection may have requests under way.
+const COPIES: usize = 64;
+
 /// An endpoint in shared memory.
 pub struct Shm {
     name: ShmName,
@@ -37,6 +41,8 @@ pub struct Shm {
     incoming: Vec<Incoming>,
     /// The ring that is looked at first.
     turn: usize,
+    /// Buffers that nobody keeps.
+    free: Vec<Box<[u8]>>,
     process: fork::Parent,
 }
 
@@ -92,6 +98,7 @@ impl Shm {
             peers: Vec::new(),
             incoming: Vec::new(),
             turn: 0,
+            free: (0..COPIES).map(|_| copy()).collect(),
             process,
         };
         shm.files.sweep(&shm.name, incarnation)?;
@@ -162,6 +169,31 @@ impl Shm {
     }
 }
 
+/// A buffer for a frame of one line.
+fn copy() -> Box<[u8]> {
+    Box::new([0; ring::ONE_LINE])
+}
+
+/// The next frame of a ring: a copy of it, or where it lies.
+#[inline]
+fn take(
+    ring: &mut Consumer<LINES>,
+    free: &mut Vec<Box<[u8]>>,
+) -> Result<Option<Memory>, ring::Damaged> {
+    ring.free()?;
+    let Some(frame) = ring.front()? else {
+        return Ok(None);
+    };
+    if frame.len() > ring::ONE_LINE {
+        return Ok(ring.take()?.map(Memory::Ring));
+    }
+    let length = frame.len();
+    let mut to = free.pop().unwrap_or_else(copy);
+    to[..length].copy_from_slice(frame);
+    ring.pop()?;
+    Ok(Some(Memory::Buffer(to, length)))
+}
+
 impl Transport for Shm {
     fn address(&self) -> Address {
         Address::Shm(self.name.clone())
@@ -228,13 +260,13 @@ impl Transport for Shm {
             let Incoming { from, ring } = &mut self.incoming[self.turn];
             // Looked at before the frames: what was published before it was closed is seen.
             let is_closed = ring.ring().is_closed();
-            match ring.take() {
-                Ok(Some(frame)) => {
+            match take(ring, &mut self.free) {
+                Ok(Some(memory)) => {
                     let from = Peer(Known::Listed(*from));
                     self.turn += 1;
                     return Ok(Some(Arrived {
                         from,
-                        frame: Landed(Memory::Ring(frame)),
+                        frame: Landed(memory),
                     }));
                 }
                 Ok(None) if !is_closed => self.turn += 1,
@@ -250,7 +282,9 @@ impl Transport for Shm {
 
     #[inline]
     fn recycle(&mut self, frame: Landed) {
-        drop(frame);
+        if let Landed(Memory::Buffer(copy, _)) = frame {
+            self.free.push(copy);
+        }
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
