@@ -212,7 +212,11 @@ fn parts(sources: &[Source]) -> Result<Vec<Part>, MergeError> {
             let blocks = part.first_block..=part.last_block;
             for attempt in attempts.filter(|attempt| blocks.contains(&attempt.block)) {
                 // The name of a copy is another one, and other folders may have begun at the same time.
-                let begun = (attempt.condition(), &attempt.started, attempt.seconds.to_bits());
+                let begun = (
+                    attempt.condition(),
+                    &attempt.started,
+                    attempt.seconds.to_bits(),
+                );
                 if !seen.insert(begun) {
                     return Err(MergeError::Twice {
                         folder: part.folder.clone(),
