@@ -15,6 +15,7 @@ mod order;
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -62,6 +63,8 @@ struct Turns {
 pub struct Turn<'a, T> {
     lock: &'a Biased<T>,
     by: By<'a>,
+    /// Threads may share it where they may share the value.
+    value: PhantomData<&'a mut T>,
 }
 
 enum By<'a> {
@@ -94,6 +97,7 @@ impl<T> Biased<T> {
             Some(place) => Turn {
                 lock: self,
                 by: By::Bias(place),
+                value: PhantomData,
             },
             None => self.lock_gate(),
         }
@@ -131,7 +135,11 @@ impl<T> Biased<T> {
             .then(|| self.bias.give(thread, &mut turns.places))
             .flatten();
         let by = given.map_or(By::Gate(turns), By::Bias);
-        Turn { lock: self, by }
+        Turn {
+            lock: self,
+            by,
+            value: PhantomData,
+        }
     }
 
     fn wait_for(&self, place: usize) {
