@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +50,9 @@ pub struct Delayed {
     switch: Switch,
     /// What has arrived and is not due.
     held: VecDeque<(Delay, Arrived)>,
+    /// The last call handed a frame on: what has come meanwhile is taken before the next one, and not when none is due any more, since
+    /// its time is counted from then.
+    has_handed_on: bool,
     clock: &'static Clock,
     /// [`LOOK`] in ticks.
     look: u64,
@@ -90,6 +94,7 @@ impl Delayed {
             delays: delays.collect::<Result<_, _>>()?,
             switch: switch.clone(),
             held: VecDeque::with_capacity(HELD),
+            has_handed_on: false,
             clock: Clock::global(),
         })
     }
@@ -111,6 +116,7 @@ impl Delayed {
             delays: vec![One::of(page)],
             switch: Switch::default(),
             held: VecDeque::with_capacity(HELD),
+            has_handed_on: false,
             clock: Clock::global(),
         };
         delayed.switch.set(Some(0));
@@ -204,7 +210,7 @@ impl Transport for Delayed {
         }
         let now = self.clock.now();
         let is_near = |(delay, _): &(Delay, Arrived)| delay.due <= now + self.look;
-        if !self.held.front().is_some_and(is_near)
+        if (mem::take(&mut self.has_handed_on) || !self.held.front().is_some_and(is_near))
             && let Some(arrived) = self.inner.receive()?
         {
             let delay = match self.current().map(One::pass) {
@@ -217,6 +223,7 @@ impl Transport for Delayed {
         if self.held.front().is_none_or(|(delay, _)| delay.due > now) {
             return Ok(None);
         }
+        self.has_handed_on = true;
         Ok(self.held.pop_front().map(|(mut delay, arrived)| {
             if let Some(one) = self.current() {
                 one.injection.is_over(one.slot, &mut delay);

@@ -7,7 +7,7 @@ mod kept;
 use common::{Server, TRANSPORTS, options};
 use jitterlab_amvia_suite::loggp::schedule::{self, Costs, Schedule};
 use jitterlab_amvia_suite::loggp::{
-    Block, Bulk, Estimates, Injected, LogGp, Observed, Report, Verdict, round_trip,
+    Block, Bulk, Estimates, Injected, LogGp, Observed, Paused, Report, Verdict, round_trip,
 };
 use jitterlab_amvia_suite::{Error, Protocol};
 use jitterlab_base::units::{Bytes, Nanos};
@@ -58,6 +58,9 @@ fn everything_is_measured_in_every_protocol() {
             for block in &report.blocks {
                 assert_eq!(block.signature_ns.len(), 2);
                 assert_eq!((block.bulk.len(), block.injected.len()), (2, 3));
+                // A pause is no part of what it is before.
+                assert_eq!(block.paused.len(), 3);
+                assert!(block.paused.iter().all(|it| it.send_ns > 0.0));
                 // A message takes as long as is computed after it, and a delay is never shorter than it was to be.
                 assert!(block.signature_ns[1].iter().all(|&ns| ns >= 5_000.0));
                 let [spin, defer, pace] = &block.injected[..] else {
@@ -118,6 +121,14 @@ fn of_schedule(like: &Report, protocol: Protocol, costs: Costs, per_byte: f64) -
                     observe(Schedule { injected, ..plain })
                 })
                 .collect(),
+            paused: like
+                .pauses_ns
+                .iter()
+                .map(|&pause| Paused {
+                    send_ns: observe(plain).send_ns,
+                    round_trip_ns: noise * plain.round_trip_after(pause as f64),
+                })
+                .collect(),
         }
     };
     let mut report = like.clone();
@@ -135,6 +146,7 @@ fn like() -> Report {
     report.computing_ns = whole.computing.iter().map(|it| it.0).collect();
     report.bulk = whole.bulk.iter().map(|it| it.0).collect();
     report.injected = whole.injected;
+    report.pauses_ns = vec![5_000, 10_000, 20_000];
     report
 }
 

@@ -452,7 +452,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
         ),
         (
             "broken line",
-            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":6}\n").unwrap(),
+            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":7}\n").unwrap(),
             "runs.jsonl:1",
         ),
         (
@@ -464,7 +464,7 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
                 )
                 .unwrap()
             },
-            "holds results of format 1, and this jitterlab reads format 6",
+            "holds results of format 1, and this jitterlab reads format 7",
         ),
         (
             "no runs",

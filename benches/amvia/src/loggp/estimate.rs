@@ -1,6 +1,7 @@
 //! From what was measured to the parameters, and what has to hold between them. Intervals are of 95 %, by a bootstrap of blocks.
 
 use jitterlab_base::named;
+use jitterlab_injector::control::Mode;
 use jitterlab_stats::Error;
 use jitterlab_stats::bootstrap::{Bootstrap, Interval};
 
@@ -86,7 +87,7 @@ pub struct Shift {
     pub expected: f64,
     /// By how much it moved.
     pub measured: Interval,
-    /// What is measured without the delay.
+    /// What is measured without the delay: after a pause as long, where the delay has one before it.
     pub plain: f64,
 }
 
@@ -191,6 +192,7 @@ impl<'a> Blocks<'a> {
                 && report.computing_ns == like.computing_ns
                 && report.bulk == like.bulk
                 && report.injected == like.injected
+                && report.pauses_ns == like.pauses_ns
                 && report.setting.window == like.setting.window
         });
         let all = alike.flat_map(|report| &report.blocks).collect();
@@ -267,6 +269,21 @@ impl<'a> Blocks<'a> {
             handler,
             window: self.like.setting.window.into(),
             injected: None,
+        }
+    }
+
+    /// What a delay is held against.
+    fn base(&self, injected: Injected, observable: Observable) -> impl Fn(&Block) -> f64 {
+        let mut pauses = self.like.pauses_ns.iter();
+        let place = pauses.position(|&it| it == injected.delay_ns);
+        let place = place.filter(|_| has_pause(injected.mode, observable));
+        move |block| {
+            let paused = place.and_then(|place| block.paused.get(place));
+            match (paused, observable) {
+                (Some(paused), Observable::Send) => paused.send_ns,
+                (Some(paused), Observable::RoundTrip) => paused.round_trip_ns,
+                _ => block.plain.get(observable),
+            }
         }
     }
 
@@ -362,6 +379,16 @@ pub fn round_trip(reports: &[&Report], of_latency: &[&Report]) -> Result<Option<
     }))
 }
 
+/// Whether the initiator waits for as long as the delay before it goes on, so that its base is what is measured after such a pause:
+/// with a deferral a burst begins after the wait for replies; a round trip has its wait with a spin, too.
+fn has_pause(mode: Mode, observable: Observable) -> bool {
+    match observable {
+        Observable::Send => mode == Mode::Defer,
+        Observable::RoundTrip => mode != Mode::Pace,
+        Observable::Interval => false,
+    }
+}
+
 fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
     let mut all = Vec::new();
     for (place, &injected) in blocks.like.injected.iter().enumerate() {
@@ -373,22 +400,26 @@ fn shifts(blocks: &Blocks, plain: Schedule) -> Result<Vec<Shift>, Error> {
             ..plain
         };
         for observable in Observable::ALL {
-            let of = |schedule: &Schedule| match observable {
+            let of = |schedule: &Schedule, pause: f64| match observable {
                 Observable::Send => schedule.burst(plain.window, 0.0),
                 Observable::Interval => schedule.interval(0.0),
-                Observable::RoundTrip => schedule.round_trip(),
+                Observable::RoundTrip => schedule.round_trip_after(pause),
             };
-            let moved =
-                |block: &Block| block.injected[place].get(observable) - block.plain.get(observable);
+            let pause = match has_pause(injected.mode, observable) {
+                true => injected.delay_ns as f64,
+                false => 0.0,
+            };
+            let base = blocks.base(injected, observable);
+            let moved = |block: &Block| block.injected[place].get(observable) - base(block);
             let measured = BOOTSTRAP.percentile(&blocks.places(), |drawn| {
                 median(drawn.iter().map(|&i| moved(blocks.all[i as usize])))
             })?;
             all.push(Shift {
                 injected,
                 observable,
-                expected: of(&delayed) - of(&plain),
+                expected: of(&delayed, 0.0) - of(&plain, pause),
                 measured,
-                plain: median(blocks.all.iter().map(|block| block.plain.get(observable))),
+                plain: median(blocks.all.iter().map(|block| base(block))),
             });
         }
     }

@@ -1,6 +1,6 @@
 //! Measuring bursts and round trips, block by block.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use jitterlab_amvia::endpoint::Transaction;
 use jitterlab_amvia::transport::Address;
@@ -8,7 +8,7 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::Publisher;
 
-use super::{Block, Bulk, LogGp, Observed, Report};
+use super::{Block, Bulk, LogGp, Observed, Paused, Report};
 use crate::cases::{Case, Setting};
 use crate::delayed::{Delayed, Switch};
 use crate::handlers::{ECHO, TAKE};
@@ -84,9 +84,16 @@ impl LogGp {
             computing_ns: self.computing.iter().map(|it| it.0).collect(),
             bulk: self.bulk.iter().map(|it| it.0).collect(),
             injected: self.injected.clone(),
+            pauses_ns: self.pauses(),
             discarded_blocks: discarded,
             blocks,
         })
+    }
+
+    /// The times of the delays.
+    fn pauses(&self) -> Vec<u64> {
+        let times: BTreeSet<u64> = self.injected.iter().map(|it| it.delay_ns).collect();
+        times.into_iter().collect()
     }
 
     /// The lengths of two bursts that are longer than the window: the difference has none of its beginning.
@@ -121,11 +128,14 @@ impl LogGp {
             injected.push(bench.observe(message, long, Publisher::NOBODY)?);
         }
         switch.set(None);
+        let paused = self.pauses().into_iter();
+        let paused = paused.map(|pause| bench.paused(message, Nanos(pause)));
         Ok(Block {
             signature_ns,
             plain,
             bulk,
             injected,
+            paused: paused.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -195,10 +205,8 @@ impl<'a> Bench<'a> {
         messages: u64,
         computing: Nanos,
     ) -> Result<f64, Error> {
-        let [least, most] = BURSTS;
         let computing = self.clock.ns_to_ticks(computing.0);
-        let times = (MESSAGES / messages).clamp(least, most);
-        let costs = (0..times).map(|_| self.burst(handler, message, messages, computing));
+        let costs = (0..times(messages)).map(|_| self.burst(handler, message, messages, computing));
         let costs = costs.collect::<Result<Vec<_>, _>>()?;
         Ok(self.clock.ticks_to_ns_f64(least_of(costs)) / messages as f64)
     }
@@ -219,25 +227,55 @@ impl<'a> Bench<'a> {
         long: [u64; 2],
         live: Publisher,
     ) -> Result<Observed, Error> {
+        Ok(Observed {
+            send_ns: self.cost(ECHO, message, self.most as u64, Nanos(0))?,
+            interval_ns: self.interval(ECHO, message, long)?,
+            round_trip_ns: self.round_trip(message, Nanos(0), live)?,
+        })
+    }
+
+    /// The mean from one request to the next, each after the reply to the one before and a pause, which is no part of it: the least of
+    /// some means.
+    fn round_trip(&mut self, message: &[u8], pause: Nanos, live: Publisher) -> Result<f64, Error> {
         let [together, means] = ROUND_TRIPS;
-        let send_ns = self.cost(ECHO, message, self.most as u64, Nanos(0))?;
-        let interval_ns = self.interval(ECHO, message, long)?;
         let mut trips = Vec::with_capacity(means as usize);
         for _ in 0..means {
             let begin = self.clock.now();
+            let mut paused = 0;
             for _ in 0..together {
+                paused += self.pause(pause);
                 self.under_way
                     .push_back(self.client.request(ECHO, message)?);
                 self.end_one()?;
             }
-            let took = self.clock.now() - begin;
+            let took = self.clock.now() - begin - paused;
             live.sample(|| self.clock.ticks_to_ns(took) / together);
             trips.push(took);
         }
-        Ok(Observed {
-            send_ns,
-            interval_ns,
-            round_trip_ns: self.clock.ticks_to_ns_f64(least_of(trips)) / together as f64,
+        Ok(self.clock.ticks_to_ns_f64(least_of(trips)) / together as f64)
+    }
+
+    /// Waits, if there is something to wait for, and gives how long that was, in ticks.
+    fn pause(&self, time: Nanos) -> u64 {
+        if time == Nanos(0) {
+            return 0;
+        }
+        let begin = self.clock.now();
+        let end = begin + self.clock.ns_to_ticks(time.0);
+        self.clock.wait_until(end) - begin
+    }
+
+    /// What a pause makes of what is sent after it.
+    fn paused(&mut self, message: &[u8], pause: Nanos) -> Result<Paused, Error> {
+        let window = self.most as u64;
+        let costs = (0..times(window)).map(|_| {
+            self.pause(pause);
+            self.burst(ECHO, message, window, 0)
+        });
+        let least = least_of(costs.collect::<Result<Vec<_>, _>>()?);
+        Ok(Paused {
+            send_ns: self.clock.ticks_to_ns_f64(least) / window as f64,
+            round_trip_ns: self.round_trip(message, pause, Publisher::NOBODY)?,
         })
     }
 
@@ -254,6 +292,12 @@ impl<'a> Bench<'a> {
             interval_ns: interval_ns?,
         })
     }
+}
+
+/// Bursts of so many messages in a block.
+fn times(messages: u64) -> u64 {
+    let [least, most] = BURSTS;
+    (MESSAGES / messages).clamp(least, most)
 }
 
 fn least_of(values: Vec<u64>) -> u64 {

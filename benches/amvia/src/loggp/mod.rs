@@ -77,6 +77,8 @@ pub struct Report {
     pub bulk: Vec<u64>,
     /// Delays that were injected.
     pub injected: Vec<Injected>,
+    /// Pauses that were made: each time of a delay, ascending.
+    pub pauses_ns: Vec<u64>,
     /// Blocks that do not count, since a request was sent again in them.
     pub discarded_blocks: u64,
     /// What was measured, once a block.
@@ -94,6 +96,8 @@ pub struct Block {
     pub bulk: Vec<Bulk>,
     /// By delay that is injected.
     pub injected: Vec<Observed>,
+    /// By pause, without a delay.
+    pub paused: Vec<Paused>,
 }
 
 /// What can be observed of small messages. Times in nanoseconds.
@@ -104,6 +108,16 @@ pub struct Observed {
     /// From one message to the next in a long burst.
     pub interval_ns: f64,
     /// From one request to the next, each after the reply to the one before.
+    pub round_trip_ns: f64,
+}
+
+/// What can be observed of small messages after a pause, in which the processor waits and does nothing else. It is no part of the
+/// times, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Paused {
+    /// A message of a burst that the window holds, with the pause before the burst.
+    pub send_ns: f64,
+    /// From one request to the next, each after the reply to the one before and the pause.
     pub round_trip_ns: f64,
 }
 

@@ -115,6 +115,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
         mode,
         delay_ns: 5_000,
     });
+    let pauses_ns = vec![5_000];
     let block = |number: u32| {
         let noise = 1.0 + 1e-3 * (f64::from(number) - 2.0);
         let observe = |schedule: Schedule| Observed {
@@ -138,11 +139,16 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
                 ..plain
             })
         };
+        let after = |&pause: &u64| loggp::Paused {
+            send_ns: observe(plain).send_ns,
+            round_trip_ns: noise * plain.round_trip_after(pause as f64),
+        };
         loggp::Block {
             signature_ns: computing_ns.iter().map(curve).collect(),
             plain: observe(plain),
             bulk: bulk.iter().map(of_size).collect(),
             injected: injected.iter().map(delayed).collect(),
+            paused: pauses_ns.iter().map(after).collect(),
         }
     };
     let blocks = (0..5).map(block).collect();
@@ -154,6 +160,7 @@ fn amvia_loggp(transport: Transport, protocol: Protocol) -> AmviaResult {
         computing_ns,
         bulk,
         injected: injected.to_vec(),
+        pauses_ns,
         discarded_blocks: 0,
         blocks,
     })
