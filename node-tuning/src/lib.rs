@@ -13,6 +13,7 @@ pub mod profile;
 pub mod settings;
 pub mod system;
 pub mod topology;
+pub mod tracing;
 pub mod tune;
 pub mod validation;
 mod values;

@@ -68,6 +68,13 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
     );
     assert_eq!(excess[1]["losses"], "3600");
     assert_eq!(rows(&report, "performability_stages").len(), 2);
+    let steps = rows(&report, "performability_steps");
+    let told = ["step", "component", "median_us", "traced_round_trip_us"];
+    assert_eq!(steps.len(), 2);
+    assert_eq!(
+        told.map(|it| &steps[0][it][..]),
+        ["driver", "nic", "0.21", "9.1"]
+    );
     assert_eq!(rows(&report, "performability_throughput").len(), 6);
     assert_eq!(rows(&report, "performability").len(), 2);
 

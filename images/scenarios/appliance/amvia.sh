@@ -87,4 +87,14 @@ for address in udp://127.0.0.1:7421 shm://server verbs://10.7.0.2:7421; do
         is "$over: after a client was killed" $? 0
     done
 done
+
+# What failures cost over Soft-RoCE; and over UDP, by the tracepoints of this kernel, where it has them and the clock. Few transactions: they show
+# that it runs, and too few frames are lost to judge.
+for over in udp verbs; do
+    timeout 240 jitterlab amvia performability --transport $over --protocol two-way --ber 1e-4 --timeout 50ms --measured 300 \
+        --simulated 2k >out 2>err
+    is "$over: the suite's performability" $? 0
+    is "$over: tracepoints, or why there are none" "$(grep -c "^$over, two-way: .*tracepoints" out)" 1
+    sed "s/^/# $over: /" out err
+done
 exit $failed

@@ -11,6 +11,7 @@ mod report;
 mod reward;
 mod simulation;
 mod stages;
+mod steps;
 mod throughput;
 mod timed;
 
@@ -24,4 +25,5 @@ pub use report::{Asked, Report, Reports};
 pub use reward::{ASSUMED, Assumed, Performability, performability};
 pub use simulation::{Outcome, Plan, simulate};
 pub use stages::{Source, Stage, stages};
+pub use steps::{Kernel, Passed, Step, Traced, kernel};
 pub use throughput::{Throughput, throughput};

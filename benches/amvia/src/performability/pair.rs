@@ -11,10 +11,12 @@ use jitterlab_amvia::endpoint::{
 use jitterlab_amvia::protocol::Config;
 use jitterlab_amvia::transaction::InitiatorState;
 use jitterlab_amvia::transport::{self, Address, Shm, Udp, Verbs};
+use jitterlab_base::clock::Clock;
 use jitterlab_injector::environment;
 use jitterlab_packet::transport::{Adapter, Transport};
 
 use super::error::PerformabilityError;
+use super::timed::Span;
 use crate::carrier::Carrier;
 use crate::delayed::Delayed;
 use crate::error::Error;
@@ -113,6 +115,73 @@ impl End {
         let state = self.endpoint.state(transaction)?;
         Ok((state.is_final() || state.is_unknown()).then_some(state))
     }
+}
+
+/// A transaction, by readings of the clock.
+pub(super) struct Exchange {
+    begun: u64,
+    /// The request was made.
+    made: u64,
+    /// The poll began that took the reply.
+    polled: u64,
+    ended: u64,
+}
+
+impl Exchange {
+    /// The call that makes the request.
+    pub(super) fn request(&self) -> Span {
+        Span {
+            begun: self.begun,
+            ended: self.made,
+        }
+    }
+
+    /// The poll that takes the reply.
+    pub(super) fn last_poll(&self) -> Span {
+        Span {
+            begun: self.polled,
+            ended: self.ended,
+        }
+    }
+
+    /// All of it.
+    pub(super) fn round_trip(&self) -> Span {
+        Span {
+            begun: self.begun,
+            ended: self.ended,
+        }
+    }
+}
+
+/// Transactions one after the other.
+pub(super) fn exchanges(
+    client: &End,
+    peer: PeerId,
+    payload: usize,
+    transactions: usize,
+) -> Result<Vec<Exchange>, PerformabilityError> {
+    let clock = Clock::global();
+    let data = vec![0; payload];
+    let mut all = Vec::with_capacity(transactions);
+    for _ in 0..transactions {
+        let begun = clock.now();
+        let sent = client.request(peer, &data)?;
+        let made = clock.now();
+        let mut polled = made;
+        while client.ended(sent)?.is_none() {
+            polled = clock.now();
+            client.bundle.poll()?;
+        }
+        let ended = clock.now();
+        client.endpoint.release(sent)?;
+        all.push(Exchange {
+            begun,
+            made,
+            polled,
+            ended,
+        });
+    }
+    Ok(all)
 }
 
 /// Connects to the server. With short timeouts one attempt is over before a thread that has just been started has its turn.

@@ -13,6 +13,7 @@ use super::pair::Over;
 use super::path::{Failures, Stages};
 use super::reward::{ASSUMED, Assumed, Performability, performability};
 use super::stages::{Stage, stages};
+use super::steps::{Kernel, Passed, kernel};
 use super::throughput::{Throughput, throughput};
 use crate::cases::{Case, Setting};
 use crate::protocol::Protocol;
@@ -54,6 +55,8 @@ pub struct Report {
     pub timeout_ns: Nanos,
     /// What each stage costs.
     pub stages: Vec<Stage>,
+    /// What the kernel's part is made of.
+    pub kernel: Kernel,
     /// What failures cost: model, simulation and experiment.
     pub excess: Vec<Row>,
     /// Throughput: mean value analysis and simulation.
@@ -74,6 +77,7 @@ impl Report {
     /// Something cannot be measured, or the model has no answer.
     pub fn of(asked: &Asked) -> Result<Report, PerformabilityError> {
         let (costs, stages) = stages(&asked.over, asked.payload)?;
+        let kernel = kernel(&asked.over, asked.payload)?;
         let comparison = asked.comparison();
         let excess = asked.failing.iter().map(|&failing| comparison.row(failing));
         let model = |failures| asked.model(costs, failures);
@@ -102,7 +106,32 @@ impl Report {
             throughput: throughput.collect::<Result<_, _>>()?,
             performability: yields.collect::<Result<_, _>>()?,
             stages,
+            kernel,
         })
+    }
+
+    /// The steps of a frame in the kernel, where they can be seen.
+    fn steps(&self) -> &[Passed] {
+        match &self.kernel {
+            Kernel::Traced(traced) => &traced.steps,
+            Kernel::NotTraced(_) => &[],
+        }
+    }
+
+    /// What tracepoints were good for, in words.
+    fn traced(&self) -> String {
+        let Setting { over, protocol, .. } = &self.setting;
+        let what = match &self.kernel {
+            Kernel::Traced(traced) => format!(
+                "tracepoints, {} frames, {} left out; a round trip takes {} with them and {} without",
+                show::count(traced.frames),
+                show::count(traced.left_out),
+                show::time(traced.traced_round_trip_ns),
+                show::time(traced.round_trip_ns),
+            ),
+            Kernel::NotTraced(reason) => format!("no tracepoints: {reason}"),
+        };
+        format!("{}, {protocol}: {what}", over.transport)
     }
 
     /// Whether all that could be measured agrees with the model.
@@ -238,6 +267,13 @@ impl Text for Reports {
                 ]
             },
         );
+        let steps = self.table(["step", "component", "median"], Report::steps, |passed| {
+            [
+                passed.step.to_string(),
+                passed.step.component().to_string(),
+                show::time(passed.median_ns),
+            ]
+        });
         let excess = self.table(
             [
                 "failing",
@@ -294,15 +330,22 @@ impl Text for Reports {
                 ]
             },
         );
-        vec![
+        let mut parts = vec![
             Part::Line(format!("what a frame costs at each stage{about}")),
             stages,
+        ];
+        parts.extend(self.0.iter().map(|report| Part::Line(report.traced())));
+        if self.0.iter().any(|report| !report.steps().is_empty()) {
+            parts.push(steps);
+        }
+        parts.extend([
             Part::Line("mean excess of a transaction over its time without failures".into()),
             excess,
             Part::Line("transactions in a second, several at a time".into()),
             throughput,
             Part::Line("performability: transactions in a second whose end is known".into()),
             performability,
-        ]
+        ]);
+        parts
     }
 }

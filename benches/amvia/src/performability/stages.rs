@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jitterlab_amvia::endpoint::{Call, PeerId};
+use jitterlab_amvia::endpoint::Call;
 use jitterlab_amvia::protocol::{Config, Protocol};
 use jitterlab_amvia::wire::HEAD;
 use jitterlab_base::clock::Clock;
@@ -18,9 +18,9 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::error::PerformabilityError;
-use super::pair::{CLIENT, End, Over, SERVER, ends, served};
+use super::pair::{CLIENT, End, Exchange, Over, SERVER, ends, exchanges, served};
 use super::path::{Component, Costs, Stages};
-use super::timed::{Taken, Timed};
+use super::timed::{Span, Timed};
 use crate::carrier::Carrier;
 use crate::handlers::echo;
 
@@ -182,7 +182,7 @@ fn datagrams(bytes: usize) -> Result<(f64, f64), PerformabilityError> {
     Ok((median(&sends)?, median(&receives)?))
 }
 
-fn median(times: &[f64]) -> Result<f64, PerformabilityError> {
+pub(super) fn median(times: &[f64]) -> Result<f64, PerformabilityError> {
     let sorted = jitterlab_stats::sorted(times)?;
     match sorted.is_empty() {
         true => Err(PerformabilityError::NoStamps),
@@ -210,7 +210,7 @@ fn spans_over([own, theirs]: [Carrier; 2], payload: usize) -> Result<Spans, Perf
         protocol: Protocol::TwoWay,
         ..Config::default()
     };
-    let (own, taken) = Timed::new(own);
+    let (own, log) = Timed::new(own);
     let client = End::new(CLIENT, &config, own)?;
     let server = End::new(SERVER, &config, theirs)?;
     let clock = Clock::global();
@@ -223,59 +223,26 @@ fn spans_over([own, theirs]: [Carrier; 2], payload: usize) -> Result<Spans, Perf
         let mut stamped = stamped.lock().unwrap_or_else(PoisonError::into_inner);
         stamped.push(took);
     };
-    let parts = served(&client, &server, handler, |peer| {
-        spans(&client, peer, &taken, payload)
+    let (parts, calls) = served(&client, &server, handler, |peer| {
+        // The first ones warm up.
+        exchanges(&client, peer, payload, TRANSACTIONS)?;
+        log.take();
+        let parts = exchanges(&client, peer, payload, TRANSACTIONS)?;
+        Ok((parts, log.take()))
     })?;
     let handled = handled.lock().unwrap_or_else(PoisonError::into_inner);
-    let of = |part: usize| median(&parts.iter().map(|parts| parts[part]).collect::<Vec<f64>>());
+    let of = |spans: &[Span]| median(&spans.iter().map(|span| span.ns()).collect::<Vec<f64>>());
+    let part = |part: fn(&Exchange) -> Span| of(&parts.iter().map(part).collect::<Vec<Span>>());
     let tick = reading(clock)?;
     Ok(Spans {
-        send: of(0)? - tick,
-        receive: of(1)? - tick,
+        send: of(&calls.sends)? - tick,
+        receive: of(&calls.receipts)? - tick,
         // The transport reads the clock twice inside.
-        request: of(2)? - 3.0 * tick,
-        reply: of(3)? - 3.0 * tick,
+        request: part(Exchange::request)? - 3.0 * tick,
+        reply: part(Exchange::last_poll)? - 3.0 * tick,
         handler: (median(&handled)? - tick).max(0.0),
-        round_trip: of(4)?,
+        round_trip: part(Exchange::round_trip)?,
     })
-}
-
-/// The parts of each transaction: send, receive, request, last poll, round trip.
-fn spans(
-    client: &End,
-    peer: PeerId,
-    taken: &Taken,
-    payload: usize,
-) -> Result<Vec<[f64; 5]>, PerformabilityError> {
-    let clock = Clock::global();
-    let data = vec![0; payload];
-    let mut parts = Vec::with_capacity(TRANSACTIONS);
-    for number in 0..2 * TRANSACTIONS {
-        let before = taken.read();
-        let begun = clock.now();
-        let sent = client.request(peer, &data)?;
-        let made = clock.now();
-        let mut polled = made;
-        while client.ended(sent)?.is_none() {
-            polled = clock.now();
-            client.bundle.poll()?;
-        }
-        let ended = clock.now();
-        client.endpoint.release(sent)?;
-        let after = taken.read();
-        let span = |from: u64, to: u64| clock.ticks_to_ns(to.wrapping_sub(from)) as f64;
-        // The first half warms up.
-        if number >= TRANSACTIONS {
-            parts.push([
-                (after[0] - before[0]) as f64,
-                (after[1] - before[1]) as f64,
-                span(begun, made),
-                span(polled, ended),
-                span(begun, ended),
-            ]);
-        }
-    }
-    Ok(parts)
 }
 
 /// What it costs to read the clock, in nanoseconds.

@@ -1,42 +1,65 @@
-//! A transport that says how long another takes.
+//! A transport that says when another was called.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Arrived, Landed, Peer, Sent, Transport, TransportError};
 use jitterlab_base::clock::Clock;
 
-/// The time that a transport takes.
-#[derive(Debug, Default)]
-pub(super) struct Taken {
-    send: AtomicU64,
-    receive: AtomicU64,
+/// A call, by the readings of the clock before and after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) begun: u64,
+    pub(super) ended: u64,
 }
 
-impl Taken {
-    /// Nanoseconds in all sends, and in all receipts of a frame, until now.
-    pub(super) fn read(&self) -> [u64; 2] {
-        [self.send.load(Relaxed), self.receive.load(Relaxed)]
+impl Span {
+    /// How long it was, in nanoseconds.
+    pub(super) fn ns(self) -> f64 {
+        Clock::global().ticks_to_ns_f64(self.ended.wrapping_sub(self.begun))
     }
 }
 
-/// A transport that says how long another takes.
+/// Calls of a transport, in the order of time.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Those that sent a frame.
+    pub(super) sends: Vec<Span>,
+    /// Those that brought a frame.
+    pub(super) receipts: Vec<Span>,
+}
+
+/// The calls of a transport that nobody has taken yet.
+#[derive(Debug, Default)]
+pub(super) struct Log(Mutex<Calls>);
+
+impl Log {
+    pub(super) fn take(&self) -> Calls {
+        mem::take(&mut self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A transport that says when another was called.
 pub(super) struct Timed<T> {
     under: T,
-    taken: Arc<Taken>,
+    log: Arc<Log>,
     clock: &'static Clock,
 }
 
 impl<T: Transport> Timed<T> {
-    pub(super) fn new(under: T) -> (Timed<T>, Arc<Taken>) {
-        let taken = Arc::<Taken>::default();
+    pub(super) fn new(under: T) -> (Timed<T>, Arc<Log>) {
+        let log = Arc::<Log>::default();
         let timed = Timed {
             under,
-            taken: Arc::clone(&taken),
+            log: Arc::clone(&log),
             clock: Clock::global(),
         };
-        (timed, taken)
+        (timed, log)
     }
 }
 
@@ -64,8 +87,8 @@ impl<T: Transport> Transport for Timed<T> {
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         let begun = self.clock.now();
         let sent = self.under.send(to, head, payload);
-        let took = self.clock.ticks_to_ns(self.clock.now().wrapping_sub(begun));
-        self.taken.send.fetch_add(took, Relaxed);
+        let ended = self.clock.now();
+        self.log.lock().sends.push(Span { begun, ended });
         sent
     }
 
@@ -73,8 +96,8 @@ impl<T: Transport> Transport for Timed<T> {
         let begun = self.clock.now();
         let arrived = self.under.receive();
         if matches!(arrived, Ok(Some(_))) {
-            let took = self.clock.ticks_to_ns(self.clock.now().wrapping_sub(begun));
-            self.taken.receive.fetch_add(took, Relaxed);
+            let ended = self.clock.now();
+            self.log.lock().receipts.push(Span { begun, ended });
         }
         arrived
     }

@@ -3,7 +3,7 @@
 use jitterlab_amvia_suite::loggp::schedule::{self, Costs, Schedule};
 use jitterlab_amvia_suite::loggp::{self, Injected, Observed};
 use jitterlab_amvia_suite::performability::{
-    self, Component, Performability, Row, Stage, Throughput,
+    self, Component, Kernel, Passed, Performability, Row, Stage, Step, Throughput, Traced,
 };
 use jitterlab_amvia_suite::{Protocol, cases as amvia_cases};
 use jitterlab_base::clock::Source;
@@ -199,6 +199,16 @@ fn amvia_performability(transport: Transport, protocol: Protocol) -> AmviaResult
             receive_ns: 150.0,
             source: performability::Source::Stamps,
         }],
+        kernel: Kernel::Traced(Traced {
+            steps: vec![Passed {
+                step: Step::Driver,
+                median_ns: 210.0,
+            }],
+            frames: 2_000,
+            left_out: 3,
+            round_trip_ns: 8_000.0,
+            traced_round_trip_ns: 9_100.0,
+        }),
         excess: vec![
             row(None, 1e-7, None),
             row(None, 1e-5, Some(1.05)),

@@ -102,6 +102,7 @@ pub fn page(analysed: &Analysed, figures: &Figures, tables: &[Table]) -> String 
                 "performability_excess",
                 "performability_throughput",
                 "performability_stages",
+                "performability_steps",
             ],
         },
         Section {

@@ -4,7 +4,6 @@
 //! run with the settings that they have: changing those would change them for the whole machine.
 
 mod hwlat;
-mod instance;
 mod osnoise;
 mod timerlat;
 
@@ -14,12 +13,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::{Cpu, CpuSet};
+use crate::tracing::{self, Instance};
 
 pub use hwlat::Hwlat;
 pub use osnoise::Osnoise;
 pub use timerlat::Timerlat;
-
-use instance::Instance;
 
 /// What the tracers say of the CPUs that were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,10 +58,6 @@ trait Tracer: Sized {
     fn of(cpu: Cpu, lines: &[&str]) -> Option<Self>;
 }
 
-/// Where the tracing file system is mounted, newer place first. It is not mounted here if it is not: that
-/// would be a change.
-const MOUNTED: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-
 /// Asks each tracer in turn, 6 s in all where there are all. `root` is `/`, except in tests.
 pub fn run(root: &Path, cpus: &CpuSet) -> Tracers {
     Tracers {
@@ -83,19 +77,11 @@ fn ask<T: Tracer>(root: &Path, cpus: &CpuSet) -> Answer<T> {
 
 /// The tracing file system, if its kernel has the tracer.
 fn find(root: &Path, name: &str) -> Result<PathBuf, String> {
-    let mut reason = String::from(
-        "the tracing file system is not mounted: as root, mount -t tracefs tracefs /sys/kernel/tracing",
-    );
-    for tracing in MOUNTED.map(|place| root.join(place)) {
-        let path = tracing.join("available_tracers");
-        match std::fs::read_to_string(&path) {
-            Ok(names) if names.split_whitespace().any(|known| known == name) => return Ok(tracing),
-            Ok(_) => return Err(format!("this kernel was built without the tracer {name}")),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => reason = format!("cannot read {}: {error}", path.display()),
-        }
+    let (tracing, names) = tracing::find(root, "available_tracers")?;
+    match names.split_whitespace().any(|known| known == name) {
+        true => Ok(tracing),
+        false => Err(format!("this kernel was built without the tracer {name}")),
     }
-    Err(reason)
 }
 
 /// The trace of a moment.

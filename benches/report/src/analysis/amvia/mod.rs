@@ -3,6 +3,7 @@
 pub mod loggp;
 pub mod performability;
 pub mod rates;
+pub mod steps;
 pub mod transactions;
 pub mod way;
 
@@ -15,6 +16,7 @@ use crate::table::Table;
 use loggp::{Costs, Identity, Moved, Signature};
 use performability::{Excess, Performability, Stage, Throughput};
 use rates::Rate;
+use steps::Passed;
 use transactions::Transactions;
 
 /// What was found of it.
@@ -38,6 +40,9 @@ pub struct Found {
     /// The cost of a frame at each stage.
     #[serde(rename = "performability_stages")]
     pub stages: Vec<Stage>,
+    /// The steps of a frame in the kernel.
+    #[serde(rename = "performability_steps")]
+    pub steps: Vec<Passed>,
     /// What failures cost.
     #[serde(rename = "performability_excess")]
     pub excess: Vec<Excess>,
@@ -66,6 +71,7 @@ impl Suite for Found {
             identities: loggp.identities,
             moved: loggp.moved,
             stages: failures.stages,
+            steps: steps::steps(measured.done),
             excess: failures.excess,
             throughput: failures.throughput,
             performability: failures.performability,
@@ -82,6 +88,7 @@ impl Suite for Found {
             Table::of(&self.identities),
             Table::of(&self.moved),
             Table::of(&self.stages),
+            Table::of(&self.steps),
             Table::of(&self.excess),
             Table::of(&self.throughput),
             Table::of(&self.performability),

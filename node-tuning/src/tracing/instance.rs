@@ -46,6 +46,9 @@ for again in 1 2 3 4 5; do [ -d "$1" ] || exit 0; rmdir "$1" && exit 0; sleep 1;
 
 impl Instance {
     /// Makes one below the tracing file system.
+    ///
+    /// # Errors
+    /// The system refuses, or nobody could remove it.
     pub fn new(tracing: &Path) -> Result<Self, Error> {
         let path = tracing
             .join("instances")
@@ -68,15 +71,23 @@ impl Instance {
     }
 
     /// Runs a tracer for `time` and gives what it has written.
+    ///
+    /// # Errors
+    /// The system refuses.
     pub fn trace(&self, tracer: &str, time: Duration) -> Result<String, Error> {
         self.write("current_tracer", tracer)?;
         std::thread::sleep(time);
+        self.stop()
+    }
+
+    /// Ends what is traced, and gives what was written.
+    pub(super) fn stop(&self) -> Result<String, Error> {
         self.write("tracing_on", "0")?;
         std::fs::read_to_string(self.path.join("trace"))
             .map_err(|source| self.wrong("read", "trace", source))
     }
 
-    fn write(&self, name: &str, value: &str) -> Result<(), Error> {
+    pub(super) fn write(&self, name: &str, value: &str) -> Result<(), Error> {
         std::fs::write(self.path.join(name), value)
             .map_err(|source| self.wrong("write", name, source))
     }
@@ -90,6 +101,9 @@ impl Instance {
     }
 
     /// Removes it, and says whether it has gone. Dropping it removes it as well.
+    ///
+    /// # Errors
+    /// It has not.
     pub fn remove(mut self) -> Result<(), Error> {
         self.let_go();
         match self.path.exists() {
