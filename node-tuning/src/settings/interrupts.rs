@@ -22,7 +22,6 @@ pub const IRQBALANCE: Setting = Setting {
         if !installed {
             let runs = node.system.is_live()
                 && node
-                    .system
                     .threads()?
                     .iter()
                     .any(|thread| thread.name == "irqbalance");

@@ -13,11 +13,13 @@ mod tasks;
 pub use cpu::SMT_CONTROL;
 pub use tasks::{join_group, join_partition, own_group};
 
+use std::cell::OnceCell;
+
 use crate::boot::{Boot, Parameter};
 use crate::cpus::CpuSet;
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::system::{self, Place, System, Value};
+use crate::system::{self, Place, System, Thread, Value};
 use crate::topology::Topology;
 
 /// Something that can be set on a node.
@@ -60,6 +62,8 @@ pub struct Node<'a> {
     pub profile: Profile,
     /// Its kernel parameters.
     pub boot: &'a Boot,
+    /// Its threads, when a setting has asked for them: reading them takes long where there are many.
+    pub threads: &'a OnceCell<Vec<Thread>>,
 }
 
 /// What a setting wants.
@@ -147,6 +151,14 @@ impl Setting {
 }
 
 impl Node<'_> {
+    /// Its threads, which are read once.
+    fn threads(&self) -> Result<&[Thread], system::Error> {
+        if self.threads.get().is_none() {
+            let _ = self.threads.set(self.system.threads()?);
+        }
+        Ok(self.threads.get().map_or(&[], Vec::as_slice))
+    }
+
     /// The CPUs that nothing else may run on.
     pub fn isolated(&self) -> CpuSet {
         self.plan.isolated()

@@ -66,7 +66,7 @@ fn pinned(node: &Node) -> Result<Vec<Want>, Obstacle> {
     }
     let online = &node.topology.online;
     let forgets = node.system.kernel() < (6, 2);
-    let threads = node.system.threads()?;
+    let threads = node.threads()?;
     let pinned = threads.iter().filter(|thread| {
         let disturbed = forgets || node.is_touched(&thread.cpus);
         !thread.fixed && disturbed && !online.is_within(&thread.cpus)
@@ -130,7 +130,7 @@ pub const WORKQUEUE_CPUMASK: Setting = Setting {
 /// for them that the CPUs are isolated.
 fn elsewhere(node: &Node, moves: impl Fn(&Thread) -> bool) -> Result<Vec<Want>, Obstacle> {
     let isolated = node.isolated();
-    let threads = node.system.threads()?;
+    let threads = node.threads()?;
     let strays = threads.iter().filter(|thread| {
         moves(thread) && node.is_touched(&thread.cpus) && !thread.cpus.is_within(&isolated)
     });

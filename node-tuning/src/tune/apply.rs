@@ -1,5 +1,7 @@
 //! Changing what is not as it is wanted.
 
+use std::cell::OnceCell;
+
 use super::survey::survey;
 use super::{
     Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, agree, chain, choose, put,
@@ -51,15 +53,16 @@ pub fn apply(
     let mut parameters = Vec::new();
     for choice in chosen.iter().filter(|choice| choice.is_changed()) {
         let profile = choice.profile;
-        let node = Node {
-            system,
-            topology: &topology,
-            plan: &plan,
-            profile,
-            boot: &boot,
-        };
         // Threads that start others while they are moved have to be moved once more.
         for _ in 0..PASSES {
+            let node = Node {
+                system,
+                topology: &topology,
+                plan: &plan,
+                profile,
+                boot: &boot,
+                threads: &OnceCell::new(),
+            };
             // Why there is nothing to be had is found again by the survey.
             let wants = (choice.setting.wants)(&node).unwrap_or_default();
             let wants = choice.of_profile(wants);

@@ -1,5 +1,7 @@
 //! How settings stand.
 
+use std::cell::OnceCell;
+
 use super::{Choice, Difference, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, chain};
 use crate::boot::{Boot, NoLoader, Parameter};
 use crate::journal::Journal;
@@ -19,6 +21,7 @@ pub(super) fn survey(
     differing: State,
 ) -> Survey {
     let boot = Boot::read(system, journal);
+    let threads = OnceCell::new();
     let nodes: Vec<Node> = chosen
         .iter()
         .map(|choice| Node {
@@ -27,6 +30,7 @@ pub(super) fn survey(
             plan: &plan,
             profile: choice.profile,
             boot: &boot,
+            threads: &threads,
         })
         .collect();
     let wants = nodes.iter().zip(chosen).map(|(node, choice)| {
