@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::ended::Ended;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// The version of the program that this is a part of.
 pub const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A controller says something to each of its workers at least this often.
@@ -36,6 +36,8 @@ const MAX_PAYLOAD: u32 = 1 << 30;
 pub enum Request {
     /// Who is there?
     Hello,
+    /// What machine is it?
+    Describe,
     /// The controller is still there. There is no reply.
     Heartbeat,
     /// Keep the payload as a file of this name in the worker's directory.
@@ -146,9 +148,9 @@ pub enum Reply {
         version: u32,
         /// The version of the program there.
         jitterlab: String,
-        /// The machine, as the program that the worker is part of describes it.
-        node: serde_json::Value,
     },
+    /// To [`Request::Describe`]: the machine, as the program that the worker is part of describes it.
+    Machine(serde_json::Value),
     /// Done; to [`Request::Take`] with the file as payload.
     Done,
     /// To [`Request::Left`]: all of it; nothing where nothing is known.

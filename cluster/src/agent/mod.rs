@@ -29,7 +29,7 @@ use crate::protocol::{self, OWN_VERSION, Program, Ready, Reply, Request, SILENCE
 /// The part of the program that a worker belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Duties {
-    /// Describes the machine, for [`Reply::Here`].
+    /// Describes the machine, for [`Reply::Machine`].
     pub describe: fn() -> serde_json::Value,
     /// Sends the calling thread to the CPUs on which nothing is measured, where the machine has such: the thread that reads
     /// what programs publish calls it.
@@ -170,8 +170,8 @@ impl<W: Write + Send + 'static> Agent<W> {
             Request::Hello => Reply::Here {
                 version: VERSION,
                 jitterlab: OWN_VERSION.into(),
-                node: (self.duties.describe)(),
             },
+            Request::Describe => Reply::Machine((self.duties.describe)()),
             Request::Heartbeat => Reply::Done,
             Request::Put { name } => {
                 let path = self.file(&name)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use super::copy::Copied;
+use super::copy::{self, Copied};
 use crate::connections::Connections;
 use crate::host::Host;
 use crate::place::Place;
@@ -12,14 +12,14 @@ use crate::ssh;
 use crate::trust::Trust;
 
 /// How a worker at the end of ssh is started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Way {
-    /// The program there, over the connection that all commands share.
+    /// The program there, or a copy of this one where there is none, over the connection that all commands share.
     Shared,
     /// The same over a connection of its own.
     Alone,
-    /// A copy of this program, over the shared connection.
-    Copied(Arc<Copied>),
+    /// A copy of this program whatever is there, over the shared connection.
+    Copied,
 }
 
 /// What a controller starts its workers with. It outlives them.
@@ -62,7 +62,7 @@ impl Controller {
     }
 
     /// The command that starts the worker of a host. `known` is the file of its keys, if some are named.
-    pub(super) fn command(&self, name: &str, host: &Host, known: &Path, way: &Way) -> Command {
+    pub(super) fn command(&self, name: &str, host: &Host, known: &Path, way: Way) -> Command {
         let mut command;
         match &host.at {
             Place::Local => {
@@ -74,17 +74,17 @@ impl Controller {
             }
             Place::Ssh(destination) => {
                 command = Command::new("ssh");
-                if !matches!(way, Way::Alone) {
+                if way != Way::Alone {
                     // ssh takes the first of two values.
                     command.args(self.connections.options(name));
                 }
                 command.args(ssh::options(name, host, self.trust, known));
                 command.args(["--", destination]);
-                if let Way::Copied(copied) = way {
-                    command.arg(copied.command());
+                let Some(program) = &host.jitterlab else {
+                    command.arg(copy::command(way == Way::Copied));
                     return command;
-                }
-                command.arg(host.jitterlab.as_deref().unwrap_or("jitterlab"));
+                };
+                command.arg(program);
             }
         }
         command.arg("agent");

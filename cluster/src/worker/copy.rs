@@ -1,5 +1,5 @@
-//! A worker whose program is not at the end of ssh: this one is copied there, into a folder of its own, which goes when the
-//! worker has ended, however that comes.
+//! A worker whose program is not named: it is found at the end of ssh, or this one is copied there, into a folder of its own, which goes
+//! when the worker has ended, however that comes.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -12,19 +12,50 @@ use sha2::{Digest, Sha256};
 /// Files that go together: the program, and the library beside it, if it is there.
 const FILES: [&str; 2] = ["jitterlab", "libjitterlab_preload.so"];
 
-/// A shell that says what machine it is on, keeps what it is sent, says that it has it, and starts the worker. It waits for its
-/// end to remove the files, with the worker's own directory. Its words are: for each file name, size and sum. It has neither single quotes nor lines, for any
-/// login shell to pass it on.
-const SCRIPT: &str = "echo \"jitterlab: $(uname -sm)\"; \
+/// A shell that becomes the worker where the program is found, and says so. Elsewhere, and where it is started with a word, it says
+/// what machine it is on, keeps what it is sent, says that it has it, and starts the worker. It waits for its end to remove the
+/// files, with the worker's own directory. Each file comes after a line with its name, size and sum; an empty line ends them. It has
+/// neither single quotes nor lines, for any login shell to pass it on.
+const SCRIPT: &str = "if [ $# = 0 ] && command -v jitterlab >/dev/null; then echo \"jitterlab: here\"; exec jitterlab agent; fi; \
+    echo \"jitterlab: $(uname -sm)\"; \
     d=$(mktemp -d \"${TMPDIR:-/tmp}/jitterlab-copy-XXXXXX\") || exit 1; \
     trap \"rm -rf \\\"$d\\\"\" EXIT; trap \"exit 1\" HUP INT TERM; \
-    while [ $# -gt 0 ]; do \
-        head -c \"$2\" > \"$d/$1\" && chmod 700 \"$d/$1\" || exit 1; \
-        s=$(sha256sum < \"$d/$1\") || exit 1; \
-        if [ \"${s%% *}\" != \"$3\" ]; then echo \"what came of $1 is not what was sent\" >&2; exit 1; fi; \
-        shift 3; \
+    while read -r name size sum || exit 1; [ \"$name\" ]; do \
+        head -c \"$size\" > \"$d/$name\" && chmod 700 \"$d/$name\" || exit 1; \
+        s=$(sha256sum < \"$d/$name\") || exit 1; \
+        if [ \"${s%% *}\" != \"$sum\" ]; then echo \"what came of $name is not what was sent\" >&2; exit 1; fi; \
     done; \
     echo \"jitterlab: copied\"; TMPDIR=$d \"$d/jitterlab\" agent";
+
+/// What ssh is to start: the program there, or a copy; always a copy where the program there will not do.
+pub fn command(always: bool) -> String {
+    let word = if always { " copy" } else { "" };
+    format!("exec sh -c '{SCRIPT}' jitterlab{word}")
+}
+
+/// What that says first.
+///
+/// # Errors
+/// It says something else, or the link ends.
+pub fn found(output: &mut impl Read) -> io::Result<Found> {
+    let said = said(output)?;
+    Ok(match said.as_str() {
+        "here" => Found::Here,
+        _ => Found::Nothing { machine: said },
+    })
+}
+
+/// What is at the end of ssh.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    /// A program, which is the worker by now.
+    Here,
+    /// None; the shell waits for a copy.
+    Nothing {
+        /// The machine, as `uname -sm` says.
+        machine: String,
+    },
+}
 
 /// The beginning of each line that both ends of the copying write.
 const MARK: &str = "jitterlab: ";
@@ -62,32 +93,28 @@ impl Copied {
         Ok(Copied { files })
     }
 
-    /// What ssh is to start.
-    pub fn command(&self) -> String {
-        let files = self.files.iter();
-        let words = files.map(|(name, content, sum)| format!(" {name} {} {sum}", content.len()));
-        format!(
-            "exec sh -c '{SCRIPT}' jitterlab{}",
-            words.collect::<String>()
-        )
-    }
-
-    /// Sends the files when the other end has said what machine it is; then the worker is there.
+    /// Sends the files to a shell that waits for them on this machine; then the worker is there.
     ///
     /// # Errors
     /// It is a machine that this program is not for, the link ends, or it says something else.
-    pub fn send(&self, input: &mut impl Write, output: &mut impl Read) -> io::Result<()> {
-        let there = said(output)?;
+    pub fn send(
+        &self,
+        there: &str,
+        input: &mut impl Write,
+        output: &mut impl Read,
+    ) -> io::Result<()> {
         let here = format!("Linux {}", machine());
         if there != here {
             return Err(io::Error::other(format!(
                 "it is another kind of machine ({}) than this program is for ({here}): install jitterlab there",
-                shortened(&there)
+                shortened(there)
             )));
         }
-        for (_, content, _) in &self.files {
+        for (name, content, sum) in &self.files {
+            writeln!(input, "{name} {} {sum}", content.len())?;
             input.write_all(content)?;
         }
+        writeln!(input)?;
         input.flush()?;
         match said(output)?.as_str() {
             "copied" => Ok(()),
@@ -120,14 +147,14 @@ fn said(output: &mut impl Read) -> io::Result<String> {
             None => line.clear(),
         }
     }
-    Err(io::Error::other(
-        "it prints much, and nothing that is meant for jitterlab",
-    ))
+    let much = "it prints much, and nothing that is meant for jitterlab";
+    Err(io::Error::new(io::ErrorKind::InvalidData, much))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
     use std::process::{Command, Stdio};
 
     /// A program that says what it is started with and what it reads, in the place of a worker.
@@ -140,12 +167,36 @@ mod tests {
         Copied::of(&folder.join("jitterlab")).unwrap()
     }
 
+    /// Sends it to a shell that has nothing.
+    fn sent(copied: &Copied, input: &mut impl Write, output: &mut impl Read) -> io::Result<()> {
+        match found(output)? {
+            Found::Here => panic!("there is one already"),
+            Found::Nothing { machine } => copied.send(&machine, input, output),
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_started_and_says_so() {
+        let there = tempfile::tempdir().unwrap();
+        let program = there.path().join("jitterlab");
+        fs::write(&program, "#!/bin/sh\necho \"$1\"\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let output = Command::new("sh")
+            .args(["-c", &command(false)])
+            .env("PATH", format!("{}:/usr/bin:/bin", there.path().display()))
+            .output()
+            .unwrap();
+        let mut said = &output.stdout[..];
+        assert_eq!(found(&mut said).unwrap(), Found::Here);
+        assert_eq!(said, b"agent\n");
+    }
+
     #[test]
     fn what_is_sent_is_started_and_nothing_of_it_stays() {
         let [here, there] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let copied = copied(here.path());
         for shell in ["sh", "bash"] {
-            let command = format!("echo hello; {}", copied.command());
+            let command = format!("echo hello; {}", command(true));
             let mut child = Command::new(shell)
                 .args(["-c", &command])
                 .env("TMPDIR", there.path())
@@ -154,9 +205,7 @@ mod tests {
                 .spawn()
                 .unwrap();
             let mut stdin = child.stdin.take().unwrap();
-            copied
-                .send(&mut stdin, child.stdout.as_mut().unwrap())
-                .unwrap();
+            sent(&copied, &mut stdin, child.stdout.as_mut().unwrap()).unwrap();
             assert_eq!(fs::read_dir(there.path()).unwrap().count(), 1);
             stdin.write_all(b"frames").unwrap();
             drop(stdin);
@@ -173,10 +222,9 @@ mod tests {
     fn what_does_not_arrive_as_it_was_sent_is_not_started_and_goes() {
         let [here, there] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let mut copied = copied(here.path());
-        let command = copied.command();
         copied.files[1].1[0] ^= 1;
         let mut child = Command::new("sh")
-            .args(["-c", &command])
+            .args(["-c", &command(true)])
             .env("TMPDIR", there.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -184,9 +232,7 @@ mod tests {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        copied
-            .send(&mut stdin, child.stdout.as_mut().unwrap())
-            .unwrap_err();
+        sent(&copied, &mut stdin, child.stdout.as_mut().unwrap()).unwrap_err();
         let output = child.wait_with_output().unwrap();
         assert_eq!(
             String::from_utf8_lossy(&output.stderr),
@@ -199,13 +245,14 @@ mod tests {
     fn another_kind_of_machine_is_said_and_gets_nothing() {
         let here = tempfile::tempdir().unwrap();
         let copied = copied(here.path());
-        let mut sent = Vec::new();
+        let mut to = Vec::new();
         let mut said = "motd\njitterlab: Linux toaster\n".as_bytes();
-        let error = copied.send(&mut sent, &mut said).unwrap_err().to_string();
+        let error = sent(&copied, &mut to, &mut said).unwrap_err();
+        let error = error.to_string();
         assert!(
             error.contains("another kind of machine (Linux toaster)"),
             "{error}"
         );
-        assert!(sent.is_empty());
+        assert!(to.is_empty());
     }
 }

@@ -4,7 +4,6 @@ use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 use super::controller::{Controller, Way};
-use super::copy::Copied;
+use super::copy::{self, Found};
 use super::parting::{self, Printed, Stderr};
 use crate::ended::last_line;
 use crate::host::Host;
@@ -72,7 +71,7 @@ impl From<String> for NotStarted {
 }
 
 impl Link {
-    /// Starts the worker of a host in this way; gives also what the program there says of its machine.
+    /// Starts the worker of a host in this way.
     ///
     /// # Errors
     /// It cannot be started, or something else answers.
@@ -82,13 +81,13 @@ impl Link {
         controller: &Controller,
         way: Way,
         follow: impl Fn(Option<u32>, News) + Send + 'static,
-    ) -> Result<(Self, serde_json::Value), NotStarted> {
+    ) -> Result<Self, NotStarted> {
         let known_hosts = known_hosts(name, host)
             .map_err(|error| format!("cannot write down the keys of host {name}: {error}"))?;
         let known = known_hosts
             .as_ref()
             .map_or(Path::new(""), |file| file.path());
-        let mut command = controller.command(name, host, known, &way);
+        let mut command = controller.command(name, host, known, way);
         // Ctrl-C at a terminal is for the controller alone.
         let mut child = command
             .process_group(0)
@@ -104,52 +103,37 @@ impl Link {
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(format!("the worker of host {name} has no streams").into());
         };
-        let stderr = Stderr::of(stderr);
-        let started_as = match &way {
-            Way::Shared | Way::Alone => shown(&command),
-            Way::Copied(_) => format!("a copy of this program at the end of {}", host.at),
-        };
-        let (stdin, stdout) = match way {
-            Way::Shared | Way::Alone => (stdin, stdout),
-            Way::Copied(copied) => send(copied, stdin, stdout).map_err(|error| {
-                let _ = child.kill();
-                let _ = child.wait();
-                let said = stderr.last(ENDING).join(" | ");
-                format!(
-                    "host {name} has no jitterlab of this version, and a copy of this program cannot be started there: {}",
-                    if said.is_empty() { error.to_string() } else { said }
-                )
-            })?,
-        };
-        let printed = Printed::default();
+        let is_named = !matches!(host.at, Place::Ssh(_)) || host.jitterlab.is_some();
         let mut link = Link {
             host: name.into(),
             place: host.at.clone(),
-            command: started_as,
+            command: match is_named {
+                true => shown(&command),
+                false => format!("jitterlab at the end of {}", host.at),
+            },
             child,
-            stderr,
+            stderr: Stderr::of(stderr),
             _known_hosts: known_hosts,
-            requests: Some(requests(stdin)),
-            replies: replies(stdout, &printed, follow),
-            printed,
+            requests: None,
+            replies: channel().1,
+            printed: Printed::default(),
             has_answered: false,
             is_missing: false,
             patience: PATIENCE,
             lost: false,
         };
+        let (stdin, stdout) = match is_named {
+            true => (stdin, stdout),
+            false => link.find(stdin, stdout, controller)?,
+        };
+        link.requests = Some(requests(stdin));
+        link.replies = replies(stdout, &link.printed, follow);
         let reason = match link.ask(&Request::Hello, &[]) {
-            Ok((
-                Reply::Here {
-                    version,
-                    jitterlab,
-                    node,
-                },
-                _,
-            )) => {
+            Ok((Reply::Here { version, jitterlab }, _)) => {
                 if version == VERSION && (jitterlab == OWN_VERSION || host.jitterlab.is_some()) {
                     link.has_answered = true;
                     link.stderr.pass_on();
-                    return Ok((link, node));
+                    return Ok(link);
                 }
                 link.is_missing = true;
                 let error = io::Error::other(protocol::other_version(version));
@@ -161,6 +145,55 @@ impl Link {
         Err(NotStarted {
             reason,
             is_missing: link.is_missing,
+        })
+    }
+
+    /// Waits for what a shell at the end of ssh has found there, and sends it a copy of this program where that is nothing; gives the
+    /// streams of the worker.
+    fn find(
+        &mut self,
+        mut stdin: ChildStdin,
+        mut stdout: ChildStdout,
+        controller: &Controller,
+    ) -> Result<(ChildStdin, ChildStdout), NotStarted> {
+        let printed = self.printed.clone();
+        let begun = within(self.patience, move || {
+            let found = copy::found(&mut printed.of(&mut stdout))?;
+            Ok((stdin, stdout, found))
+        });
+        let found;
+        (stdin, stdout, found) = match begun {
+            Ok(begun) => begun,
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                self.lost = true;
+                return Err(self.silent(self.patience).into());
+            }
+            // Of an end without a word, ssh says the cause.
+            Err(error) => {
+                let has_said = !self.printed.line().is_empty();
+                return Err(NotStarted {
+                    reason: self.gone(has_said.then_some(error)),
+                    is_missing: self.is_missing,
+                });
+            }
+        };
+        // What was printed before the line that was waited for says nothing of the worker.
+        self.printed = Printed::default();
+        let Found::Nothing { machine } = found else {
+            return Ok((stdin, stdout));
+        };
+        self.command = format!("a copy of this program at the end of {}", self.place);
+        let copied = controller.copied()?;
+        let sent = within(FILE_PATIENCE, move || {
+            copied.send(&machine, &mut stdin, &mut stdout)?;
+            Ok((stdin, stdout))
+        });
+        sent.map_err(|error| {
+            let _ = self.child.kill();
+            let said = self.stderr.last(ENDING).join(" | ");
+            let why = if said.is_empty() { error.to_string() } else { said };
+            let host = &self.host;
+            format!("host {host} has no jitterlab of this version, and a copy of this program cannot be started there: {why}").into()
         })
     }
 
@@ -192,16 +225,19 @@ impl Link {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.gone(Some(error))),
             Err(RecvTimeoutError::Disconnected) => Err(self.gone(None)),
-            Err(RecvTimeoutError::Timeout) => {
-                let said = self.stderr.last(Duration::ZERO);
-                let said = last_line(&said.join("\n"), "");
-                Err(format!(
-                    "the worker of host {} does not answer in {} s{said}",
-                    self.host,
-                    patience.as_secs()
-                ))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(self.silent(patience)),
         }
+    }
+
+    /// That nothing has come of it for so long.
+    fn silent(&self, patience: Duration) -> String {
+        let said = self.stderr.last(Duration::ZERO);
+        let said = last_line(&said.join("\n"), "");
+        format!(
+            "the worker of host {} does not answer in {} s{said}",
+            self.host,
+            patience.as_secs()
+        )
     }
 
     /// That it is gone, and why: what came instead of an answer, or what was said on stderr.
@@ -281,6 +317,7 @@ fn left(deadline: Instant) -> Duration {
 fn patience(request: &Request, patience: Duration) -> Duration {
     match request {
         Request::Hello
+        | Request::Describe
         | Request::Heartbeat
         | Request::Name { .. }
         | Request::Find { .. }
@@ -299,19 +336,15 @@ fn patience(request: &Request, patience: Duration) -> Duration {
     }
 }
 
-/// Sends a copy of this program over the streams of what is to start it.
-fn send(
-    copied: Arc<Copied>,
-    mut stdin: ChildStdin,
-    mut stdout: ChildStdout,
-) -> io::Result<(ChildStdin, ChildStdout)> {
-    let (sender, sent) = channel();
-    thread::spawn(move || {
-        let ended = copied.send(&mut stdin, &mut stdout);
-        let _ = sender.send(ended.map(|()| (stdin, stdout)));
-    });
-    let ended = sent.recv_timeout(FILE_PATIENCE);
-    ended.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+/// Does something that may take so long.
+fn within<T: Send + 'static>(
+    patience: Duration,
+    act: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (sender, done) = channel();
+    thread::spawn(move || sender.send(act()));
+    let done = done.recv_timeout(patience);
+    done.unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 /// Passes requests on to a worker, and between them the controller's heartbeat. The worker's stdin closes when

@@ -30,7 +30,6 @@ pub const PROMPT: Nanos = Nanos(10_000_000_000);
 #[derive(Debug)]
 pub struct Worker {
     link: Link,
-    node: serde_json::Value,
     /// The place of the program that is run to its end.
     running: Option<String>,
 }
@@ -77,12 +76,11 @@ impl Worker {
             opened = open(Way::Alone);
         }
         if matches!(&opened, Err(not) if not.is_missing && may_be_copied) {
-            opened = open(Way::Copied(controller.copied()?));
+            opened = open(Way::Copied);
         }
         match opened {
-            Ok((link, node)) => Ok(Worker {
+            Ok(link) => Ok(Worker {
                 link,
-                node,
                 running: None,
             }),
             Err(not) => {
@@ -106,9 +104,13 @@ impl Worker {
     /// The machine that it is on, as the program there describes it.
     ///
     /// # Errors
-    /// It describes something else; for people.
-    pub fn node<T: DeserializeOwned>(&self) -> Result<T, String> {
-        T::deserialize(&self.node).map_err(|error| {
+    /// It describes something else, or the worker is gone; for people.
+    pub fn machine<T: DeserializeOwned>(&mut self) -> Result<T, String> {
+        let machine = match self.link.ask(&Request::Describe, &[])? {
+            (Reply::Machine(machine), _) => machine,
+            (other, _) => return Err(self.link.strange(&other)),
+        };
+        serde_json::from_value(machine).map_err(|error| {
             let host = &self.link.host;
             format!("host {host} describes itself in words that are not known here: {error}")
         })

@@ -21,6 +21,8 @@ use crate::scene::{Launcher, LostHost, Mpi, Scene};
 #[derive(Debug)]
 pub struct Hosts<'a> {
     workers: BTreeMap<&'a str, Worker>,
+    /// The machines of those that are there.
+    machines: BTreeMap<&'a str, Node>,
     starts: Starts<'a>,
     /// The hosts that are not there, with the reason; nobody tries to reach them again.
     lost: BTreeMap<&'a str, String>,
@@ -51,11 +53,12 @@ impl<'a> Starts<'a> {
         Worker::start(name, self.host(name)?, &self.controller, follow)
     }
 
-    /// A worker that can start programs on the CPU that its host names.
-    fn survey(&self, name: &str) -> Result<Worker, Unfit> {
+    /// A worker that can start programs on the CPU that its host names, and its machine.
+    fn survey(&self, name: &str) -> Result<(Worker, Node), Unfit> {
         let mut worker = self.start(name).map_err(Unfit::Host)?;
         worker.try_cpu(self.host(name).map_err(Unfit::Host)?.cpu)?;
-        Ok(worker)
+        let machine = worker.machine().map_err(Unfit::Host)?;
+        Ok((worker, machine))
     }
 
     /// A host that was there before may refuse a connection, and take the next one.
@@ -78,6 +81,7 @@ impl<'a> Hosts<'a> {
     pub fn new(scene: Scene<'a>, own: PathBuf) -> Self {
         Hosts {
             workers: BTreeMap::new(),
+            machines: BTreeMap::new(),
             starts: Starts {
                 scene,
                 controller: Controller::new(own, scene.trust),
@@ -109,8 +113,9 @@ impl<'a> Hosts<'a> {
         let starts = &self.starts;
         for (name, started) in together(&due, |name| starts.survey(name)) {
             match started {
-                Ok(worker) => {
+                Ok((worker, machine)) => {
                     self.workers.insert(name, worker);
+                    self.machines.insert(name, machine);
                 }
                 Err(Unfit::Host(reason)) => absent.push((name, reason)),
                 Err(unfit) => return Err(unfit),
@@ -130,13 +135,15 @@ impl<'a> Hosts<'a> {
                 self.survey_mpi(mpi)?;
             }
         }
-        let workers = self.workers.iter();
-        let nodes = workers.map(|(&name, worker)| Ok((name.to_string(), worker.node()?)));
-        nodes.collect::<Result<_, _>>().map_err(Unfit::Host)
+        let machines = self.machines.iter();
+        Ok(machines
+            .map(|(&name, machine)| (name.to_string(), machine.clone()))
+            .collect())
     }
 
     /// Nobody tries to reach it any more.
     fn lose(&mut self, name: &'a str, reason: String) {
+        self.machines.remove(name);
         self.lost.insert(name, reason);
         self.untold.push(name);
     }
