@@ -1,7 +1,7 @@
 //! Inventories as Ansible itself reads them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use jitterlab_cluster::inventory::Inventory;
@@ -54,13 +54,13 @@ all:
 ";
 
 /// Names, and what ssh leads to, of both readers.
-fn read(path: &Path) -> [Vec<String>; 2] {
+fn read(program: &Path, path: &Path) -> [Vec<String>; 2] {
     let ours = Inventory::load(path, None).unwrap();
     let ours = ours
         .hosts
         .iter()
         .map(|(name, host)| format!("{name}: {}", host.at));
-    let listed = Command::new("ansible-inventory")
+    let listed = Command::new(program)
         .args(["--list", "-i"])
         .arg(path)
         .output()
@@ -88,15 +88,21 @@ fn read(path: &Path) -> [Vec<String>; 2] {
     [ours.collect(), theirs]
 }
 
+/// As `bootstrap/test` or somebody else has installed it.
+fn program() -> Option<PathBuf> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("ansible");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(target.join("bin")).chain(std::env::split_paths(&path));
+    folders
+        .map(|folder| folder.join("ansible-inventory"))
+        .find(|file| file.is_file())
+}
+
 #[test]
 fn hosts_are_those_that_ansible_finds() {
-    if Command::new("ansible-inventory")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
+    let Some(program) = program() else {
         return skip("there is no ansible-inventory");
-    }
+    };
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -106,7 +112,7 @@ fn hosts_are_those_that_ansible_finds() {
     };
     let paths = [write("hosts.ini", INI), write("hosts.yaml", YAML)];
     let both = |path| {
-        let [ours, theirs] = read(path);
+        let [ours, theirs] = read(&program, path);
         assert_eq!(ours, theirs);
         assert!(ours.len() > 3, "{ours:?}");
     };
