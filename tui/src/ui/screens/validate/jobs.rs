@@ -12,7 +12,12 @@ use crate::ui::detached::Detached;
 
 /// Where a validation of a hosts file tells what happens.
 pub fn events_of(folder: &Path, hosts: &Path) -> PathBuf {
-    let name = hosts.file_stem().unwrap_or_default().to_string_lossy();
+    // hosts.yaml and hosts.ini are two files.
+    let name = match hosts.extension() {
+        Some(ending) if ending == "yaml" => hosts.file_stem(),
+        _ => hosts.file_name(),
+    };
+    let name = name.unwrap_or_default().to_string_lossy();
     folder
         .join("results")
         .join(format!("validate-{name}.jsonl"))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jitterlab_cluster::inventory::{self, Inventory};
 use jitterlab_experiment::spec::Cluster;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
@@ -224,7 +225,10 @@ pub struct Look {
 impl Task for Look {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         let mut paths = entries(&self.folder);
-        paths.retain(|path| path.extension() == Some("yaml".as_ref()));
+        paths.retain(|path| {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            matches!(ending, Some("yaml" | "yml" | INI))
+        });
         paths.sort();
         let files: Vec<HostsFile> = paths.iter().filter_map(|path| hosts_file(path)).collect();
         let first = files.first().map(|file| file.path.clone());
@@ -240,9 +244,15 @@ impl Task for Look {
     }
 }
 
+/// The ending of inventories that are no YAML.
+const INI: &str = "ini";
+
 /// Nothing of a file that speaks of no hosts, or that is an experiment.
 fn hosts_file(path: &Path) -> Option<HostsFile> {
     let text = fs::read_to_string(path).ok()?;
+    if inventory::is_inventory(&text, path) {
+        return of_inventory(&text, path);
+    }
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
     if !(has("hosts:") || has("hosts_file:")) || has("suites:") {
         return None;
@@ -262,6 +272,25 @@ fn hosts_file(path: &Path) -> Option<HostsFile> {
         spares,
         wrong,
     })
+}
+
+/// Nothing of YAML that is another file of Ansible's, as a playbook is. Addresses are not looked for: that takes time.
+fn of_inventory(text: &str, path: &Path) -> Option<HostsFile> {
+    let mut file = HostsFile {
+        path: path.into(),
+        hosts: Vec::new(),
+        spares: Vec::new(),
+        wrong: None,
+    };
+    match Inventory::parse(text, path, None) {
+        Ok(found) => {
+            file.hosts.extend(found.hosts.into_keys());
+            file.spares.extend(found.spares.into_keys());
+        }
+        Err(_) if path.extension() != Some(INI.as_ref()) => return None,
+        Err(error) => file.wrong = Some(printable(&error.to_string())),
+    }
+    Some(file)
 }
 
 /// Whether a process is a validation: its number may be another's by now.

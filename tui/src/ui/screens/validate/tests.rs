@@ -2,8 +2,9 @@
 
 use jitterlab_stats::summary::Summary;
 
-use super::read::{Attempt, Found, LeftOut, Node, Verdict, pair};
+use super::read::{Attempt, Found, LeftOut, Look, Node, Seen, Verdict, pair};
 use super::*;
+use crate::ui::action::Task;
 use crate::ui::app::App;
 use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
 
@@ -139,4 +140,46 @@ fn lines_make_a_validation_and_half_a_line_is_none() {
     assert_eq!((validated.pid, validated.done, validated.of), (7, 1, 3));
     assert_eq!(validated.pairs[&pair("a", "b")].len(), 1);
     assert_eq!(validated.problems, ["b is left out: gone", "a - b: late"]);
+}
+
+/// An inventory of Ansible is a hosts file, too; a playbook and an experiment are none.
+#[test]
+fn hosts_files_of_a_folder_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        (
+            "a.yaml",
+            "hosts:\n  n1: { at: local }\n  n2: { at: ssh n2, address: 10.0.0.2 }\n",
+        ),
+        ("b.ini", "n[1:2]\n[spares]\nn3\n"),
+        ("c.yml", "all:\n  hosts: { n4: }\n"),
+        ("d.ini", "n1 ansible_password=x\n"),
+        ("e.yaml", "suites: {}\nhosts: {}\n"),
+        ("f.yml", "- hosts: all\n"),
+        ("g.txt", "n1\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let look = Look {
+        folder: folder.path().into(),
+        chosen: None,
+    };
+    let mut seen = Seen::default();
+    Box::new(look).run(&mut |news| seen = *news.downcast().unwrap());
+    let found = seen.files.iter().map(|file| {
+        let name = file.path.file_name().unwrap().to_string_lossy();
+        let wrong = if file.wrong.is_some() { " wrong" } else { "" };
+        let (hosts, spares) = (file.hosts.join(" "), file.spares.join(" "));
+        format!("{name}: {hosts}; {spares}{wrong}")
+    });
+    let found: Vec<String> = found.collect();
+    assert_eq!(
+        found,
+        [
+            "a.yaml: n1 n2; ",
+            "b.ini: n1 n2; n3",
+            "c.yml: n4; ",
+            "d.ini: ;  wrong"
+        ]
+    );
 }
