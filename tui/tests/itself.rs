@@ -1,5 +1,8 @@
 //! What `jitterlab` writes of its own command line.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn jitterlab(arguments: &[&str]) -> std::process::Output {
@@ -38,4 +41,53 @@ fn manual_pages_are_written() {
     std::fs::write(&file, "").unwrap();
     let wrong = jitterlab(&["man", file.to_str().unwrap()]);
     assert_eq!(wrong.status.code(), Some(3), "{wrong:?}");
+}
+
+/// The names of the files of a folder that end like this.
+fn names(folder: PathBuf, endings: &[&str]) -> BTreeSet<String> {
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_one = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
+    names.filter(is_one).collect()
+}
+
+/// `packages/test` compares a package with this list; who adds a page, a chapter or an experiment adds it there.
+#[test]
+fn the_list_of_what_the_package_holds_is_whole() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let list = fs::read_to_string(root.join("packages/contents/jitterlab")).unwrap();
+    let listed = |folder: &str, suffix: &str| -> BTreeSet<String> {
+        let paths = list.lines().filter_map(|line| line.split_once(" /"));
+        let names = paths.filter_map(|(_, path)| path.strip_prefix(folder)?.strip_prefix('/'));
+        names
+            .filter(|name| !name.is_empty() && !name.contains('/'))
+            .filter_map(|name| name.strip_suffix(suffix).map(String::from))
+            .collect()
+    };
+    let pages = tempfile::tempdir().unwrap();
+    let output = jitterlab(&["man", pages.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(
+        listed("usr/share/man/man1", ".gz"),
+        names(pages.path().into(), &[".1"])
+    );
+    for (place, source, endings) in [
+        ("usr/share/doc/jitterlab/docs", "docs", &[".md", ".svg"][..]),
+        (
+            "usr/share/jitterlab/experiments",
+            "experiments",
+            &[".yaml"][..],
+        ),
+        (
+            "usr/lib/systemd/system",
+            "packages/systemd",
+            &[".service"][..],
+        ),
+    ] {
+        assert_eq!(
+            listed(place, ""),
+            names(root.join(source), endings),
+            "{source}"
+        );
+    }
 }
