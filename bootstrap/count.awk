@@ -10,8 +10,8 @@
 
 /^test result: / { passed += $4; failed += $6 }
 
-# Scenarios of images/test.
-/^==> [0-9]+ passed, [0-9]+ failed$/ { passed += $2; failed += $4 }
+# Scenarios of images/test. The skipped ones are taken away below, as those of libtest are.
+/^==> [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { passed += $2 + $6; failed += $4 }
 
 # libtest lists them at last.
 /^failures:$/ { in_list = 1 }

@@ -20,6 +20,12 @@ begin() {
     ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/key"
 }
 
+# skip REASON: it cannot be tried on this machine, and counts as skipped.
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
 # free_port [N]: a port of loopback that nobody listens at; the first of N in a row.
 free_port() {
     local port n=0
