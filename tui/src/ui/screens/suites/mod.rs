@@ -202,7 +202,10 @@ impl Suites {
         if is_gone || self.seen.is_none() {
             let running = seen.folders.iter().find(|folder| is_running(folder));
             let folder = running.or(seen.folders.first()).map(|folder| &folder.path);
-            let file = seen.files.first().map(|file| &file.path);
+            // Other files end as experiment files do: that of hosts, that of an appliance.
+            let mut files = seen.files.iter();
+            let file = files.find(|file| file.about.is_ok());
+            let file = file.or(seen.files.first()).map(|file| &file.path);
             self.choose(folder.or(file).cloned());
         }
         self.seen = Some(seen);

@@ -195,6 +195,18 @@ fn what_is_looked_for_is_what_is_seen() {
 }
 
 #[test]
+fn the_first_experiment_is_chosen_where_there_are_no_results() {
+    let mut app = app_at("Suites");
+    let seen = Seen {
+        folders: Vec::new(),
+        ..seen()
+    };
+    tell(&mut app, (seen, true));
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("experiment  quick"), "{shown}");
+}
+
+#[test]
 fn nothing_is_run_before_it_was_asked_for() {
     let mut app = at_experiments();
     press(&mut app, &[Key::Home, Key::Down, Key::Enter]);
