@@ -252,6 +252,33 @@ fn family_keeps_the_mean_and_stays_above_0() {
     }
 }
 
+/// Too few samples are above 0 for a fit, but a constant and the samples themselves need none.
+#[test]
+fn family_writes_what_can_be_had_and_says_why_the_rest_cannot() {
+    let lab = Lab::new();
+    lab.write(
+        "samples.csv",
+        "0\n".repeat(95) + "1000\n2000\n3000\n4000\n5000\n",
+    );
+    let family = lab.run("dist family samples.csv -o family --format json");
+    assert_eq!(family.status.code(), Some(1), "{}", text(&family.stderr));
+    for member in serde_json::from_slice::<Vec<Value>>(&family.stdout).unwrap() {
+        let name = member["name"].as_str().unwrap();
+        let is_written = lab.path(&format!("family/{name}.dist")).exists();
+        assert_eq!(
+            is_written,
+            ["uniform", "empirical"].contains(&name),
+            "{member}"
+        );
+        assert_eq!(is_written, member["refused"].is_null(), "{member}");
+        assert_eq!(is_written, member["table"].is_string(), "{member}");
+    }
+    let said = lab.run("dist family samples.csv -o family");
+    let said = text(&said.stdout);
+    assert!(said.contains("\nempirical  mean 150 ns, "), "{said}");
+    assert!(said.contains("\nlognormal  not written: "), "{said}");
+}
+
 #[test]
 fn netem_tables_are_exported_and_imported() {
     let lab = Lab::new();

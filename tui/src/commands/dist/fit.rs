@@ -1,6 +1,6 @@
 //! `jitterlab dist fit` and `dist family`: distributions of samples.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jitterlab_base::seed;
 use jitterlab_base::show;
@@ -8,6 +8,7 @@ use jitterlab_experiment::samples;
 use jitterlab_injector::family::{Family, Member};
 use jitterlab_injector::generator::TABLE_ENTRIES;
 use jitterlab_injector::shape::Shape;
+use jitterlab_injector::table::DistributionTable;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::fit::{self, Fit};
 use jitterlab_stats::imitation::{self, Candidate, Closeness};
@@ -172,59 +173,81 @@ pub struct FamilyOptions {
     format: Format,
 }
 
-/// A table of the family.
+/// A member of the family. One that these samples cannot have says why in `refused`, and has no table.
 #[derive(Serialize)]
 struct FamilyMember {
     name: &'static str,
     description: &'static str,
     distribution: Option<Distribution>,
-    mean_ns: f64,
-    std_ns: f64,
-    table: PathBuf,
+    mean_ns: Option<f64>,
+    std_ns: Option<f64>,
+    table: Option<PathBuf>,
+    refused: Option<String>,
+    #[serde(skip)]
+    content: Option<DistributionTable>,
+}
+
+impl FamilyMember {
+    fn of(member: Member, family: &Family, seed: u64, folder: &Path) -> Self {
+        let fitted = family
+            .fitted(member, seed)
+            .map_err(|error| error.to_string());
+        let made = fitted.and_then(|fitted| match whole(fitted.made, member) {
+            Ok(table) => Ok((fitted.distribution, table)),
+            Err(failure) => Err(failure.to_string()),
+        });
+        let (made, refused) = match made {
+            Ok(made) => (Some(made), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        let table = made.as_ref().map(|(_, table)| table);
+        FamilyMember {
+            name: member.name(),
+            description: member.description(),
+            mean_ns: table.map(DistributionTable::mean),
+            std_ns: table.map(DistributionTable::std),
+            table: table.map(|_| folder.join(format!("{member}.dist"))),
+            refused,
+            distribution: made.as_ref().and_then(|(distribution, _)| *distribution),
+            content: made.map(|(_, table)| table),
+        }
+    }
+
+    fn text(&self) -> String {
+        let what = match (self.mean_ns, self.std_ns, &self.refused) {
+            (Some(mean), Some(std), _) => format!(
+                "mean {}, standard deviation {}",
+                show::time(mean),
+                show::time(std)
+            ),
+            (.., refused) => format!("not written: {}", refused.as_deref().unwrap_or_default()),
+        };
+        format!("{:10} {what}: {}\n", self.name, self.description)
+    }
 }
 
 impl FamilyOptions {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let samples = samples::read(&self.samples).map_err(Failure::input)?;
         let family = Family::from_samples(&samples).map_err(Failure::input)?;
-        let mut members = Vec::new();
-        let mut tables = Vec::new();
-        for member in Member::tables() {
-            let fitted = family.fitted(member, self.seed).map_err(Failure::input)?;
-            let table = whole(fitted.made, member)?;
-            members.push(FamilyMember {
-                name: member.name(),
-                description: member.description(),
-                distribution: fitted.distribution,
-                mean_ns: table.mean(),
-                std_ns: table.std(),
-                table: self.output.join(format!("{member}.dist")),
-            });
-            tables.push(table);
-        }
+        let members: Vec<FamilyMember> = Member::tables()
+            .map(|member| FamilyMember::of(member, &family, self.seed, &self.output))
+            .collect();
         std::fs::create_dir_all(&self.output).map_err(|error| {
             Failure::input(format!(
                 "cannot make folder {}: {error}",
                 self.output.display()
             ))
         })?;
-        for (member, table) in members.iter().zip(&tables) {
-            files::write(&member.table, table.to_text().as_bytes())?;
+        for member in &members {
+            if let (Some(path), Some(table)) = (&member.table, &member.content) {
+                files::write(path, table.to_text().as_bytes())?;
+            }
         }
         output::print(self.format, &members, || {
-            members
-                .iter()
-                .map(|m| {
-                    format!(
-                        "{:10} mean {}, standard deviation {}: {}\n",
-                        m.name,
-                        show::time(m.mean_ns),
-                        show::time(m.std_ns),
-                        m.description
-                    )
-                })
-                .collect()
+            members.iter().map(FamilyMember::text).collect()
         })?;
-        Ok(Exit::Done)
+        let all = members.iter().all(|member| member.refused.is_none());
+        Ok(if all { Exit::Done } else { Exit::Finding })
     }
 }
