@@ -53,6 +53,20 @@ impl Load {
         };
         self.produced.value.round() == f64::from(asked)
     }
+
+    /// The same as `Display`, with the interval of what was produced: `load 47 % (46.2 to 47.9; asked 60 and 80 %)`.
+    pub fn with_interval(&self) -> String {
+        let interval = self.produced.interval();
+        let interval =
+            interval.map(|(low, high)| format!("{} to {}", words::short(low), words::short(high)));
+        let asked = (!self.is_as_asked()).then(|| format!("asked {}", self.asked()));
+        let brackets: Vec<String> = interval.into_iter().chain(asked).collect();
+        let name = format!("load {:.0} %", self.produced.value);
+        match brackets.as_slice() {
+            [] => name,
+            _ => format!("{name} ({})", brackets.join("; ")),
+        }
+    }
 }
 
 /// `load 60 %`; where something else was asked for, `load 47 % (asked 60 and 80 %)`.
@@ -97,4 +111,44 @@ fn is_same(first: (Option<f64>, u8), second: (Option<f64>, u8)) -> bool {
     let apart = f64::from(second.1) - f64::from(first.1);
     let produced = first.0.zip(second.0);
     produced.is_some_and(|(first, second)| (second - first).abs() <= SAME && apart > SAME)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_named_by_what_was_produced_and_its_interval() {
+        let load = |asked: &[u8], low| Load {
+            asked: asked.into(),
+            produced: Estimate {
+                value: 47.04,
+                low,
+                high: low.map(|_| 47.9),
+            },
+        };
+        for (load, short, long) in [
+            (load(&[47], None), "load 47 %", "load 47 %"),
+            (
+                load(&[47], Some(46.2)),
+                "load 47 %",
+                "load 47 % (46.2 to 47.9)",
+            ),
+            (
+                load(&[60], None),
+                "load 47 % (asked 60 %)",
+                "load 47 % (asked 60 %)",
+            ),
+            (
+                load(&[60, 80], Some(46.2)),
+                "load 47 % (asked 60 and 80 %)",
+                "load 47 % (46.2 to 47.9; asked 60 and 80 %)",
+            ),
+        ] {
+            assert_eq!(
+                (load.to_string().as_str(), load.with_interval().as_str()),
+                (short, long)
+            );
+        }
+    }
 }

@@ -245,9 +245,10 @@ impl Analysis {
     /// Every table that a report can have, of which those without a row are not written.
     pub fn every_table(&self) -> Vec<Table> {
         let level_called = |level: Level| self.suites.packet.level_called(level);
+        let with_interval = |level: Level| self.suites.packet.level_with_interval(level);
         let mut tables = vec![
-            Table::of(&self.effects).noted(answer::note(&self.effects, &level_called)),
-            Table::of(&self.brief),
+            Table::of(&self.effects).noted(answer::note(&self.effects, &with_interval)),
+            Table::of(&self.brief).calling(with_interval),
             Table::of(&self.paper),
         ];
         tables.extend(self.suites.tables());

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::analysis::condition::{Condition, Link, Reader};
-use crate::analysis::load;
+use crate::analysis::load::{self, Load};
 use crate::analysis::normality::Normality;
 use crate::analysis::pictures::{ExcessPicture, RttPicture};
 use crate::analysis::suite::{Measured, Suite};
@@ -194,16 +194,27 @@ impl Found {
     /// The load that an injected level imitates, in percent of the bandwidth: what was produced, or, where that is not
     /// known, what was asked for.
     pub fn imitated(&self, percent: u8) -> f64 {
+        let load = self.load(percent);
+        load.map_or(percent.into(), |load| load.produced.value)
+    }
+
+    /// The load that was produced where this was asked for.
+    fn load(&self, percent: u8) -> Option<&Load> {
         let link = self.fitted_over(percent);
         let mut rows = self
             .latency
             .iter()
             .filter(|row| link.as_ref().is_none_or(|link| row.link == *link));
-        let produced = rows.find_map(|row| {
-            let load = row.load.as_ref()?;
-            load.asked.contains(&percent).then_some(load.produced.value)
-        });
-        produced.unwrap_or(percent.into())
+        rows.find_map(|row| row.load.as_ref().filter(|load| load.asked.contains(&percent)))
+    }
+
+    /// A level as [`Found::level_called`]; a load also with the interval of what was produced.
+    pub fn level_with_interval(&self, level: Level) -> String {
+        let load = match level {
+            Level::Load { percent } => self.load(percent),
+            _ => None,
+        };
+        load.map_or_else(|| self.level_called(level), Load::with_interval)
     }
 
     /// A load that delays imitate, in words: by what was produced, and what was asked for where that is something else.
