@@ -15,5 +15,6 @@ pub mod page;
 pub mod ring;
 pub mod seed;
 pub mod show;
+pub mod text;
 pub mod units;
 pub mod yaml;

@@ -1,12 +1,13 @@
 //! How results are printed.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
-use jitterlab_packet::cases::{Part, Text};
-
-use crate::outcome::Failure;
 use jitterlab_base::show;
 pub use jitterlab_base::show::printable;
+use jitterlab_base::text::{Part, Text};
+
+use crate::outcome::Failure;
 
 /// The value of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -38,6 +39,16 @@ pub fn print(
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::run(error)),
         _ => Ok(()),
     }
+}
+
+/// What a server says on stdout when it is ready: `{"listening":"127.0.0.1:7411"}`.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn announce(address: SocketAddr) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "{{\"listening\":\"{address}\"}}")?;
+    out.flush()
 }
 
 /// A report of a suite for people.

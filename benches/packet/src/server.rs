@@ -1,6 +1,5 @@
 //! The other end of a case.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use crate::Error;
@@ -21,14 +20,4 @@ pub fn serve(
     let mut listener = transport.listen(address, adapter)?;
     ready(listener.address().map_err(failed)?);
     listener.serve().map_err(failed)
-}
-
-/// What a server says on stdout when it is ready: `{"listening":"127.0.0.1:7411"}`.
-///
-/// # Errors
-/// stdout cannot be written.
-pub fn announce(address: SocketAddr) -> io::Result<()> {
-    let mut out = io::stdout();
-    writeln!(out, "{{\"listening\":\"{address}\"}}")?;
-    out.flush()
 }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use jitterlab_amvia::endpoint::Transaction;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::show;
+use jitterlab_base::text::{Part, Text};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::{Count, Publisher};
-use jitterlab_packet::cases::{Part, Text};
 use serde::{Deserialize, Serialize};
 
 use super::{Case, Setting};

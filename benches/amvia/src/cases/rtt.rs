@@ -3,8 +3,9 @@
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::show;
+use jitterlab_base::text::{Part, Text};
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_packet::cases::{Part, Samples, Text};
+use jitterlab_packet::cases::Samples;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,8 @@
 
 use jitterlab_amvia::protocol::Nanos;
 use jitterlab_base::show;
-use jitterlab_packet::cases::{self, Part, Text};
+use jitterlab_base::text::{Part, Text};
+use jitterlab_packet::cases;
 use jitterlab_packet::transport::{Link, Wait};
 use serde::{Deserialize, Serialize};
 

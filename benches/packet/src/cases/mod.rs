@@ -22,7 +22,7 @@ use jitterlab_base::units::{Bytes, Nanos};
 use crate::Error;
 use crate::transport::Path;
 
-pub use report::{Part, Point, Report, Setting, Text};
+pub use report::{Point, Report, Setting};
 pub use samples::Samples;
 pub use told::Told;
 

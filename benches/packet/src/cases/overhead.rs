@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::show;
+use jitterlab_base::text::Part;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
@@ -20,7 +22,7 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{self, Bandwidth};
-use super::report::{self, Column, MEMORY_FULL, Part, Report, Setting, mb, table, us};
+use super::report::{self, Column, MEMORY_FULL, Report, Setting, mb, table, us};
 use super::rtt::{Length, Pinger, Rtt, summary};
 use super::samples::Samples;
 use super::{Case, each_size};
@@ -102,10 +104,10 @@ impl report::Point for Point {
     fn rest(report: &Report<Self>) -> Vec<Part> {
         let stream = &report.common;
         let alone = format!(
-            "a stream of {} B, {} under way: {} MB/s alone",
+            "a stream of {} B, {} under way: {} alone",
             stream.bandwidth_size,
             stream.window,
-            mb(stream.alone.bytes_per_second)
+            show::bandwidth(stream.alone.bytes_per_second)
         );
         let room = match stream.room {
             Some(share) => format!(

@@ -1,6 +1,7 @@
 //! What a case has found, in the form that is printed, stored and read back.
 
 use jitterlab_base::clock::{Clock, Source};
+use jitterlab_base::text::{Part, Text};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::de::DeserializeOwned;
@@ -51,21 +52,6 @@ pub trait Point: Sized + Serialize + DeserializeOwned + 'static {
 
 /// A column of a table for people: its name, and what it says of a point.
 pub type Column<P> = (&'static str, fn(&P) -> String);
-
-/// A part of what is printed for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
-    /// A line.
-    Line(String),
-    /// The rows of a table, the names of its columns first.
-    Table(Vec<Vec<String>>),
-}
-
-/// What can be printed for people.
-pub trait Text {
-    /// Its parts, in order.
-    fn parts(&self) -> Vec<Part>;
-}
 
 impl<P: Point> Text for Report<P> {
     fn parts(&self) -> Vec<Part> {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
 use jitterlab_base::show;
+use jitterlab_base::text::{Part, Text};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Case;
 use super::pacing::{Loop, Open};
-use super::report::{MEMORY_FULL, Part, Setting, Text};
+use super::report::{MEMORY_FULL, Setting};
 use super::samples::Samples;
 use super::silence::Silence;
 use crate::Error;

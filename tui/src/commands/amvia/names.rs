@@ -8,7 +8,6 @@ use std::time::Duration;
 use clap::value_parser;
 use jitterlab_amvia::names::{self, Client, Counts, Entry, Key, MOST_NAMES, Name, Server};
 use jitterlab_base::show;
-use jitterlab_packet::server::announce;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -67,7 +66,7 @@ impl Serve {
         let socket = UdpSocket::bind(self.listen).map_err(cannot_listen)?;
         let address = socket.local_addr().map_err(cannot_listen)?;
         // A starter that does not read on still is served.
-        let _ = announce(address);
+        let _ = output::announce(address);
         let server = Server::new(key, &secret, self.max as usize);
         match names::serve(&socket, server, say_refused) {
             Err(error) => Err(Failure::run(error)),

@@ -12,7 +12,6 @@ use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_load::sender::Load;
 use jitterlab_load::transport::Transport;
 use jitterlab_load::{Error, Produced, sink};
-use jitterlab_packet::server::announce;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::packet::link::{AdapterOptions, for_verbs};
@@ -223,7 +222,7 @@ impl Serve {
         }
         sink::serve(self.bind, &self.adapter.adapter(), |address| {
             // A starter that does not read on still is served.
-            let _ = announce(address);
+            let _ = output::announce(address);
         })
         .map_err(Failure::run)?;
         Ok(Exit::Done)

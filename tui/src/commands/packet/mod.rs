@@ -14,6 +14,7 @@ use jitterlab_packet::{Error, server};
 
 use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
+use crate::output;
 use crate::peer::{self, Peer};
 
 use link::AdapterOptions;
@@ -76,7 +77,7 @@ impl Serve {
         }
         server::serve(self.transport, self.bind, &adapter, |address| {
             // A starter that does not read on still is served.
-            let _ = server::announce(address);
+            let _ = output::announce(address);
         })
         .map_err(failure)?;
         Ok(Exit::Done)

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jitterlab_base::text::Text;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::samples;
 use jitterlab_packet::Error;
@@ -12,9 +13,7 @@ use jitterlab_packet::cases::buffer_reuse::{self, MOST_BUFFERS, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::open_loop::{self, Timetable};
 use jitterlab_packet::cases::rtt::{self, Length, Report, Rtt};
-use jitterlab_packet::cases::{
-    self, Case, Text, Told, bidirectional, completion, latency, overhead,
-};
+use jitterlab_packet::cases::{self, Case, Told, bidirectional, completion, latency, overhead};
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
 use serde::Serialize;
 
