@@ -77,6 +77,17 @@ pub fn count(n: u64) -> String {
     text
 }
 
+/// So many of what has a plural with s.
+///
+/// ```
+/// use jitterlab_base::show::counted;
+/// assert_eq!([1, 2_000].map(|n| counted(n, "run")), ["1 run", "2,000 runs"]);
+/// ```
+pub fn counted(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(n as u64))
+}
+
 /// What others have named, on a terminal of ours: whatever would act on the terminal, or make a
 /// line of its own, is escaped.
 pub fn printable(text: &str) -> String {

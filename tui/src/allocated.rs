@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
+use jitterlab_base::show::counted;
 use jitterlab_cluster::schedulers::Allocation;
 use jitterlab_experiment::spec::{lacks_hosts, with_hosts};
 
 use crate::outcome::Failure;
-use crate::shown::counted;
 
 /// What the hosts of an allocation are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

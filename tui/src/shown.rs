@@ -1,6 +1,6 @@
 //! What several commands show people: runs, p values, processors.
 
-use jitterlab_base::show;
+use jitterlab_base::show::{self, counted};
 use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_node_tuning::topology::{Topology, Vendor};
 use jitterlab_stats::histogram::Bins;
@@ -141,12 +141,6 @@ pub fn processors(topology: &Topology) -> String {
 /// A text as one word to a shell.
 pub fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// `1 core`, `2 cores`.
-pub fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 #[cfg(test)]

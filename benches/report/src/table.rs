@@ -56,6 +56,18 @@ impl Estimate {
         }
     }
 
+    /// A time in nanoseconds and its interval, as people read them, in the unit of its size: `12.5 µs`, `11 to 14`.
+    pub fn time(&self) -> (String, Option<String>) {
+        let seconds = self.scaled(1e-9);
+        let (factor, unit) = words::unit(seconds.value);
+        let scaled = seconds.scaled(factor);
+        let interval = scaled.interval();
+        (
+            format!("{} {unit}", words::short(scaled.value)),
+            interval.map(|(low, high)| format!("{} to {}", words::short(low), words::short(high))),
+        )
+    }
+
     /// Everything multiplied by a factor above 0: another unit.
     pub fn scaled(&self, factor: f64) -> Self {
         Estimate {
@@ -136,21 +148,15 @@ impl Value {
 
     /// An estimate and its interval, as people read them: `12.5 µs`, `11 to 14`.
     pub fn estimated(&self) -> Option<(String, Option<String>)> {
-        type Show = Box<dyn Fn(f64) -> String>;
-        let (estimate, unit, show): (_, _, Show) = match *self {
-            Value::Estimate(estimate) => (estimate, "", Box::new(words::short)),
-            Value::Change(estimate) => (estimate, "", Box::new(words::signed_percent)),
-            Value::Seconds(estimate) => {
-                let (factor, unit) = words::unit(estimate.value);
-                let show = move |seconds: f64| words::short(seconds * factor);
-                (estimate, unit, Box::new(show))
-            }
+        let (estimate, show): (_, fn(f64) -> String) = match *self {
+            Value::Estimate(estimate) => (estimate, words::short),
+            Value::Change(estimate) => (estimate, words::signed_percent),
+            Value::Seconds(estimate) => return Some(estimate.scaled(1e9).time()),
             _ => return None,
         };
-        let value = format!("{} {unit}", show(estimate.value));
         let interval = estimate.interval();
         let interval = interval.map(|(low, high)| format!("{} to {}", show(low), show(high)));
-        Some((value.trim_end().into(), interval))
+        Some((show(estimate.value), interval))
     }
 }
 

@@ -2,7 +2,7 @@
 //! the report prints [`LIMITS`].
 
 use jitterlab_base::show;
-pub use jitterlab_base::show::count;
+pub use jitterlab_base::show::{count, counted};
 
 /// The level of significance of every test in the report.
 pub const ALPHA: f64 = 0.05;
@@ -25,6 +25,14 @@ pub fn short(value: f64) -> String {
         if value > 0.0 { "∞" } else { "−∞" }.into()
     } else {
         minus(show::number(value))
+    }
+}
+
+/// A time in nanoseconds, in the unit of its size: `12.5 µs`.
+pub fn time(ns: f64) -> String {
+    match ns.is_finite() {
+        true => minus(show::time(ns)).replace("us", "µs"),
+        false => short(ns),
     }
 }
 
@@ -173,12 +181,6 @@ pub fn not_said(runs: usize, noun: &str) -> String {
     }
 }
 
-/// `1 run`, `2 runs`.
-pub fn counted(n: usize, noun: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", count(n as u64))
-}
-
 #[cfg(test)]
 mod tests {
     use jitterlab_stats::mann_whitney::size_of_effect;
@@ -251,6 +253,10 @@ mod tests {
             assert_eq!(short(value), text);
         }
         assert_eq!(
+            [1e7, -12_345.6, 0.0, f64::NAN].map(time),
+            ["10 ms", "−12.35 µs", "0 ns", "–"]
+        );
+        assert_eq!(
             [-0.184, -0.001, 0.9].map(coefficient),
             ["−0.18", "0.00", "0.90"]
         );
@@ -260,7 +266,6 @@ mod tests {
         assert_eq!(signed_percent(0.969), "−3.1 %");
         assert_eq!(signed_percent(1.0001), "0.0 %");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
-        assert_eq!(counted(1, "run"), "1 run");
         assert_eq!(not_said(1, "run"), "cannot be said without repeated runs");
         assert_eq!(
             not_said(2, "pair"),

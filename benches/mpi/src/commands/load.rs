@@ -176,13 +176,13 @@ fn report(arguments: &Arguments, ranks: usize, outcome: Outcome) -> Report {
 
 fn print(report: &Report) {
     println!(
-        "{} of {} B at {} %: {:.1} % of {} for {:.3} s, {} messages of {} ranks",
+        "{} of {} B at {} %: {:.1} % of {} for {}, {} messages of {} ranks",
         report.pattern,
         report.message,
         report.level,
         report.produced_level,
         show::bandwidth(report.bandwidth),
-        report.seconds,
+        show::time(report.seconds * 1e9),
         report.received_messages,
         report.per_rank.len()
     );

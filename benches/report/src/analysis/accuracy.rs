@@ -126,15 +126,15 @@ pub fn in_words(rows: &[Accuracy], level_called: &dyn Fn(Level) -> String) -> Ve
         return Vec::new();
     };
     vec![format!(
-        "The mean achieved delay was off by {} ns at most ({}, {}: {} µs asked, {} µs achieved). \
-         The latest of {} delays came {} µs late ({}, {}); why was not measured.",
-        words::short(worst.error_ns().abs()),
+        "The mean achieved delay was off by {} at most ({}, {}: {} asked, {} achieved). \
+         The latest of {} delays came {} late ({}, {}); why was not measured.",
+        words::time(worst.error_ns().abs()),
         worst.subject,
         level_called(worst.level),
-        words::short(worst.asked_mean_ns / 1e3),
-        words::short(worst.achieved_mean_ns / 1e3),
+        words::time(worst.asked_mean_ns),
+        words::time(worst.achieved_mean_ns),
         words::count(rows.iter().map(|row| row.delayed).sum()),
-        words::short(latest.error_max_ns as f64 / 1e3),
+        words::time(latest.error_max_ns as f64),
         latest.subject,
         level_called(latest.level),
     )]

@@ -273,7 +273,7 @@ fn of_variation(effects: &[Effect]) -> Answer {
     let told = |effect: &Effect| {
         let row = effect.by_mean.as_ref()?;
         let (alone, (mean, _)) = (row.slowdown?, row.injected_ns?);
-        let delays = format!("onstant delays of {} µs", words::short(mean / 1e3));
+        let delays = format!("onstant delays of {}", words::time(mean));
         let percent = words::percent_of((alone.ratio.value - 1.0).abs());
         Some(match Verdict::of(&alone) {
             Verdict::Slower => format!("C{delays} made it {percent} slower than no delay"),
@@ -522,8 +522,6 @@ fn of_same_mean(constants: impl Iterator<Item = (Level, Option<(f64, f64)>)>) ->
     let is_one = constants.iter().all(|(level, _)| *level == constants[0].0);
     let mut means = constants.iter().filter_map(|(_, moments)| *moments);
     let mean = means.next().filter(|_| is_one);
-    let mean = mean.map_or(String::new(), |(ns, _)| {
-        format!(", {} µs", words::short(ns / 1e3))
-    });
+    let mean = mean.map_or(String::new(), |(ns, _)| format!(", {}", words::time(ns)));
     format!("{SAME_MEAN}{mean}")
 }

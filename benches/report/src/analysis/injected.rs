@@ -35,13 +35,12 @@ pub fn varied(level: Level) -> String {
 
 /// The delays of a level that have this mean and standard deviation, as a subject: `constant delays of 50 µs`.
 pub fn called(level: Level, (mean_ns, std_ns): (f64, f64)) -> String {
-    let us = |ns: f64| words::short(ns / 1e3);
     match level.is_constant() {
-        true => format!("constant delays of {} µs", us(mean_ns)),
+        true => format!("constant delays of {}", words::time(mean_ns)),
         false => format!(
-            "delays of mean {} µs and standard deviation {} µs",
-            us(mean_ns),
-            us(std_ns)
+            "delays of mean {} and standard deviation {}",
+            words::time(mean_ns),
+            words::time(std_ns)
         ),
     }
 }
@@ -61,4 +60,19 @@ pub fn most_varied<T: Copy>(
         let std = |it: T| of(it).1.1;
         std(a).total_cmp(&std(b))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_called_by_times_in_the_unit_of_their_size() {
+        let constant = Level::Delay { ns: 10_000_000 };
+        assert_eq!(called(constant, (1e7, 0.0)), "constant delays of 10 ms");
+        assert_eq!(
+            called(Level::Table, (500.0, 2e6)),
+            "delays of mean 500 ns and standard deviation 2 ms"
+        );
+    }
 }

@@ -187,12 +187,8 @@ fn signature(transport: Transport, here: &[&Signature]) -> Figure {
                 Mark::Line(curve.points.iter().map(expected).collect()),
                 Mark::Points(curve.points.iter().map(us).collect()),
             ];
-            let computing = curve.computing_ns as f64 / 1e3;
-            series(
-                &format!("Δ = {} µs", crate::words::short(computing)),
-                i,
-                marks,
-            )
+            let computing = curve.computing_ns as f64;
+            series(&format!("Δ = {}", crate::words::time(computing)), i, marks)
         };
         let series: Vec<Series> = signature.curves.iter().enumerate().map(curve).collect();
         let (low, high) = heights(&series);

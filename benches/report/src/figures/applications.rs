@@ -189,7 +189,7 @@ fn bars(analysis: &Analysis, title: &str, rows: &[&Runtime]) -> Panel {
                 .and_then(|row| row.injected_ns);
             let load = imitated(analysis, of);
             match mean {
-                Some((mean, _)) => format!("{load} %, {} µs", words::short(mean / 1e3)),
+                Some((mean, _)) => format!("{load} %, {}", words::time(mean)),
                 None => format!("{load} %"),
             }
         })

@@ -148,9 +148,9 @@ pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
     let most_beyond = beyond.max_by(f64::total_cmp)?;
     let centres: Vec<String> = rows()
         .map(|row| {
-            let (mean, median) = (row.mean_ns.scaled(1e-3), row.median_ns.scaled(1e-3));
+            let (mean, median) = (row.mean_ns, row.median_ns);
             format!(
-                "{}: mean {} µs, median {} µs, skewness {}",
+                "{}: mean {}, median {}, skewness {}",
                 row.link,
                 with_interval(mean),
                 with_interval(median),

@@ -183,15 +183,11 @@ fn reach<'a>(points: impl IntoIterator<Item = &'a Point>) -> impl Iterator<Item 
     })
 }
 
-/// `12.5 [11 to 14]`.
-fn with_interval(estimate: Estimate) -> String {
-    let value = crate::words::short(estimate.value);
-    match estimate.interval() {
-        Some((low, high)) => {
-            let (low, high) = (crate::words::short(low), crate::words::short(high));
-            format!("{value} [{low} to {high}]")
-        }
-        None => value,
+/// `12.5 µs [11 to 14]`, of nanoseconds.
+fn with_interval(ns: Estimate) -> String {
+    match ns.time() {
+        (value, Some(interval)) => format!("{value} [{interval}]"),
+        (value, None) => value,
     }
 }
 

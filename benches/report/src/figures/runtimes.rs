@@ -35,13 +35,11 @@ pub fn answer(analysis: &Analysis) -> Option<Figure> {
     };
     let label = "Mean of the delays, µs";
     add(title.into(), label, by_mean, |(mean, _)| mean);
-    let mean = of_one_mean
-        .iter()
-        .find_map(|row| Some(row.injected_ns?.0 / 1e3));
+    let mean = of_one_mean.iter().find_map(|row| Some(row.injected_ns?.0));
     add(
         format!(
-            "Same mean ({} µs), rising variation",
-            words::short(mean.unwrap_or(f64::NAN))
+            "Same mean ({}), rising variation",
+            words::time(mean.unwrap_or(f64::NAN))
         ),
         "Standard deviation of the delays, µs",
         &of_one_mean,
@@ -213,15 +211,15 @@ pub fn by_std(analysis: &Analysis) -> Option<Figure> {
 fn fixed(analysis: &Analysis, constant: Level, rows: &[&Runtime]) -> Panel {
     let (right, all) = changes(analysis, rows, |(_, std)| std);
     let (low, high) = range(reach(marked(&all)));
-    let mean = rows.iter().find_map(|row| Some(row.injected_ns?.0 / 1e3));
-    let mean = words::short(mean.unwrap_or(f64::NAN));
+    let mean = rows.iter().find_map(|row| Some(row.injected_ns?.0));
+    let mean = words::time(mean.unwrap_or(f64::NAN));
     Panel {
         title: match constant.percent() {
             Some(percent) => {
                 let load = analysis.suites.packet.load_called(percent);
-                format!("mean of {load} ({mean} µs)")
+                format!("mean of {load} ({mean})")
             }
-            None => format!("mean of {mean} µs"),
+            None => format!("mean of {mean}"),
         },
         x: with_room("Standard deviation of the delays, µs", 0.0, right),
         y: with_room("Change of time, %", low.min(0.0), high.max(0.0)),

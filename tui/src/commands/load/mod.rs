@@ -178,7 +178,7 @@ fn failure(error: Error) -> Failure {
 fn text(produced: &Produced) -> String {
     format!(
         "load over {}, {} B messages: {:.1} % asked, {:.1} % produced of {} ({})\n\
-         {} messages sent in {:.3} s, {} arrived, {} lost, {} refused; longest gap {}\n",
+         {} messages sent in {}, {} arrived, {} lost, {} refused; longest gap {}\n",
         produced.transport,
         produced.message,
         produced.level,
@@ -190,7 +190,7 @@ fn text(produced: &Produced) -> String {
             "given"
         },
         produced.sent_messages,
-        produced.seconds,
+        show::time(produced.seconds * 1e9),
         produced.received_messages,
         produced.lost_messages,
         produced.refused_messages,

@@ -72,11 +72,11 @@ fn text(a: &[NoiseReport], b: &[NoiseReport], comparison: &Comparison) -> String
         for run in runs {
             let _ = writeln!(
                 out,
-                "{name}: {}, Linux {}, {:.3} s, gaps above {} ns",
+                "{name}: {}, Linux {}, {}, gaps above {}",
                 run.host,
                 run.kernel,
-                run.duration_ns as f64 / 1e9,
-                run.threshold_ns
+                show::time(run.duration_ns as f64),
+                show::time(run.threshold_ns as f64)
             );
         }
     }

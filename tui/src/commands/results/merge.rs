@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use jitterlab_base::show::counted;
 use jitterlab_experiment::merge::merge;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
-use crate::shown::counted;
 
 /// Options of `results merge`.
 #[derive(clap::Args)]

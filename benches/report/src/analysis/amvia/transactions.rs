@@ -162,9 +162,9 @@ pub fn in_words(rows: &[Transactions]) -> Vec<String> {
             .collect();
         (!each.is_empty()).then(|| {
             format!(
-                "Over {}, the median round trip of two-way is {} µs without load; against it {}.",
+                "Over {}, the median round trip of two-way is {} without load; against it {}.",
                 base.way.transport.name().to_uppercase(),
-                words::short(base.median_ns.value / 1e3),
+                words::time(base.median_ns.value),
                 words::list(&each),
             )
         })

@@ -351,10 +351,10 @@ fn variation_alone(
     let n = format!("n = {}", words::counted(slowdown.blocks, "pair"));
     let of_load = row.level.percent().map(load_called);
     let delays = format!(
-        "The most varied delays are {}{}, with a standard deviation of {} µs.",
+        "The most varied delays are {}{}, with a standard deviation of {}.",
         varied(row.level),
         of_load.map_or(String::new(), |load| format!(" of {load}")),
-        words::short(std / 1e3)
+        words::time(std)
     );
     let ratio = slowdown.ratio.value;
     let told = match (slowdown.ratio.interval(), slowdown.p_in_words()) {
@@ -378,8 +378,8 @@ fn variation_alone(
         ),
     };
     Some(format!(
-        "Each message was delayed by {} µs on average. {told} {delays}",
-        words::short(mean / 1e3)
+        "Each message was delayed by {} on average. {told} {delays}",
+        words::time(mean)
     ))
 }
 
@@ -423,7 +423,7 @@ fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
     let slowdown = row.slowdown?;
     let timed = row.timed.name();
     let (mean, _) = row.injected_ns?;
-    let delays = format!("constant delays of {} µs", words::short(mean / 1e3));
+    let delays = format!("constant delays of {}", words::time(mean));
     let ratio = slowdown.ratio.value;
     Some(match (slowdown.ratio.interval(), slowdown.p_in_words()) {
         (Some((low, high)), Some(p)) => {

@@ -372,11 +372,10 @@ fn tested(ratio: &Slowdown) -> Option<String> {
 fn medians(rows: &[Operation], row: &Operation, base: Level) -> Option<String> {
     let mut of_case = rows.iter().filter(|other| other.case == row.case);
     let base = of_case.find(|other| other.level == base)?;
-    let us = |row: &Operation| words::short(row.median_ns.value / 1e3);
     Some(format!(
-        "; the median was {} and {} µs.",
-        us(row),
-        us(base)
+        "; the median was {} and {}.",
+        words::time(row.median_ns.value),
+        words::time(base.median_ns.value)
     ))
 }
 
@@ -388,7 +387,7 @@ fn variation_in_words(
     let (ratio, case) = (row.to_constant?, &row.case);
     let mean = match (row.level.percent(), row.injected_ns) {
         (Some(percent), _) => format!("With the mean delay of {}", load_called(percent)),
-        (None, Some((mean, _))) => format!("With a mean delay of {} µs", words::short(mean / 1e3)),
+        (None, Some((mean, _))) => format!("With a mean delay of {}", words::time(mean)),
         (None, None) => "With one mean delay".into(),
     };
     let varied = varied(row.level);

@@ -437,8 +437,8 @@ pub fn in_words(
         .max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     if let Some(row) = worst {
         sentences.push(format!(
-            "A chosen family need not be close: at worst its distance from the excess is {} µs, {:.0} % of a constant's, for {}.",
-            words::short(row.closeness.distance / 1e3),
+            "A chosen family need not be close: at worst its distance from the excess is {}, {:.0} % of a constant's, for {}.",
+            words::time(row.closeness.distance),
             100.0 * ratio(&row),
             row.place(load_called)
         ));

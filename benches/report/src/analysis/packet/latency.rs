@@ -202,7 +202,7 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
         Some(load) => format!("background {load}"),
         None => highest.level.to_string(),
     };
-    let (before, after) = (us(none.mean_ns), us(highest.mean_ns));
+    let (before, after) = (time(none.mean_ns), time(highest.mean_ns));
     let intervals = none.mean_ns.interval().zip(highest.mean_ns.interval());
     let mean = match intervals {
         Some((none, loaded)) if loaded.0 > none.1 || loaded.1 < none.0 => {
@@ -220,23 +220,19 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
     let is_shorter = highest.load.is_some()
         && intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
     Some(format!(
-        "{mean}. The standard deviation was {} and {} µs, the 99.9th percentile {} and {} µs.{}",
-        words::short(none.std_ns.value / 1e3),
-        words::short(highest.std_ns.value / 1e3),
-        words::short(none.p999_ns / 1e3),
-        words::short(highest.p999_ns / 1e3),
+        "{mean}. The standard deviation was {} and {}, the 99.9th percentile {} and {}.{}",
+        words::time(none.std_ns.value),
+        words::time(highest.std_ns.value),
+        words::time(none.p999_ns),
+        words::time(highest.p999_ns),
         if is_shorter { ASLEEP } else { "" },
     ))
 }
 
 /// `12.5 µs (95 % interval 11 to 14)`.
-fn us(ns: Estimate) -> String {
-    let value = format!("{} µs", words::short(ns.value / 1e3));
-    match ns.interval() {
-        Some((low, high)) => {
-            let (low, high) = (words::short(low / 1e3), words::short(high / 1e3));
-            format!("{value} (95 % interval {low} to {high})")
-        }
-        None => value,
+fn time(ns: Estimate) -> String {
+    match ns.time() {
+        (value, Some(interval)) => format!("{value} (95 % interval {interval})"),
+        (value, None) => value,
     }
 }

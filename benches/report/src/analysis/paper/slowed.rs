@@ -72,9 +72,9 @@ impl<'a> Slowed<'a> {
         };
         let delays = self.cost().map_or(String::new(), |cost| {
             format!(
-                "; {} delays a run of {} µs on the mean",
+                "; {} delays a run of {} on the mean",
                 words::count(cost.delays.round() as u64),
-                words::short(1e6 * cost.sum_s.value / cost.delays)
+                words::time(1e9 * cost.sum_s.value / cost.delays)
             )
         });
         format!(

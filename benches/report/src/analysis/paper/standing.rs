@@ -113,14 +113,10 @@ pub fn above_one(ratio: f64, p: Option<f64>) -> Standing {
 }
 
 /// `12.5 µs [11 to 14]`.
-pub fn us(ns: Estimate) -> String {
-    let value = format!("{} µs", words::short(ns.value / 1e3));
-    match ns.interval() {
-        Some((low, high)) => {
-            let (low, high) = (words::short(low / 1e3), words::short(high / 1e3));
-            format!("{value} [{low} to {high}]")
-        }
-        None => value,
+pub fn time(ns: Estimate) -> String {
+    match ns.time() {
+        (value, Some(interval)) => format!("{value} [{interval}]"),
+        (value, None) => value,
     }
 }
 

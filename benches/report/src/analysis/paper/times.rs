@@ -7,7 +7,7 @@ use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::Experiment;
 
 use super::Finding;
-use super::standing::{Standing, above, above_one, alike, all, compared, ordered, us};
+use super::standing::{Standing, above, above_one, alike, all, compared, ordered, time};
 use crate::analysis::library::operations::at_highest;
 use crate::analysis::packet::latency::Latency;
 use crate::analysis::route::Route;
@@ -65,11 +65,11 @@ fn load(analysis: &Analysis) -> Option<Finding> {
         format!(
             "{each}{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {}",
             none.link,
-            us(none.mean_ns),
-            us(highest.mean_ns),
+            time(none.mean_ns),
+            time(highest.mean_ns),
             highest.name().unwrap_or_default(),
-            us(none.std_ns),
-            us(highest.std_ns),
+            time(none.std_ns),
+            time(highest.std_ns),
             words::counted(none.runs, "run"),
             words::counted(highest.runs, "run")
         ),
@@ -111,8 +111,8 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
             "{}: {of_run}, of all round trips {}; mean {}, median {}; n = {}, of {}",
             none.link,
             words::short(none.skew.unwrap_or(f64::NAN)),
-            us(none.mean_ns),
-            us(none.median_ns),
+            time(none.mean_ns),
+            time(none.median_ns),
             words::counted(none.n, "round trip"),
             words::counted(none.runs, "run")
         ),
@@ -144,9 +144,9 @@ fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
         standing,
         format!(
             "without injection, mean of ping-pong {} ({way}), of {} {} ({of_packets}); n = {} and {}",
-            us(ping_pong.mean_ns),
+            time(ping_pong.mean_ns),
             packets.link,
-            us(packets.mean_ns),
+            time(packets.mean_ns),
             words::counted(ping_pong.runs, "run"),
             words::counted(packets.runs, "run")
         ),
@@ -194,8 +194,8 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
         alike(mean, median),
         format!(
             "mean {} and median {} with constant delays of {}; n = {}",
-            us(mean),
-            us(median),
+            time(mean),
+            time(median),
             analysis.suites.packet.load_called(percent),
             words::counted(runs, "run")
         ),
@@ -243,8 +243,8 @@ fn centres(
     let evidence = |figure: &str, constant_ns, varied_ns| {
         format!(
             "{figure} {} with constant and {} with varied delays of {load}; n = {} and {}",
-            us(constant_ns),
-            us(varied_ns),
+            time(constant_ns),
+            time(varied_ns),
             words::counted(constant.2, "run"),
             words::counted(varied.2, "run")
         )

@@ -1,13 +1,12 @@
 //! How it is drawn.
 
-use jitterlab_base::show::printable;
+use jitterlab_base::show::{counted, printable};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Entry, LogScreen, Weight};
-use crate::shown::counted;
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::theme::Theme;
 
