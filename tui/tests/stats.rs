@@ -279,7 +279,7 @@ fn recordings_are_the_unit() {
         "{said}"
     );
     let compared = lab.json(&format!("stats compare {files} --figure p99 --format json"));
-    assert_eq!(compared["tested"], "99 %");
+    assert_eq!(compared["tested"], "p99");
     assert_eq!(compared["a"].as_array().unwrap().len(), 5);
     let median = &compared["figures"][1];
     assert_eq!(

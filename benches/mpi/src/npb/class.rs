@@ -28,8 +28,4 @@ impl Class {
     }
 }
 
-impl std::fmt::Display for Class {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(self, f)
-    }
-}
+jitterlab_base::named!(Class, S => "S", W => "W", A => "A", B => "B", C => "C");

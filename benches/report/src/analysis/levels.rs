@@ -33,6 +33,18 @@ pub enum Figure {
 
 named!(Figure, serde, "a figure", Mean => "mean", Median => "median", P99 => "p99", P999 => "p999");
 
+impl Figure {
+    /// This one of samples.
+    pub fn of(self, samples: &Summary) -> f64 {
+        match self {
+            Figure::Mean => samples.mean,
+            Figure::Median => samples.median,
+            Figure::P99 => samples.p99,
+            Figure::P999 => samples.p999,
+        }
+    }
+}
+
 /// What a run has shown, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shown {
@@ -102,10 +114,7 @@ impl CaseAtLevel {
         for (block, shown) in &self.runs {
             let ns = match (shown, figure) {
                 (Shown::Runtime(ns), _) => *ns,
-                (Shown::Samples(samples), Figure::Mean) => samples.mean,
-                (Shown::Samples(samples), Figure::Median) => samples.median,
-                (Shown::Samples(samples), Figure::P99) => samples.p99,
-                (Shown::Samples(samples), Figure::P999) => samples.p999,
+                (Shown::Samples(samples), figure) => figure.of(samples),
             };
             figures.add(*block, ns);
         }

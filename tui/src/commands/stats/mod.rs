@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use jitterlab_base::seed;
 use jitterlab_base::show;
 use jitterlab_experiment::samples;
+use jitterlab_report::analysis::levels::Figure;
 use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::Summary;
@@ -53,9 +54,9 @@ pub struct Compare {
     /// Recordings of the second system
     #[arg(long = "b", value_name = "FILE", num_args = 1.., requires = "recordings_a")]
     recordings_b: Vec<PathBuf>,
-    /// The statistic of each recording that is compared
-    #[arg(long, value_enum, default_value_t, conflicts_with = "first")]
-    figure: recordings::Figure,
+    /// The figure of each recording that is compared: mean, median, p99 or p999
+    #[arg(long, default_value_t, conflicts_with = "first")]
+    figure: Figure,
     /// Compare the samples directly. This is valid only if each sample comes from its own run
     #[arg(long, conflicts_with = "recordings_a")]
     independent: bool,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use jitterlab_base::named;
 use jitterlab_base::show;
+use jitterlab_report::analysis::levels::Figure;
 use jitterlab_stats::summary::Summary;
 use jitterlab_stats::welch::{self, Welch};
 use serde::Serialize;
@@ -11,33 +11,6 @@ use serde::Serialize;
 use super::{interval, line};
 use crate::outcome::Failure;
 use crate::shown::p_value;
-
-/// A figure of a recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Figure {
-    /// Its mean
-    Mean,
-    /// Its median
-    #[default]
-    Median,
-    /// Its 99th percentile
-    P99,
-    /// Its 99.9th percentile
-    P999,
-}
-
-named!(Figure, serde, Mean => "mean", Median => "median", P99 => "99 %", P999 => "99.9 %");
-
-impl Figure {
-    fn of(self, recording: &Summary) -> f64 {
-        match self {
-            Figure::Mean => recording.mean,
-            Figure::Median => recording.median,
-            Figure::P99 => recording.p99,
-            Figure::P999 => recording.p999,
-        }
-    }
-}
 
 /// A recording.
 #[derive(Serialize)]
