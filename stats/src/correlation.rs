@@ -2,7 +2,7 @@
 
 use crate::bootstrap::Interval;
 use crate::error::{Error, check, check_level};
-use crate::special::{phi, two_sided, two_sided_inverse, two_sided_t};
+use crate::special::{phi, phi_inverse, two_sided, two_sided_inverse, two_sided_t};
 
 /// Pearson's coefficient of correlation.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -130,6 +130,22 @@ pub fn steiger(first: f64, second: f64, between: f64, n: usize) -> Result<Compar
     Ok(Comparison { z, p: two_sided(z) })
 }
 
+/// How many cases Steiger's test takes to find two correlations different at the level `alpha` with the chance `power`, if both stay what they
+/// are where `n` cases gave `z`; infinite where z is 0.
+///
+/// Z is normal with variance 1 about a mean that grows with √(n − 3) (equation 14), which has to reach the sum of the quantiles of
+/// 1 − alpha / 2 and of the power. That it rejects in the wrong direction is left out.
+///
+/// # Errors
+/// There are fewer than four cases, or `alpha` or `power` is not between 0 and 1.
+pub fn steiger_cases(z: f64, n: usize, alpha: f64, power: f64) -> Result<f64, Error> {
+    check_pairs(n, "Steiger's Z")?;
+    check_level("the level of significance", alpha)?;
+    check_level("the power", power)?;
+    let needed = phi_inverse(1.0 - alpha / 2.0) + phi_inverse(power);
+    Ok((3.0 + (n as f64 - 3.0) * (needed / z).powi(2)).ceil())
+}
+
 fn check_pairs(n: usize, statistic: &'static str) -> Result<(), Error> {
     if n < 4 {
         return Err(Error::TooFew {
@@ -162,5 +178,17 @@ mod tests {
             let r = pearson(&[1.0, 2.0, 3.0], &y, 0.95).unwrap().r;
             assert_eq!((r.low, r.high), (-1.0, 1.0), "{y:?}");
         }
+    }
+
+    #[test]
+    fn so_many_cases_give_steigers_z_that_it_takes() {
+        let z = |n: usize| steiger(0.2, 0.4, 0.1, n).unwrap().z.abs();
+        let cases = |alpha| steiger_cases(z(40), 40, alpha, 0.9).unwrap();
+        // 1.959964 + 1.281552.
+        let n = cases(0.05) as usize;
+        assert!(z(n) >= 3.241_515 && z(n - 1) < 3.241_516, "{n}");
+        assert!(cases(0.01) > cases(0.05));
+        assert_eq!(steiger_cases(0.0, 40, 0.05, 0.9), Ok(f64::INFINITY));
+        assert!(steiger_cases(1.0, 3, 0.05, 0.9).is_err());
     }
 }

@@ -16,8 +16,9 @@ use crate::analysis::repeated::Repeated;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::analysis::subject;
 use crate::table::{Estimate, Value};
+use crate::words;
 
-/// A figure of a run.
+/// A figure of a run, or of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Figure {
     /// The mean of its samples.
@@ -230,10 +231,15 @@ impl Comparison {
             None => "no test without repetitions".into(),
         };
         let more = match self.slower {
-            Slower::Undecided => slowdown.more_in_words(),
+            Slower::Undecided => slowdown.more_to_decide(self.by),
             Slower::Yes | Slower::No => None,
         };
-        let more = more.map_or(String::new(), |more| format!("; {more}"));
+        let more = more.map_or(String::new(), |more| {
+            format!(
+                "; it takes {} of each to decide, if the change stays what it is",
+                words::counted(more as usize, "more repetition")
+            )
+        });
         format!("{} of b against a: {change}, {test}{more}", self.figure)
     }
 
@@ -275,6 +281,10 @@ mod tests {
             Comparison::of(&b, &a, Figure::Median, 0.0).unwrap().slower,
             Slower::No
         );
+        // It is told how many more it takes where that is undecided, and only there.
+        let told = |by| Comparison::of(&a, &b, Figure::Median, by).unwrap().change();
+        assert!(told(0.12).contains("; it takes "), "{}", told(0.12));
+        assert!(!told(0.05).contains("it takes"), "{}", told(0.05));
         let elsewhere = timed("c", &[(7, 500.0)]);
         let unknown = Comparison::of(&a, &elsewhere, Figure::Mean, 0.05).unwrap();
         assert_eq!(

@@ -102,6 +102,19 @@ impl Slowdown {
         }
     }
 
+    /// How many blocks more it takes to decide whether the ratio is above 1 + `by`, with a power of 90 % and if it stays what it is; none
+    /// where there are too few to plan with, or the ratio is too near to that.
+    pub fn more_to_decide(&self, by: f64) -> Option<u64> {
+        if self.blocks < 3 {
+            return None;
+        }
+        let plan = Plan::new(words::ALPHA, POWER).ok()?;
+        let distance = self.ratio.value.ln() - by.ln_1p();
+        let effect = distance / self.std.filter(|std| *std > 0.0)?;
+        let needed = plan.repetitions(effect, u64::from(Repetitions::MOST))?;
+        Some(needed.saturating_sub(self.blocks as u64).max(1))
+    }
+
     /// That nothing can be said of it, where it has no interval.
     pub fn not_said(&self) -> String {
         match self.p {

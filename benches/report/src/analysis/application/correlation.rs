@@ -1,7 +1,9 @@
 //! Is runtime more highly correlated with the variation of latency than with its mean?
 //! (latency-variation, section 7, table 4.)
 
-use jitterlab_stats::correlation::{Comparison, Pearson, fisher_z, pearson, steiger};
+use jitterlab_experiment::enough::POWER;
+use jitterlab_experiment::spec::Repetitions;
+use jitterlab_stats::correlation::{Comparison, Pearson, fisher_z, pearson, steiger, steiger_cases};
 use jitterlab_stats::holm;
 use serde::Serialize;
 
@@ -29,6 +31,9 @@ pub struct Correlation {
     pub steiger: Option<Comparison>,
     /// Its p after Holm's correction over applications.
     pub steiger_holm_p: Option<f64>,
+    /// How many runs more it takes to find the two different with a power of 90 %, if they stay what they are; none where they are
+    /// found different, are not tested, or are too near to each other.
+    pub more_runs: Option<u64>,
 }
 
 /// Means or standard deviations of tables that differ by no more are the same: a delay of a table is
@@ -93,7 +98,17 @@ impl Correlation {
             fisher_holm_p: None,
             steiger: steiger(r_mean, r_std, between, mean.n).ok(),
             steiger_holm_p: None,
+            more_runs: None,
         })
+    }
+
+    /// What Steiger's test takes at Bonferroni's level for so many tests.
+    fn more_runs(&self, tests: usize) -> Option<u64> {
+        let level = words::ALPHA / tests as f64;
+        let n = self.mean.n;
+        let more = steiger_cases(self.steiger?.z, n, level, POWER).ok()? - n as f64;
+        // The cast keeps what a u64 holds.
+        (more <= f64::from(Repetitions::MOST)).then(|| more.max(1.0) as u64)
     }
 
     /// What the valid test says of the paper's claim.
@@ -121,10 +136,12 @@ pub enum Verdict {
 
 /// The correlations of every application that has enough runs.
 pub fn correlations(groups: &[Group]) -> Vec<Correlation> {
-    let mut rows: Vec<Correlation> = names(groups)
-        .into_iter()
-        .filter_map(|name| Correlation::of(name, groups))
-        .collect();
+    let rows = names(groups).into_iter();
+    corrected(rows.filter_map(|name| Correlation::of(name, groups)).collect())
+}
+
+/// The same, corrected after Holm for being so many, and with what undecided ones take.
+fn corrected(mut rows: Vec<Correlation>) -> Vec<Correlation> {
     let adjusted = |p: Vec<Option<f64>>| {
         let tested: Vec<f64> = p.iter().copied().flatten().collect();
         let mut adjusted = holm::adjust(&tested).into_iter();
@@ -136,6 +153,7 @@ pub fn correlations(groups: &[Group]) -> Vec<Correlation> {
             .map(|row| row.fisher.map(|test| test.p))
             .collect(),
     );
+    let tests = rows.iter().filter(|row| row.steiger.is_some()).count();
     let steiger = adjusted(
         rows.iter()
             .map(|row| row.steiger.map(|test| test.p))
@@ -144,6 +162,9 @@ pub fn correlations(groups: &[Group]) -> Vec<Correlation> {
     for (row, (fisher, steiger)) in rows.iter_mut().zip(fisher.into_iter().zip(steiger)) {
         row.fisher_holm_p = fisher;
         row.steiger_holm_p = steiger;
+        if matches!(row.verdict(), Verdict::Undecided) {
+            row.more_runs = row.more_runs(tests);
+        }
     }
     rows
 }
@@ -254,6 +275,13 @@ impl Row for Correlation {
                     )
                 },
             ),
+            column(
+                "more_runs",
+                "More runs",
+                "where that is undecided: how many runs more it takes to find the two different with a power of 90 %, if they stay what \
+                 they are",
+                |row: &Correlation| row.more_runs.map_or(Value::Missing, Value::Count),
+            ),
         ]
     }
 }
@@ -334,12 +362,62 @@ fn sentence(row: &Correlation, tests: usize) -> String {
         ),
         Verdict::Undecided => format!(
             "Whether the runtime of {name} is more highly correlated with variation than with the \
-             mean cannot be decided here: {coefficients}. {}",
-            steiger("does not find the two correlations different")
+             mean cannot be decided here: {coefficients}. {} {}",
+            steiger("does not find the two correlations different"),
+            match row.more_runs {
+                Some(more) => format!(
+                    "It takes {} with delays to find a difference as great as this one.",
+                    words::counted(more as usize, "more run")
+                ),
+                None => "They are too near to each other for any number of runs.".into(),
+            }
         ),
         Verdict::Untested => format!(
             "The two correlations of the runtime of {name} cannot be compared with so few runs: \
              {coefficients}."
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jitterlab_stats::bootstrap::Interval;
+
+    fn row(r_mean: f64, r_std: f64) -> Correlation {
+        let of = |r: f64| Pearson {
+            n: 40,
+            r: Interval {
+                estimate: r,
+                low: r,
+                high: r,
+            },
+            p: 0.5,
+        };
+        Correlation {
+            application: "lu".into(),
+            mean: of(r_mean),
+            std: of(r_std),
+            between: 0.0,
+            fisher: None,
+            fisher_holm_p: None,
+            steiger: steiger(r_mean, r_std, 0.0, 40).ok(),
+            steiger_holm_p: None,
+            more_runs: None,
+        }
+    }
+
+    #[test]
+    fn an_undecided_comparison_says_how_many_more_runs_it_takes() {
+        let more = |rows: Vec<Correlation>| corrected(rows)[0].more_runs;
+        let alone = more(vec![row(0.2, 0.4)]).unwrap();
+        assert!(alone > 40, "{alone}");
+        // More are tested together, and more are needed for each.
+        assert!(more(vec![row(0.2, 0.4), row(0.2, 0.4)]).unwrap() > alone);
+        assert_eq!(more(vec![row(0.1, 0.9)]), None);
+        assert_eq!(more(vec![row(0.3, 0.3)]), None);
+        let said = in_words(&corrected(vec![row(0.2, 0.4), row(0.3, 0.3)]));
+        assert!(said[0].contains("more runs with delays to find a difference"), "{said:?}");
+        assert!(said[1].ends_with("for any number of runs."), "{said:?}");
     }
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::Analysis;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
+use standing::Judged;
 pub use standing::Standing;
 
 /// A finding of the paper, asked of this experiment.
@@ -39,14 +40,15 @@ impl Finding {
     fn new(
         place: &'static str,
         claim: impl Into<String>,
-        standing: Standing,
+        judged: impl Into<Judged>,
         evidence: String,
     ) -> Self {
+        let judged = judged.into();
         Finding {
             place,
             claim: claim.into(),
-            standing,
-            evidence,
+            standing: judged.standing,
+            evidence: evidence + &judged.takes(),
             reason: None,
         }
     }

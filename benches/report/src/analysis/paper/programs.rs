@@ -118,7 +118,7 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
         .filter(|&name| name != lu)
         .filter_map(|name| {
             let slowed = Slowed::at(analysis, name, level)?;
-            Some((slowed, at_most(slowed.slowdown()?.ratio, LIMITED)))
+            Some((slowed, at_most(slowed.slowdown()?.ratio, LIMITED).standing))
         })
         .collect();
     others.first()?;
@@ -268,7 +268,7 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
         format!("variation slows {name} at a high mean, and hardly at a low one"),
         all([
             at_most(low.slowdown.ratio, LIMITED),
-            above_one(high.slowdown.ratio.value, high.slowdown.holm_p),
+            above_one(high.slowdown.ratio.value, high.slowdown.holm_p).into(),
         ]),
         format!(
             "varied against constant delays at the mean of {}{}; at that of {}{}; n = {} and {} of \

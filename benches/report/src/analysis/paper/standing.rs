@@ -25,36 +25,86 @@ named!(Standing, Holds => "holds", DoesNotHold => "does not hold", Undecided => 
 
 /// What counts as one mean: emulations are exact to a few percent at best.
 const ALIKE: f64 = 0.10;
-/// Whether the first is less or more than the second, if that can be said.
-fn order(first: Estimate, second: Estimate) -> Option<Ordering> {
-    let ((low, high), (other_low, other_high)) = (first.interval()?, second.interval()?);
-    if high < other_low {
-        Some(Ordering::Less)
+
+/// What became of a claim about figures with intervals.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// Whether it holds.
+    pub standing: Standing,
+    /// How many times as many runs an undecided one takes, if figures stay what they are; none where that is not known.
+    pub times: Option<f64>,
+}
+
+impl From<Standing> for Judged {
+    fn from(standing: Standing) -> Self {
+        Judged {
+            standing,
+            times: None,
+        }
+    }
+}
+
+impl Judged {
+    /// An undecided claim: intervals reach so far towards what decides it, which is at such a distance. They shrink with the root of the
+    /// number of runs.
+    fn undecided(reach: f64, distance: f64) -> Self {
+        Judged {
+            standing: Standing::Undecided,
+            times: Some((reach / distance).powi(2)),
+        }
+    }
+
+    /// What it takes, to follow the evidence: `; about 3 times as many runs would tell, if figures stay what they are`.
+    pub fn takes(&self) -> String {
+        match self.times {
+            None => String::new(),
+            Some(times) if times <= MOST_TIMES => format!(
+                "; about {} times as many runs would tell, if figures stay what they are",
+                words::count(times.ceil().max(2.0) as u64)
+            ),
+            Some(_) => "; too near for any number of runs".into(),
+        }
+    }
+}
+
+/// More than so many times as many runs are not told.
+const MOST_TIMES: f64 = 1_000.0;
+
+/// Whether a claim holds that two figures stand in an order.
+pub fn ordered(first: Estimate, second: Estimate, claimed: Ordering) -> Judged {
+    let Some(((low, high), (other_low, other_high))) = first.interval().zip(second.interval())
+    else {
+        return Standing::Undecided.into();
+    };
+    let found = if high < other_low {
+        Ordering::Less
     } else if low > other_high {
-        Some(Ordering::Greater)
+        Ordering::Greater
     } else {
-        None
+        let distance = (second.value - first.value).abs();
+        return Judged::undecided(
+            match first.value < second.value {
+                true => (high - first.value) + (second.value - other_low),
+                false => (first.value - low) + (other_high - second.value),
+            },
+            distance,
+        );
+    };
+    match found == claimed {
+        true => Standing::Holds.into(),
+        false => Standing::DoesNotHold.into(),
     }
 }
 
-/// The standing of a claim that two figures stand in an order.
-pub fn ordered(first: Estimate, second: Estimate, claimed: Ordering) -> Standing {
-    match order(first, second) {
-        Some(found) if found == claimed => Standing::Holds,
-        Some(_) => Standing::DoesNotHold,
-        None => Standing::Undecided,
-    }
-}
-
-/// The standing of a claim that two figures are one. That they were not seen to differ is not enough: what they may
+/// Whether a claim holds that two figures are one. That they were not seen to differ is not enough: what they may
 /// differ by, with the errors of both, has to be little.
-pub fn alike(first: Estimate, second: Estimate) -> Standing {
+pub fn alike(first: Estimate, second: Estimate) -> Judged {
     let reach = |of: Estimate| {
         let (low, high) = of.interval()?;
         (low > 0.0).then(|| (high / low).ln() / 2.0)
     };
     let Some((reach, other)) = reach(first).zip(reach(second)) else {
-        return Standing::Undecided;
+        return Standing::Undecided.into();
     };
     // Without `hypot`, which would need a newer glibc than RHEL 9 has.
     let (ratio, both) = (
@@ -64,43 +114,58 @@ pub fn alike(first: Estimate, second: Estimate) -> Standing {
     let factor = both.exp();
     let (low, high) = (ratio / factor, ratio * factor);
     if low >= 1.0 - ALIKE && high <= 1.0 + ALIKE {
-        Standing::Holds
+        Standing::Holds.into()
     } else if low > 1.0 + ALIKE || high < 1.0 - ALIKE {
-        Standing::DoesNotHold
+        Standing::DoesNotHold.into()
     } else {
-        Standing::Undecided
+        let to = |limit: f64| (ratio / limit).ln().abs();
+        Judged::undecided(both, to(1.0 + ALIKE).min(to(1.0 - ALIKE)))
     }
 }
 
-/// The standing of a claim that a figure is at most so much: its whole interval is.
-pub fn at_most(figure: Estimate, limit: f64) -> Standing {
+/// Whether a claim holds that a figure is at most so much: its whole interval is.
+pub fn at_most(figure: Estimate, limit: f64) -> Judged {
     match figure.interval() {
-        Some((_, high)) if high <= limit => Standing::Holds,
-        Some((low, _)) if low > limit => Standing::DoesNotHold,
-        _ => Standing::Undecided,
+        Some((_, high)) if high <= limit => Standing::Holds.into(),
+        Some((low, _)) if low > limit => Standing::DoesNotHold.into(),
+        Some((low, high)) => Judged::undecided(
+            match figure.value <= limit {
+                true => high - figure.value,
+                false => figure.value - low,
+            },
+            (figure.value - limit).abs(),
+        ),
+        None => Standing::Undecided.into(),
     }
 }
 
-/// The standing of a claim that a figure is above so much: its whole interval is.
-pub fn above(figure: Estimate, limit: f64) -> Standing {
-    match at_most(figure, limit) {
-        Standing::Holds => Standing::DoesNotHold,
-        Standing::DoesNotHold => Standing::Holds,
-        Standing::Undecided => Standing::Undecided,
+/// Whether a claim holds that a figure is above so much: its whole interval is.
+pub fn above(figure: Estimate, limit: f64) -> Judged {
+    let judged = at_most(figure, limit);
+    Judged {
+        standing: match judged.standing {
+            Standing::Holds => Standing::DoesNotHold,
+            Standing::DoesNotHold => Standing::Holds,
+            Standing::Undecided => Standing::Undecided,
+        },
+        ..judged
     }
 }
 
-/// The standing of a claim of which all parts have to hold.
-pub fn all(parts: impl IntoIterator<Item = Standing>) -> Standing {
+/// Whether a claim holds of which all parts have to hold. It takes as many runs as the part that takes most.
+pub fn all(parts: impl IntoIterator<Item = impl Into<Judged>>) -> Judged {
     use Standing::{DoesNotHold, Holds, Undecided};
-    parts
-        .into_iter()
-        .reduce(|first, second| match (first, second) {
-            (Holds, Holds) => Holds,
-            (DoesNotHold, _) | (_, DoesNotHold) => DoesNotHold,
-            _ => Undecided,
-        })
-        .unwrap_or(Undecided)
+    let parts = parts.into_iter().map(Into::into);
+    let both = |first: Judged, second: Judged| match (first.standing, second.standing) {
+        (DoesNotHold, _) | (_, DoesNotHold) => DoesNotHold.into(),
+        (Holds, _) => second,
+        (_, Holds) => first,
+        (Undecided, Undecided) => Judged {
+            standing: Undecided,
+            times: first.times.zip(second.times).map(|(a, b)| a.max(b)),
+        },
+    };
+    parts.reduce(both).unwrap_or(Undecided.into())
 }
 
 /// The standing of a claim that a ratio is above 1.
@@ -172,15 +237,44 @@ mod tests {
             (wide(10.0), wide(10.0), Undecided),
             (Estimate::alone(10.0), narrow(10.0), Undecided),
         ] {
-            assert_eq!(alike(first, second), standing, "{first:?} {second:?}");
+            assert_eq!(
+                alike(first, second).standing,
+                standing,
+                "{first:?} {second:?}"
+            );
         }
-        assert_eq!(at_most(estimate(1.0, 0.9, 1.04), 1.05), Holds);
-        assert_eq!(at_most(estimate(1.2, 1.1, 1.3), 1.05), DoesNotHold);
-        assert_eq!(at_most(estimate(1.0, 0.8, 1.2), 1.05), Undecided);
-        assert_eq!(above(estimate(0.9, 0.8, 0.95), 0.7), Holds);
-        assert_eq!(above(Estimate::alone(0.9), 0.7), Undecided);
-        assert_eq!(all([Holds, Holds, Undecided]), Undecided);
-        assert_eq!(all([Holds, DoesNotHold, Undecided]), DoesNotHold);
-        assert_eq!(all([]), Undecided);
+        assert_eq!(at_most(estimate(1.0, 0.9, 1.04), 1.05).standing, Holds);
+        assert_eq!(at_most(estimate(1.2, 1.1, 1.3), 1.05).standing, DoesNotHold);
+        assert_eq!(at_most(estimate(1.0, 0.8, 1.2), 1.05).standing, Undecided);
+        assert_eq!(above(estimate(0.9, 0.8, 0.95), 0.7).standing, Holds);
+        assert_eq!(above(Estimate::alone(0.9), 0.7).standing, Undecided);
+        assert_eq!(all([Holds, Holds, Undecided]).standing, Undecided);
+        assert_eq!(all([Holds, DoesNotHold, Undecided]).standing, DoesNotHold);
+        assert_eq!(all([Standing::Undecided; 0]).standing, Undecided);
+    }
+    #[test]
+    fn an_undecided_claim_says_how_many_times_as_many_runs_it_takes() {
+        let of = |value: f64, reach: f64| estimate(value, value - reach, value + reach);
+        // Intervals half as wide do not overlap any more.
+        let apart = ordered(of(10.0, 2.0), of(12.0, 2.0), Ordering::Less);
+        assert_eq!(apart.times, Some(4.0));
+        assert_eq!(
+            apart.takes(),
+            "; about 4 times as many runs would tell, if figures stay what they are"
+        );
+        assert_eq!(
+            ordered(of(10.0, 1.0), of(20.0, 1.0), Ordering::Less).takes(),
+            ""
+        );
+        let near = ordered(of(10.0, 2.0), of(10.0, 2.0), Ordering::Less);
+        assert_eq!(near.takes(), "; too near for any number of runs");
+        assert_eq!(at_most(of(1.0, 0.3), 1.1).times.map(f64::round), Some(9.0));
+        assert_eq!(above(of(1.2, 0.3), 1.1).times.map(f64::round), Some(9.0));
+        let wide = alike(estimate(10.0, 5.0, 20.0), estimate(10.0, 5.0, 20.0));
+        assert!((wide.times.unwrap() - 105.8).abs() < 0.1, "{wide:?}");
+        // The part that takes most, and only where all parts say what they take.
+        assert_eq!(all([apart, near]).times, near.times);
+        assert_eq!(all([apart, Undecided.into()]).times, None);
+        assert_eq!(all([apart, Holds.into()]), apart);
     }
 }

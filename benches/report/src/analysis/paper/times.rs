@@ -49,13 +49,13 @@ fn load(analysis: &Analysis) -> Option<Finding> {
         ordered(figure(highest), figure(none), Ordering::Greater)
     };
     let (mean, std) = (rises(|row| row.mean_ns), rises(|row| row.std_ns));
-    let each = if mean == std {
+    let each = if mean.standing == std.standing {
         String::new()
     } else {
         format!(
             "it {} for the mean, and {} for the standard deviation; ",
-            is(mean),
-            is(std)
+            is(mean.standing),
+            is(std.standing)
         )
     };
     Some(Finding::new(
@@ -90,7 +90,7 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
     // Round trips that follow each other are alike, so that a run is one figure, however many it has.
     let standing = none
         .skew_of_run
-        .map_or(Standing::Undecided, |skew| above(skew, 0.0));
+        .map_or(Standing::Undecided.into(), |skew| above(skew, 0.0));
     let of_run = match none
         .skew_of_run
         .and_then(|skew| Some((skew.value, skew.interval()?)))
@@ -136,7 +136,7 @@ fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
     let standing = if way.is(&of_packets) {
         ordered(ping_pong.mean_ns, packets.mean_ns, Ordering::Greater)
     } else {
-        Standing::Undecided
+        Standing::Undecided.into()
     };
     Some(Finding::new(
         "figure 7",
