@@ -205,10 +205,8 @@ impl Client {
         };
         let socket = UdpSocket::bind(any)?;
         socket.connect(self.server)?;
-        let given_up = Instant::now() + self.patience;
-        let mut wait = FIRST_WAIT;
-        while Instant::now() < given_up {
-            let until = given_up.min(Instant::now() + wait);
+        let mut attempts = Attempts::new(self.patience, Instant::now());
+        while let Some((until, wait)) = attempts.next(Instant::now()) {
             match self.attempt(&socket, request, until)? {
                 // The server has started anew since its challenge, or is busy.
                 Some(Outcome::BadChallenge) => {}
@@ -216,7 +214,6 @@ impl Client {
                 Some(outcome) => return Ok(Some(outcome)),
                 None => {}
             }
-            wait = LONGEST_WAIT.min(2 * wait);
         }
         Ok(None)
     }
@@ -256,6 +253,28 @@ impl Client {
     }
 }
 
+/// How long to wait for answers: in each attempt twice as long as in the one before it, and no longer in all than there is patience.
+struct Attempts {
+    given_up: Instant,
+    wait: Duration,
+}
+
+impl Attempts {
+    fn new(patience: Duration, now: Instant) -> Self {
+        Attempts {
+            given_up: now + patience,
+            wait: FIRST_WAIT,
+        }
+    }
+
+    /// Until when the attempt that begins now waits, and how long that is if there is patience; none if there is no more.
+    fn next(&mut self, now: Instant) -> Option<(Instant, Duration)> {
+        let wait = self.wait;
+        self.wait = LONGEST_WAIT.min(2 * wait);
+        (now < self.given_up).then(|| (self.given_up.min(now + wait), wait))
+    }
+}
+
 /// A datagram that is refused is as good as lost.
 fn send(socket: &UdpSocket, exchange: &Exchange<'_>) -> io::Result<()> {
     match socket.send(&exchange.message()) {
@@ -267,4 +286,20 @@ fn send(socket: &UdpSocket, exchange: &Exchange<'_>) -> io::Result<()> {
 fn is_silence(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_take_longer_and_longer_until_patience_ends() {
+        let begun = Instant::now();
+        let mut attempts = Attempts::new(10 * FIRST_WAIT, begun);
+        let at = |waits: u32| begun + waits * FIRST_WAIT;
+        assert_eq!(attempts.next(at(0)), Some((at(1), FIRST_WAIT)));
+        assert_eq!(attempts.next(at(1)), Some((at(3), 2 * FIRST_WAIT)));
+        assert_eq!(attempts.next(at(9)), Some((at(10), 4 * FIRST_WAIT)));
+        assert_eq!(attempts.next(at(10)), None);
+    }
 }

@@ -80,6 +80,9 @@ impl FaultReader {
     }
 }
 
+/// What is asked for the time where something is decided by it. Most frames are passed on without.
+type Clock<'a> = &'a dyn Fn() -> Instant;
+
 /// A frame that is held back.
 struct Held {
     due: Instant,
@@ -152,10 +155,10 @@ impl<T: Transport> Faulty<T> {
     }
 
     /// Sends a frame, or holds it back for the delay.
-    fn pass(&mut self, to: Peer, bytes: Vec<u8>) -> Result<Sent, TransportError> {
+    fn pass(&mut self, to: Peer, bytes: Vec<u8>, now: Clock) -> Result<Sent, TransportError> {
         if self.faults.delay.0 > 0 {
             self.counters.delayed.fetch_add(1, Relaxed);
-            let due = Instant::now() + self.faults.delay.as_duration();
+            let due = now() + self.faults.delay.as_duration();
             self.held.push_back(Held { due, to, bytes });
             return Ok(Sent::Sent);
         }
@@ -165,21 +168,21 @@ impl<T: Transport> Faulty<T> {
     }
 
     /// The frame that was to be overtaken goes out. One that is not taken is lost, as any late frame may be.
-    fn pass_late(&mut self) -> Result<(), TransportError> {
+    fn pass_late(&mut self, now: Clock) -> Result<(), TransportError> {
         if let Some(late) = self.late.take() {
-            self.pass(late.to, late.bytes)?;
+            self.pass(late.to, late.bytes, now)?;
         }
         Ok(())
     }
 
     /// Sends what is due.
-    fn release(&mut self) -> Result<(), TransportError> {
+    fn release(&mut self, clock: Clock) -> Result<(), TransportError> {
         if self.held.is_empty() && self.late.is_none() {
             return Ok(());
         }
-        let now = Instant::now();
+        let now = clock();
         if self.late.as_ref().is_some_and(|late| late.due <= now) {
-            self.pass_late()?;
+            self.pass_late(clock)?;
         }
         while self.held.front().is_some_and(|held| held.due <= now) {
             if let Some(held) = self.held.pop_front() {
@@ -188,6 +191,51 @@ impl<T: Transport> Faulty<T> {
             }
         }
         Ok(())
+    }
+
+    /// Does to a frame what its lot is.
+    fn send_at(
+        &mut self,
+        to: Peer,
+        head: &[u8],
+        payload: &[u8],
+        now: Clock,
+    ) -> Result<Sent, TransportError> {
+        let length = head.len() + payload.len();
+        self.release(now)?;
+        self.counters.frames.fetch_add(1, Relaxed);
+        if self.befalls(self.faults.loss) {
+            self.counters.lost.fetch_add(1, Relaxed);
+            return Ok(Sent::Sent);
+        }
+        let mut bytes = self.copy(head, payload);
+        if self.whole < 8 * length as u64 {
+            self.counters.damaged.fetch_add(1, Relaxed);
+            self.damage(&mut bytes);
+        } else if self.faults.bit_error_rate > 0.0 {
+            self.whole -= 8 * length as u64;
+        }
+        let twin = if self.befalls(self.faults.duplicate) {
+            self.counters.duplicated.fetch_add(1, Relaxed);
+            Some(self.copy(&bytes, &[]))
+        } else {
+            None
+        };
+        if self.late.is_none() && self.befalls(self.faults.reorder) {
+            self.counters.reordered.fetch_add(1, Relaxed);
+            let due = now() + OVERTAKE;
+            self.late = Some(Held { due, to, bytes });
+            return match twin {
+                Some(twin) => self.pass(to, twin, now),
+                None => Ok(Sent::Sent),
+            };
+        }
+        let sent = self.pass(to, bytes, now)?;
+        if let Some(twin) = twin {
+            self.pass(to, twin, now)?;
+        }
+        self.pass_late(now)?;
+        Ok(sent)
     }
 
     /// When the next held frame is due.
@@ -235,44 +283,11 @@ impl<T: Transport> Transport for Faulty<T> {
         if length > self.mtu() {
             return self.under.send(to, head, payload);
         }
-        self.release()?;
-        self.counters.frames.fetch_add(1, Relaxed);
-        if self.befalls(self.faults.loss) {
-            self.counters.lost.fetch_add(1, Relaxed);
-            return Ok(Sent::Sent);
-        }
-        let mut bytes = self.copy(head, payload);
-        if self.whole < 8 * length as u64 {
-            self.counters.damaged.fetch_add(1, Relaxed);
-            self.damage(&mut bytes);
-        } else if self.faults.bit_error_rate > 0.0 {
-            self.whole -= 8 * length as u64;
-        }
-        let twin = if self.befalls(self.faults.duplicate) {
-            self.counters.duplicated.fetch_add(1, Relaxed);
-            Some(self.copy(&bytes, &[]))
-        } else {
-            None
-        };
-        if self.late.is_none() && self.befalls(self.faults.reorder) {
-            self.counters.reordered.fetch_add(1, Relaxed);
-            let due = Instant::now() + OVERTAKE;
-            self.late = Some(Held { due, to, bytes });
-            return match twin {
-                Some(twin) => self.pass(to, twin),
-                None => Ok(Sent::Sent),
-            };
-        }
-        let sent = self.pass(to, bytes)?;
-        if let Some(twin) = twin {
-            self.pass(to, twin)?;
-        }
-        self.pass_late()?;
-        Ok(sent)
+        self.send_at(to, head, payload, &Instant::now)
     }
 
     fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
-        self.release()?;
+        self.release(&Instant::now)?;
         self.under.receive()
     }
 
@@ -281,12 +296,41 @@ impl<T: Transport> Transport for Faulty<T> {
     }
 
     fn wait(&mut self, at_most: Duration) -> Result<(), TransportError> {
-        self.release()?;
+        self.release(&Instant::now)?;
         let at_most = match self.next_due() {
             Some(due) => at_most.min(due.saturating_duration_since(Instant::now())),
             None => at_most,
         };
         self.under.wait(at_most)?;
-        self.release()
+        self.release(&Instant::now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Udp;
+    use super::*;
+
+    #[test]
+    fn a_frame_goes_when_the_time_that_is_given_says_so() {
+        let udp = Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU).unwrap();
+        let mut faulty = Faulty::new(udp, "delay=10ms".parse().unwrap(), 0);
+        let own = faulty.address();
+        let peer = faulty.peer(&own).unwrap();
+        let begun = Instant::now();
+        let after = |ms| begun + Duration::from_millis(ms);
+        faulty.send_at(peer, b"one", &[], &|| begun).unwrap();
+        faulty.send_at(peer, b"two", &[], &|| after(5)).unwrap();
+        assert_eq!(faulty.next_due(), Some(after(10)));
+        for (ms, held, due) in [
+            (9, 2, Some(10)),
+            (10, 1, Some(15)),
+            (14, 1, Some(15)),
+            (15, 0, None),
+        ] {
+            faulty.release(&|| after(ms)).unwrap();
+            assert_eq!(faulty.held.len(), held, "after {ms} ms");
+            assert_eq!(faulty.next_due(), due.map(after), "after {ms} ms");
+        }
     }
 }
