@@ -37,16 +37,20 @@ pub fn run(system: System, duration: Option<Nanos>) -> Result<Exit, Failure> {
             "a health check measures noise for {LONGEST} at most: Slurm kills it after 60s"
         )));
     }
+    let line = within(LIMIT, move || checked(&system, duration));
+    output::print(Format::Text, &(), || printable(&line))?;
+    Ok(Exit::Done)
+}
+
+/// The line that a check ends with, or that it has not ended within this time.
+fn within(limit: Duration, check: impl FnOnce() -> String + Send + 'static) -> String {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
         // Nobody listens any more when the time is over.
-        let _ = tell.send(checked(&system, duration));
+        let _ = tell.send(check());
     });
-    let line = told
-        .recv_timeout(LIMIT)
-        .unwrap_or_else(|_| format!("no verdict within {} s", LIMIT.as_secs()));
-    output::print(Format::Text, &(), || printable(&line))?;
-    Ok(Exit::Done)
+    let line = told.recv_timeout(limit);
+    line.unwrap_or_else(|_| format!("no verdict within {} s", limit.as_secs()))
 }
 
 /// Looks at the node and does what follows; gives the line that says so.
@@ -157,6 +161,21 @@ fn in_short(reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_that_hangs_ends_without_a_verdict() {
+        let (keep, kept) = mpsc::channel::<()>();
+        let hangs = move || {
+            let _ = kept.recv();
+            "fit".into()
+        };
+        assert_eq!(
+            within(Duration::from_millis(1), hangs),
+            "no verdict within 0 s"
+        );
+        drop(keep);
+        assert_eq!(within(LIMIT, || "fit".into()), "fit");
+    }
 
     #[test]
     fn noise_that_a_job_may_have_made_is_not_known() {
