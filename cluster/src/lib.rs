@@ -9,6 +9,7 @@ pub mod agent;
 mod connections;
 mod ended;
 mod host;
+mod identity;
 pub mod inventory;
 pub mod pattern;
 mod place;
@@ -21,6 +22,7 @@ mod worker;
 
 pub use ended::{Ended, failure, last_line};
 pub use host::{Host, NO_ADDRESS};
+pub use identity::OWN_VERSION;
 pub use place::Place;
 pub use protocol::{News, Program, Ready};
 pub use together::together;

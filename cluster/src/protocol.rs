@@ -19,8 +19,6 @@ use crate::ended::Ended;
 
 /// Both ends have to speak the same.
 pub const VERSION: u32 = 8;
-/// The version of the program that this is a part of.
-pub const OWN_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -146,7 +144,7 @@ pub enum Reply {
     Here {
         /// [`VERSION`].
         version: u32,
-        /// The version of the program there.
+        /// The version and the build of the program there, as [`OWN_VERSION`](crate::OWN_VERSION) has them.
         jitterlab: String,
     },
     /// To [`Request::Describe`]: the machine, as the program that the worker is part of describes it.

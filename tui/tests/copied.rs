@@ -124,6 +124,11 @@ fn a_host_with_a_jitterlab_of_another_version_gets_a_copy() {
     };
     for said in [
         r#"{"here":{"version":2,"node":{}}}"#.to_string(),
+        // Of another build.
+        format!(
+            r#"{{"here":{{"version":{VERSION},"jitterlab":"{}"}}}}"#,
+            env!("CARGO_PKG_VERSION")
+        ),
         format!(r#"{{"here":{{"version":{VERSION},"jitterlab":"0.0.1"}}}}"#),
     ] {
         let length = said.len();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::time::{Instant, SystemTime};
 
-use jitterlab_cluster::Unfit;
+use jitterlab_cluster::{OWN_VERSION, Unfit};
 use jitterlab_live::Total;
 use thiserror::Error;
 
@@ -316,7 +316,7 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
     match recorder.folder().environment() {
         Ok(mut environment) => {
             bench.bandwidth = environment.bandwidth;
-            environment.resume(env!("CARGO_PKG_VERSION"), now(), hosts);
+            environment.resume(&OWN_VERSION, now(), hosts);
             if bench.bandwidth.is_none() {
                 // The hosts of the load were not there before.
                 environment.bandwidth = bandwidth(bench)?;
@@ -331,7 +331,7 @@ fn prepare(bench: &mut Bench, recorder: &Recorder) -> Result<Environment, Conduc
     }
     bandwidth(bench)?;
     let environment = Environment {
-        jitterlab: env!("CARGO_PKG_VERSION").into(),
+        jitterlab: OWN_VERSION.clone(),
         started: now(),
         bandwidth: bench.bandwidth,
         hosts,

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use jitterlab_base::clock::{Clock, Source};
+use jitterlab_cluster::OWN_VERSION;
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::tune::{self, Asked};
 use procfs::{CpuInfo, Current, Meminfo};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// What an experiment was measured on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The version of `jitterlab run`.
+    /// The version of `jitterlab run`, with its build.
     pub jitterlab: String,
     /// When it began, UTC (RFC 3339).
     pub started: String,
@@ -29,7 +30,7 @@ pub struct Environment {
 /// What an experiment went on with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resumption {
-    /// The version of `jitterlab run`.
+    /// The version of `jitterlab run`, with its build.
     pub jitterlab: String,
     /// When, UTC (RFC 3339).
     pub started: String,
@@ -82,7 +83,7 @@ impl Environment {
 /// A machine as it stands, as its worker sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// The version of its `jitterlab`.
+    /// The version of its `jitterlab`, with its build.
     pub jitterlab: String,
     /// Its name.
     pub hostname: String,
@@ -185,7 +186,7 @@ impl Node {
             }
         };
         Node {
-            jitterlab: env!("CARGO_PKG_VERSION").into(),
+            jitterlab: OWN_VERSION.clone(),
             hostname: line("/proc/sys/kernel/hostname"),
             kernel: format!(
                 "{} {}",

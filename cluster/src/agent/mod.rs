@@ -24,7 +24,8 @@ use process::{Groups, Process};
 use teller::Teller;
 
 use crate::ended::Ended;
-use crate::protocol::{self, OWN_VERSION, Program, Ready, Reply, Request, SILENCE, VERSION};
+use crate::identity::OWN_VERSION;
+use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
 
 /// The part of the program that a worker belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -169,7 +170,7 @@ impl<W: Write + Send + 'static> Agent<W> {
         let reply = match request {
             Request::Hello => Reply::Here {
                 version: VERSION,
-                jitterlab: OWN_VERSION.into(),
+                jitterlab: OWN_VERSION.clone(),
             },
             Request::Describe => Reply::Machine((self.duties.describe)()),
             Request::Heartbeat => Reply::Done,

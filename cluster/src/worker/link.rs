@@ -15,8 +15,9 @@ use super::copy::{self, Found};
 use super::parting::{self, Printed, Stderr};
 use crate::ended::last_line;
 use crate::host::Host;
+use crate::identity::OWN_VERSION;
 use crate::place::Place;
-use crate::protocol::{self, HEARTBEAT, News, OWN_VERSION, Reply, Request, VERSION};
+use crate::protocol::{self, HEARTBEAT, News, Reply, Request, VERSION};
 use crate::ssh;
 
 /// A worker that says nothing for this long, beside the time of what it was asked for, is given up.
@@ -130,7 +131,7 @@ impl Link {
         link.replies = replies(stdout, &link.printed, follow);
         let reason = match link.ask(&Request::Hello, &[]) {
             Ok((Reply::Here { version, jitterlab }, _)) => {
-                if version == VERSION && (jitterlab == OWN_VERSION || host.jitterlab.is_some()) {
+                if version == VERSION && (jitterlab == *OWN_VERSION || host.jitterlab.is_some()) {
                     link.has_answered = true;
                     link.stderr.pass_on();
                     return Ok(link);
