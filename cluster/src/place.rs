@@ -30,6 +30,11 @@ fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "._-@:".contains(c))
 }
 
+/// Whether it is the number of a port, in digits alone: Rust's numbers may have a sign.
+pub fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
 /// The destination that ssh takes. An IPv6 address with a port stands in brackets.
 fn is_destination(text: &str) -> bool {
     let Some((host, port)) = text
@@ -40,7 +45,7 @@ fn is_destination(text: &str) -> bool {
     };
     let bare = host.replacen('[', "", 1).replacen(']', "", 1);
     let is_bare = bare == host || (host.ends_with(']') && bare.contains(':'));
-    is_bare && is_name(&bare) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    is_bare && is_name(&bare) && is_port(port)
 }
 
 impl Place {
@@ -115,6 +120,7 @@ mod tests {
             "ssh ssh://a",
             "ssh ssh://a:0",
             "ssh ssh://a:x",
+            "ssh ssh://a:+22",
             "ssh ssh://-a:22",
             "ssh ssh://[a]:22",
             "ssh ssh://a;b:22",

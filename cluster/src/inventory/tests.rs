@@ -224,6 +224,11 @@ fn what_is_not_followed_is_refused_in_one_line_with_its_place() {
         ("h", "n1 ansible_port=0\n", "`ansible_port`: `0` is no port"),
         (
             "h",
+            "n1 ansible_port=+22\n",
+            "`ansible_port`: `+22` is no port",
+        ),
+        (
+            "h",
             "n1 ansible_host='-oProxyCommand=x'\n",
             "is nothing that ssh leads to",
         ),

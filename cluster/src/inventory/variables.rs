@@ -8,7 +8,7 @@ use serde_yaml::Value;
 use super::groups::{Variable, Variables};
 use super::problem::{At, Problem};
 use crate::host::Host;
-use crate::place::Place;
+use crate::place::{Place, is_port};
 use crate::trust::HostKey;
 
 const HOST: [&str; 2] = ["ansible_host", "ansible_ssh_host"];
@@ -131,7 +131,7 @@ fn place(
     let destination = match port {
         None => format!("{user}{target}"),
         Some((port, at)) => {
-            if !port.parse::<u16>().is_ok_and(|port| port > 0) {
+            if !is_port(&port) {
                 return Err(at.problem(format!("`{PORT}`: `{}` is no port", shortened(&port))));
             }
             match target.contains(':') {
