@@ -111,7 +111,7 @@ fn hosts_are_those_that_ansible_finds() {
         path
     };
     let paths = [write("hosts.ini", INI), write("hosts.yaml", YAML)];
-    let both = |path| {
+    let both = |path: &Path| {
         let [ours, theirs] = read(&program, path);
         assert_eq!(ours, theirs);
         assert!(ours.len() > 3, "{ours:?}");
