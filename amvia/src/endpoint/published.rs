@@ -1,7 +1,7 @@
 //! What endpoints publish of themselves, on a shared page each, and how others read it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use jitterlab_base::page::{
@@ -219,6 +219,17 @@ pub fn published() -> io::Result<Vec<Published>> {
         }
     };
     Ok(files()?.into_iter().filter_map(read).collect())
+}
+
+impl Published {
+    /// What is on the page in a file, as if its process ran: a copy that was kept has none.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no page of an endpoint.
+    pub fn on_page(path: &Path, process: Option<u32>) -> Result<Self, PageError> {
+        let page: Attached<EndpointPage> = attach(path)?;
+        Ok(page.published(process))
+    }
 }
 
 fn files() -> io::Result<Vec<PathBuf>> {

@@ -1,12 +1,13 @@
 //! The screen by its keys, and as it looks.
 
-use jitterlab_injector::control::{Hook, HookFamily, Mode, Settings, Totals};
+use jitterlab_injector::control::{self, Hook, HookFamily, Mode, Settings, Totals, attach};
 use jitterlab_live::Total;
 use jitterlab_stats::histogram::Histogram;
 
 use super::watch::{Program, Seen};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
+use crate::ui::recorded;
 use crate::ui::screens::live::watch::{self as live, Found, Heard, Source};
 use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
 
@@ -83,6 +84,42 @@ fn seen(second: u64, programs: &[Program], histogram: Histogram) -> Seen {
         tables: vec!["lab/load20.dist".into(), "lab/load40.dist".into()],
         live,
     }
+}
+
+/// Delays were doubled in the middle of what was recorded.
+#[test]
+fn recorded_delays_are_shown() {
+    let mut app = app_at("Injector");
+    let told = recorded::lines("injector.jsonl");
+    let moments = recorded::pages("injector.pages");
+    let doubled = moments.len() / 2;
+    let source = Source::Experiment("lab/results/delayed-20261126T125000Z".into());
+    for (second, (pages, told)) in moments.iter().zip(&told).enumerate() {
+        if second == doubled {
+            letters(&mut app, "+");
+        }
+        let running = pages.iter().map(|(name, page)| control::Program {
+            page: attach(page.path()).unwrap(),
+            pid: name.parse().ok(),
+        });
+        let found = Found {
+            source: source.clone(),
+            name: "delayed-20261126T125000Z".into(),
+        };
+        let now = serde_json::from_str(told).unwrap();
+        let live = live::Seen {
+            at: second as f64,
+            found: vec![found],
+            heard: Some(live::of_experiment(source.clone(), now)),
+        };
+        let seen = Seen {
+            programs: Ok(running.map(|it| Program::of(&it)).collect()),
+            tables: Vec::new(),
+            live,
+        };
+        tell(&mut app, seen);
+    }
+    pictures("recorded_injector", &mut app);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jitterlab_injector::control::{Hook, HookFamily, Settings, Totals};
+use jitterlab_injector::control::{self, Hook, HookFamily, Settings, Totals};
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
 use jitterlab_stats::summary;
 
@@ -37,6 +37,25 @@ pub struct Program {
 }
 
 impl Program {
+    /// What its control page says.
+    pub fn of(running: &control::Program) -> Self {
+        let page = &running.page;
+        let identity = page.identity();
+        let (settings, table) = page.settings();
+        let entries: Vec<f64> = table.entries.iter().map(|&it| f64::from(it)).collect();
+        let is_on = |family: &HookFamily| identity.hooks & family.bit() != 0;
+        Program {
+            address: Address::of(running),
+            name: printable(&identity.program),
+            rank: identity.rank,
+            hooks: HookFamily::ALL.into_iter().filter(is_on).collect(),
+            settings,
+            table: printable(&table.origin),
+            table_mean: summary::mean(&entries).unwrap_or(0.0),
+            totals: page.totals(),
+        }
+    }
+
     /// Calls by hook, of those that were called.
     pub fn calls(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let all = Hook::ALL.into_iter().zip(self.totals.calls);
@@ -86,24 +105,7 @@ impl Task for Look {
 
 fn programs() -> Result<Vec<Program>, Failure> {
     let running = pages::running()?;
-    let programs = running.iter().map(|program| {
-        let page = &program.page;
-        let identity = page.identity();
-        let (settings, table) = page.settings();
-        let entries: Vec<f64> = table.entries.iter().map(|&it| f64::from(it)).collect();
-        let is_on = |family: &HookFamily| identity.hooks & family.bit() != 0;
-        Program {
-            address: Address::of(program),
-            name: printable(&identity.program),
-            rank: identity.rank,
-            hooks: HookFamily::ALL.into_iter().filter(is_on).collect(),
-            settings,
-            table: printable(&table.origin),
-            table_mean: summary::mean(&entries).unwrap_or(0.0),
-            totals: page.totals(),
-        }
-    });
-    Ok(programs.collect())
+    Ok(running.iter().map(Program::of).collect())
 }
 
 /// Files that end as tables do.

@@ -202,7 +202,8 @@ impl Watcher {
     }
 }
 
-pub(super) fn of_experiment(source: Source, now: Now) -> Heard {
+/// What `live.json` of an experiment says.
+pub fn of_experiment(source: Source, now: Now) -> Heard {
     let run = match now.attempt {
         1 => printable(&now.run),
         attempt => format!("{} (attempt {attempt})", printable(&now.run)),

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer};
 use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
+use tempfile::NamedTempFile;
 
 use super::Seen;
 use crate::ui::keys::Key;
+use crate::ui::recorded;
 use crate::ui::testing::{app_at, fits_anywhere, picture, pictures, press, tell};
 
 fn peer(endpoint: u64, connected: Option<bool>) -> PublishedPeer {
@@ -27,6 +29,29 @@ fn peer(endpoint: u64, connected: Option<bool>) -> PublishedPeer {
         duplicates: 0,
         no_room: 0,
     }
+}
+
+/// The process is in the name of a page's file.
+fn process(name: &str) -> Option<u32> {
+    let name = name.strip_prefix("amvia-")?;
+    name.split('.').next()?.parse().ok()
+}
+
+#[test]
+fn recorded_endpoints_are_shown() {
+    let mut app = app_at("Messages");
+    let begun = Instant::now();
+    for (second, pages) in (0..).zip(recorded::pages("messages.pages")) {
+        let read = |(name, page): (&String, &NamedTempFile)| {
+            Published::on_page(page.path(), process(name)).unwrap()
+        };
+        let seen = Seen {
+            at: begun + Duration::from_secs(second),
+            endpoints: Ok(pages.iter().map(read).collect()),
+        };
+        tell(&mut app, seen);
+    }
+    pictures("recorded_messages", &mut app);
 }
 
 #[test]

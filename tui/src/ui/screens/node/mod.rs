@@ -7,7 +7,7 @@ mod tune;
 mod view;
 
 use std::any::Any;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jitterlab_appliance::report::BootReport;
@@ -56,20 +56,31 @@ impl Facts {
     /// Its processors or its settings cannot be read.
     pub fn read() -> Result<Self, Failure> {
         // Nothing is started, since nothing is changed.
-        let system = System::at("/", "");
-        let topology = Topology::read(Path::new("/")).map_err(Failure::run)?;
-        let Looked { tuned, survey } = look(&system)?;
-        let host = nix::unistd::gethostname().unwrap_or_default();
+        let facts = Facts::of(&System::at("/", ""))?;
         Ok(Facts {
-            host: host.to_string_lossy().into_owned(),
-            kernel: system
-                .text("/proc/sys/kernel/osrelease")
-                .unwrap_or_default(),
-            topology,
             addresses: addresses(),
             boot: BootReport::load().ok(),
-            tuned,
             may_change: nix::unistd::geteuid().is_root(),
+            ..facts
+        })
+    }
+
+    /// What files say of a node.
+    ///
+    /// # Errors
+    /// Its processors or its settings cannot be read.
+    fn of(system: &System) -> Result<Self, Failure> {
+        let topology = Topology::read(system.root()).map_err(Failure::run)?;
+        let Looked { tuned, survey } = look(system)?;
+        let text = |path: &str| system.text(path).unwrap_or_default();
+        Ok(Facts {
+            host: text("/proc/sys/kernel/hostname"),
+            kernel: text("/proc/sys/kernel/osrelease"),
+            topology,
+            addresses: Vec::new(),
+            boot: None,
+            tuned,
+            may_change: false,
             settings: survey,
         })
     }

@@ -1,5 +1,10 @@
 //! The screen by its keys, and as it looks, with data that is always the same.
 
+#[path = "../../../../../node-tuning/tests/common/mod.rs"]
+mod nodes;
+
+use std::fs;
+
 use jitterlab_appliance::report::{BootReport, Missing, Phase, Problem};
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::plan::Plan;
@@ -9,6 +14,7 @@ use jitterlab_node_tuning::topology::{
 use jitterlab_node_tuning::tune::{Difference, Finding, State as Setting, Survey};
 
 use super::*;
+use crate::ui::recorded;
 use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
 
 fn finding(name: &'static str, state: Setting, why: &'static str) -> Finding {
@@ -157,6 +163,22 @@ fn the_node_is_shown() {
     press(&mut app, &[Key::Up, Key::Home]);
     assert!(picture(&mut app, 80, 24).contains("Ideal CPU"));
     fits_anywhere(&mut app);
+}
+
+/// An appliance that was tuned at its boot.
+#[test]
+fn a_recorded_node_is_shown() {
+    let root = tempfile::tempdir().unwrap();
+    nodes::grow(root.path(), &recorded::text("node.tree"));
+    let boot = fs::read_to_string(root.path().join("run/jitterlab/boot.json")).unwrap();
+    let facts = Facts {
+        boot: Some(serde_json::from_str(&boot).unwrap()),
+        ..Facts::of(&System::at(root.path(), "")).unwrap()
+    };
+    let read: Read = Ok(Arc::new(facts));
+    let mut app = app_at("Node");
+    tell(&mut app, read);
+    pictures("recorded_node", &mut app);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use jitterlab_node_tuning::noise::who::Who;
 
 use super::*;
 use crate::ui::app::App;
+use crate::ui::recorded;
 use crate::ui::testing::{
     app_at, fits_a_serial_line, fits_anywhere, picture, pictures, press, tell,
 };
@@ -98,6 +99,22 @@ fn noise_is_measured_second_by_second_until_it_is_ended() {
     let refused: Second = Err("cannot stay on CPU 2".into());
     assert!(tell(&mut app, refused).is_empty());
     assert!(picture(&mut app, 80, 24).contains("cannot stay on CPU 2"));
+}
+
+#[test]
+fn recorded_noise_is_shown() {
+    let mut app = app_at("Noise");
+    press(&mut app, &[Key::Enter]);
+    for line in recorded::lines("noise.jsonl") {
+        let report = serde_json::from_str(&line).unwrap();
+        let place = Where {
+            cpus: None,
+            emulated: false,
+        };
+        let second: Second = Ok(Listened { place, report });
+        tell(&mut app, second);
+    }
+    pictures("recorded_noise", &mut app);
 }
 
 #[test]
