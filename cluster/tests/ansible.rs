@@ -56,10 +56,11 @@ all:
 /// Names, and what ssh leads to, of both readers.
 fn read(program: &Path, path: &Path) -> [Vec<String>; 2] {
     let ours = Inventory::load(path, None).unwrap();
-    let ours = ours
-        .hosts
-        .iter()
-        .map(|(name, host)| format!("{name}: {}", host.at));
+    let hosts = ours.hosts.iter().chain(&ours.spares);
+    let mut ours: Vec<String> = hosts
+        .map(|(name, host)| format!("{name}: {}", host.at))
+        .collect();
+    ours.sort();
     let listed = Command::new(program)
         .args(["--list", "-i"])
         .arg(path)
@@ -85,7 +86,7 @@ fn read(program: &Path, path: &Path) -> [Vec<String>; 2] {
         })
         .collect();
     theirs.sort();
-    [ours.collect(), theirs]
+    [ours, theirs]
 }
 
 /// As `bootstrap/test` or somebody else has installed it.
