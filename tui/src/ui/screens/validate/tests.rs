@@ -149,7 +149,7 @@ fn hosts_files_of_a_folder_are_found() {
     for (name, text) in [
         (
             "a.yaml",
-            "hosts:\n  n1: { at: local }\n  n2: { at: ssh n2, address: 10.0.0.2 }\n",
+            "hosts:\n  n1: { at: local, address: 10.0.0.1 }\n  n2: { at: ssh n2, address: 10.0.0.2 }\n",
         ),
         ("b.ini", "n[1:2]\n[spares]\nn3\n"),
         ("c.yml", "all:\n  hosts: { n4: }\n"),
