@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
+use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
 pub use jitterlab_base::show::printable;
-use jitterlab_base::text::{Part, Text};
 
 use crate::outcome::Failure;
 

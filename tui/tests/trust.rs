@@ -76,7 +76,7 @@ fn a_key_that_is_not_known_is_refused_and_said() {
     gone(
         &output,
         "host there does not come up: Host key verification failed: this user does not know its key",
-        "name it in `host_keys`",
+        "Name the key in `host_keys`",
     );
     assert!(!lab.path("known").exists());
     lab.write(

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use jitterlab_amvia::endpoint::Transaction;
 use jitterlab_base::clock::Clock;
+use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
-use jitterlab_base::text::{Part, Text};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::{Count, Publisher};
 use serde::{Deserialize, Serialize};

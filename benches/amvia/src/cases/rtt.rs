@@ -2,8 +2,8 @@
 //! is seen.
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
-use jitterlab_base::text::{Part, Text};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::Samples;
 use jitterlab_packet::transport::Transport;

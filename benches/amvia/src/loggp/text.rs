@@ -1,7 +1,7 @@
 //! What is printed for people.
 
+use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
-use jitterlab_base::text::{Part, Text};
 use jitterlab_stats::bootstrap::Interval;
 
 use super::{Estimates, Report, Visible};

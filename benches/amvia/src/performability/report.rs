@@ -1,8 +1,8 @@
 //! All that is found of performability over one transport, in one protocol.
 
 use jitterlab_amvia::protocol::Nanos;
+use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
-use jitterlab_base::text::{Part, Text};
 use jitterlab_packet::cases;
 use jitterlab_packet::transport::{Link, Wait};
 use serde::{Deserialize, Serialize};

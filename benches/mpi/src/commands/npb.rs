@@ -1,6 +1,5 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use jitterlab_base::show;
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
 use jitterlab_mpi_results::npb::{Check, Phase, Report};
@@ -109,11 +108,11 @@ fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report 
 
 fn print(report: &Report) {
     println!(
-        "{} class {} on {} ranks: {}, {:.1} Mop/s, {}",
+        "{} class {} on {} ranks: {:.3} s, {:.1} Mop/s, {}",
         report.kernel,
         report.class,
         report.ranks,
-        show::time(report.time_s * 1e9),
+        report.time_s,
         report.mops,
         if report.verified {
             "verified"

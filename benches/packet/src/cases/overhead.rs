@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::print::Part;
 use jitterlab_base::show;
-use jitterlab_base::text::Part;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;

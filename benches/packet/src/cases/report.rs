@@ -1,7 +1,7 @@
 //! What a case has found, in the form that is printed, stored and read back.
 
 use jitterlab_base::clock::{Clock, Source};
-use jitterlab_base::text::{Part, Text};
+use jitterlab_base::print::{Part, Text};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::de::DeserializeOwned;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jitterlab_base::text::Text;
+use jitterlab_base::print::Text;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_experiment::samples;
 use jitterlab_packet::Error;
