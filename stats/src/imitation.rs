@@ -147,11 +147,10 @@ pub struct Candidate {
 /// Fits every family to samples, an atom at 0 beside it, and the lognormal of three parameters where all are above 0, and gives each the
 /// samples' mean: the chosen one first, then by distance.
 ///
-/// The chosen one has the fewest parameters among those that are as close as the closest, both by distance and by the greatest difference of the
-/// distribution functions: a mixture can always come a little closer. As close is what is off by no more than n independent samples are from their
-/// own distribution on the mean: √(2 / π n) ∫ √(F (1 − F)) dx of the distance (del Barrio, Giné and Matrán 1999, "Central limit theorems for the
-/// Wasserstein distance between the empirical and the true distributions"), √(π / 2 n) ln 2 of the greatest difference (the mean of Kolmogorov's
-/// distribution: Marsaglia, Tsang and Wang 2003, "Evaluating Kolmogorov's distribution"). Samples that are all equal have the constant alone.
+/// The chosen one has the fewest parameters among those that are as close as the closest. As close is what differs by no more than the mean
+/// distance of n independent samples from their own distribution, √(2 / π n) ∫ √(F (1 − F)) dx (del Barrio, Giné and Matrán 1999, "Central limit
+/// theorems for the Wasserstein distance between the empirical and the true distributions"): a mixture can always come a little closer. Samples that are all equal
+/// have the constant alone.
 ///
 /// # Errors
 /// There is no sample, or one is not finite; of samples that are not all equal, fewer than ten are above 0, or those are all equal.
@@ -193,22 +192,16 @@ pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
     }
     let distance = |c: &Candidate| c.closeness.distance;
     found.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-    let Some(closest) = found.first().map(|first| first.closeness) else {
+    let Some(closest) = found.first().map(distance) else {
         return Err(refused.unwrap_or(Error::TooFew {
             statistic: "a fit of an excess",
             needed: 1,
             given: 0,
         }));
     };
-    let enough = closest.distance + scatter(&sorted);
-    let kolmogorov =
-        (std::f64::consts::FRAC_PI_2 / sorted.len() as f64).sqrt() * std::f64::consts::LN_2;
-    let differs = closest.largest_difference + kolmogorov;
+    let enough = closest + scatter(&sorted);
     let simplest = |&i: &usize| (found[i].distribution.parameters(), i);
-    let as_close = (0..found.len()).filter(|&i| {
-        let close = found[i].closeness;
-        close.distance <= enough && close.largest_difference <= differs
-    });
+    let as_close = (0..found.len()).filter(|&i| distance(&found[i]) <= enough);
     if let Some(chosen) = as_close.min_by_key(simplest) {
         found[..=chosen].rotate_right(1);
     }

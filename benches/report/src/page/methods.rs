@@ -59,8 +59,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             round trip without. What is negative counts as 0, for no delay imitates it. Families \
             (lognormal, gamma, Weibull, generalised Pareto, mixtures of two and three lognormals) are fitted to what is above 0 by maximum \
             likelihood, with the share of zeros beside them, and scaled to the mean of the excess. The one that comes closest by \
-            Wasserstein-1 distance is chosen, and of those that are as close by it and by the greatest difference of the distribution functions, \
-            to within what samples scatter, the one of the fewest parameters. Akaike's \
+            Wasserstein-1 distance is chosen, and of those that are as close as samples scatter, the one of the fewest parameters. Akaike's \
             criterion assumes that round trips are independent and decides nothing. The empirical table is the excess itself. Of the \
             paper's five, the constant is what it calls uniform, the lognormal is as fitted, and the others have 25, 50 and 75 % of its \
             scale and the shape that keeps the mean. A table imitates the load if it is closer to the excess than a constant is, and its \

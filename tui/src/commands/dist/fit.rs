@@ -148,7 +148,7 @@ impl Fitted {
         }
         if self.fits.len() > 1 {
             text.push_str(
-                "The first comes closest, with the fewest parameters of those that are as close by both distances. ",
+                "The first comes closest, with the fewest parameters of those that are as close. ",
             );
         }
         text.push_str(

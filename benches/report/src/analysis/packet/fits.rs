@@ -391,8 +391,8 @@ pub fn unfitted(
 }
 
 /// How a family is chosen.
-const RULE: &str = "The report chooses the family of the least Wasserstein-1 distance. Where several are as close as samples scatter, by that \
-                    distance and by the greatest difference of the distribution functions, it chooses the one of the fewest parameters.";
+const RULE: &str = "The report chooses the family of the least Wasserstein-1 distance. Where several are as close as samples scatter, it \
+                    chooses the one of the fewest parameters.";
 
 /// Which family was chosen for the excess, by which rule, and what is injected without being an imitation.
 pub fn in_words(
