@@ -55,7 +55,7 @@ fn round_trips_of_both_loops_are_not_compared() {
     let said = refused.to_string();
     assert!(
         said.starts_with(
-            "packet-rtt-udp.none was measured in the closed loop and packet-open-loop-udp.none in the open loop: "
+            "packet-rtt-udp.none was measured in the closed loop and packet-open-loop-udp.none in the open loop, and the two cannot be compared: "
         ),
         "{said}"
     );
