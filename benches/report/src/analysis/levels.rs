@@ -283,7 +283,7 @@ mod tests {
         );
         // It is told how many more it takes where that is undecided, and only there.
         let told = |by| Comparison::of(&a, &b, Figure::Median, by).unwrap().change();
-        assert!(told(0.1).contains("; it takes "), "{}", told(0.1));
+        assert!(told(0.105).contains("; it takes "), "{}", told(0.105));
         assert!(!told(0.05).contains("it takes"), "{}", told(0.05));
         let elsewhere = timed("c", &[(7, 500.0)]);
         let unknown = Comparison::of(&a, &elsewhere, Figure::Mean, 0.05).unwrap();
