@@ -86,7 +86,7 @@ fn a_program_that_was_started_by_hand_is_watched() {
     }
     let lab = Lab::new();
     let mut program = Session::start(&lab, "noise run --cpus 0 --duration 300s", 80, 24);
-    program.until("left");
+    program.until("samples");
     let mut session = Session::start(&lab, "ui", 200, 60);
     session.until("q leave");
     session.press("4");
