@@ -222,7 +222,7 @@ pub fn published() -> io::Result<Vec<Published>> {
 }
 
 impl Published {
-    /// What is on the page in a file, as if its process ran: a copy that was kept has none.
+    /// Reads the page in a file as if its process ran: a copy that was kept has none.
     ///
     /// # Errors
     /// The file cannot be read, or is no page of an endpoint.

@@ -79,7 +79,7 @@ impl Head {
     }
 }
 
-/// What a frame with a short head has: its tag, what it says, and its payload where it lies.
+/// The content of a frame with a short head: its tag, what it says, and its payload where it lies.
 pub type ShortFrame<'a> = (Tag, Body, &'a [u8]);
 
 /// Reads a frame with a short head. None: it has another head.

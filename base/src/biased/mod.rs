@@ -48,7 +48,7 @@ unsafe impl<T: Send> Sync for Biased<T> {}
 // SAFETY: nothing in it belongs to a thread while nobody has it locked.
 unsafe impl<T: Send> Send for Biased<T> {}
 
-/// Who had the gate.
+/// The threads that had the gate.
 #[derive(Debug)]
 struct Turns {
     places: Places,

@@ -1,12 +1,12 @@
-//! Who is in a biased lock: the order of its stores and loads.
+//! The order of stores and loads by which a biased lock knows the thread inside.
 //!
-//! Beside the lock stands an ordinary one, the *gate*. Who has the gate may take the bias away from its thread, or give it to
-//! itself. The thread that has the bias enters without the gate: it says that it is inside, and then looks whether it has the
-//! bias still. Who takes the bias away does so, and then looks whether that thread is inside. A fence stands between the two
-//! steps on both sides, so that one of them sees the other. The thread's fence keeps the compiler alone in order: that of
-//! who takes the bias away is one for every thread of the process.
+//! Beside the lock stands an ordinary one, the *gate*. The thread with the gate may take the bias away from its holder, or take it for
+//! itself. The holder of the bias enters without the gate: it says that it is inside, and then looks whether it still has the
+//! bias. The thread that takes the bias away clears it, and then looks whether the holder is inside. A fence stands between the two
+//! steps on both sides, so that one of them sees the other. The holder's fence keeps only the compiler in order; the other side's
+//! fence is one for every thread of the process.
 //!
-//! A thread that was slow may still be about to say that it is inside long after its bias has gone. So each thread has a word of
+//! A slow thread may still be about to say that it is inside long after its bias has gone. So each thread has a word of
 //! its own to say so, which no other thread is ever given.
 //!
 //! Atomics and fences come from the parent module, so that a model checker's can stand in for them (see

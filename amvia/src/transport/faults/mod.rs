@@ -80,7 +80,7 @@ impl FaultReader {
     }
 }
 
-/// What is asked for the time where something is decided by it. Most frames are passed on without.
+/// The clock, asked only where the time decides. Most frames pass without it.
 type Clock<'a> = &'a dyn Fn() -> Instant;
 
 /// A frame that is held back.
