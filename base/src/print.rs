@@ -1,4 +1,4 @@
-//! What a report prints for people, before it is laid out.
+//! The parts of a report for people, before they are laid out.
 
 /// A part of what is printed for people.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -31,7 +31,7 @@ struct Lock {
 }
 
 impl Lock {
-    /// Adds one inside. Who comes by the gate gets the bias where `gives` says so.
+    /// Adds one inside. A thread that comes by the gate gets the bias if `gives` is true.
     fn turn(&self, thread: u64, gives: bool) {
         if let Some(place) = self.bias.enter(thread) {
             self.add();

@@ -103,7 +103,7 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Whether a thread waits for it.
+    /// True while a thread waits for the lock.
     #[inline]
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0

@@ -23,7 +23,7 @@ pub const THREADS: usize = 4;
 pub struct Bias {
     /// The thread that has the bias, times [`THREADS`], and its place; 0: none has it.
     has: AtomicU64,
-    /// Whether the thread of a place is inside. Written by that thread alone.
+    /// 1 while the thread of a place is inside, else 0. Only that thread writes it.
     inside: [AtomicU64; THREADS],
 }
 
@@ -68,7 +68,7 @@ impl Bias {
         Some(has as usize % THREADS)
     }
 
-    /// Whether the thread of a place is inside. Once it is not, and its bias is away, it does not come in again.
+    /// True while the thread of a place is inside. After its bias is taken away and it has left, it does not come in again.
     pub fn is_inside(&self, place: usize) -> bool {
         self.inside[place].load(Ordering::Acquire) != 0
     }

@@ -87,7 +87,7 @@ pub struct Shift {
     pub expected: f64,
     /// By how much it moved.
     pub measured: Interval,
-    /// What is measured without the delay: after a pause as long, where the delay has one before it.
+    /// The measurements without the delay, each after a pause as long as the delay, if that makes the initiator wait.
     pub plain: f64,
 }
 
@@ -272,7 +272,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// What a delay is held against.
+    /// The base that a delay is compared with.
     fn base(&self, injected: Injected, observable: Observable) -> impl Fn(&Block) -> f64 {
         let mut pauses = self.like.pauses_ns.iter();
         let place = pauses.position(|&it| it == injected.delay_ns);
@@ -379,8 +379,8 @@ pub fn round_trip(reports: &[&Report], of_latency: &[&Report]) -> Result<Option<
     }))
 }
 
-/// Whether the initiator waits for as long as the delay before it goes on, so that its base is what is measured after such a pause:
-/// with a deferral a burst begins after the wait for replies; a round trip has its wait with a spin, too.
+/// True if the delay makes the initiator wait before it goes on. Its base is then measured after a pause as long. A burst waits under a
+/// deferral, a round trip under a deferral and under a spin.
 fn has_pause(mode: Mode, observable: Observable) -> bool {
     match observable {
         Observable::Send => mode == Mode::Defer,
