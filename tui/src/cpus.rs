@@ -12,6 +12,7 @@ use nix::sched::{sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::outcome::Failure;
+use crate::priority::Raised;
 
 /// The CPUs that this node keeps for measuring, where `tune apply` has been here.
 pub fn kept_for_measuring() -> Option<CpuSet> {
@@ -20,7 +21,7 @@ pub fn kept_for_measuring() -> Option<CpuSet> {
     (!measuring.is_empty()).then_some(measuring)
 }
 
-/// Where this process might run before it was sent to the CPUs that keep house.
+/// Where this process might run before it was sent to the CPUs that keep house, or to the one on which it measures.
 static ANYWHERE: OnceLock<nix::sched::CpuSet> = OnceLock::new();
 
 /// Sends the calling thread, and those that it starts, to the CPUs that keep house, where `tune apply` has named some. Where it
@@ -45,12 +46,30 @@ pub fn keep_house() {
     }
 }
 
-/// Lets the calling thread, and what it starts, run wherever this process might before [`keep_house`].
+/// Lets the calling thread, and what it starts, run wherever this process might before [`keep_house`] or [`pin`].
 pub fn anywhere() {
     if let Some(before) = ANYWHERE.get() {
         // Where the system refuses, it was not let out either.
         let _ = sched_setaffinity(Pid::from_raw(0), before);
     }
+}
+
+/// Starts by `start` threads that watch beside the calling one, which polls. It never leaves its CPU, and what it starts would
+/// have its CPU and its real-time priority, and would never run. So these may run wherever this process might before [`pin`],
+/// and come before it.
+pub fn beside<T>(start: impl FnOnce() -> T) -> T {
+    let own = Pid::from_raw(0);
+    let before = sched_getaffinity(own);
+    // Threads inherit both.
+    let raised = Raised::begin();
+    anywhere();
+    let started = start();
+    drop(raised);
+    if let Ok(before) = before {
+        // It was there just now.
+        let _ = sched_setaffinity(own, &before);
+    }
+    started
 }
 
 /// The CPU that what measures has to be put on: the one that is asked for, or the first that the node keeps for measuring and that
@@ -108,6 +127,9 @@ pub fn pin(cpu: Option<usize>) -> Result<(), Failure> {
     let cpu = u32::try_from(id)
         .ok()
         .filter(|_| id < nix::sched::CpuSet::count());
+    if let Ok(before) = sched_getaffinity(Pid::from_raw(0)) {
+        let _ = ANYWHERE.set(before);
+    }
     if let Some(cpu) = cpu {
         enter(&CpuSet::from_iter([cpu]))?;
     }

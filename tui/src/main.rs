@@ -12,6 +12,7 @@ mod outcome;
 mod output;
 mod peer;
 mod picture;
+mod priority;
 mod shown;
 mod status;
 mod stopped;

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use jitterlab_injector::environment;
 use serde::Deserialize;
 
+use crate::cpus::beside;
 use crate::outcome::Failure;
 
 /// The other end.
@@ -125,7 +126,7 @@ impl<A: FromStr> Server<A> {
             return Err(not_up(child, stderr));
         };
         if let Some(mut stderr) = stderr.take() {
-            std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr()));
+            beside(|| std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr())));
         }
         Ok(Server {
             address,
@@ -158,8 +159,10 @@ impl<A> Drop for Server<A> {
 
 /// Ends this process when its stdin does: whoever started it has gone.
 pub fn end_with_stdin() {
-    std::thread::spawn(|| {
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        std::process::exit(0);
+    beside(|| {
+        std::thread::spawn(|| {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            std::process::exit(0);
+        })
     });
 }

@@ -2,19 +2,28 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use common::experiments::{folder, lab, lines};
+use common::experiments::{folder, lab, lines, until};
 use common::{Lab, build_library};
+use jitterlab_skip::skip;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 struct Server(Child, String);
 
 impl Server {
     fn start(options: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_jitterlab"))
+        Server::start_by(Command::new(env!("CARGO_BIN_EXE_jitterlab")), options)
+    }
+
+    /// The program is the last word of `program`.
+    fn start_by(mut program: Command, options: &[&str]) -> Server {
+        let mut child = program
             .args(["amvia", "serve", "--until-stdin-closes"])
             .args(options)
             .stdin(Stdio::piped())
@@ -321,10 +330,18 @@ fn cases_are_measured_with_faults_of_both_ends() {
         "--blocks",
         "2",
     ];
-    let loggp = amvia(&[&["loggp", "--format", "json"], &late[..]].concat());
-    let loggp: Value = serde_json::from_slice(&loggp.stdout).unwrap();
-    let trip = loggp["blocks"][0]["plain"]["round_trip_ns"].as_f64();
-    assert!(trip >= Some(200e3), "{loggp}");
+    let loggp = text(&amvia(&[&["loggp"], &late[..]].concat()));
+    let trip = loggp.lines().find(|line| line.starts_with("round trip"));
+    let mut trip = trip.unwrap().split_whitespace().skip(2);
+    let number: f64 = trip.next().unwrap().parse().unwrap();
+    let is_late = match trip.next() {
+        Some("us") => number >= 200.0,
+        unit => unit == Some("ms"),
+    };
+    assert!(is_late, "{loggp}");
+    // These tests run as ordinary work.
+    let without = "\nmeasured without real-time priority: ";
+    assert!(loggp.contains(without), "{loggp}");
 
     for (wrong, says) in [
         (["--faults", "lose=1%"], "is none of ber=RATE"),
@@ -513,4 +530,58 @@ fn what_cannot_be_is_refused_in_one_line() {
         );
         assert_eq!(error(&refused).lines().count(), 1, "{}", error(&refused));
     }
+}
+
+/// jitterlab by `chrt` with this policy and priority; none where that may not give it.
+fn scheduled(policy: &str, priority: &str) -> Option<Command> {
+    let chrt = || {
+        let mut chrt = Command::new("chrt");
+        chrt.args([policy, priority]);
+        chrt
+    };
+    let may = chrt().arg("true").output();
+    may.is_ok_and(|may| may.status.success()).then(|| {
+        let mut program = chrt();
+        program.arg(env!("CARGO_BIN_EXE_jitterlab"));
+        program
+    })
+}
+
+/// The first CPU that this process may run on, and how many there are.
+fn cpus() -> (usize, usize) {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let mut cpus = (0..CpuSet::count()).filter(|&cpu| allowed.is_set(cpu).unwrap());
+    (cpus.next().unwrap(), 1 + cpus.count())
+}
+
+/// It polls at real-time priority and never leaves its CPU: what it starts to watch stdin would never run with the same.
+#[test]
+fn a_server_with_real_time_priority_ends_with_its_stdin() {
+    let Some(program) = scheduled("-f", "20") else {
+        return skip("there is no chrt that may give real-time priority");
+    };
+    let (cpu, all) = cpus();
+    if all == 1 {
+        return skip("a server that polls at real-time priority leaves no CPU to the test");
+    }
+    let cpu = cpu.to_string();
+    let polls = ["--wait", "poll", "--listen", "udp://127.0.0.1:0", "--cpu"];
+    let mut server = Server::start_by(program, &[&polls[..], &[&cpu]].concat());
+    // It answers, so it polls.
+    let called = amvia(&["call", &server.target(), "--data", "hello"]);
+    assert_eq!(called.status.code(), Some(0), "{called:?}");
+    drop(server.0.stdin.take());
+    let server = RefCell::new(server);
+    until(|| server.borrow_mut().0.try_wait().unwrap().is_some());
+}
+
+#[test]
+fn loggp_with_real_time_priority_is_not_said_to_be_without() {
+    let Some(mut loggp) = scheduled("-f", "20") else {
+        return skip("there is no chrt that may give real-time priority");
+    };
+    loggp.args(["amvia", "loggp", "--transport", "shm", "--blocks", "2"]);
+    let loggp = text(&loggp.output().unwrap());
+    assert!(loggp.starts_with("loggp of amvia over shm"), "{loggp}");
+    assert!(!loggp.contains("real-time priority"), "{loggp}");
 }

@@ -20,6 +20,7 @@ use crate::files;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, parts};
 use crate::peer::Server;
+use crate::priority::is_real_time;
 
 /// The two ends that a case is measured between.
 #[derive(clap::Args)]
@@ -181,10 +182,18 @@ impl Loggp {
         let connect = |options: &Options, to: &Address| case.connect(options, to);
         let ((client, switch), _server) = self.ends.connect(Case::Loggp, longest, connect)?;
         let report = case.run(&client, &switch).map_err(failure)?;
-        output::print(self.ends.format, &report, || parts(&report))?;
+        let text = || match is_real_time() {
+            true => parts(&report),
+            false => parts(&report) + WITHOUT_PRIORITY,
+        };
+        output::print(self.ends.format, &report, text)?;
         Ok(Exit::Done)
     }
 }
+
+/// A server that this command starts inherits its priority.
+const WITHOUT_PRIORITY: &str = "measured without real-time priority: other work may have added to the times; \
+    `chrt -f 20 jitterlab amvia loggp …` keeps it out\n";
 
 impl Ends {
     /// Connects this end by `connect` to the other, which is started where none is named, for messages of up to `longest`.

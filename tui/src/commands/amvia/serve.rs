@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::end::{End, Harmed, TURN, WAIT, failed};
 use super::names::Known;
-use crate::cpus::pin;
+use crate::cpus::{beside, pin};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::end_with_stdin;
@@ -145,7 +145,8 @@ impl Serve {
             incarnation: Incarnation(incarnation),
             lease: LEASE,
         };
-        Keeper::start(known.client()?, registration).map_err(Failure::run)
+        let client = known.client()?;
+        beside(|| Keeper::start(client, registration)).map_err(Failure::run)
     }
 }
 
