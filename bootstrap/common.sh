@@ -99,10 +99,12 @@ need_builders() {
     need_packages gcc libc6-dev make cmake libclang-dev
 }
 
-# build_jitterlab: the program and its library, in target/release.
+# build_jitterlab [OPTIONS OF cargo build]: all programs and libraries, in target/release. Every script builds the same packages: which
+# features of a library cargo builds depends on the packages, and with other features it builds all that uses the library anew.
 build_jitterlab() {
-    cargo build --quiet --release --package jitterlab --package jitterlab-preload ||
-        stop "cargo could not build jitterlab: see above"
+    use_mpi
+    # shellcheck disable=SC2086 # empty, or an option and its value
+    cargo build --release --workspace $mpi "$@" || stop "cargo could not build jitterlab: see above"
 }
 
 # become_root: sets $as_root to what stands before a command that root has to run, if there is such a thing.
