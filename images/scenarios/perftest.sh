@@ -22,9 +22,6 @@ near=$(gid_index rxe0) far=$(gid_index rxe1)
 # perftest reports cycles. It would make times of them by itself, but gives up where it is disturbed.
 mhz=$(./cycles)
 
-field() { # field NAME: the value of a name in our last result
-    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" out | head -n 1
-}
 ours() { # ours FIELD DIVISOR OPTIONS…: a figure of a measurement against a server of its own, as perftest's is
     local name=$1 divisor=$2 pid
     shift 2

@@ -9,10 +9,6 @@ cd /run/experiment || exit 125
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
 to=10.7.0.2:7412
 
-field() { # field NAME: the value of a name in the last result
-    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" out | head -n 1
-}
-
 jitterlab load serve --bind $to --device rxe1 >ready &
 sink=$!
 until_it test -s ready

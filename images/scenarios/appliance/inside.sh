@@ -10,9 +10,6 @@ has() { # has WHAT TEXT WORD
         ;;
     esac
 }
-field() { # field NAME: the first value of a name in the last result
-    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" out | head -n 1
-}
 starts() { # starts PROGRAM OPTION: it is there and begins
     "$@" >out 2>&1
     is "$1" "$?" 0

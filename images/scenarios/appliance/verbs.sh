@@ -30,9 +30,6 @@ passes() { # passes WHAT: the last measurement did
 messages() { # of the last measurement: those that were answered, late or lost
     echo $(($(field n)0 / 10 + $(field lost)0 / 10 + $(field reordered)0 / 10))
 }
-field() { # field NAME: the value of a name in the last result
-    sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}$/\1/p" out | head -n 1
-}
 run() { # run OPTIONS…: a measurement from rxe0 to a server on rxe1
     timeout 120 jitterlab packet run --case rtt --transport verbs --device rxe0 --to $to --cpu $client \
         --format json "$@" >out 2>err
