@@ -13,8 +13,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 /// What a [`Clock`] reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The time-stamp counter of x86-64.
     Tsc,
@@ -23,6 +22,8 @@ pub enum Source {
     /// The system's `CLOCK_MONOTONIC`, one tick a nanosecond.
     Monotonic,
 }
+
+crate::named!(Source, serde, Tsc => "tsc", GenericCounter => "generic-counter", Monotonic => "monotonic");
 
 /// A calibrated clock.
 #[derive(Debug, Clone)]

@@ -51,6 +51,16 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
     scaled(bytes_per_second, 1e3, &["B/s", "kB/s", "MB/s", "GB/s"])
 }
 
+/// Bytes, in the powers of 1,024 that [`units`](crate::units) reads sizes in.
+///
+/// ```
+/// use jitterlab_base::show::size;
+/// assert_eq!([999.0, 65_536.0, 1.5 * f64::from(1 << 30)].map(size), ["999 B", "64 KiB", "1.5 GiB"]);
+/// ```
+pub fn size(bytes: f64) -> String {
+    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB"])
+}
+
 /// A share, from 0 to 1, in percent.
 ///
 /// ```

@@ -6,6 +6,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jitterlab_base::show;
 use jitterlab_node_tuning::boot::{Parameter, Parameters};
 
 use crate::command::{self, Error, of_file};
@@ -164,9 +165,9 @@ fn has_room() -> Result<(), Error> {
     let memory = fs::read_to_string("/proc/meminfo").map_err(of_file("/proc/meminfo"))?;
     match available(&memory) {
         Some(free) if free < takes => Err(Error::Said(format!(
-            "that takes {} MiB of memory, and {} are free",
-            takes >> 20,
-            free >> 20
+            "that takes {} of memory, and {} are free",
+            show::size(takes as f64),
+            show::size(free as f64)
         ))),
         _ => Ok(()),
     }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use jitterlab_base::durable::write_atomically;
+use jitterlab_base::show;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Error, of_file};
@@ -173,8 +174,8 @@ impl BootReport {
             None if self.ready_ns == 0 => writeln!(out, "  boot       did not come to its end")?,
             None => writeln!(
                 out,
-                "  boot       ready {:.2} s after the kernel's start",
-                seconds(self.ready_ns)
+                "  boot       ready {} after the kernel's start",
+                show::time(self.ready_ns as f64)
             )?,
         }
         for Phase { name, ns } in &self.phases {

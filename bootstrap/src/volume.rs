@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jitterlab_base::show;
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 
 use crate::command::{self, Error, of_file};
@@ -238,9 +239,9 @@ impl Volume {
             return Ok(());
         }
         Err(Error::Said(format!(
-            "the volume is full: {} KiB are left, and an experiment needs {} MiB to begin with; move folders of {} away",
-            room >> 10,
-            ROOM >> 20,
+            "the volume is full: {} are left, and an experiment needs {} to begin with; move folders of {} away",
+            show::size(room as f64),
+            show::size(ROOM as f64),
             self.at.join("results").display()
         )))
     }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use jitterlab_base::show::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
@@ -56,7 +57,7 @@ pub enum Refusal {
     /// The package has too few cores.
     #[error(
         "there are not enough cores for {} on {}; cores to measure on: {}",
-        ranks_in_words(*.ranks),
+        counted(*.ranks, "rank"),
         place_in_words(*.nearest, .device.as_deref()),
         cores_in_words(.cores, *.house)
     )]
@@ -332,11 +333,6 @@ fn listed(devices: &[String]) -> String {
         [] => "this node has none".into(),
         names => format!("this node has {}", names.join(", ")),
     }
-}
-
-fn ranks_in_words(ranks: usize) -> String {
-    let plural = if ranks == 1 { "" } else { "s" };
-    format!("{ranks} rank{plural}")
 }
 
 fn place_in_words(nearest: Option<u32>, device: Option<&str>) -> String {

@@ -4,6 +4,7 @@ use crate::distribution::Distribution;
 use crate::error::{Error, check};
 use crate::fit;
 use crate::fit::positive::Family;
+use crate::ks::distance_between;
 use crate::sort::sorted;
 use crate::wasserstein;
 
@@ -65,7 +66,7 @@ impl Closeness {
             zeros_of_samples: zeros(samples),
             distance: wasserstein::distance_sorted(samples, delays),
             distance_of_constant: wasserstein::distance_sorted(samples, &[mean]),
-            largest_difference: largest_difference(samples, delays),
+            largest_difference: distance_between(samples, delays),
             std,
             std_of_samples,
         }
@@ -122,19 +123,6 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Of two samples in ascending order.
-fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
-    let (mut i, mut j) = (0, 0);
-    let mut most = 0.0f64;
-    while i < a.len() && j < b.len() {
-        let x = a[i].min(b[j]);
-        i += a[i..].iter().take_while(|&&y| y == x).count();
-        j += b[j..].iter().take_while(|&&y| y == x).count();
-        most = most.max((i as f64 / a.len() as f64 - j as f64 / b.len() as f64).abs());
-    }
-    most
-}
-
 /// A distribution that was fitted to samples, and how close it came.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Candidate {
@@ -157,8 +145,6 @@ pub struct Candidate {
 pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
     check(samples, "a fit of an excess", 1)?;
     let sorted = injectable(samples)?;
-    let first = sorted.partition_point(|&x| x <= 0.0);
-    let (mean, _) = moments(&sorted);
     if sorted[0] == sorted[sorted.len() - 1] {
         let distribution = Distribution::Constant { value: sorted[0] };
         return Ok(vec![Candidate {
@@ -166,24 +152,14 @@ pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
             closeness: Closeness::of_sorted(&sorted, &[sorted[0]]),
         }]);
     }
-    let zeros = first as f64 / sorted.len() as f64;
     let (mut found, mut refused) = (Vec::new(), None);
     for family in Family::ALL {
-        match family.fit(&sorted[first..]) {
-            Ok(fitted) => {
-                let factor = mean / (1.0 - zeros) / fitted.mean();
-                let distribution = Distribution::WithZeros {
-                    zeros,
-                    rest: fitted.scaled(factor),
-                };
-                found.push(Candidate {
-                    distribution,
-                    closeness: Closeness::of_sorted(&sorted, &distribution.slices(SLICES)),
-                });
-            }
+        match of_sorted(family, &sorted) {
+            Ok(candidate) => found.push(candidate),
             Err(error) => refused = Some(error),
         }
     }
+    let (mean, _) = moments(&sorted);
     if let Some(distribution) = three_parameters(&sorted, mean) {
         found.push(Candidate {
             distribution,
@@ -206,6 +182,30 @@ pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
         found[..=chosen].rotate_right(1);
     }
     Ok(found)
+}
+
+/// Fits one family to samples, an atom at 0 beside it, and gives it the samples' mean.
+///
+/// # Errors
+/// There is no sample, one is not finite, or those above 0 are too few or all equal.
+pub fn candidate(family: Family, samples: &[f64]) -> Result<Candidate, Error> {
+    check(samples, "a fit of an excess", 1)?;
+    of_sorted(family, &injectable(samples)?)
+}
+
+fn of_sorted(family: Family, sorted: &[f64]) -> Result<Candidate, Error> {
+    let first = sorted.partition_point(|&x| x <= 0.0);
+    let fitted = family.fit(&sorted[first..])?;
+    let zeros = first as f64 / sorted.len() as f64;
+    let (mean, _) = moments(sorted);
+    let distribution = Distribution::WithZeros {
+        zeros,
+        rest: fitted.scaled(mean / (1.0 - zeros) / fitted.mean()),
+    };
+    Ok(Candidate {
+        distribution,
+        closeness: Closeness::of_sorted(sorted, &distribution.slices(SLICES)),
+    })
 }
 
 /// The lognormal of three parameters, moved so that its mean is `mean`: the fitted one's own can be off by what its tail was misjudged. `None`

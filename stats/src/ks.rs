@@ -149,7 +149,8 @@ fn distance(sorted: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     d
 }
 
-fn distance_between(a: &[f64], b: &[f64]) -> f64 {
+/// The largest difference of the distribution functions of two samples in ascending order.
+pub(crate) fn distance_between(a: &[f64], b: &[f64]) -> f64 {
     let (mut i, mut j) = (0, 0);
     let mut d = 0.0f64;
     // Once one sample is used up, the distance can only shrink.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use jitterlab_base::show::{count, percent, time};
+use jitterlab_base::show::{count, counted, percent, size, time};
 use jitterlab_live::{Count, Total, follow_own, own_reader};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -74,7 +74,11 @@ pub fn samples(total: &Total) -> String {
     let messages = total.counted(Count::Messages);
     if total.samples() == 0 && messages > 0 {
         let bytes = total.counted(Count::Bytes);
-        return format!("{} messages, {} bytes", count(messages), count(bytes));
+        return format!(
+            "{}, {}",
+            counted(messages as usize, "message"),
+            size(bytes as f64)
+        );
     }
     let of_part = |share| {
         let ns = total.histogram.quantile(share).unwrap_or_default();

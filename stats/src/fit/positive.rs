@@ -34,6 +34,18 @@ impl Family {
         Family::ThreeLognormals,
     ];
 
+    /// The name, that of the [`Positive`] which it fits.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::LogNormal => "lognormal",
+            Family::Gamma => "gamma",
+            Family::Weibull => "weibull",
+            Family::GeneralisedPareto => "generalised-pareto",
+            Family::TwoLognormals => "two-lognormals",
+            Family::ThreeLognormals => "three-lognormals",
+        }
+    }
+
     /// Fits samples above 0, in ascending order.
     ///
     /// # Errors

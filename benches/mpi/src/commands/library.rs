@@ -215,7 +215,7 @@ fn print(report: &Report) {
         println!(
             "  ranks' times are comparable to {}; a reading of the clock ({}) takes {}",
             show::time(point.clock_error_ns),
-            serde_json::json!(report.clock).as_str().unwrap_or_default(),
+            report.clock,
             show::time(report.clock_read_ns)
         );
     }

@@ -1,5 +1,6 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use jitterlab_base::show;
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
 use jitterlab_mpi_results::npb::{Check, Phase, Report};
@@ -19,8 +20,6 @@ pub struct Arguments {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
 }
-
-const MIB: f64 = (1 << 20) as f64;
 
 /// What one rank has to say.
 #[derive(Default, Serialize, Deserialize)]
@@ -108,11 +107,11 @@ fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report 
 
 fn print(report: &Report) {
     println!(
-        "{} class {} on {} ranks: {:.3} s, {:.1} Mop/s, {}",
+        "{} class {} on {} ranks: {}, {:.1} Mop/s, {}",
         report.kernel,
         report.class,
         report.ranks,
-        report.time_s,
+        show::time(report.time_s * 1e9),
         report.mops,
         if report.verified {
             "verified"
@@ -131,18 +130,15 @@ fn print(report: &Report) {
         );
     }
     println!(
-        "  {} messages, {} bytes; {} collective calls, {} bytes; {:.1} % of the time in MPI",
-        report.messages,
-        report.bytes,
-        report.collectives,
-        report.collective_bytes,
-        100.0 * report.mpi_share
+        "  {}, {}; {}, {}; {} of the time in MPI",
+        show::counted(report.messages as usize, "message"),
+        show::size(report.bytes as f64),
+        show::counted(report.collectives as usize, "collective call"),
+        show::size(report.collective_bytes as f64),
+        show::percent(report.mpi_share)
     );
     if let Some(most) = report.memory_bytes.iter().max().copied().flatten() {
-        println!(
-            "  {:.1} MiB of memory in a rank, at most",
-            most as f64 / MIB
-        );
+        println!("  {} of memory in a rank, at most", show::size(most as f64));
     }
     println!(
         "  {:<16} {:>4} {:>10} {:>10} {:>10} {:>14} {:>11}",

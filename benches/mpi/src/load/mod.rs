@@ -14,6 +14,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::named;
+use jitterlab_base::show;
 use jitterlab_base::units::{Nanos, Percent};
 use jitterlab_load::bucket::Bucket;
 use jitterlab_stats::gaps::Gaps;
@@ -82,7 +83,6 @@ struct Moved {
 const HALF_WINDOW: usize = 32;
 /// How long the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
-const GIB: f64 = (1 << 30) as f64;
 
 impl Pattern {
     /// Whether so many ranks can make it with messages of so many bytes, where rank 0's machine has so many bytes of memory.
@@ -102,10 +102,10 @@ impl Pattern {
                 "pairs are made of an even number of ranks, and these are {ranks}"
             )),
             _ if taken(ranks) as u64 > memory => Err(format!(
-                "messages of {message} bytes to or from {ranks} ranks take {:.1} GiB of rank 0's memory, and its machine has \
-                 {:.1}: make them smaller",
-                taken(ranks) as f64 / GIB,
-                memory as f64 / GIB
+                "messages of {message} bytes to or from {ranks} ranks take {} of rank 0's memory, and its machine has \
+                 {}: make them smaller",
+                show::size(taken(ranks) as f64),
+                show::size(memory as f64)
             )),
             _ => Ok(()),
         }

@@ -462,10 +462,10 @@ impl Text for Report {
 /// How an open loop went, for people.
 fn rates(open: &Open) -> String {
     format!(
-        "{:.0} messages a second asked for, {:.0} sent, {} gaps; {} not sent; at most {} of {} under way, and {} late; \
+        "{} messages a second asked for, {} sent, {} gaps; {} not sent; at most {} of {} under way, and {} late; \
          a round trip counts from when its message was due",
-        open.rate_asked,
-        open.rate_achieved,
+        show::number(open.rate_asked),
+        show::number(open.rate_achieved),
         open.gaps,
         open.unsent,
         open.most_under_way,

@@ -375,6 +375,7 @@ fn loads(analysis: &Analysis) -> Option<String> {
         asked
             .map(|&of| f64::from(of))
             .any(|of| (load.produced.value - of).abs() > LOAD_TOLERANCE)
+            || load.asked.len() > 1
     });
     let off: Vec<String> = off
         .map(|(row, load)| {

@@ -108,9 +108,8 @@ fn percent(run: &RunRecord) -> Option<u8> {
 }
 
 fn is_same(first: (Option<f64>, u8), second: (Option<f64>, u8)) -> bool {
-    let apart = f64::from(second.1) - f64::from(first.1);
     let produced = first.0.zip(second.0);
-    produced.is_some_and(|(first, second)| (second - first).abs() <= SAME && apart > SAME)
+    produced.is_some_and(|(first, second)| (second - first).abs() <= SAME)
 }
 
 #[cfg(test)]

@@ -150,15 +150,15 @@ fn limits((low, high): (f64, f64)) -> Vec<f64> {
     })
 }
 
-/// `below 10 µs`, `10 to 20 µs`, `20 µs and more`.
+/// `below 10 µs`, `10 µs to 20 µs`, `20 µs and more`.
 fn name(limits: &[f64], class: usize) -> String {
-    let us = |limit: &f64| words::short(*limit);
+    let time = |us: &f64| words::time(us * 1e3);
     let begin = class.checked_sub(1).and_then(|before| limits.get(before));
     match (begin, limits.get(class)) {
         (None, None) => "all".into(),
-        (None, Some(end)) => format!("below {} µs", us(end)),
-        (Some(begin), Some(end)) => format!("{} to {} µs", us(begin), us(end)),
-        (Some(begin), None) => format!("{} µs and more", us(begin)),
+        (None, Some(end)) => format!("below {}", time(end)),
+        (Some(begin), Some(end)) => format!("{} to {}", time(begin), time(end)),
+        (Some(begin), None) => format!("{} and more", time(begin)),
     }
 }
 

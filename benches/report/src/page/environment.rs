@@ -1,6 +1,7 @@
 //! What was measured, on what, and how to do it again.
 
 use jitterlab_amvia_suite::cases::Case as AmviaKind;
+use jitterlab_base::show;
 use jitterlab_experiment::enough::{POWER, begun, enough};
 use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::level::Member;
@@ -100,7 +101,7 @@ fn factors(analysed: &Analysed) -> Markup {
                             "{} of the one-way bandwidth{}, {} messages of {} {}",
                             percent(&experiment.levels.load),
                             match analysed.environment.bandwidth {
-                                Some(bandwidth) => format!(" ({} MB/s)", words::short(bandwidth / 1e6)),
+                                Some(bandwidth) => format!(" ({})", show::bandwidth(bandwidth)),
                                 None => String::new(),
                             },
                             load.transport.name().to_uppercase(), load.message(), load
@@ -313,9 +314,7 @@ fn machine(names: &[String], node: &Node) -> Markup {
                         "{}, {} online{}", node.cpu, node.cpus,
                         if node.virtual_machine { ", a virtual machine" } else { "" }
                     )))
-                    (line("Memory", &format!(
-                        "{} GiB", words::short(node.memory as f64 / f64::from(1 << 30))
-                    )))
+                    (line("Memory", &show::size(node.memory as f64)))
                     (line("Kernel", &node.kernel))
                     (line("System", &node.system))
                     @for interface in &node.interfaces {

@@ -104,10 +104,7 @@ fn clock(analysed: &Analysed) -> String {
         .map(|(name, node)| {
             format!(
                 "{name}: {}, {} ns a reading, steps of {} ns",
-                serde_json::to_value(node.clock)
-                    .ok()
-                    .and_then(|name| Some(name.as_str()?.to_string()))
-                    .unwrap_or_default(),
+                node.clock,
                 words::short(node.clock_read_ns),
                 words::short(node.clock_resolution_ns)
             )

@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::end::{End, Harmed, TURN, WAIT, failed};
 use super::names::Known;
 use crate::commands::packet::{count, span};
-use crate::cpus::pin;
+use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, printable};
 
@@ -53,7 +53,7 @@ pub struct Call {
     end: End,
     #[command(flatten)]
     known: Option<Known>,
-    /// Run on this CPU
+    /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     #[arg(long, value_enum, default_value_t)]
@@ -151,7 +151,7 @@ struct Unknown {
 impl Call {
     /// Makes the requests, one after the other.
     pub fn run(self) -> Result<Exit, Failure> {
-        pin(self.cpu)?;
+        pin(choose(self.cpu))?;
         let address = self.address()?;
         let bundle = Bundle::new().map_err(failed)?;
         let own = End::own(&address)?;

@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::end::{End, Harmed, TURN, WAIT, failed};
 use super::names::Known;
-use crate::cpus::{beside, pin};
+use crate::cpus::{beside, choose, pin};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::end_with_stdin;
@@ -40,7 +40,7 @@ pub struct Serve {
     /// How requests are waited for. block: sleep until one comes. poll: ask again and again, without sleep
     #[arg(long, default_value_t = Wait::Block)]
     wait: Wait,
-    /// Run on this CPU
+    /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     /// Exit when stdin is closed
@@ -77,7 +77,7 @@ const LEASE: Duration = Duration::from_secs(30);
 impl Serve {
     /// Answers until it is stopped.
     pub fn run(self) -> Result<Exit, Failure> {
-        pin(self.cpu)?;
+        pin(choose(self.cpu))?;
         if self.until_stdin_closes {
             end_with_stdin();
         }

@@ -10,7 +10,7 @@ use jitterlab_injector::generator::TABLE_ENTRIES;
 use jitterlab_injector::shape::Shape;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::fit::{self, Fit};
+use jitterlab_stats::fit::{self, Fit, positive};
 use jitterlab_stats::imitation::{self, Candidate, Closeness};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
 use jitterlab_stats::summary::{self, Summary};
@@ -26,7 +26,8 @@ use crate::output::{self, Format, time_of};
 pub struct FitOptions {
     /// Samples: CSV or Parquet file with times in nanoseconds. Write FILE:COLUMN if it has several columns
     samples: PathBuf,
-    /// constant, uniform, lognormal (three parameters), or best: fit all families, and list the closest first
+    /// constant, uniform or lognormal (three parameters); with an atom at 0 beside it gamma, weibull, generalised-pareto, two-lognormals
+    /// or three-lognormals; or best: fit all families, and list the closest first
     #[arg(long, default_value = "best")]
     shape: Choice,
     #[arg(long, value_enum, default_value_t)]
@@ -38,6 +39,8 @@ pub struct FitOptions {
 enum Choice {
     Best,
     One(Shape),
+    /// Of what is above 0, and an atom at 0.
+    Positive(positive::Family),
 }
 
 impl std::str::FromStr for Choice {
@@ -46,10 +49,19 @@ impl std::str::FromStr for Choice {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "best" => Ok(Choice::Best),
-            other => other
-                .parse()
-                .map(Choice::One)
-                .map_err(|_| format!("`{other}` is not constant, uniform, lognormal or best")),
+            other => match other.parse() {
+                Ok(shape) => Ok(Choice::One(shape)),
+                Err(_) => positive::Family::ALL
+                    .into_iter()
+                    .find(|family| family.name() == other)
+                    .map(Choice::Positive)
+                    .ok_or_else(|| {
+                        format!(
+                            "`{other}` is not constant, uniform, lognormal, gamma, weibull, generalised-pareto, two-lognormals, \
+                             three-lognormals or best"
+                        )
+                    }),
+            },
         }
     }
 }
@@ -99,6 +111,8 @@ impl FitOptions {
                 let fit = |candidate: &Candidate| Fit::new(candidate.distribution, &samples);
                 candidates.iter().map(fit).collect()
             }),
+            Choice::Positive(family) => imitation::candidate(family, &samples)
+                .map(|candidate| vec![Fit::new(candidate.distribution, &samples)]),
             Choice::One(Shape::Constant) => fit::constant(&samples).map(|fit| vec![fit]),
             Choice::One(Shape::Uniform) => fit::uniform(&samples).map(|fit| vec![fit]),
             Choice::One(Shape::LogNormal) => fit::lognormal(&samples).map(|fit| vec![fit]),

@@ -106,7 +106,7 @@ fn text(report: &NoiseReport) -> String {
             report.host,
             report.kernel,
             Nanos(report.threshold_ns),
-            clock_name(report),
+            report.clock,
             report.iteration_ns
         ),
     );
@@ -134,11 +134,6 @@ fn text(report: &NoiseReport) -> String {
 fn out_line(out: &mut String, line: &str) {
     out.push_str(line.trim_end());
     out.push('\n');
-}
-
-fn clock_name(report: &NoiseReport) -> String {
-    let name = serde_json::to_value(report.clock).unwrap_or_default();
-    name.as_str().unwrap_or_default().to_string()
 }
 
 fn table(cores: &[Core]) -> String {
@@ -281,13 +276,14 @@ fn share_of_gaps(core: &Core, count: &Count) -> String {
 }
 
 fn traced(tracers: &Tracers) -> String {
+    let us = |us: u64| show::time(us as f64 * 1e3);
     let osnoise = |it: &Osnoise| {
         format!(
-            "CPU {}: {} us of {} us lost, longest {} us; hardware {}, NMI {}, interrupts {}, softirqs {}, threads {}",
+            "CPU {}: {} of {} lost, longest {}; hardware {}, NMI {}, interrupts {}, softirqs {}, threads {}",
             it.cpu,
-            it.noise_us,
-            it.runtime_us,
-            it.longest_us,
+            us(it.noise_us),
+            us(it.runtime_us),
+            us(it.longest_us),
             it.hardware,
             it.nmis,
             it.irqs,
@@ -315,8 +311,11 @@ fn traced(tracers: &Tracers) -> String {
     };
     let hwlat = |it: &Hwlat| {
         format!(
-            "CPU {}: {} latencies in {} windows of a second, longest {} us",
-            it.cpu, it.latencies, it.windows, it.longest_us
+            "CPU {}: {} latencies in {} windows of a second, longest {}",
+            it.cpu,
+            it.latencies,
+            it.windows,
+            us(it.longest_us)
         )
     };
     [

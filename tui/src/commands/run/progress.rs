@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
-use jitterlab_base::show;
+use jitterlab_base::show::{self, counted};
 use jitterlab_experiment::conduct::{Event, Tally};
 use jitterlab_experiment::enough::{Enough, POWER};
 use jitterlab_experiment::live::{Now, Stage};
@@ -68,7 +68,7 @@ impl Progress {
                     0 => String::new(),
                     n => format!(", {n} failed"),
                 };
-                say!(status, "{} runs done{failed}", tally.done);
+                say!(status, "{} done{failed}", counted(tally.done, "run"));
                 let _ = writeln!(std::io::stdout(), "{}", folder.display());
             }
         }
@@ -160,7 +160,8 @@ fn people(status: &Status, folder: &Path, event: &Event) {
             };
             say!(
                 status,
-                "{runs} runs{before}; about {} left",
+                "{}{before}; about {} left",
+                counted(*runs, "run"),
                 time(*seconds_left)
             );
         }
@@ -184,8 +185,9 @@ fn people(status: &Status, folder: &Path, event: &Event) {
             seconds_left,
         } => say!(
             status,
-            "{}; {runs} runs, about {} left",
+            "{}; {}, about {} left",
             in_words(enough),
+            counted(*runs, "run"),
             time(*seconds_left)
         ),
         Event::Lost { host, reason } => say!(status, "host {host} is lost: {}", printable(reason)),

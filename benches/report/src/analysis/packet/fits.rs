@@ -179,10 +179,10 @@ fn family(kind: &str) -> String {
 }
 
 fn parameters(distribution: &Distribution) -> String {
-    let us = |ns: f64| words::short(ns / 1e3);
+    let time = words::time;
     match distribution {
-        Distribution::Constant { value } => format!("value {}", us(*value)),
-        Distribution::Uniform { low, high } => format!("low {}, high {}", us(*low), us(*high)),
+        Distribution::Constant { value } => format!("value {}", time(*value)),
+        Distribution::Uniform { low, high } => format!("low {}, high {}", time(*low), time(*high)),
         Distribution::LogNormal {
             shape,
             location,
@@ -190,8 +190,8 @@ fn parameters(distribution: &Distribution) -> String {
         } => format!(
             "shape {}, location {}, scale {}",
             words::short(*shape),
-            us(*location),
-            us(*scale)
+            time(*location),
+            time(*scale)
         ),
         Distribution::WithZeros { zeros, rest } => {
             let zeros = words::short(100.0 * zeros);
@@ -202,7 +202,7 @@ fn parameters(distribution: &Distribution) -> String {
                 | Positive::GeneralisedPareto { shape, scale } => format!(
                     "zeros {zeros} %, shape {}, scale {}",
                     words::short(*shape),
-                    us(*scale)
+                    time(*scale)
                 ),
                 Positive::Mixture(mixture) => {
                     let component = |c: &Component| {
@@ -210,7 +210,7 @@ fn parameters(distribution: &Distribution) -> String {
                             "{} % of shape {}, scale {}",
                             words::short(100.0 * c.weight),
                             words::short(c.shape),
-                            us(c.scale)
+                            time(c.scale)
                         )
                     };
                     let components: Vec<String> =

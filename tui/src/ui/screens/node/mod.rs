@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jitterlab_appliance::report::BootReport;
+use jitterlab_base::show::counted;
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::{State, Survey};
@@ -204,8 +205,8 @@ impl NodeScreen {
                 let wanted = survey.settings.iter();
                 let wanted = wanted.filter(|it| matches!(it.state, State::Change | State::Reboot));
                 format!(
-                    "apply the plan that is seen here: {} settings? Old values are kept",
-                    wanted.count()
+                    "apply the plan that is seen here: {}? Old values are kept",
+                    counted(wanted.count(), "setting")
                 )
             }
         };

@@ -1,6 +1,6 @@
 //! How it is drawn: the pairs as a heat map, and the one that is chosen.
 
-use jitterlab_base::show;
+use jitterlab_base::show::{self, counted};
 use jitterlab_stats::summary::{Summary, quantile};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -60,10 +60,10 @@ fn heading(screen: &ValidateScreen, width: u16, theme: Theme) -> Vec<Line<'stati
         false => format!("spares {}", file.spares.join(" ")),
     };
     let what = format!(
-        "{} over {}: {} hosts, {spares}",
+        "{} over {}: {}, {spares}",
         printable(&name),
         screen.transport,
-        file.hosts.len()
+        counted(file.hosts.len(), "host")
     );
     let mut lines = wrapped(Span::raw(""), &printable(&what), theme.heading(), width);
     let Some(validated) = screen.validated() else {
