@@ -67,6 +67,12 @@ fn what_frames_cost_is_told_with_what_follows_from_it() {
         (10, "not measurable")
     );
     assert_eq!(excess[1]["losses"], "3600");
+    // Where nothing was measured nothing is off.
+    assert_eq!(excess[0]["off"], "");
+    let off: f64 = excess[1]["off"].parse().unwrap();
+    assert!((off - 1.0).abs() <= 0.15, "{off}");
+    let components = String::from_utf8(files(&report)["amvia-components-shm.svg"].clone()).unwrap();
+    assert!(components.contains("experiment"));
     assert_eq!(rows(&report, "performability_stages").len(), 2);
     let steps = rows(&report, "performability_steps");
     let told = ["step", "component", "median_us", "traced_round_trip_us"];

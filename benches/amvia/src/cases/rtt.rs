@@ -5,6 +5,7 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_live::Timing;
 use jitterlab_packet::cases::Samples;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
@@ -55,11 +56,12 @@ impl Rtt {
             Transport::Shm => Nanos(200),
             _ => Nanos(2_000),
         };
-        let mut samples = Samples::room_for(
+        let samples = Samples::room_for(
             self.length,
             least,
             format_args!("{} {}", client.options().protocol, self.size),
         );
+        let mut samples = samples.timed(Timing::ClosedLoop);
         // No pause after the warm-up: caches and CPUs would cool down in it.
         let discarded = run(client, &message, self.warmup, &mut Samples::discarded(), 0)?;
         let before = client.counters()?.retransmissions;

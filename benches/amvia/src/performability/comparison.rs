@@ -124,6 +124,12 @@ impl Row {
         self.experiment_ns
             .map(|measured| (measured - self.model_ns).abs() <= allowed)
     }
+
+    /// By which share of the model's excess the experiment's is above it; none: not measurable.
+    pub fn off(&self) -> Option<f64> {
+        self.experiment_ns
+            .map(|measured| measured / self.model_ns - 1.0)
+    }
 }
 
 impl Comparison {

@@ -227,7 +227,7 @@ impl Row {
         }
     }
 
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         let measured = match self.experiment_ns {
             Some(excess) => with_reach(excess, self.experiment_reach_ns),
             None => "not measurable".into(),
@@ -245,6 +245,7 @@ impl Row {
             with_reach(self.simulation_ns, self.simulation_reach_ns),
             measured,
             show::time(self.machine_ns),
+            self.off().map_or(String::new(), show::percent),
             verdict.into(),
         ]
     }
@@ -284,6 +285,7 @@ impl Text for Reports {
                 "simulation (99 %)",
                 "experiment (95 %)",
                 "machine",
+                "off the model",
                 "",
             ],
             |report| &report.excess,

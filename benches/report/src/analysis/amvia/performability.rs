@@ -389,6 +389,16 @@ impl Row for Excess {
                 |row: &Excess| Value::Number(row.machine_ns / 1e3),
             ),
             column(
+                "off",
+                "Off the model",
+                "the experiment's excess as a share of the model's",
+                |row: &Excess| match row.experiment_ns {
+                    Some(measured) => Value::Change(measured.scaled(1.0 / row.model_ns)),
+                    None => Value::Missing,
+                },
+            )
+            .of_estimates(),
+            column(
                 "verdict",
                 "Verdict",
                 "whether the experiment agrees with the model, within 15 % or its interval",
