@@ -1,9 +1,12 @@
-//! The model of a transaction against a simulation of the production machines.
+//! The model of a transaction against a simulation of the production machines, and against the model checker Storm.
+
+use std::path::Path;
 
 use jitterlab_amvia::protocol::{Config, Protocol};
 use jitterlab_amvia_suite::performability::{
-    Component, Costs, Failures, Model, Plan, Stages, simulate, throughput,
+    self, Component, Costs, Failures, Model, Plan, Stages, simulate, throughput,
 };
+use serde_json::Value;
 
 const MS: u64 = 1_000_000;
 /// 99 % of a normal distribution are within so many standard deviations of its mean.
@@ -235,4 +238,39 @@ fn a_handler_that_fails_without_a_limit_of_its_time_has_no_mean_under_amvia() {
         payload: 32,
     };
     assert!(model.forecast().is_err());
+}
+
+/// The chains of `reference/storm.py` are written down from the documentation, and solved in rational arithmetic.
+#[test]
+fn mean_times_are_those_of_storm() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/storm.json");
+    let reference: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let cases = reference["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 16);
+    for case in cases {
+        let number = |name: &str| case[name].as_f64().unwrap();
+        let protocol = case["protocol"].as_str().unwrap().parse().unwrap();
+        let mut failures = Failures::of_bits(number("bit_error_rate"));
+        failures.chances[Component::Wire as usize] = number("wire");
+        failures.chances[Component::Application as usize] = number("application");
+        let model = Model {
+            config: Config {
+                handler_time: Some(4 * MS),
+                ..performability::fixed(protocol, MS)
+            },
+            stages: Stages {
+                wire: 10_000.0,
+                handler: 30_000.0,
+                ..Stages::default()
+            },
+            failures,
+            payload: 32,
+        };
+        let forecast = model.forecast().unwrap();
+        let close = |own: f64, theirs: f64| (own - theirs).abs() <= 1e-6 * theirs + 1e-12;
+        let mean = forecast.response.mean / 1e3;
+        assert!(close(mean, number("mean_us")), "{case}: {mean}");
+        let given_up = forecast.abandoned;
+        assert!(close(given_up, number("given_up")), "{case}: {given_up}");
+    }
 }

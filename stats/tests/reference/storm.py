@@ -125,23 +125,24 @@ def dense(states):
     return steps
 
 
-print(
-    json.dumps(
-        {
-            "stormpy": stormpy.__version__,
-            "passages": [
-                passage("again until it is answered", [[0, 1, "9/10", 1], [0, 0, "1/10", 5]]),
-                passage("there and back", [[0, 1, "1", 3], [1, 0, "999999/1000000", 2], [1, 2, "1/1000000", 4]]),
-                passage("dense", dense(10)),
-                passage("three-way, 10 %", three_way("1/10", "1/12", "1/9", "1/12")),
-                passage("three-way, 0.1 %", three_way("1/1000", "1/1200", "1/900", "1/1200")),
-                passage("three-way, 1e-7", three_way("1e-7", "8e-8", "1.1e-7", "8e-8")),
-            ],
-            "networks": [
-                network(demands, think, customers)
-                for demands in ([2, 3], [1, 1, 1], [0.4, 2.5, 0.9])
-                for think, customers in ((5, 1), (5, 3), (0.25, 5))
-            ],
-        }
+if __name__ == "__main__":
+    print(
+        json.dumps(
+            {
+                "stormpy": stormpy.__version__,
+                "passages": [
+                    passage("again until it is answered", [[0, 1, "9/10", 1], [0, 0, "1/10", 5]]),
+                    passage("there and back", [[0, 1, "1", 3], [1, 0, "999999/1000000", 2], [1, 2, "1/1000000", 4]]),
+                    passage("dense", dense(10)),
+                    passage("three-way, 10 %", three_way("1/10", "1/12", "1/9", "1/12")),
+                    passage("three-way, 0.1 %", three_way("1/1000", "1/1200", "1/900", "1/1200")),
+                    passage("three-way, 1e-7", three_way("1e-7", "8e-8", "1.1e-7", "8e-8")),
+                ],
+                "networks": [
+                    network(demands, think, customers)
+                    for demands in ([2, 3], [1, 1, 1], [0.4, 2.5, 0.9])
+                    for think, customers in ((5, 1), (5, 3), (0.25, 5))
+                ],
+            }
+        )
     )
-)
