@@ -16,6 +16,9 @@ pub enum PerformabilityError {
     /// Active messages do not go over the transport, or delays that are to be injected cannot be had.
     #[error(transparent)]
     Suite(#[from] crate::Error),
+    /// The CPU of a thread cannot be had.
+    #[error(transparent)]
+    Cpu(#[from] jitterlab_node_tuning::noise::Error),
     /// No name in shared memory.
     #[error(transparent)]
     Address(#[from] AddressError),
@@ -41,6 +44,10 @@ pub enum PerformabilityError {
 impl PerformabilityError {
     /// Whether the request is wrong; otherwise the system failed.
     pub fn is_of_input(&self) -> bool {
-        matches!(self, PerformabilityError::Suite(error) if error.is_of_input())
+        match self {
+            PerformabilityError::Suite(error) => error.is_of_input(),
+            PerformabilityError::Cpu(_) => true,
+            _ => false,
+        }
     }
 }

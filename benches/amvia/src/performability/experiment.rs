@@ -5,6 +5,7 @@ use jitterlab_amvia::protocol::Config;
 use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
 use jitterlab_amvia::transport::{FaultReader, Faults, Faulty};
 use jitterlab_base::clock::Clock;
+use jitterlab_live::Timing;
 use jitterlab_stats::Moments;
 
 use super::error::PerformabilityError;
@@ -96,7 +97,9 @@ pub fn measure(trial: &Trial) -> Result<Measured, PerformabilityError> {
     };
     let (client, own) = end(CLIENT, own)?;
     let (server, theirs) = end(SERVER, theirs)?;
-    let mut measured = served(&client, &server, echo, |peer| run(trial, &client, peer))?;
+    let mut measured = served(&trial.over, &client, &server, echo, |peer| {
+        run(trial, &client, peer)
+    })?;
     for counts in [own.read(), theirs.read()] {
         measured.losses += counts.damaged + counts.lost;
     }
@@ -114,6 +117,7 @@ fn run(trial: &Trial, client: &End, peer: PeerId) -> Result<Measured, Performabi
         trial.config.protocol,
         said(&trial.faults)
     ));
+    live.timed(Timing::ClosedLoop);
     let data = vec![0; trial.payload];
     let mut measured = Measured::NONE;
     let repeated = || -> Result<u64, PerformabilityError> {

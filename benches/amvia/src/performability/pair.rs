@@ -13,6 +13,8 @@ use jitterlab_amvia::transaction::InitiatorState;
 use jitterlab_amvia::transport::{self, Address, Shm, Udp, Verbs};
 use jitterlab_base::clock::Clock;
 use jitterlab_injector::environment;
+use jitterlab_node_tuning::cpus::Cpu;
+use jitterlab_node_tuning::noise::affinity::pin;
 use jitterlab_packet::transport::{Adapter, Transport};
 
 use super::error::PerformabilityError;
@@ -29,6 +31,8 @@ pub struct Over {
     pub transport: Transport,
     /// The RDMA device and its port, over verbs.
     pub adapter: Adapter,
+    /// The CPU of the thread that answers. None: where the thread may run that asks.
+    pub server_cpu: Option<Cpu>,
 }
 
 impl Over {
@@ -37,6 +41,7 @@ impl Over {
         Over {
             transport,
             adapter: Adapter::default(),
+            server_cpu: None,
         }
     }
 }
@@ -197,6 +202,7 @@ fn connected(client: &End, address: &Address) -> Result<PeerId, PerformabilityEr
 
 /// Has `server` answer by `handler` on a thread, while `run` is done with the server as its peer.
 pub(super) fn served<T>(
+    over: &Over,
     client: &End,
     server: &End,
     handler: impl FnMut(&mut Call<'_>) + Send + 'static,
@@ -207,6 +213,7 @@ pub(super) fn served<T>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let serving = scope.spawn(|| {
+            over.server_cpu.map(pin).transpose()?;
             while !stop.load(Ordering::Relaxed) {
                 server.bundle.poll()?;
             }

@@ -21,7 +21,6 @@ use super::error::PerformabilityError;
 use super::pair::{CLIENT, End, Exchange, Over, SERVER, ends, exchanges, served};
 use super::path::{Component, Costs, Stages};
 use super::timed::{Span, Timed};
-use crate::carrier::Carrier;
 use crate::handlers::echo;
 
 /// How the cost of a stage was found.
@@ -73,7 +72,7 @@ const DATAGRAMS: usize = 10_000;
 /// # Errors
 /// A transport cannot be had, or the system gives no time stamps.
 pub fn stages(over: &Over, payload: usize) -> Result<(Stages, Vec<Stage>), PerformabilityError> {
-    let spans = spans_over(ends(over)?, payload)?;
+    let spans = spans_over(over, payload)?;
     let kernel = match over.transport {
         Transport::Udp => Some(datagrams(HEAD + payload)?),
         _ => None,
@@ -205,7 +204,8 @@ struct Spans {
     round_trip: f64,
 }
 
-fn spans_over([own, theirs]: [Carrier; 2], payload: usize) -> Result<Spans, PerformabilityError> {
+fn spans_over(over: &Over, payload: usize) -> Result<Spans, PerformabilityError> {
+    let [own, theirs] = ends(over)?;
     let config = Config {
         protocol: Protocol::TwoWay,
         ..Config::default()
@@ -223,7 +223,7 @@ fn spans_over([own, theirs]: [Carrier; 2], payload: usize) -> Result<Spans, Perf
         let mut stamped = stamped.lock().unwrap_or_else(PoisonError::into_inner);
         stamped.push(took);
     };
-    let (parts, calls) = served(&client, &server, handler, |peer| {
+    let (parts, calls) = served(over, &client, &server, handler, |peer| {
         // The first ones warm up.
         exchanges(&client, peer, payload, TRANSACTIONS)?;
         log.take();

@@ -140,7 +140,7 @@ pub fn kernel(over: &Over, payload: usize) -> Result<Kernel, PerformabilityError
         thread.store(gettid().as_raw(), Ordering::Relaxed);
         echo(call);
     };
-    served(&client, &server, handler, |peer| {
+    served(over, &client, &server, handler, |peer| {
         let run = || exchanges(&client, peer, payload, TRANSACTIONS);
         // The first ones warm up.
         run()?;

@@ -10,6 +10,7 @@ use jitterlab_packet::transport::Transport;
 
 use crate::commands::packet::link::AdapterOptions;
 use crate::commands::packet::{count, span};
+use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, parts};
 
@@ -39,6 +40,13 @@ pub struct Options {
     /// Time until it is repaired, on the mean [default: a spare takes its place at once]
     #[arg(long, requires = "up", value_parser = span)]
     repair: Option<Nanos>,
+    /// CPU of the thread that makes requests [default: any CPU; on a tuned node, a free CPU that is reserved for measurements for
+    /// each of the two threads]
+    #[arg(long, requires = "server_cpu")]
+    cpu: Option<usize>,
+    /// CPU of the thread that answers: another one, since both poll
+    #[arg(long, requires = "cpu")]
+    server_cpu: Option<usize>,
     /// The timeout, which is fixed
     #[arg(long, default_value = "1ms", value_parser = span)]
     timeout: Nanos,
@@ -73,11 +81,20 @@ impl Options {
         if self.size.0 > most {
             return Err(Failure::input(format!("--size is at most {}", Bytes(most))));
         }
+        if self.cpu.is_some() && self.cpu == self.server_cpu {
+            return Err(Failure::input(
+                "--cpu and --server-cpu have to differ, because both threads poll",
+            ));
+        }
+        let [cpu, server_cpu] = self.cpus();
+        let server_cpu = server_cpu.and_then(|cpu| u32::try_from(cpu).ok());
+        pin(cpu)?;
         let mut all = Vec::new();
         for &transport in &self.transport {
             let over = Over {
                 transport,
                 adapter: self.adapter.of(transport)?,
+                server_cpu,
             };
             let asked = self.protocol.iter().map(|&it| self.asked(&over, it));
             all.extend(asked);
@@ -89,6 +106,15 @@ impl Options {
             true => Exit::Done,
             false => Exit::Finding,
         })
+    }
+
+    /// The CPUs of the two threads: of both or of none.
+    fn cpus(&self) -> [Option<usize>; 2] {
+        let chosen = [self.cpu, self.server_cpu].map(choose);
+        match chosen {
+            [Some(_), Some(_)] => chosen,
+            _ => [None; 2],
+        }
     }
 
     fn asked(&self, over: &Over, protocol: Protocol) -> Asked {
