@@ -12,6 +12,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use ratatui::crossterm::terminal;
 
+use crate::cpus::beside;
 use crate::shown;
 
 /// What is written on stderr. A reader that has gone away, or a terminal, stops nothing.
@@ -175,7 +176,7 @@ impl Shown {
         };
         let followed = follow_own();
         let (over, is_over) = channel();
-        let thread = std::thread::spawn(move || {
+        let look = move || {
             let _ = sched_setaffinity(Pid::from_raw(0), &others);
             let (mut reader, mut total) = (own_reader(), Total::default());
             let (mut left, begun) = (Left::new(planned), Instant::now());
@@ -191,7 +192,9 @@ impl Shown {
             }
             status.show("");
             drop(followed);
-        });
+        };
+        // What measures waits for its end, also where another one polls at real-time priority on the CPUs that are left.
+        let thread = beside(|| std::thread::spawn(look));
         Shown(Some((over, thread)))
     }
 }

@@ -6,7 +6,7 @@ use jitterlab_amvia::endpoint::Transaction;
 use jitterlab_amvia::transport::Address;
 use jitterlab_base::clock::Clock;
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_live::Publisher;
+use jitterlab_live::{Publisher, Timing};
 
 use super::{Block, Bulk, LogGp, Observed, Paused, Report};
 use crate::cases::{Case, Setting};
@@ -30,6 +30,11 @@ impl LogGp {
     /// The longest message.
     pub fn longest(&self) -> Bytes {
         self.bulk.iter().copied().fold(self.size, Bytes::max)
+    }
+
+    /// How many samples are published while it is measured: means of round trips without a delay.
+    pub fn samples(&self) -> u64 {
+        u64::from(self.blocks) * ROUND_TRIPS[1]
     }
 
     /// Connects to the server at an address, with the delays that are going to be injected.
@@ -64,6 +69,7 @@ impl LogGp {
         // The first warms up.
         self.block(&mut bench, &message, long, switch, Publisher::NOBODY)?;
         live.begin(&format!("{} {}", client.options().protocol, self.size));
+        live.timed(Timing::ClosedLoop);
         while blocks.len() < self.blocks as usize {
             let before = client.counters()?.retransmissions;
             let block = self.block(&mut bench, &message, long, switch, live)?;

@@ -21,6 +21,7 @@ use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, parts};
 use crate::peer::Server;
 use crate::priority::is_real_time;
+use crate::status::{Planned, Shown};
 
 /// The two ends that a case is measured between.
 #[derive(clap::Args)]
@@ -128,9 +129,17 @@ impl Rtt {
             warmup: Length::Time(self.warmup),
             length,
         };
-        let (client, _server) = self.ends.connect(Case::Rtt, self.size, Client::connect)?;
-        let outcome = case.run(&client).map_err(failure)?;
-        let report = rtt::Report::of(&case, &client, &outcome).map_err(failure)?;
+        let planned = match length {
+            Length::Time(time) => timed(1, self.warmup, time),
+            Length::Messages(count) => Planned::Samples(count),
+        };
+        let connected = self
+            .ends
+            .connect(Case::Rtt, self.size, planned, Client::connect)?;
+        let client = &connected.client;
+        let outcome = case.run(client).map_err(failure)?;
+        drop(connected.shown);
+        let report = rtt::Report::of(&case, client, &outcome).map_err(failure)?;
         output::print(self.ends.format, &report, || parts(&report))?;
         let Some(path) = &self.samples else {
             return Ok(Exit::Done);
@@ -161,10 +170,12 @@ impl Bandwidth {
             warmup: self.warmup,
             duration: self.duration,
         };
-        let (client, _server) = self
+        let planned = timed(case.sizes.len() as u32, case.warmup, case.duration);
+        let connected = self
             .ends
-            .connect(Case::Bandwidth, longest, Client::connect)?;
-        let report = case.run(&client).map_err(failure)?;
+            .connect(Case::Bandwidth, longest, planned, Client::connect)?;
+        let report = case.run(&connected.client).map_err(failure)?;
+        drop(connected.shown);
         output::print(self.ends.format, &report, || parts(&report))?;
         Ok(Exit::Done)
     }
@@ -180,8 +191,11 @@ impl Loggp {
         };
         let longest = case.longest();
         let connect = |options: &Options, to: &Address| case.connect(options, to);
-        let ((client, switch), _server) = self.ends.connect(Case::Loggp, longest, connect)?;
-        let report = case.run(&client, &switch).map_err(failure)?;
+        let planned = Planned::Samples(case.samples());
+        let connected = self.ends.connect(Case::Loggp, longest, planned, connect)?;
+        let (client, switch) = &connected.client;
+        let report = case.run(client, switch).map_err(failure)?;
+        drop(connected.shown);
         let text = || match is_real_time() {
             true => parts(&report),
             false => parts(&report) + WITHOUT_PRIORITY,
@@ -195,14 +209,31 @@ impl Loggp {
 const WITHOUT_PRIORITY: &str = "measured without real-time priority: other work may have added to the times; \
     `chrt -f 20 jitterlab amvia loggp …` keeps it out\n";
 
+/// So many parts, each with its warm-up.
+fn timed(parts: u32, warmup: Nanos, time: Nanos) -> Planned {
+    Planned::Parts {
+        counts: [parts; 2],
+        each: warmup.as_duration() + time.as_duration(),
+    }
+}
+
+/// An end, what is shown of it while it measures, and the server if that was started for it.
+struct Connected<C> {
+    client: C,
+    shown: Shown,
+    _server: Option<Server<Address>>,
+}
+
 impl Ends {
-    /// Connects this end by `connect` to the other, which is started where none is named, for messages of up to `longest`.
+    /// Connects this end by `connect` to the other, which is started where none is named, for messages of up to `longest`. What is
+    /// measured, which is `planned`, is shown.
     fn connect<C>(
         &self,
         case: Case,
         longest: Bytes,
+        planned: Planned,
         connect: impl FnOnce(&Options, &Address) -> Result<C, Error>,
-    ) -> Result<(C, Option<Server<Address>>), Failure> {
+    ) -> Result<Connected<C>, Failure> {
         let options = Options {
             transport: self.transport,
             adapter: self.adapter.of(self.transport)?,
@@ -224,12 +255,18 @@ impl Ends {
             Some(_) => None,
             None => Some(Server::start(&self.serve(&options)?)?),
         };
+        let measuring: Vec<usize> = cpu.into_iter().chain(self.server_cpu).collect();
+        let shown = Shown::begin(&measuring, planned);
         pin(cpu)?;
         let address = self.to.as_ref();
         let address = address.or(server.as_ref().map(|server| &server.address));
         let address = address.ok_or_else(|| Failure::run("no server was started"))?;
         let client = connect(&options, address).map_err(failure)?;
-        Ok((client, server))
+        Ok(Connected {
+            client,
+            shown,
+            _server: server,
+        })
     }
 
     /// The arguments of a server that is started.
