@@ -82,10 +82,11 @@ pub fn log(bytes: &[u8]) {
     if mend & 1 == 0 {
         file[..head.len()].copy_from_slice(head);
     }
-    let length = slots.len().min(2 * SLOT);
+    // Behind the slots is the table of peers.
+    let length = slots.len().min(file.len() - HEAD_OF_LOG);
     file[HEAD_OF_LOG..][..length].copy_from_slice(&slots[..length]);
     if mend & 2 != 0 {
-        for slot in file[HEAD_OF_LOG..].chunks_mut(SLOT) {
+        for slot in file[HEAD_OF_LOG..].chunks_exact_mut(SLOT) {
             mend_slot(slot);
         }
     }
@@ -123,6 +124,15 @@ pub fn log(bytes: &[u8]) {
         log.free(place).expect("memory");
         assert_eq!(log.record(place), Found::Empty);
     }
+    let _ = log.peer(0);
+    if log.forget(0).is_err() {
+        // The number of its last life has been reached.
+        return;
+    }
+    assert_eq!(log.peer(0).expect("an entry"), None);
+    log.take_in(0, EndpointId(1)).expect("memory");
+    let known = log.peer(0).expect("an entry").expect("a peer");
+    assert_eq!(known.peer, EndpointId(1));
 }
 
 /// Whether a place is torn, and its record and payload.

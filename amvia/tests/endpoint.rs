@@ -402,8 +402,8 @@ fn the_pools_grow_with_the_peers_of_amvia_and_not_with_those_of_amudp() {
     assert_eq!(bytes(Protocol::Amudp, 2), bytes(Protocol::Amudp, 1_000));
     let [few, more, many] = [2, 502, 1_002].map(|peers| bytes(Protocol::Amvia, peers));
     assert_eq!(many - more, more - few);
-    // 2 pools, 16 slots, two areas of a message and two heads of 64 bytes each.
-    assert_eq!(more - few, 500 * 2 * 16 * (2 * 128 + 2 * 64));
+    // 2 pools, 16 slots, two areas of a message and two heads of 64 bytes each; an entry in the table of peers.
+    assert_eq!(more - few, 500 * (2 * 16 * (2 * 128 + 2 * 64) + 16));
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 use jitterlab_amvia::log::{
-    Durability, Found, Log, LogError, Payload, Place, Pool, Record, Shape, set_aside,
+    Durability, Found, Known, Log, LogError, Payload, Place, Pool, Record, Shape, set_aside,
 };
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
 use jitterlab_skip::skip;
@@ -115,6 +116,92 @@ fn a_log_in_memory_is_used_alike_and_each_life_has_a_later_incarnation() {
     assert!(!nowhere.exists());
 }
 
+/// Whatever store a process is killed at that takes peers in and lets one go: each is remembered as it was told, or its number
+/// is free and the log begins anew for it.
+#[test]
+fn a_peer_is_remembered_as_it_was_told_or_not_at_all() {
+    let one = |number| Known {
+        peer: EndpointId(u64::from(number) + 7),
+        since: Incarnation(0),
+    };
+    for durability in [Durability::Process, Durability::Power] {
+        let (folder, path) = folder();
+        let mut log = Log::open(&path, ENDPOINT, SHAPE, durability).unwrap();
+        let first = Incarnation(log.since());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (from, into) = (path.clone(), Arc::clone(&seen));
+        log.watch(move || into.lock().unwrap().push(fs::read(&from).unwrap()));
+        for number in 0..2 {
+            log.take_in(number, one(number).peer).unwrap();
+        }
+        for number in 0..2 {
+            for slot in 0..4 {
+                let place = Place {
+                    pool: Pool::Send,
+                    peer: number,
+                    slot,
+                };
+                commit(&mut log, place, 4 + u64::from(slot), b'x', 100);
+            }
+        }
+        let begun = seen.lock().unwrap().len();
+        log.forget(1).unwrap();
+        let last = log.since();
+        log.take_in(1, one(2).peer).unwrap();
+
+        let copy = folder.path().join("copy.log");
+        drop(Log::open(&copy, ENDPOINT, SHAPE, durability).unwrap());
+        let mut free = 0;
+        for (store, bytes) in seen.lock().unwrap().iter().enumerate() {
+            fs::write(&copy, bytes).unwrap();
+            let log = open(&copy).unwrap();
+            let known = |number| log.peer(number).unwrap();
+            let since = |since| move |known: Known| Known { since, ..known };
+            let records = |number| {
+                let places = log.records().filter(|(place, _)| place.peer == number);
+                places.filter(|(_, found)| *found != Found::Empty).count()
+            };
+            if store < begun {
+                continue;
+            }
+            assert_eq!(known(0), Some(since(first)(one(0))));
+            assert_eq!(records(0), 4);
+            match known(1) {
+                Some(known) if known.peer == one(1).peer => {
+                    assert_eq!((known.since, records(1)), (first, 4));
+                }
+                Some(known) => {
+                    assert_eq!(known, since(Incarnation(last))(one(2)));
+                    assert_eq!(records(1), 0);
+                }
+                None => {
+                    free += 1;
+                    assert!(Incarnation(log.since()) > first);
+                }
+            }
+        }
+        assert!(free > 4, "{free}");
+    }
+}
+
+#[test]
+fn a_bit_that_has_flipped_in_the_table_of_peers_is_an_error() {
+    let (_folder, path) = folder();
+    let mut log = open(&path).unwrap();
+    log.take_in(1, EndpointId(7)).unwrap();
+    drop(log);
+    let whole = fs::read(&path).unwrap();
+    for bit in (whole.len() - 16) * 8..whole.len() * 8 {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, &bytes).unwrap();
+        let log = open(&path).unwrap();
+        assert_eq!(log.peer(0).unwrap(), None);
+        let error = log.peer(1).unwrap_err().to_string();
+        assert!(error.contains("is damaged where it has peer 1"), "{error}");
+    }
+}
+
 #[test]
 fn only_its_user_can_read_it() {
     let (_folder, path) = folder();
@@ -159,9 +246,11 @@ fn what_is_no_log_of_ours_is_refused_and_left_as_it_is() {
         cut.starts_with("log PATH has 5000 bytes, but its head says "),
         "{cut}"
     );
-    let future = with(&|bytes| bytes[8] = 9);
-    let means = "log PATH has format 9, and this jitterlab reads format 1";
-    assert!(future.starts_with(means), "{future}");
+    for version in [1, 9] {
+        let other = with(&|bytes| bytes[8] = version);
+        let means = format!("log PATH has format {version}, and this jitterlab reads format 2");
+        assert!(other.starts_with(&means), "{other}");
+    }
     assert_eq!(with(&|bytes| bytes.truncate(10)), damaged);
     assert_eq!(with(&|bytes| bytes[12] ^= 1), damaged);
     assert_eq!(
@@ -242,7 +331,8 @@ fn a_million_commits_leave_it_as_large_as_it_was() {
     assert_eq!(log.record(last), Found::Whole(record(999_999), &[63; 100]));
 }
 
-/// The thesis, section 3.4.1: AMVIA's pools grow with the peers. AMUDP's is the shape of one.
+/// The thesis, section 3.4.1: AMVIA's pools grow with the peers. AMUDP's is the shape of one. A peer takes an entry of 16 bytes
+/// besides.
 #[test]
 fn a_peer_takes_two_slots_for_each_of_its_window() {
     let slot = 2 * 64 + 2 * 1024;
@@ -252,7 +342,7 @@ fn a_peer_takes_two_slots_for_each_of_its_window() {
             window: 8,
             payload: 1024,
         };
-        assert_eq!(shape.bytes(), 4096 + 2 * 8 * peers as usize * slot);
+        assert_eq!(shape.bytes(), 4096 + peers as usize * (2 * 8 * slot + 16));
     }
 }
 

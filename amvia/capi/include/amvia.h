@@ -216,6 +216,10 @@ typedef enum {
      * The peer has no room for another connection.
      */
     AM_REFUSED_FULL = 5,
+    /**
+     * The peer is connected to another endpoint of this name.
+     */
+    AM_REFUSED_NAME_IN_USE = 6,
 } AM_Refusal;
 
 /**

@@ -67,6 +67,8 @@ pub enum AM_Refusal {
     AM_REFUSED_OLD_INCARNATION = 4,
     /// The peer has no room for another connection.
     AM_REFUSED_FULL = 5,
+    /// The peer is connected to another endpoint of this name.
+    AM_REFUSED_NAME_IN_USE = 6,
 }
 
 /// How far the connection to a peer is.
@@ -95,6 +97,7 @@ impl From<Standing> for AM_Standing {
             Some(Refusal::Window) => AM_Refusal::AM_REFUSED_WINDOW,
             Some(Refusal::OldIncarnation) => AM_Refusal::AM_REFUSED_OLD_INCARNATION,
             Some(Refusal::Full) => AM_Refusal::AM_REFUSED_FULL,
+            Some(Refusal::NameInUse) => AM_Refusal::AM_REFUSED_NAME_IN_USE,
         };
         AM_Standing {
             reach,

@@ -13,7 +13,7 @@ use super::peer::{Peer, Standing};
 use super::published::Publishing;
 use super::received::Received;
 use super::records::{log_received, log_sent, logged, open_log, receive_place, send_place};
-use crate::log::{self, Durability, Found, Log, Pool, Shape};
+use crate::log::{self, Durability, Found, Known, Log, Pool, Shape};
 use crate::protocol::{
     self, Action, Config, Connection, Entry, Greeting, Local, Nanos, Payload, Place, Protocol,
     ReplyPool, Slot,
@@ -114,9 +114,9 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Takes up the transactions of the log. Their peers are connected to once their addresses are known.
+    /// Takes up the peers of the log with their transactions. They are connected to once their addresses are known.
     fn recover(&mut self, now: Nanos) -> Result<(), EndpointError> {
-        let mut entries: Vec<(u32, EndpointId, Slot, Entry)> = Vec::new();
+        let mut entries: Vec<(log::Place, EndpointId, Slot, Entry)> = Vec::new();
         for (place, found) in self.log.records() {
             let Found::Whole(record, payload) = found else {
                 match found {
@@ -126,14 +126,20 @@ impl Driver {
             };
             let entry = logged(place.pool, &record, payload.len());
             let entry = entry.ok_or(EndpointError::Torn(place))?;
-            entries.push((place.peer, record.peer, Slot(place.slot as u16), entry));
+            entries.push((place, record.peer, Slot(place.slot as u16), entry));
         }
-        for number in 0..self.peers.len() {
-            let mine = || entries.iter().filter(|entry| entry.0 as usize == number);
-            let Some(&(_, peer, ..)) = mine().next() else {
+        for number in 0..self.log.shape().peers {
+            let mine = || entries.iter().filter(|entry| entry.0.peer == number);
+            let Some(Known { peer, since }) = self.log.peer(number)? else {
+                // It was killed while it forgot the peer.
+                self.log.clear(number)?;
                 continue;
             };
-            let local = self.local(peer);
+            if let Some(&(place, ..)) = mine().find(|entry| entry.1 != peer) {
+                return Err(EndpointError::Torn(place));
+            }
+            let number = number as usize;
+            let local = self.local(peer, since);
             let records = mine().map(|&(_, _, slot, entry)| (slot, entry));
             let connection = Connection::recover(self.config.clone(), local, peer, now, records)?;
             let mut taken = Peer::new(peer, local.tag, connection);
@@ -172,11 +178,12 @@ impl Driver {
         self.log.durability() != Durability::None
     }
 
-    fn local(&self, peer: EndpointId) -> Local {
+    /// What this end says of itself to a peer that it remembers since then.
+    fn local(&self, peer: EndpointId, since: Incarnation) -> Local {
         Local {
             endpoint: self.id,
             incarnation: Incarnation(self.log.incarnation()),
-            since: Incarnation(self.log.since()),
+            since,
             tag: Tag::of(&self.secret, peer),
             keeps_log: self.keeps_log(),
         }
@@ -192,7 +199,10 @@ impl Driver {
         }
         let free = self.peers.iter().position(Option::is_none);
         let number = free.ok_or(EndpointError::Full(self.peers.len()))?;
-        let local = self.local(peer);
+        let local = self.local(peer, Incarnation(self.log.since()));
+        if self.keeps_log() {
+            self.log.take_in(number as u32, peer)?;
+        }
         let connection = Connection::new(self.config.clone(), local, peer, now);
         self.add(number, Peer::new(peer, local.tag, connection));
         Ok(number)
@@ -230,14 +240,16 @@ impl Driver {
 
     fn expire(&mut self, now: Nanos) -> Result<(), EndpointError> {
         self.deadline = self.publish(now);
+        // What one peer meets with takes nothing from the others.
+        let mut carried = Ok(());
         for number in 0..self.peers.len() {
             let Some(peer) = &mut self.peers[number] else {
                 continue;
             };
             peer.connection.expire(now, &mut self.shared);
-            self.carry_out(number)?;
+            carried = carried.and(self.carry_out(number));
         }
-        Ok(())
+        carried
     }
 
     /// Makes a page on which others look on; without one nobody does.
@@ -291,10 +303,22 @@ impl Driver {
             self.transport.recycle(arrived.frame);
             return Ok(());
         };
-        // Its tag shows that the peer gets what is sent to it: here it is now. One that is off the path cannot redirect it.
-        let is_greeting = matches!(head.body, Body::Connect(_) | Body::Accept(_));
-        if peer.to.is_none() || (is_greeting && head.tag == peer.tag) {
-            peer.to = Some(arrived.from);
+        if peer.to != Some(arrived.from) {
+            match &head.body {
+                // Its tag shows that the peer gets what is sent to it: here it is now. One that is off the path cannot
+                // redirect it, nor can another endpoint of its name.
+                Body::Connect(hello) | Body::Accept(hello)
+                    if head.tag == peer.tag && peer.connection.refusal(hello).is_none() =>
+                {
+                    peer.to = Some(arrived.from);
+                }
+                Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => {}
+                _ => {
+                    self.undecodable += 1;
+                    self.transport.recycle(arrived.frame);
+                    return Ok(());
+                }
+            }
         }
         let place = peer.connection.frame(now, &head, knows, &mut self.shared);
         let (message, offset) = match place {
@@ -354,10 +378,14 @@ impl Driver {
         Some(self.latest)
     }
 
-    /// A peer that is known connects, and does not know the tag that it has here.
+    /// A peer that is known connects, and does not know the tag that it has here, or is refused.
     fn is_new(&self, number: usize, head: &Head) -> bool {
-        let peer = self.peers[number].as_ref();
-        matches!(head.body, Body::Connect(_)) && peer.is_some_and(|peer| peer.tag != head.tag)
+        match (&self.peers[number], &head.body) {
+            (Some(peer), Body::Connect(hello)) => {
+                peer.tag != head.tag || peer.connection.refusal(hello).is_some()
+            }
+            _ => false,
+        }
     }
 
     /// Judges a frame of a peer that is not known, or not as it is now. Gives its number where it is welcome.
@@ -377,7 +405,23 @@ impl Driver {
             }
             return Ok(None);
         }
-        let answer = match protocol::greet(&self.local(head.from), &self.config, head) {
+        let known = self.numbers.get(&head.from);
+        let known = known.and_then(|&number| self.peers[number].as_ref());
+        let refusal = match (known, &head.body) {
+            (Some(known), Body::Connect(hello)) => known.connection.refusal(hello),
+            _ => None,
+        };
+        if let Some(reason) = refusal {
+            if let Some(answer) = protocol::refuse(self.id, head, reason) {
+                self.answer(from, &answer)?;
+            }
+            return Ok(None);
+        }
+        let local = match known {
+            Some(known) => *known.connection.local(),
+            None => self.local(head.from, Incarnation(self.log.since())),
+        };
+        let answer = match protocol::greet(&local, &self.config, head) {
             Greeting::Welcome => match self.peer(head.from, now) {
                 Ok(number) => return Ok(Some(number)),
                 Err(_) => protocol::refuse(self.id, head, Refusal::Full),
@@ -396,8 +440,17 @@ impl Driver {
         send(&mut *self.transport, to, head, &[], self.has_checksum)
     }
 
-    /// Carries out all that a connection has to have done.
+    /// Carries out all that a connection has to have done. After an error the rest of it is due at the next look.
     pub(super) fn carry_out(&mut self, number: usize) -> Result<(), EndpointError> {
+        let carried = self.carry_out_all(number);
+        if carried.is_err() {
+            self.deadline = 0;
+        }
+        carried
+    }
+
+    #[inline(always)]
+    fn carry_out_all(&mut self, number: usize) -> Result<(), EndpointError> {
         let Driver {
             peers,
             transport,
@@ -479,10 +532,10 @@ impl Driver {
         for message in &mut peer.received {
             message.clear(&mut *self.transport);
         }
-        for slot in 0..peer.received.len() {
-            self.log.free(receive_place(number, Slot(slot as u16)))?;
+        match self.keeps_log() {
+            true => self.log.forget(number as u32)?,
+            false => _ = self.log.renew()?,
         }
-        self.log.renew()?;
         Ok(())
     }
 

@@ -41,6 +41,17 @@ pub enum LogError {
         /// The file.
         path: PathBuf,
     },
+    /// The file does not say whose the slots of a number are.
+    #[error(
+        "log {path} is damaged where it has peer {number}; set it aside to begin a new one",
+        path = path.display()
+    )]
+    DamagedPeer {
+        /// The file.
+        path: PathBuf,
+        /// The number.
+        number: u32,
+    },
     /// The file is shorter or longer than its head says.
     #[error(
         "log {path} has {is} bytes, but its head says {should}; set it aside to begin a new one",

@@ -1,14 +1,14 @@
 //! The head of a log's file: what it is, and whose.
 //!
 //! All but two words is written once, when the file is made, before the file has its name. The incarnation grows at each
-//! opening by one store of one word; the incarnation since which the log has no gap is another such word.
+//! opening by one store of one word; the incarnation since which the log has no gap for who is no peer in it is another such word.
 
 use super::{Shape, record::commit_word};
 
 /// Bytes of the head: a memory page, so that slots begin at one.
 pub(super) const BYTES: usize = 4096;
 /// Counts the formats of the file.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Where the incarnation is.
 pub(super) const INCARNATION: usize = 64;
 /// Where the incarnation is since which the log has no gap.

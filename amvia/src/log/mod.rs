@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod head;
 mod map;
+mod peers;
 mod record;
 mod shape;
 
@@ -24,6 +25,7 @@ use zerocopy::FromBytes;
 
 pub use error::LogError;
 pub use file::{Snapshot, look, set_aside};
+pub use peers::Known;
 pub use shape::{Place, Pool, Shape};
 
 use crate::transaction::{EndpointId, Incarnation, TransactionId};
@@ -194,24 +196,20 @@ impl Log {
         self.incarnation
     }
 
-    /// The life since which the log has no gap: that in which it was made, or that of the last [`Log::renew`].
+    /// The life since which the log has no gap for a peer without a number: that in which it was made, or that of the last
+    /// [`Log::renew`].
     pub fn since(&self) -> u32 {
         self.since
     }
 
-    /// Begins a life of the endpoint without its process ending, since which the log has no gap: records were cleared that a
-    /// peer may still ask for. Gives the new incarnation.
+    /// Begins a life of the endpoint without its process ending, since which the log has no gap: a peer is forgotten that may
+    /// still ask. Gives the new incarnation.
     ///
     /// # Errors
     /// There are no numbers left, or the disk refuses ([`Durability::Power`]).
     pub fn renew(&mut self) -> Result<u32, LogError> {
-        let path = self.file.as_ref().map(|(path, _)| path.clone());
-        let next = self
-            .incarnation
-            .checked_add(1)
-            .ok_or_else(|| LogError::Damaged {
-                path: path.unwrap_or_default(),
-            })?;
+        let next = self.incarnation.checked_add(1);
+        let next = next.ok_or_else(|| LogError::Damaged { path: self.path() })?;
         // In this order: a process that is killed between the two begins its next life with this number.
         for at in [head::SINCE, head::INCARNATION] {
             store_word(&mut self.map, at, record::commit_word(next));
@@ -220,6 +218,76 @@ impl Log {
         self.sync(0, head::BYTES)?;
         (self.incarnation, self.since) = (next, next);
         Ok(next)
+    }
+
+    /// The peer that has a number; none where the number is free.
+    ///
+    /// # Errors
+    /// The entry is damaged.
+    ///
+    /// # Panics
+    /// There is no such number.
+    pub fn peer(&self, number: u32) -> Result<Option<Known>, LogError> {
+        let entry = &self.map[self.shape.entry(number)..][..peers::ENTRY];
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&entry[at..][..8]);
+            u64::from_ne_bytes(word)
+        };
+        Known::decode([word(0), word(8)]).ok_or_else(|| LogError::DamagedPeer {
+            path: self.path(),
+            number,
+        })
+    }
+
+    /// Gives a number that is free to a peer, which is remembered from now on.
+    ///
+    /// # Errors
+    /// The disk refuses ([`Durability::Power`]).
+    ///
+    /// # Panics
+    /// There is no such number.
+    pub fn take_in(&mut self, number: u32, peer: EndpointId) -> Result<(), LogError> {
+        let since = Incarnation(self.since);
+        let [first, second] = Known { peer, since }.encode();
+        let at = self.shape.entry(number);
+        // The second word first: a process that is killed before the other leaves the number free.
+        for (at, word) in [(at + 8, second), (at, first)] {
+            store_word(&mut self.map, at, word);
+            self.watched();
+        }
+        self.sync(at, peers::ENTRY)
+    }
+
+    /// Forgets the peer of a number, with its records; the number is free then. What the peer may still ask for is gone, so a
+    /// life begins ([`Log::renew`]). Other peers are remembered as before. A process that is killed in here leaves the peer with
+    /// all its records, or a free number; records that are left at a free number are nobody's.
+    ///
+    /// # Errors
+    /// There are no numbers of lives left, or the disk refuses ([`Durability::Power`]).
+    ///
+    /// # Panics
+    /// There is no such number.
+    pub fn forget(&mut self, number: u32) -> Result<(), LogError> {
+        self.renew()?;
+        let at = self.shape.entry(number);
+        store_word(&mut self.map, at, 0);
+        self.watched();
+        self.sync(at, peers::ENTRY)?;
+        self.clear(number)
+    }
+
+    /// Frees all places of a number.
+    ///
+    /// # Errors
+    /// The disk refuses ([`Durability::Power`]).
+    pub fn clear(&mut self, number: u32) -> Result<(), LogError> {
+        for place in self.shape.places_of(number) {
+            if self.record(place) != Found::Empty {
+                self.free(place)?;
+            }
+        }
+        Ok(())
     }
 
     /// Its sizes.
@@ -424,14 +492,18 @@ impl Log {
 
     fn write_to_disk(&mut self, from: usize, bytes: usize) -> Result<(), LogError> {
         self.watched();
+        let synced = self.map.sync(from, bytes);
+        synced.map_err(|source| LogError::System {
+            action: "write",
+            path: self.path(),
+            source,
+        })
+    }
+
+    /// Its file; empty for a log in memory.
+    fn path(&self) -> PathBuf {
         let path = self.file.as_ref().map(|(path, _)| path.clone());
-        self.map
-            .sync(from, bytes)
-            .map_err(|source| LogError::System {
-                action: "write",
-                path: path.unwrap_or_default(),
-                source,
-            })
+        path.unwrap_or_default()
     }
 
     fn read(&self, index: usize) -> Slot {

@@ -38,7 +38,26 @@ impl Shape {
 
     /// Bytes of a log of this shape: the same in memory and as a file, whatever happens to it.
     pub fn bytes(&self) -> usize {
+        self.entries() + self.peers as usize * super::peers::ENTRY
+    }
+
+    /// Where the table of peers begins: behind the slots.
+    fn entries(&self) -> usize {
         super::head::BYTES + self.slots() * self.slot_bytes()
+    }
+
+    /// Where the table has the peer of a number.
+    ///
+    /// # Panics
+    /// There is no such number in this shape.
+    pub(super) fn entry(&self, number: u32) -> usize {
+        assert!(number < self.peers, "{number} is no peer of {self:?}");
+        self.entries() + number as usize * super::peers::ENTRY
+    }
+
+    /// Every place of the peer of a number.
+    pub(super) fn places_of(self, number: u32) -> impl Iterator<Item = Place> {
+        self.places().filter(move |place| place.peer == number)
     }
 
     /// Every place: those of the send pool, then those of the receive pool.

@@ -135,7 +135,7 @@ impl Connection {
                 self.heard = now;
                 match self.link.refusal(&hello) {
                     None => self.adopt(now, hello, true, shared),
-                    Some(Refusal::OldIncarnation) => {}
+                    Some(Refusal::OldIncarnation | Refusal::NameInUse) => {}
                     Some(reason) => self.hang_up(Some(reason)),
                 }
                 return None;
@@ -390,6 +390,16 @@ impl Connection {
     /// Requests that can be made before one is released.
     pub fn credits(&self) -> u64 {
         self.initiator.credits()
+    }
+
+    /// Why who says this is not connected to; none: it is the peer as it is known, or in a later life.
+    pub fn refusal(&self, hello: &Hello) -> Option<Refusal> {
+        self.link.refusal(hello)
+    }
+
+    /// What this end says of itself.
+    pub fn local(&self) -> &Local {
+        &self.link.local
     }
 
     /// The peer.

@@ -1,5 +1,6 @@
 //! What both roles of a connection share: who the peer is, the timeout, and what is to be done.
 
+use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use super::segments::{Round, segments};
@@ -194,8 +195,7 @@ impl Link {
         }
         self.dial_due = NEVER;
         let known = self.hello.replace(hello);
-        let is_new = known
-            .is_none_or(|known| known.incarnation != hello.incarnation || known.tag != hello.tag);
+        let is_new = known.is_none_or(|known| known.incarnation != hello.incarnation);
         if is_new {
             self.confirmed = false;
             // Segments that are still to go were cut for the old peer.
@@ -215,10 +215,13 @@ impl Link {
         if hello.window != self.config.window {
             return Some(Refusal::Window);
         }
-        let is_old = |known: Hello| hello.incarnation < known.incarnation;
-        self.hello
-            .is_some_and(is_old)
-            .then_some(Refusal::OldIncarnation)
+        let known = self.hello?;
+        match hello.incarnation.cmp(&known.incarnation) {
+            Ordering::Less => Some(Refusal::OldIncarnation),
+            // A life draws its tags once: this is another one of the same name.
+            Ordering::Equal if hello.tag != known.tag => Some(Refusal::NameInUse),
+            Ordering::Equal | Ordering::Greater => None,
+        }
     }
 
     /// Puts something behind what is to be done.

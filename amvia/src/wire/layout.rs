@@ -14,7 +14,7 @@ pub const HEAD: usize = size_of::<RawHead>();
 /// The first two bytes of each frame.
 pub const MAGIC: [u8; 2] = *b"AM";
 /// The version of the format.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 const BODY: usize = 48;
 

@@ -163,6 +163,8 @@ pub enum Refusal {
     OldIncarnation,
     /// The peer has no room for another connection.
     Full,
+    /// The peer is connected to another endpoint of this name.
+    NameInUse,
 }
 
 named!(
@@ -172,6 +174,7 @@ named!(
     Window => "the peer has another window",
     OldIncarnation => "the peer knows a later incarnation of this endpoint",
     Full => "the peer has no room for another connection",
+    NameInUse => "the peer is connected to another endpoint of this name; each needs a name of its own",
 );
 
 /// What a frame says.
