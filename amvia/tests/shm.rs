@@ -1,16 +1,22 @@
 //! Shared memory through the lives and deaths of its endpoints.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Arrived, Peer, Sent, Shm, Transport, TransportError};
+use jitterlab_skip::skip;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// Long enough for any machine, short enough for a test that has to fail.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Set for a process that answers: its name.
 const ANSWERS: &str = "TEST_ANSWERS";
+/// Set for a process that asks, and is killed then: the name of whom it asks.
+const ASKS: &str = "TEST_ASKS";
 
 /// A name that no other test has.
 fn name(test: &str) -> String {
@@ -58,6 +64,131 @@ fn a_program_that_answers() {
         }
         shm.recycle(frame);
     }
+}
+
+/// This test is also a client that others start: it asks, and is killed once it is answered.
+#[test]
+fn a_program_that_asks_and_dies() {
+    let Ok(server) = std::env::var(ASKS) else {
+        return;
+    };
+    let mut shm = open(&format!("{server}.{}", std::process::id()));
+    let to = to(&mut shm, &server);
+    assert_eq!(shm.send(to, b"ask", b"").unwrap(), Sent::Sent);
+    next(&mut shm);
+    kill(Pid::this(), Signal::SIGKILL).unwrap();
+}
+
+/// Rings with this in their names that this process has in its memory.
+fn rings(part: &str) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let of_it = |line: &&str| line.contains("ring:") && line.contains(part);
+    maps.lines().filter(of_it).count()
+}
+
+/// Takes a frame, and answers it. Who gets the answer.
+fn answer(at: &mut Shm) -> Peer {
+    let Arrived { from, frame } = next(at);
+    assert_eq!(at.send(from, &frame, b"").unwrap(), Sent::Sent);
+    at.recycle(frame);
+    from
+}
+
+#[test]
+fn a_server_keeps_no_ring_of_clients_that_are_gone() {
+    let name = name("served");
+    let mut server = open(&name);
+    let mut gone = Vec::new();
+    for client in 0..100 {
+        let mut client = open(&format!("{name}.{client}"));
+        let to = to(&mut client, &name);
+        assert_eq!(client.send(to, b"ask", b"").unwrap(), Sent::Sent);
+        gone.push(answer(&mut server));
+        next(&mut client);
+        drop(client);
+        assert!(server.receive().unwrap().is_none());
+        assert_eq!(rings(&name), 0);
+    }
+    // Who has the place of another is not taken for it.
+    let mut client = open(&format!("{name}.last"));
+    let to = to(&mut client, &name);
+    assert_eq!(client.send(to, b"ask", b"").unwrap(), Sent::Sent);
+    answer(&mut server);
+    for peer in gone {
+        assert_eq!(server.send(peer, b"late", b"").unwrap(), Sent::Away);
+    }
+    drop(client);
+    assert!(server.receive().unwrap().is_none());
+
+    for _ in 0..10 {
+        let mut client = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_program_that_asks_and_dies", "--nocapture"])
+            .env(ASKS, &name)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        answer(&mut server);
+        assert_eq!(
+            client.wait().unwrap().signal(),
+            Some(Signal::SIGKILL as i32)
+        );
+        assert!(server.receive().unwrap().is_none());
+        // Those of this one, and of the one before if that was seen to live.
+        assert!(rings(&name) <= 4, "{}", rings(&name));
+    }
+}
+
+/// In a process of its own, in a namespace of its own, where /dev/shm has room for three rings.
+#[test]
+fn where_there_is_no_room_for_a_ring_other_peers_are_reached() {
+    const TEST: &str = "where_there_is_no_room_for_a_ring_other_peers_are_reached";
+    const SMALL: &str = "AMVIA_TEST_SMALL";
+    if std::env::var_os(SMALL).is_some() {
+        return on_a_small_disk();
+    }
+    if !nix::unistd::geteuid().is_root() {
+        return skip("only root may mount a small disk");
+    }
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c"])
+        .arg(
+            "mount -t tmpfs -o size=480k none /dev/shm || exit 77
+            exec \"$0\" --exact \"$1\" --nocapture",
+        )
+        .arg(std::env::current_exe().unwrap())
+        .arg(TEST)
+        .env(SMALL, "1")
+        .output()
+        .unwrap();
+    if output.status.code() == Some(77) {
+        return skip("no disk can be mounted here");
+    }
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn on_a_small_disk() {
+    let mut one = open("one");
+    let mut friend = open("friend");
+    let strangers = ["a", "b", "c", "d"].map(open);
+    let to_friend = to(&mut one, "friend");
+    assert_eq!(one.send(to_friend, b"hello", b"").unwrap(), Sent::Sent);
+    let back = answer(&mut friend);
+    next(&mut one);
+    let sent = ["a", "b", "c", "d"].map(|stranger| {
+        let stranger = to(&mut one, stranger);
+        one.send(stranger, b"hello", b"").unwrap()
+    });
+    assert_eq!(sent.last(), Some(&Sent::Full), "{sent:?}");
+    assert_eq!(one.send(to_friend, b"again", b"").unwrap(), Sent::Sent);
+    assert_eq!(*next(&mut friend).frame, *b"again");
+    assert_eq!(friend.send(back, b"back", b"").unwrap(), Sent::Sent);
+    assert_eq!(*next(&mut one).frame, *b"back");
+    // Room that has come is used.
+    drop(strangers);
+    let mut late = open("late");
+    let to_late = to(&mut one, "late");
+    assert_eq!(one.send(to_late, b"hello", b"").unwrap(), Sent::Sent);
+    assert_eq!(*next(&mut late).frame, *b"hello");
 }
 
 /// A process that answers, killed at its end.

@@ -1,8 +1,17 @@
 //! What every transport is held to, over loopback.
 
+use std::net::{SocketAddr, SocketAddrV4};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use jitterlab_amvia::transport::{Arrived, Peer, Sent, Shm, Transport, TransportError, Udp};
+use jitterlab_amvia::transport::{
+    Address, Arrived, Peer, Sent, Shm, Transport, TransportError, Udp,
+};
+use jitterlab_skip::skip;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, sendto, socket,
+};
 
 /// Long enough for any machine, short enough for a test that has to fail.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -193,6 +202,67 @@ fn udp_goes_on_where_nobody_listens() {
     let to = one.peer(&other.address()).unwrap();
     send(&mut one, to, b"hello", b"");
     assert_eq!(*next(&mut other).frame, *b"hello");
+}
+
+/// The message of ICMP that frames from one address to the other do not arrive, for this reason (RFC 792; RFC 1812, 5.2.7.1).
+fn unreachable(code: u8, from: SocketAddrV4, to: SocketAddrV4) -> Vec<u8> {
+    let mut icmp = vec![3, code, 0, 0, 0, 0, 0, 0];
+    // The head of the datagram that it is about: IP and UDP.
+    icmp.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0]);
+    icmp.extend(from.ip().octets());
+    icmp.extend(to.ip().octets());
+    for word in [from.port(), to.port(), 8, 0] {
+        icmp.extend(word.to_be_bytes());
+    }
+    let words = icmp.chunks(2);
+    let sum: u32 = words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum();
+    let checksum = !((sum >> 16) + (sum & 0xffff)) as u16;
+    icmp[2..4].copy_from_slice(&checksum.to_be_bytes());
+    icmp
+}
+
+/// A firewall that cuts a peer off says so by ICMP.
+#[test]
+fn udp_goes_on_where_a_firewall_rejects() {
+    let flags = SockFlag::empty();
+    let raw = match socket(
+        AddressFamily::Inet,
+        SockType::Raw,
+        flags,
+        SockProtocol::Icmp,
+    ) {
+        Err(Errno::EPERM) => return skip("only root may make a raw socket"),
+        raw => raw.unwrap(),
+    };
+    let [mut one, mut other] = [udp(), udp()];
+    let [from, to] = [&one, &other].map(|end| match end.address() {
+        Address::Udp(SocketAddr::V4(address)) => address,
+        other => panic!("{other}"),
+    });
+    let peer = one.peer(&other.address()).unwrap();
+    // So many in a row that the peer has a socket of its own, to which errors come.
+    for _ in 0..100 {
+        send(&mut one, peer, b"hello", b"");
+        let arrived = next(&mut other);
+        other.recycle(arrived.frame);
+    }
+    let here = SockaddrStorage::from(SocketAddr::from(([127, 0, 0, 1], 0)));
+    // No such protocol; net and host prohibited; prohibited by a filter.
+    for code in [2, 9, 10, 13] {
+        let reject = || {
+            let message = unreachable(code, from, to);
+            sendto(raw.as_raw_fd(), &message, &here, MsgFlags::empty()).unwrap();
+        };
+        reject();
+        for _ in 0..10 {
+            assert!(one.receive().unwrap().is_none());
+        }
+        reject();
+        assert_eq!(one.send(peer, b"hello", b"").unwrap(), Sent::Away, "{code}");
+    }
+    carries_frames_both_ways(&mut one, &mut other);
 }
 
 #[test]

@@ -66,6 +66,16 @@ impl FromStr for ShmName {
     }
 }
 
+impl Address {
+    /// Whether it names no host, as 0.0.0.0 does: others cannot reach it.
+    pub fn is_unspecified(&self) -> bool {
+        match self {
+            Address::Udp(socket) | Address::Verbs(socket) => socket.ip().is_unspecified(),
+            Address::Shm(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

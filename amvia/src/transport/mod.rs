@@ -204,6 +204,14 @@ pub enum TransportError {
         /// The greatest, in bytes.
         most: usize,
     },
+    /// It has as many peers as it can have.
+    #[error("{address} has {most} peers, the most that it can have")]
+    Crowded {
+        /// The address of this end.
+        address: Address,
+        /// The most.
+        most: usize,
+    },
     /// Another endpoint has the name.
     #[error("shm://{name} is taken by process {process}; end that or take another name")]
     Taken {

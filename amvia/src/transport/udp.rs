@@ -149,6 +149,29 @@ fn buffer(mtu: usize) -> Box<[u8]> {
     vec![0; mtu + 1].into()
 }
 
+/// Whether an error says something of one peer, or of the way to it: what ICMP can bring (`icmp_err_convert` in Linux, and ICMPv6
+/// alike), and that an address is no address to send to from here. A firewall says EPERM.
+#[cold]
+fn is_of_one_peer(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ECONNREFUSED
+            | Errno::EHOSTUNREACH
+            | Errno::EHOSTDOWN
+            | Errno::ENETUNREACH
+            | Errno::ENETDOWN
+            | Errno::ENOPROTOOPT
+            | Errno::EOPNOTSUPP
+            | Errno::ENONET
+            | Errno::EPROTO
+            | Errno::EMSGSIZE
+            | Errno::EACCES
+            | Errno::EPERM
+            | Errno::EINVAL
+            | Errno::EADDRNOTAVAIL
+    )
+}
+
 #[cold]
 fn failed(action: &'static str, address: SocketAddr, source: io::Error) -> TransportError {
     TransportError::System {
@@ -216,15 +239,7 @@ impl Transport for Udp {
         match sent {
             Ok(_) => Ok(Sent::Sent),
             Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM | Errno::EINTR) => Ok(Sent::Full),
-            // A firewall says EPERM.
-            Err(
-                Errno::ECONNREFUSED
-                | Errno::EHOSTUNREACH
-                | Errno::EHOSTDOWN
-                | Errno::ENETUNREACH
-                | Errno::ENETDOWN
-                | Errno::EPERM,
-            ) => Ok(Sent::Away),
+            Err(errno) if is_of_one_peer(errno) => Ok(Sent::Away),
             Err(errno) => Err(failed("send from", self.address, errno.into())),
         }
     }
@@ -239,7 +254,8 @@ impl Transport for Udp {
                 None => socket.recv_from(&mut bytes),
             };
             match received {
-                Ok((length, from)) if length <= self.mtu => {
+                // Nobody can be answered at port 0.
+                Ok((length, from)) if length <= self.mtu && from.port() != 0 => {
                     return Ok(Some(Arrived {
                         from: Peer(Known::Socket(from)),
                         frame: Landed(Memory::Buffer(bytes, length)),
@@ -249,11 +265,10 @@ impl Transport for Udp {
                 Ok(_) => {}
                 Err(error) => {
                     self.free.push(bytes);
-                    return match error.kind() {
+                    return match error.raw_os_error().map(Errno::from_raw) {
+                        Some(Errno::EAGAIN | Errno::EINTR) => Ok(None),
                         // What an earlier datagram met with says nothing about those that come.
-                        io::ErrorKind::WouldBlock
-                        | io::ErrorKind::Interrupted
-                        | io::ErrorKind::ConnectionRefused => Ok(None),
+                        Some(errno) if is_of_one_peer(errno) => Ok(None),
                         _ => Err(failed("receive at", self.address, error)),
                     };
                 }

@@ -206,7 +206,7 @@ impl Files {
         for entry in self.entries()? {
             if let Entry::Door { path } = entry
                 && let Ok(door) = attach::<Door>(&path)
-                && is_over(&door, self.here)
+                && self.is_over(&door)
             {
                 clear(&door)?;
             }
@@ -220,12 +220,17 @@ impl Files {
             };
             // A peer may have made one for this life already.
             let is_ours = from == *name || to == *name && ring.meant_for() != incarnation;
-            let is_orphan = || is_over(&ring, self.here) && !self.door(to.as_str()).exists();
+            let is_orphan = || self.is_over(&ring) && !self.door(to.as_str()).exists();
             if is_ours || is_orphan() {
                 clear(&ring)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether the process that made a page is no more.
+    pub fn is_over<C: Content>(&self, page: &Attached<C>) -> bool {
+        !matches!(page.standing(self.here), Standing::Runs(_))
     }
 
     fn entries(&self) -> Result<impl Iterator<Item = Entry>, PageError> {
@@ -289,10 +294,6 @@ pub fn clear<C: Leftover>(page: &Attached<C>) -> Result<(), PageError> {
     locked.end();
     page.remove();
     Ok(())
-}
-
-fn is_over<C: Content>(page: &Attached<C>, here: Namespaces) -> bool {
-    !matches!(page.standing(here), Standing::Runs(_))
 }
 
 fn is(error: &PageError, kind: io::ErrorKind) -> bool {

@@ -25,6 +25,10 @@ use super::{
 /// A frame where it lies.
 pub(super) type Frame = ring::Frame<LINES>;
 
+/// The bits of a peer's number that are its place. Those above count the peers that have had this place.
+const PLACE: u32 = 0xffff;
+/// Rings that are looked at when a peer knocks: whether those who fill them still live.
+const LOOKS: usize = 2;
 /// Buffers for frames that are copied, made in advance: as many as a connection may have requests under way.
 const COPIES: usize = 64;
 
@@ -41,6 +45,8 @@ pub struct Shm {
     incoming: Vec<Incoming>,
     /// The ring that is looked at first.
     turn: usize,
+    /// The ring whose producer was looked at last.
+    looked: usize,
     /// Buffers that nobody keeps.
     free: Vec<Box<[u8]>>,
     process: fork::Parent,
@@ -48,13 +54,18 @@ pub struct Shm {
 
 /// A peer, and the ring to it.
 struct Outgoing {
-    name: ShmName,
+    /// None: the place is free.
+    name: Option<ShmName>,
+    /// By it others know the peer. A peer that gets the place later has another one.
+    number: u32,
+    /// Somebody here has asked for it by its name, so it keeps its place.
+    is_asked_for: bool,
     ring: Option<Producer<LINES>>,
 }
 
 /// A ring from a peer.
 struct Incoming {
-    from: u32,
+    place: usize,
     ring: Consumer<LINES>,
 }
 
@@ -98,6 +109,7 @@ impl Shm {
             peers: Vec::new(),
             incoming: Vec::new(),
             turn: 0,
+            looked: 0,
             free: (0..COPIES).map(|_| copy()).collect(),
             process,
         };
@@ -105,16 +117,60 @@ impl Shm {
         Ok(shm)
     }
 
-    fn place_of(&mut self, name: &ShmName) -> u32 {
-        let known = self.peers.iter().position(|peer| peer.name == *name);
-        let place = known.unwrap_or_else(|| {
+    fn find(&self, name: &ShmName) -> Option<usize> {
+        let is_it = |peer: &Outgoing| peer.name.as_ref() == Some(name);
+        self.peers.iter().position(is_it)
+    }
+
+    /// The place of a peer, which is made where it has none. None: there is no room for another.
+    fn place_of(&mut self, name: &ShmName) -> Option<usize> {
+        let free = || self.peers.iter().position(|peer| peer.name.is_none());
+        let place = self.find(name).or_else(free).unwrap_or(self.peers.len());
+        if place > PLACE as usize {
+            return None;
+        }
+        if place == self.peers.len() {
             self.peers.push(Outgoing {
-                name: name.clone(),
+                name: None,
+                number: place as u32,
+                is_asked_for: false,
                 ring: None,
             });
-            self.peers.len() - 1
-        });
-        place as u32
+        }
+        self.peers[place].name = Some(name.clone());
+        Some(place)
+    }
+
+    /// The ring to a peer that is gone is cleared. One that nobody here has asked for gives its place back.
+    #[cold]
+    fn let_go(&mut self, place: usize) {
+        let peer = &mut self.peers[place];
+        let Some(name) = &peer.name else {
+            return;
+        };
+        let has_ring = self.incoming.iter().any(|from| from.place == place);
+        if has_ring || !matches!(self.files.find_door(name), Ok(None)) {
+            return;
+        }
+        if let Some(ring) = peer.ring.take() {
+            // What cannot be removed now is cleared by who comes next.
+            let _ = clear(ring.ring());
+        }
+        if !peer.is_asked_for {
+            peer.name = None;
+            peer.number = peer.number.wrapping_add(PLACE + 1);
+        }
+    }
+
+    /// Clears rings whose producers have died without a word. It looks at some of them each time: more than come.
+    fn look_for_the_dead(&mut self) {
+        for _ in 0..LOOKS.min(self.incoming.len()) {
+            self.looked = (self.looked + 1) % self.incoming.len();
+            let ring = self.incoming[self.looked].ring.ring();
+            if self.files.is_over(ring) {
+                let _ = clear(ring);
+            }
+        }
     }
 
     /// Makes the ring to a peer; whether somebody is there to read it.
@@ -124,10 +180,13 @@ impl Shm {
         if let Some(ring) = peer.ring.take() {
             clear(ring.ring())?;
         }
-        let Some(door) = self.files.find_door(&peer.name)? else {
+        let Some(name) = &peer.name else {
             return Ok(false);
         };
-        let ends = (&self.name, &peer.name);
+        let Some(door) = self.files.find_door(name)? else {
+            return Ok(false);
+        };
+        let ends = (&self.name, name);
         let ring = self.files.make_ring(ends, self.incarnation, &door)?;
         door.knock();
         // Who takes the name over closes this door, and then looks for rings: it has seen this one, or we see that.
@@ -143,9 +202,11 @@ impl Shm {
     #[cold]
     fn answer_knocks(&mut self, knocks: u64) -> Result<(), TransportError> {
         self.heard = knocks;
+        self.look_for_the_dead();
         for (name, path) in self.files.rings_to(&self.name)? {
-            let from = self.place_of(&name);
-            let is_known = |known: &Incoming| known.from == from && known.ring.ring().is_named();
+            let place = self.find(&name);
+            let is_known =
+                |known: &Incoming| Some(known.place) == place && known.ring.ring().is_named();
             if self.incoming.iter().any(is_known) {
                 continue;
             }
@@ -153,10 +214,13 @@ impl Shm {
             let Ok(ring) = Consumer::attach(&path) else {
                 continue;
             };
-            if ring.ring().meant_for() == self.incarnation {
-                self.incoming.push(Incoming { from, ring });
-            } else {
-                clear(ring.ring())?;
+            let place = match ring.ring().meant_for() == self.incarnation {
+                true => self.place_of(&name),
+                false => None,
+            };
+            match place {
+                Some(place) => self.incoming.push(Incoming { place, ring }),
+                None => clear(ring.ring())?,
             }
         }
         Ok(())
@@ -209,7 +273,16 @@ impl Transport for Shm {
 
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         match address {
-            Address::Shm(name) => Ok(Peer(Known::Listed(self.place_of(name)))),
+            Address::Shm(name) => {
+                let place = self.place_of(name);
+                let place = place.ok_or_else(|| TransportError::Crowded {
+                    address: self.address(),
+                    most: PLACE as usize + 1,
+                })?;
+                let peer = &mut self.peers[place];
+                peer.is_asked_for = true;
+                Ok(Peer(Known::Listed(peer.number)))
+            }
             _ => Err(TransportError::Foreign {
                 address: address.clone(),
                 own: self.address(),
@@ -226,23 +299,25 @@ impl Transport for Shm {
                 mtu: self.mtu,
             });
         }
-        let Peer(Known::Listed(place)) = to else {
+        let Peer(Known::Listed(number)) = to else {
             return Ok(Sent::Away);
         };
-        let place = place as usize;
+        let place = (number & PLACE) as usize;
         loop {
-            let Some(peer) = self.peers.get_mut(place) else {
-                return Ok(Sent::Away);
+            let peer = match self.peers.get_mut(place) {
+                Some(peer) if peer.number == number => peer,
+                _ => return Ok(Sent::Away),
             };
             let put = peer.ring.as_mut().map(|ring| ring.put(head, payload));
             match put {
                 Some(Put::Done) => return Ok(Sent::Sent),
                 Some(Put::Full) => return Ok(Sent::Full),
-                Some(Put::Closed) | None => {
-                    if !self.reach(place)? {
-                        return Ok(Sent::Away);
-                    }
-                }
+                Some(Put::Closed) | None => match self.reach(place) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Sent::Away),
+                    // No ring to this peer can be made now: /dev/shm is full, say. Other peers have theirs.
+                    Err(_) => return Ok(Sent::Full),
+                },
             }
         }
     }
@@ -257,12 +332,12 @@ impl Transport for Shm {
             if self.turn >= self.incoming.len() {
                 self.turn = 0;
             }
-            let Incoming { from, ring } = &mut self.incoming[self.turn];
+            let Incoming { place, ring } = &mut self.incoming[self.turn];
             // Looked at before the frames: what was published before it was closed is seen.
             let is_closed = ring.ring().is_closed();
             match take(ring, &mut self.free) {
                 Ok(Some(memory)) => {
-                    let from = Peer(Known::Listed(*from));
+                    let from = Peer(Known::Listed(self.peers[*place].number));
                     self.turn += 1;
                     return Ok(Some(Arrived {
                         from,
@@ -273,7 +348,8 @@ impl Transport for Shm {
                 // Its producer makes another one, if it lives.
                 Ok(None) | Err(ring::Damaged) => {
                     ring.ring().close();
-                    self.incoming.swap_remove(self.turn);
+                    let gone = self.incoming.swap_remove(self.turn);
+                    self.let_go(gone.place);
                 }
             }
         }
