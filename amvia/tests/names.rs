@@ -1,6 +1,10 @@
 //! The name server serves who has the key, and nobody twice.
 
+use std::fs::{self, Permissions};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +14,7 @@ use jitterlab_amvia::names::{
     Registration, Request, Server,
 };
 use jitterlab_amvia::transaction::Incarnation;
+use jitterlab_skip::skip;
 use proptest::prelude::*;
 
 const START: Duration = Duration::ZERO;
@@ -390,6 +395,68 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// As systemd hands a key to a service: on Debian 12 with mode 400 as the service's own, on Debian 13 with mode 440 as root's. In
+/// a process of its own, whose folder of credentials is said by the environment.
+#[test]
+fn a_key_that_systemd_has_handed_over_is_read_and_none_that_others_can_read() {
+    const FOLDER: &str = "CREDENTIALS_DIRECTORY";
+    const KEYS: &str = "AMVIA_TEST_KEYS";
+    if let Some(keys) = std::env::var_os(KEYS) {
+        let keys = Path::new(&keys);
+        let is_given = std::env::var_os(FOLDER).is_some_and(|folder| folder == keys);
+        let is_read = |mode: u32, owner: u32| {
+            let path = keys.join(format!("{mode:o}-{owner}"));
+            Key::make(&path).unwrap();
+            std::os::unix::fs::chown(&path, Some(owner), None).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            Key::read(&path).is_ok()
+        };
+        assert!(is_read(0o400, 0) && is_read(0o600, 0));
+        assert_eq!(is_read(0o440, 0), is_given);
+        for (mode, owner) in [(0o444, 0), (0o460, 0), (0o441, 0), (0o440, 65_534)] {
+            assert!(!is_read(mode, owner), "{mode:o} of {owner}");
+        }
+        return;
+    }
+    if !nix::unistd::geteuid().is_root() {
+        return skip("only root may give a file away");
+    }
+    for is_given in [true, false] {
+        let keys = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let given = if is_given { &keys } else { &elsewhere };
+        let name = "a_key_that_systemd_has_handed_over_is_read_and_none_that_others_can_read";
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(KEYS, keys.path())
+            .env(FOLDER, given.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+#[test]
+fn an_address_that_names_no_host_is_not_registered() {
+    let nobody: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let client = Client::new(nobody, key(), Duration::from_secs(60));
+    for address in [
+        "udp://0.0.0.0:7421",
+        "udp://[::]:7421",
+        "verbs://0.0.0.0:7421",
+    ] {
+        let registration = Registration {
+            address: address.parse().unwrap(),
+            ..registration("a", 1, 1)
+        };
+        let refused = client.register(&registration).unwrap_err();
+        assert!(
+            matches!(refused, NamesError::Unreachable { .. }),
+            "{refused}"
+        );
     }
 }
 

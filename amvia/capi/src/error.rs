@@ -179,6 +179,7 @@ impl From<NamesError> for Failure {
             | NamesError::Collision { .. } => AM_Error::AM_ERR_NAME_TAKEN,
             NamesError::Full { .. } => AM_Error::AM_ERR_FULL,
             NamesError::BadLease { .. } => AM_Error::AM_ERR_OPTION,
+            NamesError::Unreachable { .. } => AM_Error::AM_ERR_ADDRESS,
             NamesError::System { .. } => AM_Error::AM_ERR_SYSTEM,
         };
         Failure::of(code, &error)

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use jitterlab_amvia::names::{Client, Keeper, Key, LEASE, Name, Registration};
 use jitterlab_amvia::transaction::Incarnation;
-use jitterlab_amvia::transport::Address;
 
 use crate::error::{AM_Error, Failure, guard};
 use crate::memory::{self, Room};
@@ -22,13 +21,6 @@ fn client(server: &str, key: &str, at_most: u64) -> Result<Client, Failure> {
     })?;
     let key = Key::read(Path::new(key))?;
     Ok(Client::new(server, key, Duration::from_nanos(at_most)))
-}
-
-fn is_unspecified(address: &Address) -> bool {
-    match address {
-        Address::Udp(socket) | Address::Verbs(socket) => socket.ip().is_unspecified(),
-        Address::Shm(_) => false,
-    }
 }
 
 /// Registers an endpoint by its name and address with the name server at "HOST:PORT", and keeps it registered: a thread renews
@@ -50,12 +42,6 @@ pub unsafe extern "C" fn AMVIA_RegisterEndpoint(
         let endpoint = endpoint.get()?;
         let client = client(server, key, at_most)?;
         let address = endpoint.address()?;
-        if is_unspecified(&address) {
-            let text = format!(
-                "others cannot reach {address}: allocate the endpoint at an address of this node"
-            );
-            return Err(Failure::new(AM_Error::AM_ERR_ADDRESS, text));
-        }
         let registration = Registration {
             name: endpoint.name().parse()?,
             address,

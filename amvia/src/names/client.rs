@@ -64,6 +64,14 @@ pub enum NamesError {
         /// What was asked for.
         lease: Duration,
     },
+    /// The address names no host.
+    #[error("others cannot reach `{name}` at {address}: let it listen at an address of this node")]
+    Unreachable {
+        /// The endpoint.
+        name: Name,
+        /// Its address.
+        address: Address,
+    },
     /// The server answers something else than was asked.
     #[error(
         "name server {server} gave an answer that does not fit the question; does it run another version?"
@@ -106,9 +114,15 @@ impl Client {
     /// Registers an endpoint, or renews its lease; an earlier incarnation of it is replaced.
     ///
     /// # Errors
-    /// A later incarnation is registered, or another process of this name; the lease is out of range; the server is full or
-    /// silent.
+    /// The address names no host; a later incarnation is registered, or another process of this name; the lease is out of
+    /// range; the server is full or silent.
     pub fn register(&self, registration: &Registration) -> Result<(), NamesError> {
+        if registration.address.is_unspecified() {
+            return Err(NamesError::Unreachable {
+                name: registration.name.clone(),
+                address: registration.address.clone(),
+            });
+        }
         let server = self.server;
         match self.ask(&Request::Register(registration.clone()))? {
             Outcome::Done => Ok(()),

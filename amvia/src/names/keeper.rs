@@ -1,5 +1,6 @@
 //! Keeps an endpoint registered while it lives.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -14,7 +15,14 @@ use super::{Client, NamesError, Registration};
 pub struct Keeper {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    trouble: Arc<Mutex<Option<NamesError>>>,
+    trouble: Arc<Trouble>,
+}
+
+/// Why the last renewal failed, until that is told. A look whether there is something takes no lock.
+#[derive(Default)]
+struct Trouble {
+    is_there: AtomicBool,
+    error: Mutex<Option<NamesError>>,
 }
 
 impl Keeper {
@@ -25,14 +33,15 @@ impl Keeper {
     pub fn start(client: Client, registration: Registration) -> Result<Keeper, NamesError> {
         client.register(&registration)?;
         let (stop, stopped) = channel();
-        let trouble = Arc::new(Mutex::new(None));
+        let trouble = Arc::new(Trouble::default());
         let told = Arc::clone(&trouble);
         let thread = std::thread::spawn(move || {
             let pause = registration.lease / 3;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
                 let renewed = client.register(&registration).err();
-                if let Ok(mut trouble) = told.lock() {
-                    *trouble = renewed;
+                if let Ok(mut error) = told.error.lock() {
+                    told.is_there.store(renewed.is_some(), Ordering::Relaxed);
+                    *error = renewed;
                 }
             }
             // Whoever is not forgotten now is when the lease ends.
@@ -46,8 +55,14 @@ impl Keeper {
     }
 
     /// Why the last renewal failed, if it did. It is told once.
+    #[inline]
     pub fn trouble(&self) -> Option<NamesError> {
-        self.trouble.lock().ok()?.take()
+        if !self.trouble.is_there.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut error = self.trouble.error.lock().ok()?;
+        self.trouble.is_there.store(false, Ordering::Relaxed);
+        error.take()
     }
 }
 

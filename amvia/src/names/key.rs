@@ -80,7 +80,7 @@ impl Key {
             return Err(not_a_key());
         }
         let mode = found.mode() & 0o777;
-        if mode & 0o077 != 0 {
+        if mode & 0o077 != 0 && !is_credential(path, mode, found.uid()) {
             return Err(KeyError::Exposed {
                 path: path.into(),
                 mode,
@@ -135,6 +135,15 @@ impl Key {
         mac.update(bytes);
         mac.verify_slice(proof).is_ok()
     }
+}
+
+/// Whether systemd has handed the file to this process (systemd.exec(5), LoadCredential=). It then belongs to root, and an ACL lets
+/// the service's user read it: the bits of the group, which say what the ACL allows at most, are those of reading. Before systemd
+/// 255 such a file has mode 400 and is the user's own.
+fn is_credential(path: &Path, mode: u32, owner: u32) -> bool {
+    let given = std::env::var_os("CREDENTIALS_DIRECTORY");
+    let is_given = given.is_some_and(|given| path.parent() == Some(Path::new(&given)));
+    is_given && owner == 0 && mode & 0o037 == 0
 }
 
 fn bytes_of(digits: &[u8]) -> Option<[u8; BYTES]> {

@@ -103,7 +103,7 @@ impl Serve {
         endpoint.on(TAKE, count(take)).map_err(failed)?;
         let address = endpoint.address().map_err(failed)?;
         let incarnation = endpoint.incarnation().map_err(failed)?;
-        let _keeper = match &self.known {
+        let keeper = match &self.known {
             Some(known) => Some(self.register(known, &address, incarnation)?),
             None => None,
         };
@@ -116,6 +116,9 @@ impl Serve {
                 Wait::Poll => bundle.poll(),
             }
             .map_err(failed)?;
+            if let Some(trouble) = keeper.as_ref().and_then(Keeper::trouble) {
+                eprintln!("jitterlab: {} is not kept registered: {trouble}", self.name);
+            }
         }
         let peers = endpoint.peers().map_err(failed)?;
         let peers = peers.into_iter().map(|peer| {
