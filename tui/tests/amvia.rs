@@ -66,6 +66,27 @@ fn error(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
+/// Calls at once are made under two names: each gets its own reply.
+#[test]
+fn calls_at_once_get_their_own_replies() {
+    let server = Server::start(&["--listen", "udp://127.0.0.1:0"]);
+    let to = server.target();
+    let start = |time| {
+        Command::new(env!("CARGO_BIN_EXE_jitterlab"))
+            .args(["amvia", "call", &to, "--handler", "wait", "--data", time])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let calls = ["100ms", "200ms", "300ms"].map(|time| (time, start(time)));
+    for (time, call) in calls {
+        let called = call.wait_with_output().unwrap();
+        assert!(called.status.success(), "{called:?}");
+        let waited = format!("reply: waited {}\n", time.replace("ms", " ms"));
+        assert!(text(&called).ends_with(&waited), "{called:?}");
+    }
+}
+
 #[test]
 fn a_call_says_what_became_of_it() {
     let server = Server::start(&["--listen", "udp://127.0.0.1:0"]);

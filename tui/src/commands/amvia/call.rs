@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use super::end::{End, Harmed, TURN, WAIT, failed};
 use super::names::Known;
+use super::own_name::OwnName;
 use crate::commands::packet::{count, span};
 use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
@@ -46,9 +47,9 @@ pub struct Call {
     /// Wait so long for each request; then ask the target, for as long again, what became of it
     #[arg(long, default_value = "10s", value_parser = span)]
     patience: Nanos,
-    /// The name of this endpoint
-    #[arg(long, default_value = "client")]
-    name: Name,
+    /// The name of this endpoint, which no other may have [default: client-HOST-USER-N, N being the first number that is free; with --log, which belongs to one name: client]
+    #[arg(long)]
+    name: Option<Name>,
     #[command(flatten)]
     end: End,
     #[command(flatten)]
@@ -155,7 +156,8 @@ impl Call {
         let address = self.address()?;
         let bundle = Bundle::new().map_err(failed)?;
         let own = End::own(&address)?;
-        let opened = self.end.open(&bundle, &self.name, &own)?;
+        let own_name = OwnName::choose(self.name.as_ref(), self.end.has_log())?;
+        let opened = self.end.open(&bundle, &own_name.name, &own)?;
         let client = &opened.endpoint;
         let name = self.to.name.as_str();
         let peer = client.begin_connect(name, &address).map_err(failed)?;

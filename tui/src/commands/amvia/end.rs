@@ -197,6 +197,11 @@ impl End {
         })
     }
 
+    /// Whether it keeps a log, which belongs to one name.
+    pub fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
     /// The address of a client that reaches `peer`.
     pub fn own(peer: &Address) -> Result<Address, Failure> {
         let any = |peer: &SocketAddr| match peer {

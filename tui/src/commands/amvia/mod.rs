@@ -4,6 +4,7 @@ mod call;
 mod end;
 mod measure;
 mod names;
+mod own_name;
 mod performability;
 mod serve;
 mod status;
