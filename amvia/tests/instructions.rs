@@ -45,7 +45,10 @@ fn a_transaction_takes_no_more_instructions() {
         ends.make(FIRST);
         return counted_transactions(&ends);
     }
+    // Continuous integration has what is needed: without it nothing would hold the instructions any more.
+    let has_to = std::env::var_os("CI").is_some();
     if Command::new("valgrind").arg("--version").output().is_err() {
+        assert!(!has_to, "there is no valgrind");
         return skip("there is no valgrind");
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/instructions.txt");
@@ -60,9 +63,8 @@ fn a_transaction_takes_no_more_instructions() {
             "the instructions that are kept are those of {machine:?}, and this is {:?}",
             this_machine()
         );
-        // Continuous integration has the compiler that is kept: with another one nothing would hold the instructions any more.
         assert!(
-            std::env::var_os("CI").is_none() || compiler(machine) == compiler(&this_machine()),
+            !has_to,
             "{differs}. Look at {}, and have it take the place of {}",
             fresh.display(),
             path.display()
@@ -96,10 +98,6 @@ fn this_machine() -> String {
         version.unwrap_or_default().trim(),
         Clock::global().source()
     )
-}
-
-fn compiler(machine: &str) -> &str {
-    machine.split(", profile").next().unwrap_or_default()
 }
 
 fn written(counted: &[(&str, u64)]) -> String {
