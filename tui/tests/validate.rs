@@ -372,6 +372,8 @@ fn a_baseline_that_was_measured_in_another_way_is_refused() {
     );
     lab.write("zero.yaml", lab.read("h.yaml").replace("100%", "0%"));
     lab.write("torn.json", &lab.read("kept.json")[..100]);
+    let older = lab.read("kept.json").replace("\"version\": 2,", "");
+    lab.write("older.json", &older);
     for (arguments, message) in [
         (
             "validate h.yaml --transport tcp --baseline kept.json",
@@ -388,6 +390,10 @@ fn a_baseline_that_was_measured_in_another_way_is_refused() {
         (
             "validate h.yaml --transport udp --baseline missing.json",
             "cannot read the baseline missing.json: No such file or directory (os error 2)",
+        ),
+        (
+            "validate h.yaml --transport udp --baseline older.json",
+            "older.json holds a validation of format 1, and this jitterlab reads format 2: keep a new one",
         ),
         (
             "validate h.yaml --transport udp --keep none/kept.json",

@@ -11,6 +11,7 @@ pub mod enough;
 pub mod environment;
 mod estimate;
 pub mod fit;
+mod format;
 pub mod hosts;
 pub mod level;
 mod link;

@@ -23,13 +23,14 @@ use jitterlab_base::yaml::FileError;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::stat::{major, minor};
 use procfs::{LockKind, LockType};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::delays::{Delays, Made};
 use crate::environment::Environment;
 use crate::fit::Fit;
+use crate::format;
 use crate::pause;
 use crate::record::{Outcome, Part, RunRecord};
 use crate::samples::{self, SamplesError};
@@ -266,21 +267,12 @@ impl ResultFolder {
 
 /// Reads a line of `runs.jsonl`, counted from 1.
 fn attempt(folder: &Path, number: usize, line: &[u8]) -> Result<RunRecord, StoreError> {
-    /// What a line of any format has. The first format had no number.
-    #[derive(Deserialize)]
-    struct Any {
-        #[serde(default = "first")]
-        version: u32,
-    }
-    fn first() -> u32 {
-        1
-    }
     let broken = |source| StoreError::Broken {
         path: folder.join(RUNS),
         line: number,
         source,
     };
-    let Any { version } = serde_json::from_slice(line).map_err(broken)?;
+    let version = format::version(line).map_err(broken)?;
     if version != RunRecord::VERSION {
         return Err(StoreError::Format {
             path: folder.into(),

@@ -1,15 +1,18 @@
 //! One set of hosts, measured pair by pair and judged.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::thread;
 
 use jitterlab_node_tuning::validation::judge::{Judgement, Limits, Measurement, judge};
 use jitterlab_node_tuning::validation::remain::{self, left_out};
 use jitterlab_node_tuning::validation::tournament::{Match, Round, schedule};
+use nix::unistd::Pid;
 
-use super::report::{Attempt, Failure, LeftOut, Lost, NodeRow, PairRow, Reason, Run};
+use super::ValidateError;
+use super::events::Event;
+use super::report::{Attempt, Failure, LeftOut, Lost, NodeRow, PairRow, Reason, Run, Validation};
 use super::stations::{BROKEN, Measured, Stations};
-use super::{Event, ValidateError};
 use crate::spec::Cluster;
 
 /// Measures all pairs of these hosts.
@@ -68,7 +71,9 @@ impl Measuring<'_, '_> {
     fn begin(&mut self) -> Result<(), ValidateError> {
         let failed = self.stations.start(self.hosts);
         (self.watch)(Event::Begins {
-            hosts: self.hosts,
+            version: Validation::VERSION,
+            pid: Pid::this().as_raw(),
+            hosts: self.hosts.iter().map(ToString::to_string).collect(),
             measurements: self.of,
         });
         for (name, reason) in &failed {
@@ -89,10 +94,12 @@ impl Measuring<'_, '_> {
         let Some(node) = self.hosts.iter().position(|host| *host == name) else {
             return;
         };
-        (self.watch)(Event::Lost(&Lost {
-            host: name.into(),
-            reason: reason.clone(),
-        }));
+        (self.watch)(Event::Lost {
+            lost: Cow::Owned(Lost {
+                host: name.into(),
+                reason: reason.clone(),
+            }),
+        });
         self.attendance.lost.insert(node, reason);
     }
 
@@ -141,7 +148,9 @@ impl Measuring<'_, '_> {
             lost: measured.lost,
             rtt_ns: measured.rtt_ns,
         };
-        (self.watch)(Event::Run(&run));
+        (self.watch)(Event::Run {
+            run: Cow::Borrowed(&run),
+        });
         self.runs.push(run);
     }
 
@@ -152,7 +161,9 @@ impl Measuring<'_, '_> {
             repetition,
             reason,
         };
-        (self.watch)(Event::Failed(&failure));
+        (self.watch)(Event::Failed {
+            failed: Cow::Borrowed(&failure),
+        });
         self.attendance.missed(m, &failure.reason);
         self.recover(m, &failure.reason);
         self.failures.push((m, failure));

@@ -10,6 +10,7 @@ use jitterlab_stats::gate::Slower;
 use thiserror::Error;
 
 use super::report::{Attempt, Baseline, HostDrift, PairDrift, Setup, Validation};
+use crate::format;
 
 /// A kept validation that cannot be used.
 #[derive(Debug, Error)]
@@ -29,6 +30,18 @@ pub enum BaselineError {
         path: PathBuf,
         /// What the reader found.
         source: serde_json::Error,
+    },
+    /// Another version of jitterlab has kept it.
+    #[error(
+        "{path} holds a validation of format {found}, and this jitterlab reads format {}: keep a new one",
+        Validation::VERSION,
+        path = path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
     },
     /// It was measured in another way.
     #[error("{path} was measured with {key} {then}, but this validation uses {now}", path = path.display())]
@@ -70,11 +83,18 @@ impl Kept {
             path: path.into(),
             source,
         })?;
-        let validation: Validation =
-            serde_json::from_slice(&bytes).map_err(|source| BaselineError::Broken {
+        let broken = |source| BaselineError::Broken {
+            path: path.into(),
+            source,
+        };
+        let found = format::version(&bytes).map_err(broken)?;
+        if found != Validation::VERSION {
+            return Err(BaselineError::Format {
                 path: path.into(),
-                source,
-            })?;
+                found,
+            });
+        }
+        let validation: Validation = serde_json::from_slice(&bytes).map_err(broken)?;
         let kept = Kept {
             path: path.into(),
             validation,

@@ -3,6 +3,7 @@
 
 mod attempt;
 mod baseline;
+mod events;
 mod report;
 mod stations;
 
@@ -15,36 +16,12 @@ use thiserror::Error;
 
 use crate::spec::Cluster;
 pub use baseline::{BaselineError, Kept};
+pub use events::{Event, EventsError};
 pub use report::{
     Attempt, Baseline, Failure, HostDrift, LeftOut, Lost, NodeRow, PairDrift, PairRow, Reason, Run,
     Setup, Validation,
 };
 use stations::Stations;
-
-/// What happens, for those who wait.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// All pairs of these hosts are going to be measured.
-    Begins {
-        /// The hosts.
-        hosts: &'a [&'a str],
-        /// Measurements that there will be.
-        measurements: usize,
-    },
-    /// A pair was measured once.
-    Run(&'a Run),
-    /// A host cannot be measured.
-    Lost(&'a Lost),
-    /// A measurement failed.
-    Failed(&'a Failure),
-    /// So many measurements have been made, or were left out.
-    Measured {
-        /// How many.
-        done: usize,
-        /// How many there will have been.
-        of: usize,
-    },
-}
 
 /// Why a validation could not be done.
 #[derive(Debug, Error)]
@@ -88,6 +65,7 @@ pub fn validate(
         let missing = wanted - remaining.len();
         if missing == 0 || spares.is_empty() {
             return Ok(Validation {
+                version: Validation::VERSION,
                 setup,
                 attempts,
                 remaining: remaining.into_iter().map(String::from).collect(),

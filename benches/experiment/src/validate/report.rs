@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::spec::Cluster;
 
 /// A validation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
+    /// The format: [`Validation::VERSION`].
+    pub version: u32,
     /// How it was done.
     #[serde(flatten)]
     pub setup: Setup,
@@ -23,11 +25,14 @@ pub struct Validation {
     /// Spares that were not needed.
     pub spares_left: Vec<String>,
     /// The comparison with a kept validation, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub baseline: Option<Baseline>,
 }
 
 impl Validation {
+    /// The format that is written, of events too, and the only one that is read. It changes with any change of what is stored.
+    pub const VERSION: u32 = 2;
+
     /// Whether every host fitted from the beginning.
     pub fn all_fit(&self) -> bool {
         let mut attempts = self.attempts.iter();
@@ -36,12 +41,12 @@ impl Validation {
 }
 
 /// How measurements are made and judged.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Over what.
     pub transport: Transport,
     /// How messages go over verbs, if that is the transport.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub verbs: Option<Verbs>,
     /// Size of a message.
     pub size: Bytes,
@@ -85,7 +90,7 @@ impl Setup {
 }
 
 /// What was found of one set of hosts.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// The hosts.
     pub hosts: Vec<String>,
@@ -110,7 +115,7 @@ pub struct Attempt {
 }
 
 /// The verdict on a host.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeRow {
     /// Its name.
     pub host: String,
@@ -120,7 +125,7 @@ pub struct NodeRow {
 }
 
 /// The verdict on a pair.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairRow {
     /// The names of its hosts.
     pub hosts: [String; 2],
@@ -130,7 +135,7 @@ pub struct PairRow {
 }
 
 /// A host that could not be measured: not reached, or stalled.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lost {
     /// Its name.
     pub host: String,
@@ -139,7 +144,7 @@ pub struct Lost {
 }
 
 /// A measurement that failed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The host that asked.
     pub client: String,
@@ -152,7 +157,7 @@ pub struct Failure {
 }
 
 /// A host that does not remain.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Its name.
     pub host: String,
@@ -162,7 +167,7 @@ pub struct LeftOut {
 }
 
 /// Why a host does not remain.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "lowercase")]
 pub enum Reason {
     /// It could not be measured.
@@ -177,7 +182,7 @@ pub enum Reason {
 }
 
 /// A measurement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// The host that asked and measured.
     pub client: String,
@@ -192,7 +197,7 @@ pub struct Run {
 }
 
 /// A validation compared with a kept one. Ratios are now to then.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// Whether anything has become slower.
     pub slower: Slower,
@@ -208,7 +213,7 @@ pub struct Baseline {
 }
 
 /// A host, now and then.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostDrift {
     /// Its name.
     pub host: String,
@@ -218,7 +223,7 @@ pub struct HostDrift {
 }
 
 /// A pair, now and then.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairDrift {
     /// The names of its hosts.
     pub hosts: [String; 2],

@@ -110,7 +110,6 @@ pub struct Slowdown {
     /// nodes and pairs: to be held against the level of significance.
     pub p_corrected: f64,
     /// The least effect that the observations can show: the step of what was measured. A lesser one makes no outlier.
-    #[serde(default)]
     pub resolution: f64,
 }
 
@@ -126,6 +125,7 @@ pub struct NodeVerdict {
     pub adds: f64,
     /// Its pairs, less what their other nodes add, against the pairs of others; none if that cannot be
     /// tested.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub slowdown: Option<Slowdown>,
     /// Whether it is an outlier.
     pub outlier: bool,
@@ -148,6 +148,7 @@ pub struct PairVerdict {
     /// Its repetitions beyond its nodes, against those of its neighbours: the pairs that share a node with
     /// it. None where `beyond` is below the minimum effect (it counts in the correction all the same)
     /// or cannot be tested.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub slowdown: Option<Slowdown>,
     /// Whether it is an outlier.
     pub outlier: bool,

@@ -1,11 +1,11 @@
 //! `--events`: what happens, a JSON object a line, for whoever looks on.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jitterlab_experiment::validate::{Event, Validation};
-use serde_json::{Value, json};
 
 use crate::outcome::Failure;
 
@@ -27,19 +27,7 @@ impl Events {
 
     /// Adds what happens. A file that cannot be written any more is no reason to end what takes an hour.
     pub fn happens(&mut self, event: &Event) {
-        let line = match event {
-            Event::Begins {
-                hosts,
-                measurements,
-            } => json!({
-                "event": "begins", "pid": std::process::id(), "hosts": hosts, "measurements": measurements,
-            }),
-            Event::Run(run) => json!({"event": "run", "run": run}),
-            Event::Lost(lost) => json!({"event": "lost", "lost": lost}),
-            Event::Failed(failed) => json!({"event": "failed", "failed": failed}),
-            Event::Measured { done, of } => json!({"event": "measured", "done": done, "of": of}),
-        };
-        let _ = self.add(&line);
+        let _ = self.add(event);
     }
 
     /// Adds what was found.
@@ -47,15 +35,19 @@ impl Events {
     /// # Errors
     /// It cannot be written.
     pub fn end(&mut self, validation: &Validation) -> Result<(), Failure> {
-        self.add(&json!({"event": "ends", "validation": validation}))
+        self.add(&Event::Ends {
+            validation: Cow::Borrowed(validation),
+        })
     }
 
-    fn add(&mut self, line: &Value) -> Result<(), Failure> {
+    fn add(&mut self, event: &Event) -> Result<(), Failure> {
         let Some((path, file)) = &mut self.0 else {
             return Ok(());
         };
+        let mut line = serde_json::to_vec(event).map_err(Failure::run)?;
+        line.push(b'\n');
         // A line is one write: who looks on sees whole ones.
-        let written = file.write_all(format!("{line}\n").as_bytes());
+        let written = file.write_all(&line);
         written.map_err(|error| cannot_write(path, &error))
     }
 }

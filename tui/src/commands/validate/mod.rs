@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use jitterlab_base::yaml::text_of;
 use jitterlab_cluster::inventory::is_inventory;
 use jitterlab_experiment::spec::Cluster;
-use jitterlab_experiment::validate::{
-    self, Event, Failure as Failed, Kept, Lost, Setup, Validation,
-};
+use jitterlab_experiment::validate::{self, Event, Kept, Setup, Validation};
 use jitterlab_node_tuning::validation::hostfile;
 use jitterlab_packet::transport::Transport;
 
@@ -154,22 +152,26 @@ fn show(terminal: bool, event: &Event) {
         Event::Begins {
             hosts,
             measurements,
+            ..
         } => writeln!(
             stderr,
             "{clear}{} hosts, {measurements} measurements",
             hosts.len()
         ),
-        Event::Lost(Lost { host, reason }) => {
-            writeln!(stderr, "{clear}host {host} is left out: {reason}")
+        Event::Lost { lost } => {
+            writeln!(
+                stderr,
+                "{clear}host {} is left out: {}",
+                lost.host, lost.reason
+            )
         }
-        Event::Failed(Failed {
-            client,
-            server,
-            reason,
-            ..
-        }) => writeln!(stderr, "{clear}{client} - {server}: {reason}"),
+        Event::Failed { failed } => writeln!(
+            stderr,
+            "{clear}{} - {}: {}",
+            failed.client, failed.server, failed.reason
+        ),
         Event::Measured { done, of } if terminal => write!(stderr, "{clear}{done} of {of}"),
-        Event::Run(_) | Event::Measured { .. } => Ok(()),
+        Event::Run { .. } | Event::Measured { .. } | Event::Ends { .. } => Ok(()),
     };
     if let (true, Event::Measured { done, of }) = (terminal, event)
         && done == of

@@ -101,10 +101,14 @@ impl ValidateScreen {
         chosen.or(files.first())
     }
 
-    /// Its validation.
-    fn validated(&self) -> Option<&Validated> {
+    /// Its validation, or why that cannot be read.
+    fn read(&self) -> Option<&Result<Validated, String>> {
         let (path, validated) = self.seen.as_ref()?.validated.as_ref()?;
         (*path == self.file()?.path).then_some(validated)
+    }
+
+    fn validated(&self) -> Option<&Validated> {
+        self.read()?.as_ref().ok()
     }
 
     fn choose(&mut self, key: Key) {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use jitterlab_cluster::inventory::{self, Inventory};
 use jitterlab_experiment::spec::Cluster;
+use jitterlab_experiment::validate::{Event, Validation};
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
-use serde::Deserialize;
 
 use super::jobs::events_of;
 use crate::output::printable;
@@ -49,108 +49,7 @@ pub struct Validated {
     /// What could not be measured, in words.
     pub problems: Vec<String>,
     /// What was found.
-    pub found: Option<Found>,
-}
-
-/// What a validation has found.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Found {
-    /// Of each set of hosts.
-    pub attempts: Vec<Attempt>,
-    /// The hosts that remain.
-    pub remaining: Vec<String>,
-    /// Spares that were not needed.
-    pub spares_left: Vec<String>,
-}
-
-/// What was found of a set of hosts.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Attempt {
-    /// RTT of a pair whose hosts add nothing.
-    pub typical_ns: f64,
-    /// The verdict on each host.
-    pub nodes: Vec<Node>,
-    /// The verdict on each pair.
-    pub pairs: Vec<Verdict>,
-    /// The hosts that do not remain.
-    pub left_out: Vec<LeftOut>,
-}
-
-/// The verdict on a host.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Node {
-    /// Its name.
-    pub host: String,
-    /// Whether it is an outlier.
-    pub outlier: bool,
-}
-
-/// The verdict on a pair.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Verdict {
-    /// Its hosts.
-    pub hosts: Pair,
-    /// Whether it is an outlier.
-    pub outlier: bool,
-}
-
-/// A host that does not remain.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct LeftOut {
-    /// Its name.
-    pub host: String,
-    /// Why.
-    pub reason: String,
-    /// With whom, where it is a pair.
-    #[serde(default)]
-    pub with: Option<String>,
-}
-
-/// A line of the file.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-enum Line {
-    Begins {
-        pid: i32,
-        hosts: Vec<String>,
-        measurements: usize,
-    },
-    Run {
-        run: Run,
-    },
-    Measured {
-        done: usize,
-        of: usize,
-    },
-    Lost {
-        lost: Lost,
-    },
-    Failed {
-        failed: Failed,
-    },
-    Ends {
-        validation: Found,
-    },
-}
-
-#[derive(Debug, Deserialize)]
-struct Run {
-    client: String,
-    server: String,
-    rtt_ns: Summary,
-}
-
-#[derive(Debug, Deserialize)]
-struct Lost {
-    host: String,
-    reason: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Failed {
-    client: String,
-    server: String,
-    reason: String,
+    pub found: Option<Validation>,
 }
 
 /// Two hosts as they are looked up.
@@ -161,23 +60,21 @@ pub fn pair(a: &str, b: &str) -> Pair {
 }
 
 impl Validated {
-    /// By the lines of its file. One that is not whole yet is passed over.
-    pub fn of(text: &str) -> Self {
+    /// By what has happened.
+    pub fn of(events: Vec<Event>) -> Self {
         let mut all = Validated::default();
-        let lines = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        lines.for_each(|line| all.take(line));
+        events.into_iter().for_each(|event| all.take(event));
         all
     }
 
-    fn take(&mut self, line: Line) {
-        match line {
+    fn take(&mut self, event: Event) {
+        match event {
             // With spares in it, all pairs are measured anew.
-            Line::Begins {
+            Event::Begins {
                 pid,
                 hosts,
                 measurements,
+                ..
             } => {
                 *self = Validated {
                     pid,
@@ -186,20 +83,20 @@ impl Validated {
                     ..Validated::default()
                 }
             }
-            Line::Run { run } => {
+            Event::Run { run } => {
                 let pair = pair(&run.client, &run.server);
                 self.pairs.entry(pair).or_default().push(run.rtt_ns);
             }
-            Line::Measured { done, of } => (self.done, self.of) = (done, of),
-            Line::Lost { lost } => {
+            Event::Measured { done, of } => (self.done, self.of) = (done, of),
+            Event::Lost { lost } => {
                 let said = format!("{} is left out: {}", lost.host, lost.reason);
                 self.problems.push(printable(&said));
             }
-            Line::Failed { failed } => {
+            Event::Failed { failed } => {
                 let said = format!("{} - {}: {}", failed.client, failed.server, failed.reason);
                 self.problems.push(printable(&said));
             }
-            Line::Ends { validation } => self.found = Some(validation),
+            Event::Ends { validation } => self.found = Some(validation.into_owned()),
         }
     }
 }
@@ -209,8 +106,8 @@ impl Validated {
 pub struct Seen {
     /// Hosts files by name.
     pub files: Vec<HostsFile>,
-    /// The last validation of the one that is chosen.
-    pub validated: Option<(PathBuf, Validated)>,
+    /// The last validation of the one that is chosen, or why it cannot be read.
+    pub validated: Option<(PathBuf, Result<Validated, String>)>,
 }
 
 /// Looks for hosts files, and at the validation of the one that is chosen: news are [`Seen`].
@@ -235,10 +132,14 @@ impl Task for Look {
         let is_there = |chosen: &PathBuf| files.iter().any(|file| file.path == *chosen);
         let chosen = self.chosen.filter(is_there).or(first);
         let validated = chosen.and_then(|path| {
-            let text = fs::read_to_string(events_of(&self.folder, &path)).ok()?;
-            let mut validated = Validated::of(&text);
-            validated.running = validated.found.is_none() && is_validating(validated.pid);
-            Some((path, validated))
+            let file = events_of(&self.folder, &path);
+            let read = Event::read(&fs::read(&file).ok()?).map(|events| {
+                let mut validated = Validated::of(events);
+                validated.running = validated.found.is_none() && is_validating(validated.pid);
+                validated
+            });
+            let read = read.map_err(|error| printable(&format!("{}: {error}", file.display())));
+            Some((path, read))
         });
         tell(Box::new(Seen { files, validated }));
     }

@@ -1,8 +1,14 @@
 //! The screen by its keys, and as it looks, with data that is always the same.
 
+use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_experiment::validate::{
+    Attempt, Event, LeftOut, NodeRow, PairRow, Reason, Run, Setup, Validation,
+};
+use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
+use jitterlab_packet::transport::Wait;
 use jitterlab_stats::summary::Summary;
 
-use super::read::{Attempt, Found, LeftOut, Look, Node, Seen, Verdict, pair};
+use super::read::{Look, Seen, pair};
 use super::*;
 use crate::ui::action::Task;
 use crate::ui::app::App;
@@ -42,29 +48,62 @@ fn validated(running: bool) -> Validated {
     validated
 }
 
-fn found() -> Found {
-    let outlier = |host: &str| host == "n3";
-    Found {
+fn found() -> Validation {
+    let node = |host: &str| NodeRow {
+        host: host.into(),
+        verdict: NodeVerdict {
+            node: 0,
+            pairs: 5,
+            adds: 0.0,
+            slowdown: None,
+            outlier: host == "n3",
+        },
+    };
+    let pair = PairRow {
+        hosts: pair("n1", "n5"),
+        verdict: PairVerdict {
+            pair: (0, 4),
+            n: 5,
+            rtt_ns: 24e3,
+            relative: 0.2,
+            beyond: 0.2,
+            slowdown: None,
+            outlier: true,
+        },
+    };
+    Validation {
+        version: Validation::VERSION,
+        setup: Setup {
+            transport: Transport::Udp,
+            verbs: None,
+            size: Bytes(64),
+            wait: Wait::Block,
+            warmup: Nanos(0),
+            duration: Nanos(1_000_000),
+            repetitions: 5,
+            at_once: None,
+            seed: 1,
+            alpha: 0.05,
+            minimum_effect: 0.05,
+        },
         attempts: vec![Attempt {
+            hosts: HOSTS.map(String::from).into(),
             typical_ns: 20.2e3,
-            nodes: HOSTS
-                .map(|host| Node {
-                    host: host.into(),
-                    outlier: outlier(host),
-                })
-                .into(),
-            pairs: vec![Verdict {
-                hosts: pair("n1", "n5"),
-                outlier: true,
-            }],
+            unit: Unit::Pair,
+            pairs_testable: true,
+            nodes: HOSTS.map(node).into(),
+            pairs: vec![pair],
+            lost: Vec::new(),
+            failures: Vec::new(),
             left_out: vec![LeftOut {
                 host: "n3".into(),
-                reason: "outlier".into(),
-                with: None,
+                reason: Reason::Outlier,
             }],
+            runs: Vec::new(),
         }],
         remaining: vec!["n1".into(), "n2".into(), "n4".into()],
         spares_left: vec!["n9".into()],
+        baseline: None,
     }
 }
 
@@ -78,7 +117,7 @@ fn with(validated: Option<Validated>) -> App {
     };
     let seen = Seen {
         files: vec![file("hosts.yaml", &["n9"]), file("others.yaml", &[])],
-        validated: validated.map(|it| ("lab/hosts.yaml".into(), it)),
+        validated: validated.map(|it| ("lab/hosts.yaml".into(), Ok(it))),
     };
     tell(&mut app, seen);
     app
@@ -126,20 +165,56 @@ fn it_is_started_and_stopped_after_a_question() {
 }
 
 #[test]
-fn lines_make_a_validation_and_half_a_line_is_none() {
-    let run = serde_json::to_string(&run(20.0)).unwrap();
-    let text = format!(
-        r#"{{"event":"begins","pid":7,"hosts":["a","b"],"measurements":3}}
-{{"event":"run","run":{{"client":"b","server":"a","repetition":0,"lost":0,"rtt_ns":{run}}}}}
-{{"event":"measured","done":1,"of":3}}
-{{"event":"lost","lost":{{"host":"b","reason":"gone"}}}}
-{{"event":"failed","failed":{{"client":"a","server":"b","repetition":1,"reason":"late"}}}}
-{{"event":"measu"#
-    );
-    let validated = Validated::of(&text);
+fn what_happens_makes_a_validation() {
+    let event = |json: &str| serde_json::from_str(json).unwrap();
+    let run = Event::Run {
+        run: std::borrow::Cow::Owned(Run {
+            client: "b".into(),
+            server: "a".into(),
+            repetition: 0,
+            lost: 0,
+            rtt_ns: run(20.0),
+        }),
+    };
+    let validated = Validated::of(vec![
+        event(r#"{"event":"begins","version":2,"pid":7,"hosts":["a","b"],"measurements":3}"#),
+        run,
+        event(r#"{"event":"measured","done":1,"of":3}"#),
+        event(r#"{"event":"lost","lost":{"host":"b","reason":"gone"}}"#),
+        event(
+            r#"{"event":"failed","failed":{"client":"a","server":"b","repetition":1,"reason":"late"}}"#,
+        ),
+    ]);
     assert_eq!((validated.pid, validated.done, validated.of), (7, 1, 3));
     assert_eq!(validated.pairs[&pair("a", "b")].len(), 1);
     assert_eq!(validated.problems, ["b is left out: gone", "a - b: late"]);
+}
+
+/// The file is looked at where it is, and one of another version is told of on the screen.
+#[test]
+fn a_validation_of_another_version_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let hosts =
+        "hosts:\n  n1: { at: local, address: 10.0.0.1 }\n  n2: { at: ssh n2, address: 10.0.0.2 }\n";
+    std::fs::write(folder.path().join("hosts.yaml"), hosts).unwrap();
+    std::fs::create_dir(folder.path().join("results")).unwrap();
+    let older = r#"{"event":"begins","pid":7,"hosts":["n1","n2"],"measurements":3}"#;
+    let events = folder.path().join("results/validate-hosts.jsonl");
+    std::fs::write(events, format!("{older}\n")).unwrap();
+    let mut seen = Seen::default();
+    let look = Look {
+        folder: folder.path().into(),
+        chosen: None,
+    };
+    Box::new(look).run(&mut |news| seen = *news.downcast().unwrap());
+    let (_, read) = seen.validated.clone().unwrap();
+    let wrong = read.unwrap_err();
+    let said = "its format is 1, and this jitterlab reads format 2: validate again";
+    assert!(wrong.ends_with(said), "{wrong}");
+    let mut app = app_at("Validate");
+    tell(&mut app, seen);
+    let shown = picture(&mut app, 200, 24);
+    assert!(shown.contains(said), "{shown}");
 }
 
 /// An inventory of Ansible is a hosts file, too; a playbook and an experiment are none.

@@ -1,6 +1,7 @@
 //! How it is drawn: the pairs as a heat map, and the one that is chosen.
 
 use jitterlab_base::show::{self, counted};
+use jitterlab_experiment::validate::{Attempt, Reason};
 use jitterlab_stats::summary::{Summary, quantile};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -8,7 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::ValidateScreen;
-use super::read::{Attempt, Validated, pair};
+use super::read::{Validated, pair};
 use crate::output::printable;
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
@@ -66,9 +67,16 @@ fn heading(screen: &ValidateScreen, width: u16, theme: Theme) -> Vec<Line<'stati
         counted(file.hosts.len(), "host")
     );
     let mut lines = wrapped(Span::raw(""), &printable(&what), theme.heading(), width);
-    let Some(validated) = screen.validated() else {
-        lines.push(Line::from("not validated yet: Enter measures all pairs"));
-        return lines;
+    let validated = match screen.read() {
+        Some(Ok(validated)) => validated,
+        Some(Err(wrong)) => {
+            lines.extend(wrapped(Span::raw(""), wrong, theme.bad(), width));
+            return lines;
+        }
+        None => {
+            lines.push(Line::from("not validated yet: Enter measures all pairs"));
+            return lines;
+        }
     };
     let (words, style) = state(validated, theme);
     lines.extend(wrapped(Span::raw(""), &printable(&words), style, width));
@@ -93,9 +101,13 @@ fn state(validated: &Validated, theme: Theme) -> (String, Style) {
         (Some(found), _) => {
             let all = found.attempts.iter().flat_map(|attempt| &attempt.left_out);
             let out: Vec<String> = all
-                .map(|out| match &out.with {
-                    Some(other) => format!("{} is left out: its pair with {other}", out.host),
-                    None => format!("{} is left out: {}", out.host, out.reason),
+                .map(|out| {
+                    let why = match &out.reason {
+                        Reason::Lost => "lost",
+                        Reason::Outlier => "outlier",
+                        Reason::Pair { with } => &format!("its pair with {with}"),
+                    };
+                    format!("{} is left out: {why}", out.host)
                 })
                 .collect();
             let remain = format!("{} hosts remain", found.remaining.len());
@@ -142,12 +154,12 @@ fn verdict(validated: &Validated) -> Option<&Attempt> {
 fn is_outlier(validated: &Validated, a: &str, b: &str) -> bool {
     verdict(validated).is_some_and(|attempt| {
         let hosts = pair(a, b);
-        let mut nodes = attempt.nodes.iter().filter(|node| node.outlier);
+        let mut nodes = attempt.nodes.iter().filter(|node| node.verdict.outlier);
         nodes.any(|node| hosts.contains(&node.host))
             || attempt
                 .pairs
                 .iter()
-                .any(|it| it.outlier && pair(&it.hosts[0], &it.hosts[1]) == hosts)
+                .any(|it| it.verdict.outlier && pair(&it.hosts[0], &it.hosts[1]) == hosts)
     })
 }
 

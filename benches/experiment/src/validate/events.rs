@@ -1,0 +1,99 @@
+//! What happens in a validation, as it is told to those who wait, and as it stands in a file.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::report::{Failure, Lost, Run, Validation};
+use crate::format;
+
+/// What happens. A line of the file of events is one of these as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Event<'a> {
+    /// All pairs of these hosts are going to be measured. With spares among them this happens again.
+    Begins {
+        /// The format of all lines: [`Validation::VERSION`].
+        version: u32,
+        /// The process that validates.
+        pid: i32,
+        /// The hosts.
+        hosts: Vec<String>,
+        /// Measurements that there will be.
+        measurements: usize,
+    },
+    /// A pair was measured once.
+    Run {
+        /// The measurement.
+        run: Cow<'a, Run>,
+    },
+    /// A host cannot be measured.
+    Lost {
+        /// The host.
+        lost: Cow<'a, Lost>,
+    },
+    /// A measurement failed.
+    Failed {
+        /// The measurement.
+        failed: Cow<'a, Failure>,
+    },
+    /// So many measurements have been made, or were left out.
+    Measured {
+        /// How many.
+        done: usize,
+        /// How many there will have been.
+        of: usize,
+    },
+    /// All has been measured and judged, and compared with a baseline, if there is one. The caller of
+    /// [`validate`](super::validate) tells this.
+    Ends {
+        /// What was found.
+        validation: Cow<'a, Validation>,
+    },
+}
+
+/// A file of events that cannot be read.
+#[derive(Debug, Error)]
+pub enum EventsError {
+    /// Another version of jitterlab has written it.
+    #[error(
+        "its format is {found}, and this jitterlab reads format {}: validate again",
+        Validation::VERSION
+    )]
+    Format {
+        /// Its format.
+        found: u32,
+    },
+    /// A line is no event.
+    #[error("line {line} was not written by this version of jitterlab")]
+    Broken {
+        /// The line, counted from 1.
+        line: usize,
+        /// What the reader found.
+        source: serde_json::Error,
+    },
+}
+
+impl Event<'static> {
+    /// Reads a file of events. A last line without its end is still being written, and left out.
+    ///
+    /// # Errors
+    /// The file has another format, or a line of it is no event.
+    pub fn read(file: &[u8]) -> Result<Vec<Self>, EventsError> {
+        let lines = file.split_inclusive(|&byte| byte == b'\n');
+        let whole = lines.filter(|line| line.ends_with(b"\n"));
+        let read = |(line, text): (usize, &[u8])| {
+            let broken = |source| EventsError::Broken { line, source };
+            match line {
+                1 => match format::version(text).map_err(broken)? {
+                    Validation::VERSION => {}
+                    found => return Err(EventsError::Format { found }),
+                },
+                _ => {}
+            }
+            serde_json::from_slice(text).map_err(broken)
+        };
+        (1..).zip(whole).map(read).collect()
+    }
+}
