@@ -5,11 +5,13 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::units::Nanos;
-use jitterlab_base::yaml::{self, text_of};
+use jitterlab_base::yaml::{self, FileError, text_of};
 use jitterlab_cluster::{Host, Place};
 use jitterlab_experiment::conduct::duration;
 use jitterlab_experiment::schedule::schedule;
 use jitterlab_experiment::spec::{Experiment, Repetitions, filled_in, lacks_hosts, with_hosts};
+use jitterlab_experiment::suites::Suites;
+use serde::Deserialize;
 
 use crate::allocated::numbered;
 use crate::outcome::{Exit, Failure};
@@ -49,11 +51,13 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
     let text = filled_in(text, &asked.experiment).map_err(Failure::input)?;
     let of_job = lacks_hosts(&text);
     let nodes = asked.nodes.unwrap_or(if of_job { 2 } else { 1 });
-    let ranks = asked.ranks.unwrap_or_else(|| {
-        most_ranks(&text, &asked.experiment)
-            .div_ceil(nodes.into())
-            .max(1)
-    });
+    let ranks = match asked.ranks {
+        Some(ranks) => ranks,
+        None => {
+            let most = most_ranks(&text, &asked.experiment).map_err(Failure::input)?;
+            most.div_ceil(nodes.into()).max(1)
+        }
+    };
     let planned = match of_job {
         true => {
             let hosts = stand_ins(nodes, ranks);
@@ -104,21 +108,19 @@ fn stand_ins(nodes: u16, ranks: u32) -> BTreeMap<String, Host> {
     (0..nodes).map(|i| (numbered(i.into()), host(i))).collect()
 }
 
-/// The ranks of the case that has most, as far as the file says.
-fn most_ranks(text: &str, path: &Path) -> u32 {
-    let whole: serde_json::Value = yaml::parse(text, path, |_| Ok(())).unwrap_or_default();
-    let of = |suite: &str| {
-        let cases = whole["suites"][suite].as_array();
-        cases.into_iter().flatten()
-    };
-    let library = of("library").map(|case| &case["ranks"]);
-    let application = of("application").map(|case| &case["npb"]["ranks"]);
-    let ranks = library
-        .chain(application)
-        .filter_map(|ranks| ranks.as_u64());
-    ranks
-        .max()
-        .map_or(0, |most| u32::try_from(most).unwrap_or(u32::MAX))
+/// The part of an experiment file that can be read before its hosts are known.
+#[derive(Deserialize)]
+struct Measured {
+    suites: Suites,
+}
+
+/// The ranks of the case that has most; 0 where no case says how many.
+fn most_ranks(text: &str, path: &Path) -> Result<u32, FileError> {
+    let Measured { suites } = yaml::parse(text, path, |_| Ok(()))?;
+    let library = suites.library.iter().map(|case| case.ranks);
+    let benchmarks = suites.application.iter().flat_map(|case| &case.npb);
+    let ranks = library.chain(benchmarks.map(|npb| npb.ranks));
+    Ok(ranks.max().unwrap_or(0))
 }
 
 /// How long the job takes at most, in minutes.
