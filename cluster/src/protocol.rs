@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::ended::Ended;
 
 /// Both ends have to speak the same.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// A controller says something to each of its workers at least this often.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 /// A worker that has heard nothing for this long has no controller any more.
@@ -147,8 +147,9 @@ pub enum Reply {
         /// The version and the build of the program there, as [`OWN_VERSION`](crate::OWN_VERSION) has them.
         jitterlab: String,
     },
-    /// To [`Request::Describe`]: the machine, as the program that the worker is part of describes it.
-    Machine(serde_json::Value),
+    /// To [`Request::Describe`], with the machine as payload: JSON of the type that the program which the worker is part of
+    /// describes it by.
+    Machine,
     /// Done; to [`Request::Take`] with the file as payload.
     Done,
     /// To [`Request::Left`]: all of it; nothing where nothing is known.

@@ -21,17 +21,18 @@ use jitterlab_base::units::Nanos;
 use jitterlab_live::{Place, Reader, Update};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use process::{Groups, Process};
+use serde::Serialize;
 use teller::Teller;
 
 use crate::ended::Ended;
 use crate::identity::OWN_VERSION;
 use crate::protocol::{self, Program, Ready, Reply, Request, SILENCE, VERSION};
 
-/// The part of the program that a worker belongs to.
+/// The part of the program that a worker belongs to, which describes its machine by an `M`.
 #[derive(Debug, Clone, Copy)]
-pub struct Duties {
+pub struct Duties<M> {
     /// Describes the machine, for [`Reply::Machine`].
-    pub describe: fn() -> serde_json::Value,
+    pub describe: fn() -> M,
     /// Sends the calling thread to the CPUs on which nothing is measured, where the machine has such: the thread that reads
     /// what programs publish calls it.
     pub keep_house: fn(),
@@ -40,8 +41,8 @@ pub struct Duties {
     pub collect: fn(),
 }
 
-struct Agent<W> {
-    duties: Duties,
+struct Agent<W, M> {
+    duties: Duties<M>,
     teller: Teller<W>,
     directory: Directory,
     groups: Groups,
@@ -70,10 +71,10 @@ impl<R: Read + AsFd> Read for Heard<R> {
 ///
 /// # Errors
 /// There is no place for temporary files, or the system is too old.
-pub fn serve(
+pub fn serve<M: Serialize>(
     input: impl Read + AsFd + Send + 'static,
     output: impl Write + Send + 'static,
-    duties: Duties,
+    duties: Duties<M>,
 ) -> io::Result<()> {
     orphans::adopt()?;
     let teller = Teller::begin(output, duties.keep_house);
@@ -159,20 +160,25 @@ fn left(live: &str) -> Result<Option<Update>, String> {
     Ok(Reader::of_place(place.path().into()).update())
 }
 
-impl<W> Drop for Agent<W> {
+impl<W, M> Drop for Agent<W, M> {
     fn drop(&mut self) {
         end(&self.groups, &self.directory, &self.teller);
     }
 }
 
-impl<W: Write + Send + 'static> Agent<W> {
+impl<W: Write + Send + 'static, M: Serialize> Agent<W, M> {
     fn answer(&mut self, request: Request, payload: &[u8]) -> Result<(Reply, Vec<u8>), String> {
         let reply = match request {
             Request::Hello => Reply::Here {
                 version: VERSION,
                 jitterlab: OWN_VERSION.clone(),
             },
-            Request::Describe => Reply::Machine((self.duties.describe)()),
+            Request::Describe => {
+                let machine = serde_json::to_vec(&(self.duties.describe)());
+                let machine =
+                    machine.map_err(|error| format!("the machine cannot be described: {error}"))?;
+                return Ok((Reply::Machine, machine));
+            }
             Request::Heartbeat => Reply::Done,
             Request::Put { name } => {
                 let path = self.file(&name)?;

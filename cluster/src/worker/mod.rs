@@ -107,10 +107,10 @@ impl Worker {
     /// It describes something else, or the worker is gone; for people.
     pub fn machine<T: DeserializeOwned>(&mut self) -> Result<T, String> {
         let machine = match self.link.ask(&Request::Describe, &[])? {
-            (Reply::Machine(machine), _) => machine,
+            (Reply::Machine, machine) => machine,
             (other, _) => return Err(self.link.strange(&other)),
         };
-        serde_json::from_value(machine).map_err(|error| {
+        serde_json::from_slice(&machine).map_err(|error| {
             let host = &self.link.host;
             format!("host {host} describes itself in words that are not known here: {error}")
         })
