@@ -6,6 +6,7 @@ use jitterlab_base::yaml::{FileError, as_written};
 use jitterlab_experiment::spec::{Experiment, frozen};
 use jitterlab_packet::transport::{Transport, Wait};
 use proptest::prelude::*;
+use serde_yaml::Value;
 
 const LEAST: &str = "\
 name: least
@@ -109,6 +110,75 @@ fn a_file_that_leaves_out_nothing_is_frozen_as_it_is() {
     let packet = [&PACKET[..], &["timeout: 1s"]].concat();
     let text = format!("{}retries: 2", file(&LOAD, &packet));
     assert_eq!(frozen(&text, &parse(&text).unwrap()), text);
+}
+
+/// An experiment with all that the copy tells of.
+const WHOLE: &str = "\
+name: whole
+seed: 1
+repetitions: auto
+hosts:
+  a: { at: local, address: 10.0.0.1, slots: 2 }
+  b: { at: netns b, address: 10.0.0.2, slots: 2 }
+load: {}
+levels:
+  load: [20]
+  injected: { percent: [20], shapes: [replay], shape: constant, mean: [1us] }
+suites:
+  packet: [ { case: rtt, transports: [udp] } ]
+  amvia: [ { case: rtt }, { case: bandwidth }, { case: performability } ]
+  library: [ { case: barrier, duration: 1s } ]
+";
+
+/// A copy tells of keys that the file may have, under their names: each of them can be written as it is told, and is told no more.
+#[test]
+fn what_the_copy_tells_can_be_written() {
+    let experiment = parse(WHOLE).unwrap();
+    let copy = frozen(WHOLE, &experiment);
+    let mut written: Value = serde_yaml::from_str(WHOLE).unwrap();
+    let told = copy.lines().filter_map(|line| line.strip_prefix("#   "));
+    let told: Vec<&str> = told.collect();
+    let mut places: Vec<&str> = Vec::new();
+    for line in &told {
+        let (place, values) = line.split_once(": ").unwrap();
+        places.push(place);
+        let words: Vec<&str> = place.split(", ").collect();
+        // How is waited follows from the transport, and so is told of each.
+        let values = values.replace(" over udp", "");
+        let values: Value = serde_yaml::from_str(&values).unwrap();
+        let part = match words[..] {
+            ["suites", suite, case] => {
+                let cases = written["suites"][suite].as_sequence_mut().unwrap();
+                let is_it = |of: &&mut Value| [&of["case"], &of["name"]].contains(&&case.into());
+                cases.iter_mut().find(is_it).unwrap()
+            }
+            ["levels", "injected"] => &mut written["levels"]["injected"],
+            [key] => &mut written[key],
+            _ => panic!("{line}"),
+        };
+        match (part, values) {
+            (Value::Mapping(part), Value::Mapping(values)) => part.extend(values),
+            (part, values) => *part = values,
+        }
+    }
+    assert_eq!(
+        places,
+        [
+            "retries",
+            "resolve",
+            "load",
+            "mpi",
+            "levels, injected",
+            "suites, packet, rtt",
+            "suites, amvia, rtt",
+            "suites, amvia, bandwidth",
+            "suites, amvia, performability",
+            "suites, library, barrier",
+        ]
+    );
+    let written = serde_yaml::to_string(&written).unwrap();
+    let again = parse(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(frozen(&written, &again), written);
 }
 
 #[test]
