@@ -36,6 +36,7 @@ pub struct Update {
     /// What else was counted so far, if anything was.
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub timing: Option<Timing>,
     /// The figures of each rank so far, if pages name ranks.
     pub ranks: BTreeMap<u64, Rank>,
@@ -59,6 +60,7 @@ pub struct Total {
     /// What else was counted.
     pub counts: BTreeMap<Count, u64>,
     /// When messages are sent, where that was said.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub timing: Option<Timing>,
     /// The figures of each rank, if pages name ranks.
     pub ranks: BTreeMap<u64, Rank>,

@@ -19,11 +19,11 @@ pub struct Environment {
     /// When it began, UTC (RFC 3339).
     pub started: String,
     /// One-way bandwidth in bytes a second of which loads are shares; none without loads.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub bandwidth: Option<f64>,
     /// The hosts by the names that the experiment gives them.
     pub hosts: BTreeMap<String, Node>,
     /// Each time that it went on after it was stopped.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<Resumption>,
 }
 
@@ -111,7 +111,7 @@ pub struct Node {
     /// its value, `none` where the system does not have it.
     pub settings: BTreeMap<String, String>,
     /// How the node is tuned; nothing of a node that has no cores to measure on.
-    #[serde(default)]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub tuning: Option<Tuning>,
 }
 
@@ -134,8 +134,10 @@ pub struct Interface {
     /// Largest packet in bytes.
     pub mtu: u32,
     /// Megabits a second, where the device says.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub speed: Option<u32>,
     /// Its driver, where it has one.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub driver: Option<String>,
 }
 
@@ -311,7 +313,7 @@ mod tests {
             "cpu": "A CPU", "cpus": 2, "virtual_machine": true, "memory": 8000000000, "clock": "tsc",
             "clock_read_ns": 14.5, "clock_resolution_ns": 0.5,
             "interfaces": [{ "name": "lo", "mtu": 65536, "speed": null, "driver": null }],
-            "settings": { "frequency governor": "performance", "swappiness": "60" } }"#,
+            "settings": { "frequency governor": "performance", "swappiness": "60" }, "tuning": null }"#,
         )
         .unwrap();
         let mut environment = Environment {

@@ -31,7 +31,6 @@ pub struct Fit {
     /// The distributions.
     pub members: Vec<FittedMember>,
     /// The shapes that cannot be made from this excess.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refused>,
 }
 
@@ -50,7 +49,7 @@ pub struct FittedMember {
     /// Which.
     pub shape: Member,
     /// The distribution, in nanoseconds; none where the table is made from the excess itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "Option::deserialize")]
     pub distribution: Option<Distribution>,
     /// Mean of the table, in nanoseconds.
     pub mean_ns: f64,

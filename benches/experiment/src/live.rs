@@ -54,6 +54,7 @@ pub struct Now {
     /// What the program that measures has published.
     pub measured: Total,
     /// What the background load has published.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub load: Option<Total>,
     /// The line that the program printed last, of one that publishes nothing.
     pub said: String,

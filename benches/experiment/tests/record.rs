@@ -5,12 +5,16 @@ mod kept;
 #[path = "common/results.rs"]
 mod results;
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::mpsc;
 use std::thread;
 
 use jitterlab_amvia_suite::Protocol;
+use jitterlab_base::clock::Source;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_experiment::environment::{Environment, Interface, Node, Tuning};
+use jitterlab_experiment::fit::{Fit, FittedMember, Refused};
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::{
     AmviaResult, Application, Injection, Outcome, PacketResult, Phase, RunRecord, SuiteKind,
@@ -25,6 +29,7 @@ use jitterlab_packet::cases::{
 use jitterlab_packet::server;
 use jitterlab_packet::transport::{Adapter, Buffers, Link, Wait};
 
+use jitterlab_stats::imitation::Closeness;
 use kept::assert_kept;
 
 #[test]
@@ -200,4 +205,69 @@ fn active_messages_are_read_back() {
     }
     let unknown = serde_json::from_str::<AmviaResult>(r#"{"case":"latency"}"#);
     assert!(unknown.is_err());
+}
+
+#[test]
+fn no_field_of_an_environment_can_go_missing() {
+    let node = Node {
+        jitterlab: "0.1.0".into(),
+        hostname: "lab-1".into(),
+        kernel: "6.1.0".into(),
+        system: "Debian 12".into(),
+        cpu: "a CPU".into(),
+        cpus: 2,
+        virtual_machine: true,
+        memory: 8,
+        clock: Source::Tsc,
+        clock_read_ns: 14.5,
+        clock_resolution_ns: 0.5,
+        interfaces: vec![Interface {
+            name: "lo".into(),
+            mtu: 65536,
+            speed: None,
+            driver: None,
+        }],
+        settings: BTreeMap::new(),
+        tuning: Some(Tuning {
+            applied: true,
+            measuring: "1".into(),
+            settings: BTreeMap::new(),
+        }),
+    };
+    assert_kept(&node);
+    let mut environment = Environment {
+        jitterlab: "0.1.0".into(),
+        started: "then".into(),
+        bandwidth: None,
+        hosts: BTreeMap::new(),
+        resumed: Vec::new(),
+    };
+    environment.resume("0.1.1", "later".into(), BTreeMap::new());
+    assert_kept(&environment);
+}
+
+#[test]
+fn no_field_of_a_fit_can_go_missing() {
+    let excess: Vec<f64> = (1..=100).map(f64::from).collect();
+    let closeness = Closeness::between(&excess, &excess).unwrap();
+    assert_kept(&Fit {
+        transport: Transport::Udp,
+        percent: 60,
+        n: 100,
+        baseline_median_ns: 20e3,
+        excess_mean_ns: 50.0,
+        excess_std_ns: 30.0,
+        members: vec![FittedMember {
+            shape: Member::Replay,
+            distribution: None,
+            mean_ns: 50.0,
+            std_ns: 30.0,
+            closeness,
+            table: "tables/load-60.recording".into(),
+        }],
+        refused: vec![Refused {
+            shape: Member::Lognormal,
+            reason: "there is nothing to fit".into(),
+        }],
+    });
 }
