@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 
 use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
-pub use jitterlab_base::show::printable;
 
 use crate::outcome::Failure;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use common::{Lab, build_library, text};
-use jitterlab_injector::control;
+use jitterlab_base::page;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
 use serde_json::Value;
@@ -87,8 +87,8 @@ impl Running {
 
     /// Its control page.
     fn page(&self) -> PathBuf {
-        let name = control::file_name(self.child.id()).unwrap();
-        control::directory(geteuid().as_raw()).join(name)
+        let name = page::file_name(self.child.id()).unwrap();
+        page::directory(geteuid().as_raw()).join(name)
     }
 
     /// What people see of it.

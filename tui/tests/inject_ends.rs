@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 
 use common::experiments::{SMALL, folder, lines};
 use common::{Lab, build_library, text};
-use jitterlab_injector::control;
+use jitterlab_base::page;
+use jitterlab_base::page::Namespaces;
 use jitterlab_skip::skip;
 use nix::unistd::geteuid;
 use serde_json::Value;
@@ -52,8 +53,8 @@ fn unseen(times: usize) -> Vec<(String, u64)> {
 
 /// Whether the page of a process is there.
 fn has_page(pid: &Value) -> bool {
-    let name = control::Namespaces::own().file_name(pid.as_u64().unwrap() as u32);
-    control::directory(geteuid().as_raw()).join(name).exists()
+    let name = Namespaces::own().file_name(pid.as_u64().unwrap() as u32);
+    page::directory(geteuid().as_raw()).join(name).exists()
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn containers_that_share_dev_shm_have_a_page_for_each_program() {
         text(&output.stdout)
     };
     let shown = elsewhere("inject status");
-    let name = |pid: u64| control::file_name(pid as u32).unwrap();
+    let name = |pid: u64| page::file_name(pid as u32).unwrap();
     for &pid in &pids {
         let name = name(pid);
         assert!(

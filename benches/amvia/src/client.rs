@@ -10,7 +10,8 @@ use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
 use jitterlab_amvia::transport::{self, Address, Faults, Faulty, Shm, Udp, Verbs};
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_injector::environment;
-use jitterlab_packet::transport::{Adapter, Transport};
+use jitterlab_packet::transport::Transport;
+use jitterlab_verbs::Adapter;
 
 use crate::carrier::Carrier;
 use crate::delayed::Delayed;

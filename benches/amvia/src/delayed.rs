@@ -14,11 +14,10 @@ use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Arrived, Landed, Peer, Sent, Transport, TransportError};
 use jitterlab_base::clock::Clock;
+use jitterlab_base::page::{self, Namespaces};
 use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
-use jitterlab_injector::control::{
-    self, Attached, Hook, Identity, Mode, Namespaces, Page, Settings, Slot,
-};
+use jitterlab_injector::control::{self, Attached, Hook, Identity, Mode, Page, Settings, Slot};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream};
 use jitterlab_injector::environment;
 use jitterlab_injector::table::{DistributionTable, TableSource};
@@ -106,7 +105,7 @@ impl Delayed {
     /// The process has no control page.
     pub fn of_process(inner: Carrier) -> Result<Delayed, Error> {
         let directory = std::env::var_os(environment::CONTROL_DIR).map(PathBuf::from);
-        let directory = directory.unwrap_or_else(|| control::directory(geteuid().as_raw()));
+        let directory = directory.unwrap_or_else(|| page::directory(geteuid().as_raw()));
         let path = directory.join(Namespaces::own().file_name(std::process::id()));
         // It is there as long as the process.
         let page: &'static Attached = Box::leak(Box::new(control::attach(&path)?));

@@ -1,7 +1,8 @@
 //! The link that a host measures over, and the options of `jitterlab packet` that say so.
 
 use jitterlab_cluster::Host;
-use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs};
+use jitterlab_packet::transport::{Link, Transport, Verbs};
+use jitterlab_verbs::Adapter;
 
 /// The link of a host.
 pub fn of_host(host: &Host, transport: Transport, verbs: Verbs) -> Link {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use jitterlab_base::yaml::FileError;
 use jitterlab_experiment::spec::Cluster;
-use jitterlab_packet::transport::{Operation, Service, Transport, Wait};
+use jitterlab_packet::transport::{Operation, Transport, Wait};
+use jitterlab_verbs::Service;
 
 const GOOD: &str = "\
 hosts:

@@ -27,9 +27,10 @@ use jitterlab_packet::cases::{
     bandwidth, bidirectional, buffer_reuse, completion, hot_spot, latency, overhead,
 };
 use jitterlab_packet::server;
-use jitterlab_packet::transport::{Adapter, Buffers, Link, Wait};
+use jitterlab_packet::transport::{Buffers, Link, Wait};
 
 use jitterlab_stats::imitation::Closeness;
+use jitterlab_verbs::Adapter;
 use kept::assert_kept;
 
 #[test]

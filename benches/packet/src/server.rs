@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::Error;
-use crate::transport::{Adapter, Transport};
+use crate::transport::Transport;
+use jitterlab_verbs::Adapter;
 
 /// Serves until the process ends. `ready` is told the address that is listened on. The adapter is for
 /// transports that have one.

@@ -13,10 +13,9 @@ use jitterlab_packet::cases::rtt::{self, Length, Rtt};
 use jitterlab_packet::cases::{
     bandwidth, bidirectional, buffer_reuse, completion, hot_spot, latency, overhead,
 };
-use jitterlab_packet::transport::{
-    Adapter, Buffers, Link, Operation, Path, Service, Transport, Wait,
-};
+use jitterlab_packet::transport::{Buffers, Link, Operation, Path, Transport, Wait};
 use jitterlab_packet::{Error, server};
+use jitterlab_verbs::{Adapter, Service};
 
 use common::assert_kept;
 

@@ -9,8 +9,9 @@ use std::thread;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::hot_spot;
 use jitterlab_packet::cases::rtt::{Length, Rtt};
-use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
+use jitterlab_packet::transport::{Link, Transport, Wait};
 use jitterlab_packet::{Error, server};
+use jitterlab_verbs::Adapter;
 use nix::ifaddrs::getifaddrs;
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);

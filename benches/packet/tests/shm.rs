@@ -8,8 +8,9 @@ use std::thread;
 
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::rtt::{Length, Rtt};
-use jitterlab_packet::transport::{Adapter, Link, Transport, Wait};
+use jitterlab_packet::transport::{Link, Transport, Wait};
 use jitterlab_packet::{Error, server};
+use jitterlab_verbs::Adapter;
 
 fn serve() -> SocketAddr {
     let (ready, served) = mpsc::channel();

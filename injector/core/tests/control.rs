@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::page::{self, Namespaces, PageError};
 use jitterlab_base::seed;
 use jitterlab_injector::control::{
-    self, Asked, Attached, Created, Hook, HookFamily, Identity, Mode, Namespaces, Page, PageError,
-    Settings, Switch,
+    self, Asked, Attached, Created, Hook, HookFamily, Identity, Mode, Page, Settings, Switch,
 };
 use jitterlab_injector::delay::{Injection, Passage, Stream, Undelayed};
 use jitterlab_injector::generator::{GeneratorKind, TABLE_ENTRIES};
@@ -17,7 +17,7 @@ use jitterlab_skip::skip;
 fn identity() -> Identity {
     Identity {
         pid: std::process::id(),
-        start_time: control::start_time("self").unwrap(),
+        start_time: page::start_time("self").unwrap(),
         namespaces: Namespaces::own(),
         run: 0,
         rank: 3,
@@ -92,7 +92,7 @@ fn a_page_says_whose_it_is_and_what_is_set() {
     assert_eq!(settings, DEFERRED);
     assert_eq!(source, table(|i| i as u32));
     drop(attached);
-    let name = control::file_name(std::process::id()).unwrap();
+    let name = page::file_name(std::process::id()).unwrap();
     assert_eq!(created.path, directory.path().join("pages").join(name));
 }
 

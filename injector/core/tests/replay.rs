@@ -1,9 +1,8 @@
 //! A recording that is replayed, as programs that send under it have it.
 
 use jitterlab_base::clock::Clock;
-use jitterlab_injector::control::{
-    self, Created, Hook, Identity, Mode, Namespaces, Page, Settings,
-};
+use jitterlab_base::page::{self, Namespaces};
+use jitterlab_injector::control::{self, Created, Hook, Identity, Mode, Page, Settings};
 use jitterlab_injector::delay::{Injection, Passage, Stream};
 use jitterlab_injector::recording::Recording;
 use jitterlab_injector::replay::{Order, Stretch};
@@ -24,7 +23,7 @@ fn recording() -> &'static Recording {
 fn created(directory: &tempfile::TempDir, order: Order, stretch: Stretch) -> Created {
     let identity = Identity {
         pid: std::process::id(),
-        start_time: control::start_time("self").unwrap(),
+        start_time: page::start_time("self").unwrap(),
         namespaces: Namespaces::own(),
         run: 0,
         rank: 0,

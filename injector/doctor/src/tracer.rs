@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use jitterlab_base::page;
 use jitterlab_injector::control::{self, Attached, Hook};
 use jitterlab_injector::environment;
 use nix::errno::Errno;
@@ -342,7 +343,7 @@ impl Process {
             program,
             ..Seen::default()
         };
-        let page_file = control::file_name(pid.cast_unsigned());
+        let page_file = page::file_name(pid.cast_unsigned());
         Process {
             seen,
             page_file: page_file.map(|name| pages.join(name)),

@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use jitterlab_base::clock::Clock;
-use jitterlab_injector::control::{
-    self, Created, Ended, Identity, Namespaces, Page, Settings, start_time,
-};
+use jitterlab_base::page::{self, Namespaces, start_time};
+use jitterlab_injector::control::{Created, Ended, Identity, Page, Settings};
 use jitterlab_injector::delay::Injection;
 use jitterlab_injector::environment;
 use jitterlab_injector::table::TableSource;
@@ -140,7 +139,7 @@ impl Process {
         };
         self.page_file = None;
         // SAFETY: asks the kernel.
-        let own = || control::directory(unsafe { libc::geteuid() });
+        let own = || page::directory(unsafe { libc::geteuid() });
         let directory = self.control_dir.clone().unwrap_or_else(own);
         match Page::create(&directory, &identity, settings, table) {
             Ok(Created { page, path }) => {

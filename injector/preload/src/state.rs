@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::page::published::{Generation, Seen};
 use jitterlab_base::seed;
-use jitterlab_injector::control::{Asked, DEFERRING, Generation, Hook, HookFamily, OFF, Seen};
+use jitterlab_injector::control::{Asked, DEFERRING, Hook, HookFamily, OFF};
 use jitterlab_injector::delay::{Delay, Injection, Passage, Stream, Undelayed};
 
 use crate::confined;

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use common::Lab;
-use jitterlab_injector::control::{Hook, HookFamily, Namespaces};
+use jitterlab_base::page::Namespaces;
+use jitterlab_injector::control::{Hook, HookFamily};
 use jitterlab_injector::environment;
 use jitterlab_skip::skip;
 

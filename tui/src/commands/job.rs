@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::show::printable;
 use jitterlab_base::units::Nanos;
 use jitterlab_base::yaml::{self, FileError, text_of};
 use jitterlab_cluster::{Host, Place};
@@ -149,7 +150,7 @@ fn quoted(path: &Path) -> Result<String, Failure> {
         .to_str()
         .filter(|text| !text.contains(char::is_control));
     let text = text.ok_or_else(|| {
-        let shown = output::printable(&path.to_string_lossy());
+        let shown = printable(&path.to_string_lossy());
         Failure::input(format!(
             "{shown} cannot stand in a batch script: it is no line of UTF-8 text"
         ))

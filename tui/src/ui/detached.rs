@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::output::printable;
+use jitterlab_base::show::printable;
 
 /// A command of `jitterlab` that was started here.
 pub struct Detached {

@@ -15,7 +15,8 @@ use jitterlab_base::clock::Clock;
 use jitterlab_injector::environment;
 use jitterlab_node_tuning::cpus::Cpu;
 use jitterlab_node_tuning::noise::affinity::pin;
-use jitterlab_packet::transport::{Adapter, Transport};
+use jitterlab_packet::transport::Transport;
+use jitterlab_verbs::Adapter;
 
 use super::error::PerformabilityError;
 use super::timed::Span;

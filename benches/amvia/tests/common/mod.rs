@@ -9,7 +9,8 @@ use jitterlab_amvia::endpoint::{Bundle, Endpoint};
 use jitterlab_amvia::transport::{Address, Shm, Udp};
 use jitterlab_amvia_suite::{Options, Protocol, handlers};
 use jitterlab_base::units::{Bytes, Nanos};
-use jitterlab_packet::transport::{Adapter, Transport};
+use jitterlab_packet::transport::Transport;
+use jitterlab_verbs::Adapter;
 
 /// Both transports that every machine has.
 pub const TRANSPORTS: [Transport; 2] = [Transport::Udp, Transport::Shm];

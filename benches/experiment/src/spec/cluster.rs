@@ -8,7 +8,8 @@ use jitterlab_base::yaml::Step::{self, Key};
 use jitterlab_base::yaml::{Checked, FileError, Wrong, parse, parse_filled, text_of, wrong};
 use jitterlab_cluster::inventory::{self, Inventory};
 use jitterlab_cluster::{Host, NO_ADDRESS, Place, Trust};
-use jitterlab_packet::transport::{Adapter, Link, Transport, Verbs, Wait};
+use jitterlab_packet::transport::{Link, Transport, Verbs, Wait};
+use jitterlab_verbs::Adapter;
 use serde::Deserialize;
 
 use super::hosts_file;

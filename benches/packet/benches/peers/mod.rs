@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::process::{Child, Command};
 
 use jitterlab_packet::server;
-use jitterlab_packet::transport::{Adapter, Transport};
+use jitterlab_packet::transport::Transport;
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
+use jitterlab_verbs::Adapter;
 
 pub const CLIENT_CPU: &str = "0";
 pub const SERVER_CPU: &str = "1";

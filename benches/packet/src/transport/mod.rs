@@ -18,11 +18,11 @@ mod waiting;
 use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_verbs::Adapter;
 
 use crate::Error;
 
 pub use end::{Connection, Listener, Progress, Stream, Unwaited};
-pub use jitterlab_verbs::{Adapter, Mtu, Service};
 pub use kind::{Transport, Wait};
 pub use link::Link;
 pub use path::{Inline, Operation, Path, Verbs};

@@ -20,8 +20,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use counters::{Counters, Slot, THREAD_SLOTS, Totals};
-pub use jitterlab_base::page::published::{Generation, Seen};
-pub use jitterlab_base::page::{Namespaces, PageError, directory, file_name, start_time};
 pub use pages::{Attached, Created, Locked, attach};
 pub use programs::{Collector, Program, programs};
 pub use report::Ended;
@@ -31,8 +29,8 @@ pub use switch::{Asked, Switch};
 use crate::replay::Order;
 use crate::table::TableSource;
 use jitterlab_base::clock::Clock;
-use jitterlab_base::page::published::Published;
-use jitterlab_base::page::{Content, Head, Owner, set_text, text};
+use jitterlab_base::page::published::{Generation, Published};
+use jitterlab_base::page::{Content, Head, Namespaces, Owner, set_text, text};
 use jitterlab_base::{named, shared};
 use settings::SETTINGS_WORDS;
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use stream::{Stream, Undelayed};
 
-use crate::control::{Asked, Counters, Generation, Hook, Mode, Page, Seen, Settings, Slot, Switch};
+use crate::control::{Asked, Counters, Hook, Mode, Page, Settings, Slot, Switch};
 use crate::recording::Recording;
 use crate::replay::{self, Order, Place, Stretch};
 use crate::table::DelayUnit;
 use jitterlab_base::clock::Clock;
+use jitterlab_base::page::published::{Generation, Seen};
 use jitterlab_base::seed;
 
 /// The injection of one process.

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 
 use crate::control::Asked;
-use crate::control::{Counters, Hook, Seen, Settings, Slot};
+use crate::control::{Counters, Hook, Settings, Slot};
 use crate::generator::Generator;
 use crate::replay::Place;
+use jitterlab_base::page::published::Seen;
 use jitterlab_base::seed;
 
 /// What a thread keeps of its own: where it is in its stream of delays.

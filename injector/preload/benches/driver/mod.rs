@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use jitterlab_base::page;
 use jitterlab_injector::control::{self, Settings};
 use jitterlab_injector::environment;
 use jitterlab_injector::generator::TABLE_ENTRIES;
@@ -77,7 +78,7 @@ impl Driver {
             .folder
             .path()
             .join("control")
-            .join(control::file_name(self.child.id()).unwrap());
+            .join(page::file_name(self.child.id()).unwrap());
         let page = control::attach(&page).unwrap();
         page.lock()
             .unwrap()

@@ -14,6 +14,7 @@ use jitterlab_amvia::transport::Address;
 use jitterlab_amvia_suite::handlers::ECHO;
 use jitterlab_base::named;
 use jitterlab_base::show;
+use jitterlab_base::show::printable;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
@@ -25,7 +26,7 @@ use super::own_name::OwnName;
 use crate::commands::packet::{count, span};
 use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, printable};
+use crate::output::{self, Format};
 
 /// Options of `amvia call`.
 #[derive(clap::Args)]

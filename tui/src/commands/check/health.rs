@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use jitterlab_base::show::printable;
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::schedulers::{Act, Fit, SlurmNode, Standing};
 use jitterlab_node_tuning::system::System;
@@ -14,7 +15,7 @@ use super::listen;
 use crate::commands::tune::looked::look;
 use crate::commands::tune::wanting;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, printable};
+use crate::output::{self, Format};
 
 /// Slurm kills a check that takes 60 s.
 const LIMIT: Duration = Duration::from_secs(45);

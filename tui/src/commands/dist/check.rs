@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::show;
+use jitterlab_base::show::printable;
 use jitterlab_experiment::samples;
 use jitterlab_injector::check::{AskedAndMade, Scaled, check};
 use jitterlab_injector::table::DistributionTable;
@@ -50,7 +51,7 @@ impl Check {
                 ),
                 origin => format!(
                     "{table} came from `{}`, which is no distribution to check it against; --samples FILE checks it against samples",
-                    output::printable(origin)
+                    printable(origin)
                 ),
             })
         })?;

@@ -6,12 +6,13 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use jitterlab_base::show::printable;
 use jitterlab_doctor::{Finding, Report, elf, examine, stop_for_tracer};
 use jitterlab_injector::control::HookFamily;
 
 use super::{run, undelayed};
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, printable};
+use crate::output::{self, Format};
 
 /// Options of `inject doctor`.
 #[derive(clap::Args)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use jitterlab_base::show;
+use jitterlab_base::show::printable;
 use jitterlab_injector::control::{self, Hook, HookFamily, Settings};
 use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_injector::table::DelayUnit;
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use super::pages::{self, Address};
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, printable};
+use crate::output::{self, Format};
 
 /// Options of `inject status`.
 #[derive(clap::Args)]

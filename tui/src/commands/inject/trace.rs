@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
+use jitterlab_base::show::printable;
 use jitterlab_injector::control::HookFamily;
 use jitterlab_injector::environment;
 use jitterlab_injector::record::{Traffic, read};
@@ -14,7 +15,7 @@ use serde::Serialize;
 
 use super::{run, undelayed};
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, printable};
+use crate::output::{self, Format};
 use jitterlab_doctor::elf;
 use jitterlab_doctor::ending::{Alive, Ending};
 

@@ -2,9 +2,8 @@
 
 use std::fmt::Display;
 
-use jitterlab_packet::transport::{
-    Adapter, Inline, Link, Mtu, Operation, Service, Transport, Verbs,
-};
+use jitterlab_packet::transport::{Inline, Link, Operation, Transport, Verbs};
+use jitterlab_verbs::{Adapter, Mtu, Service};
 
 use crate::outcome::Failure;
 

@@ -1,10 +1,8 @@
 //! `jitterlab packet list`: what can be measured, over what.
 
 use jitterlab_packet::cases::Case;
-use jitterlab_packet::transport::{
-    Adapter, Inline, Link, Operation, Service, Transport, Verbs, Wait,
-};
-use jitterlab_verbs::{Port, ports};
+use jitterlab_packet::transport::{Inline, Link, Operation, Transport, Verbs, Wait};
+use jitterlab_verbs::{Adapter, Port, Service, ports};
 use serde::Serialize;
 
 use crate::outcome::{Exit, Failure};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
-use jitterlab_base::show::{self, counted};
+use jitterlab_base::show::{self, counted, printable};
 use jitterlab_experiment::conduct::{Event, Tally};
 use jitterlab_experiment::enough::{Enough, POWER};
 use jitterlab_experiment::live::{Now, Stage};
@@ -12,7 +12,6 @@ use jitterlab_experiment::pause;
 use serde_json::json;
 
 use crate::outcome::Failure;
-use crate::output::printable;
 use crate::shown::{result, time};
 use crate::status::{self, Status};
 

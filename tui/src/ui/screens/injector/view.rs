@@ -1,6 +1,6 @@
 //! How it is drawn.
 
-use jitterlab_base::show::{count, number, time};
+use jitterlab_base::show::{count, number, printable, time};
 use jitterlab_injector::control::{Mode, Totals};
 use jitterlab_injector::replay::Order;
 use jitterlab_injector::table::DelayUnit;
@@ -241,8 +241,7 @@ fn draw_tables(buffer: &mut Buffer, area: Rect, screen: &Injector, at: usize, th
     let first = first_shown(at, rows);
     let tables = screen.tables().iter().enumerate().skip(first).take(rows);
     for (row, (place, table)) in tables.enumerate() {
-        let name =
-            crate::output::printable(&table.file_name().unwrap_or_default().to_string_lossy());
+        let name = printable(&table.file_name().unwrap_or_default().to_string_lossy());
         let style = if place == at {
             theme.here()
         } else {

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jitterlab_base::show::printable;
 use jitterlab_injector::control::{self, Hook, HookFamily, Settings, Totals};
 use jitterlab_injector::table::{DelayUnit, DistributionTable, TableSource};
 use jitterlab_stats::summary;
@@ -12,7 +13,6 @@ use jitterlab_stats::summary;
 use crate::commands::inject::change::Change;
 use crate::commands::inject::pages::{self, Address};
 use crate::outcome::Failure;
-use crate::output::printable;
 use crate::ui::action::{Failed, News, Task};
 use crate::ui::screens::live::watch as live;
 

@@ -1,5 +1,6 @@
 //! What is watched: the distribution that runs, its history, and the one that is pinned.
 
+use jitterlab_base::show::printable;
 use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::confidence_sequence::{self, LEAST, Sequence};
 use jitterlab_stats::histogram::{Histogram, buckets};
@@ -135,7 +136,7 @@ impl Picture {
         let label = &heard.total.label;
         let name = match label.is_empty() {
             true => heard.run.clone(),
-            false => format!("{}, {}", heard.run, crate::output::printable(label)),
+            false => format!("{}, {}", heard.run, printable(label)),
         };
         self.running = Distribution {
             name,

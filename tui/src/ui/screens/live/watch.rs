@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use jitterlab_base::show::printable;
 use jitterlab_experiment::live::{self, Now, Stage};
 use jitterlab_experiment::store::who_fills;
 use jitterlab_live::{Place, Reader, Total};
 
-use crate::output::printable;
 use crate::ui::action::{News, Task};
 
 /// Where something is measured: a result folder that is being filled, or the place of a program's pages.

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use jitterlab_appliance::report::BootReport;
+use jitterlab_base::show::printable;
 use jitterlab_experiment::record::Outcome;
 use jitterlab_experiment::store::ResultFolder;
 
 use super::{Entry, Weight};
-use crate::output::printable;
 use crate::ui::action::{News, Task};
 use crate::ui::files::{Stamp, entries, stamp};
 

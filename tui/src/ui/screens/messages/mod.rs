@@ -8,10 +8,10 @@ use std::any::Any;
 use std::time::{Duration, Instant};
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer, published};
+use jitterlab_base::show::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::output::printable;
 use crate::ui::action::{Action, News, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::parts::sweep::Sweep;

@@ -2,14 +2,13 @@
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer};
 use jitterlab_amvia::transaction::InitiatorState;
-use jitterlab_base::show::{count, number};
+use jitterlab_base::show::{count, number, printable};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Messages, Rates};
-use crate::output::printable;
 use crate::ui::parts::curves::{self, Curve};
 use crate::ui::parts::sweep::Sweep;
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};

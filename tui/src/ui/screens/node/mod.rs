@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jitterlab_appliance::report::BootReport;
-use jitterlab_base::show::counted;
+use jitterlab_base::show::{counted, printable};
 use jitterlab_node_tuning::system::System;
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::{State, Survey};
@@ -22,7 +22,6 @@ use ratatui::layout::Rect;
 
 use crate::commands::tune::looked::{Looked, look};
 use crate::outcome::Failure;
-use crate::output::printable;
 use crate::ui::action::{Action, News, Question, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::screen::{Base, Screen};

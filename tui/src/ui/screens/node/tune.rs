@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use jitterlab_base::named;
+use jitterlab_base::show::printable;
 
-use crate::output::printable;
 use crate::ui::action::{News, Task, outcome};
 use crate::ui::detached::Detached;
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use jitterlab_appliance::report::BootReport;
+use jitterlab_base::show::printable;
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::{Finding, State, Survey};
 use ratatui::buffer::Buffer;
@@ -12,7 +13,6 @@ use ratatui::text::{Line, Span};
 
 use super::{Facts, NodeScreen, picture};
 use crate::commands::tune::text;
-use crate::output::printable;
 use crate::shown::processors;
 use crate::ui::parts::beside;
 use crate::ui::parts::text::{put_all, wrapped};

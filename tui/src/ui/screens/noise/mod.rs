@@ -8,6 +8,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jitterlab_base::show::printable;
 use jitterlab_base::units::Nanos;
 use jitterlab_node_tuning::cpus::{Cpu, CpuSet};
 use jitterlab_node_tuning::noise::Noise;
@@ -22,7 +23,6 @@ use ratatui::layout::Rect;
 use crate::commands::tune::looked::look;
 use crate::cpus::visit;
 use crate::outcome::Failure;
-use crate::output::printable;
 use crate::ui::action::{Action, News, Task};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::parts::sweep::Sweep;

@@ -1,5 +1,6 @@
 //! How it is drawn.
 
+use jitterlab_base::show::printable;
 use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison};
 use jitterlab_report::table::{Estimate, Value};
 use jitterlab_stats::gate::Slower;
@@ -10,7 +11,6 @@ use ratatui::text::{Line, Span};
 
 use super::Results;
 use super::watch::Opened;
-use crate::output::printable;
 use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jitterlab_base::show::printable;
 use jitterlab_report::Analysed;
 use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
 use crate::outcome::Failure;
-use crate::output::printable;
 use crate::ui::action::{News, Task, outcome};
 
 /// What was found in a result folder.

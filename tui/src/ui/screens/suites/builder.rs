@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::durable::write_atomically;
+use jitterlab_base::show::printable;
 
 use super::catalogue::{self, Choice, Chosen, Group, Plan};
-use crate::output::printable;
 use crate::ui::action::{Action, News, Task, outcome};
 use crate::ui::keys::{Binding, Key, MOVES, moved};
 

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::show::printable;
 use jitterlab_experiment::pause;
 use jitterlab_experiment::store::who_fills;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::seen::name;
-use crate::output::printable;
 use crate::ui::action::{Failed, News, Said, Task, outcome};
 use crate::ui::detached::Detached;
 

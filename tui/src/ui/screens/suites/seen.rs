@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jitterlab_base::show::printable;
 use jitterlab_experiment::standing::Standing;
 
-use crate::output::printable;
 use crate::shown::Brief;
 
 /// What there is, as it was seen last.

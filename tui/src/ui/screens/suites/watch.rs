@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jitterlab_base::show::printable;
 use jitterlab_experiment::conduct::duration;
 use jitterlab_experiment::pause;
 use jitterlab_experiment::record::{Outcome, RunRecord};
@@ -16,7 +17,6 @@ use jitterlab_experiment::store::{ResultFolder, who_fills};
 
 use super::seen::{ExperimentFile, Folder, Followed, RunLine, Samples, Seen, Shown, State, Wanted};
 use crate::outcome::Failure;
-use crate::output::printable;
 use crate::shown::{self, Brief};
 use crate::ui::action::{News, Task};
 use crate::ui::files::{Stamp, entries, stamp};

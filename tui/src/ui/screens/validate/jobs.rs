@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::show::printable;
 use jitterlab_packet::transport::Transport;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::output::printable;
 use crate::ui::action::{Failed, News, Task, outcome};
 use crate::ui::detached::Detached;
 

@@ -10,11 +10,11 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jitterlab_base::show::printable;
 use jitterlab_packet::transport::Transport;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::output::printable;
 use crate::ui::action::{Action, Question};
 use crate::ui::keys::{Binding, Hint, Key, command, hints};
 use crate::ui::screen::{Base, Screen};

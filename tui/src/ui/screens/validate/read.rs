@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::show::printable;
 use jitterlab_cluster::inventory::{self, Inventory};
 use jitterlab_experiment::spec::Cluster;
 use jitterlab_experiment::validate::{Event, Validation};
@@ -11,7 +12,6 @@ use jitterlab_packet::transport::Transport;
 use jitterlab_stats::summary::Summary;
 
 use super::jobs::events_of;
-use crate::output::printable;
 use crate::ui::action::{News, Task};
 use crate::ui::files::entries;
 

@@ -1,6 +1,6 @@
 //! How it is drawn: the pairs as a heat map, and the one that is chosen.
 
-use jitterlab_base::show::{self, counted};
+use jitterlab_base::show::{self, counted, printable};
 use jitterlab_experiment::validate::{Attempt, Reason};
 use jitterlab_stats::summary::{Summary, quantile};
 use ratatui::buffer::Buffer;
@@ -10,7 +10,6 @@ use ratatui::text::{Line, Span};
 
 use super::ValidateScreen;
 use super::read::{Validated, pair};
-use crate::output::printable;
 use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
