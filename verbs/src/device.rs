@@ -22,6 +22,25 @@ pub struct Device {
     name: String,
 }
 
+/// Every port of a device, or of all of them.
+///
+/// # Errors
+/// There is no libibverbs, no device, or not the one that is wanted, or one cannot be opened.
+pub fn ports(device: Option<&str>) -> Result<Vec<Port>, Error> {
+    let names = match device {
+        Some(name) => vec![name.to_string()],
+        None => Device::names()?,
+    };
+    if names.is_empty() {
+        return Err(Error::NoDevice);
+    }
+    let mut ports = Vec::new();
+    for name in names {
+        ports.extend(Device::open(&name)?.ports()?);
+    }
+    Ok(ports)
+}
+
 // SAFETY: an open device is used by any thread; libibverbs is safe for that.
 unsafe impl Send for Device {}
 // SAFETY: as above.

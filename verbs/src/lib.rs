@@ -33,11 +33,11 @@ mod queue_pair;
 
 pub use choose::{Adapter, Chosen, choose};
 pub use completion::{Completion, CompletionQueue, Events};
-pub use device::Device;
+pub use device::{Device, ports};
 pub use error::Error;
 pub use mailbox::{Draft, Mailbox, Received};
 pub use memory::{MemoryRegion, ProtectionDomain};
-pub use port::{Gid, Mtu, Port, ports};
+pub use port::{Gid, Mtu, Port};
 pub use queue_pair::{
     EndPoint, Limits, Prepared, QueuePair, Remote, Route, SendKind, Service, Work,
 };

@@ -6,8 +6,6 @@ use std::str::FromStr;
 use jitterlab_base::units::UnitError;
 use serde::{Serialize, Serializer};
 
-use crate::{Device, Error};
-
 /// A port of an RDMA device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Port {
@@ -51,25 +49,6 @@ pub struct Gid {
 /// A path MTU: 256, 512, 1024, 2048 or 4096 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mtu(u8);
-
-/// Every port of a device, or of all of them.
-///
-/// # Errors
-/// There is no libibverbs, no device, or not the one that is wanted, or one cannot be opened.
-pub fn ports(device: Option<&str>) -> Result<Vec<Port>, Error> {
-    let names = match device {
-        Some(name) => vec![name.to_string()],
-        None => Device::names()?,
-    };
-    if names.is_empty() {
-        return Err(Error::NoDevice);
-    }
-    let mut ports = Vec::new();
-    for name in names {
-        ports.extend(Device::open(&name)?.ports()?);
-    }
-    Ok(ports)
-}
 
 impl Gid {
     /// The address that it is made of, or looks like.

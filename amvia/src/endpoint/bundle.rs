@@ -12,16 +12,11 @@ use jitterlab_base::biased::{Biased, Turn, this_thread};
 use jitterlab_base::clock::Clock;
 use jitterlab_base::fork::Parent;
 
-use super::Endpoint;
 use super::driver::Driver;
 use super::error::EndpointError;
 use super::handlers::{Answer, Call, Reply};
-use super::options::Options;
 use super::running::Running;
-use crate::names::Name;
 use crate::protocol::Nanos;
-use crate::transaction::EndpointId;
-use crate::transport::Transport;
 
 /// How often the service thread looks whether a handler takes its time. An initiator waits a millisecond at least, so two
 /// looks and an acknowledgement come before it sends again.
@@ -100,24 +95,9 @@ impl Bundle {
         Ok(Bundle(shared))
     }
 
-    /// Makes the endpoint called `name` on a transport, and takes up what its log holds.
-    ///
-    /// # Errors
-    /// The name is none, the options contradict themselves, or the log cannot be opened.
-    pub fn endpoint(
-        &self,
-        name: &str,
-        transport: impl Transport + 'static,
-        options: &Options,
-    ) -> Result<Endpoint, EndpointError> {
-        let id = EndpointId::of(name.parse::<Name>()?.as_str());
-        let now = self.0.now();
-        let mut driver = Driver::open(id, Box::new(transport), options, now)?;
-        driver.publish_as(name);
-        let mut state = self.0.lock()?;
-        let place = state.add(driver);
-        drop(state);
-        Ok(Endpoint::new(Arc::clone(&self.0), place, name, id))
+    /// What its endpoints share.
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.0
     }
 
     /// Takes what has arrived, does what is due, and runs a handler that is due. Does not wait. Says whether there was
@@ -286,7 +266,7 @@ pub(super) struct Place {
 }
 
 impl State {
-    fn add(&mut self, mut driver: Driver) -> Place {
+    pub(super) fn add(&mut self, mut driver: Driver) -> Place {
         self.made += 1;
         driver.number = self.made;
         let free = self.drivers.iter().position(Option::is_none);

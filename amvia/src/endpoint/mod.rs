@@ -45,9 +45,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::names::Name;
 use crate::protocol::{Counters, Nanos, Protocol, RequestError, Slot};
 use crate::transaction::{EndpointId, InitiatorState, Status, TransactionId};
-use crate::transport::Address;
+use crate::transport::{Address, Transport};
 
 pub use bundle::Bundle;
 pub use error::EndpointError;
@@ -70,6 +71,28 @@ pub struct Endpoint {
     place: Place,
     name: Arc<str>,
     id: EndpointId,
+}
+
+impl Bundle {
+    /// Makes the endpoint called `name` on a transport, and takes up what its log holds.
+    ///
+    /// # Errors
+    /// The name is none, the options contradict themselves, or the log cannot be opened.
+    pub fn endpoint(
+        &self,
+        name: &str,
+        transport: impl Transport + 'static,
+        options: &Options,
+    ) -> Result<Endpoint, EndpointError> {
+        let id = EndpointId::of(name.parse::<Name>()?.as_str());
+        let shared = self.shared();
+        let mut driver = Driver::open(id, Box::new(transport), options, shared.now())?;
+        driver.publish_as(name);
+        let mut state = shared.lock()?;
+        let place = state.add(driver);
+        drop(state);
+        Ok(Endpoint::new(Arc::clone(shared), place, name, id))
+    }
 }
 
 /// A peer of an endpoint.

@@ -26,9 +26,9 @@ use zerocopy::FromBytes;
 pub use error::LogError;
 pub use file::{Snapshot, look, set_aside};
 pub use peers::Known;
+pub use record::Record;
 pub use shape::{Place, Pool, Shape};
 
-use crate::transaction::{EndpointId, Incarnation, TransactionId};
 use map::Map;
 use record::{Committed, HALF, Slot};
 
@@ -44,24 +44,6 @@ pub enum Durability {
 }
 
 jitterlab_base::named!(Durability, "a durability", None => "none", Process => "process", Power => "power");
-
-/// A transaction in a log. What its payload is (request or reply) follows from the pool and the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Record {
-    /// The endpoint at the other side.
-    pub peer: EndpointId,
-    /// The transaction.
-    pub id: TransactionId,
-    /// The incarnation of the target that the request was first sent to; 0 where it was not, and in the receive pool.
-    pub target: Incarnation,
-    /// The handler that the request is for.
-    pub handler: u16,
-    /// The handler that the reply is for.
-    pub reply_handler: u16,
-    /// The code of the state: [`InitiatorState::code`](crate::transaction::InitiatorState::code) in the send pool,
-    /// [`TargetState::code`](crate::transaction::TargetState::code) in the receive pool.
-    pub state: u8,
-}
 
 /// What is at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

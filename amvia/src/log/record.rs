@@ -14,8 +14,25 @@
 //! last committed, and is not given for it. The commit word is the version beside its complement, so that damage to it is
 //! seen and cannot make the older half hold.
 
-use super::Record;
 use crate::transaction::{EndpointId, Incarnation, TransactionId};
+
+/// A transaction in a log. What its payload is (request or reply) follows from the pool and the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// The endpoint at the other side.
+    pub peer: EndpointId,
+    /// The transaction.
+    pub id: TransactionId,
+    /// The incarnation of the target that the request was first sent to; 0 where it was not, and in the receive pool.
+    pub target: Incarnation,
+    /// The handler that the request is for.
+    pub handler: u16,
+    /// The handler that the reply is for.
+    pub reply_handler: u16,
+    /// The code of the state: [`InitiatorState::code`](crate::transaction::InitiatorState::code) in the send pool,
+    /// [`TargetState::code`](crate::transaction::TargetState::code) in the receive pool.
+    pub state: u8,
+}
 
 /// Bytes of one half: a cache line.
 pub(super) const HALF: usize = 64;

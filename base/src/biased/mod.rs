@@ -7,9 +7,7 @@
 
 #![allow(unsafe_code)]
 
-mod atomic {
-    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
-}
+mod atomic;
 mod fence;
 mod order;
 

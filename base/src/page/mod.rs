@@ -7,9 +7,7 @@
 
 #![allow(unsafe_code)]
 
-mod atomic {
-    pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-}
+mod atomic;
 mod files;
 mod namespaces;
 pub mod published;

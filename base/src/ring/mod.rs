@@ -11,9 +11,7 @@
 
 #![allow(unsafe_code)]
 
-mod atomic {
-    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
-}
+mod atomic;
 mod order;
 
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use super::survey::survey;
+use super::survey::{self, survey};
 use super::{
     Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, agree, chain, choose, put,
     select,
@@ -30,7 +30,7 @@ pub fn apply(
     }
     if !asked.only.is_empty() {
         // Settings that are named are refused here that have nothing in the set.
-        super::plan(system, asked)?;
+        survey::plan(system, asked)?;
     }
     // Made only now: what is refused leaves nothing behind.
     let mut writer = match mode {

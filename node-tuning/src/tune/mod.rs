@@ -10,7 +10,7 @@ use jitterlab_base::named;
 use serde::Serialize;
 
 use crate::cpus::CpuSet;
-use crate::journal::{self, Applied, Journal};
+use crate::journal::{self, Applied};
 use crate::plan::{Plan, Refusal, Request};
 use crate::privilege::Raised;
 use crate::profile::Profile;
@@ -20,7 +20,7 @@ use crate::topology::{self, Topology};
 
 pub use apply::apply;
 pub use revert::revert;
-use survey::survey;
+pub use survey::{plan, verify};
 
 /// What can go wrong with tuning as a whole. What goes wrong with a setting is a [`Finding`].
 #[derive(Debug, thiserror::Error)]
@@ -192,56 +192,6 @@ pub enum Mode {
     Write,
     /// They are only shown.
     Dry,
-}
-
-/// What would be changed, setting by setting. Changes nothing.
-///
-/// # Errors
-/// [`Error`]; so with the others below.
-pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
-    let journal = Journal::read(system)?;
-    let topology = Topology::read(system.root())?;
-    let plan = choose(&topology, asked, journal.applied.as_ref())?;
-    let chosen = select(asked)?;
-    let survey = survey(system, &journal, &topology, plan, &chosen, State::Change);
-    // What has nothing in the set is not in the survey.
-    let is_found = |choice: &&Choice| {
-        let mut findings = survey.settings.iter();
-        findings.any(|finding| finding.name == choice.setting.name)
-    };
-    match chosen
-        .iter()
-        .find(|choice| choice.named && !is_found(choice))
-    {
-        Some(choice) => Err(choice.is_missing()),
-        None => Ok(survey),
-    }
-}
-
-/// How what was applied stands now. Changes nothing.
-pub fn verify(system: &System) -> Result<Survey, Error> {
-    let journal = Journal::read(system)?;
-    let applied = journal.applied.clone().ok_or(Error::NothingApplied)?;
-    let topology = Topology::read(system.root())?;
-    let chosen: Vec<Choice> = settings::ALL
-        .iter()
-        .filter_map(|&setting| {
-            let profile = *applied.settings.get(setting.name)?;
-            Some(Choice {
-                setting,
-                profile,
-                named: true,
-            })
-        })
-        .collect();
-    Ok(survey(
-        system,
-        &journal,
-        &topology,
-        applied.plan,
-        &chosen,
-        State::Drifted,
-    ))
 }
 
 /// The name under which kernel parameters are kept in the journal: they share one file.

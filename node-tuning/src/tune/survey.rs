@@ -2,14 +2,67 @@
 
 use std::cell::OnceCell;
 
-use super::{Choice, Difference, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, chain};
+use super::{
+    Asked, Choice, Difference, Error, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, chain,
+    choose, select,
+};
 use crate::boot::{Boot, NoLoader, Parameter};
 use crate::journal::Journal;
 use crate::plan::Plan;
 use crate::profile::Profile;
-use crate::settings::{Node, Obstacle, Reach, Want};
+use crate::settings::{self, Node, Obstacle, Reach, Want};
 use crate::system::{Place, System, Value};
 use crate::topology::Topology;
+
+/// What would be changed, setting by setting. Changes nothing.
+///
+/// # Errors
+/// [`Error`]; so with the others below.
+pub fn plan(system: &System, asked: &Asked) -> Result<Survey, Error> {
+    let journal = Journal::read(system)?;
+    let topology = Topology::read(system.root())?;
+    let plan = choose(&topology, asked, journal.applied.as_ref())?;
+    let chosen = select(asked)?;
+    let survey = survey(system, &journal, &topology, plan, &chosen, State::Change);
+    // What has nothing in the set is not in the survey.
+    let is_found = |choice: &&Choice| {
+        let mut findings = survey.settings.iter();
+        findings.any(|finding| finding.name == choice.setting.name)
+    };
+    match chosen
+        .iter()
+        .find(|choice| choice.named && !is_found(choice))
+    {
+        Some(choice) => Err(choice.is_missing()),
+        None => Ok(survey),
+    }
+}
+
+/// How what was applied stands now. Changes nothing.
+pub fn verify(system: &System) -> Result<Survey, Error> {
+    let journal = Journal::read(system)?;
+    let applied = journal.applied.clone().ok_or(Error::NothingApplied)?;
+    let topology = Topology::read(system.root())?;
+    let chosen: Vec<Choice> = settings::ALL
+        .iter()
+        .filter_map(|&setting| {
+            let profile = *applied.settings.get(setting.name)?;
+            Some(Choice {
+                setting,
+                profile,
+                named: true,
+            })
+        })
+        .collect();
+    Ok(survey(
+        system,
+        &journal,
+        &topology,
+        applied.plan,
+        &chosen,
+        State::Drifted,
+    ))
+}
 
 /// Looks at the settings; `differing` is what a setting is that is not as it is wanted.
 pub(super) fn survey(

@@ -11,7 +11,8 @@ use mpi::point_to_point::{Destination as _, Source as _};
 use mpi::request::{LocalScope, Request};
 use mpi::topology::{Communicator as _, SimpleCommunicator};
 
-use super::{HALF_WINDOW, Moved, Pace, Traffic};
+use super::pace::Pace;
+use super::traffic::{HALF_WINDOW, Moved, Traffic};
 
 /// The messages that a rank sends and receives.
 pub struct Messages<'a> {

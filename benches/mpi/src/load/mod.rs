@@ -8,6 +8,7 @@ mod input;
 mod messages;
 mod one_sided;
 mod pace;
+mod traffic;
 mod victim;
 
 use clap::ValueEnum;
@@ -23,6 +24,7 @@ use crate::comm::Comm;
 use messages::Messages;
 use one_sided::{Direction, OneSided};
 use pace::Pace;
+use traffic::{Moved, Traffic};
 
 pub use jitterlab_mpi_results::load::{Impact, Produced};
 pub use victim::{End, Outcome, Victim, run};
@@ -59,28 +61,6 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// What a rank does in a pattern.
-trait Traffic {
-    /// Whether it moves messages on its own account.
-    fn moves(&self) -> bool;
-
-    /// Goes on until it is `over`, at the `pace`, and ends when all that was sent has arrived.
-    fn run(&mut self, pace: Pace<'_>, over: &mut dyn FnMut() -> bool) -> Moved;
-}
-
-/// Messages that one rank moved.
-#[derive(Debug, Clone, Copy, Default)]
-struct Moved {
-    /// On its own account: those that it sent, put or got.
-    caused: u64,
-    sent: u64,
-    received: u64,
-    elapsed_ns: u64,
-    longest_gap_ns: u64,
-}
-
-/// After so many messages it is seen that they have arrived.
-const HALF_WINDOW: usize = 32;
 /// How long the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
 
@@ -236,6 +216,7 @@ fn after(clock: &Clock, time: Nanos) -> impl FnMut() -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::traffic::HALF_WINDOW;
     use super::*;
 
     #[test]

@@ -4,7 +4,8 @@
 
 use mpi::collective::SystemOperation;
 
-use super::{HALF_WINDOW, Moved, Pace, Traffic};
+use super::pace::Pace;
+use super::traffic::{HALF_WINDOW, Moved, Traffic};
 use crate::comm::Comm;
 use crate::window::{Slots, Window};
 

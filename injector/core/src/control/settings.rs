@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::HookFamily;
+use super::hook::HookFamily;
 use crate::generator::{GeneratorKind, TABLE_ENTRIES};
 use crate::replay::{Order, Stretch};
 use crate::table::{DelayUnit, TableSource};

@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
-use super::Entry;
+use jitterlab_injector::delay::Delay;
+
 use crate::real::system_call;
 
 /// How many lanes there can be at a time.
@@ -11,8 +12,24 @@ const LANES: usize = 1 << 10;
 /// A lane is at most this far from where its key says.
 const REACH: usize = 16;
 
+/// Something that waits for its time; what it copied follows it in its block of memory.
+pub(super) struct Entry<W> {
+    /// The next in the same lane, behind one that could not be performed.
+    pub(super) next: Option<NonNull<Entry<W>>>,
+    /// The place of its lane.
+    pub(super) lane: usize,
+    /// Counts entries, in the order in which they came.
+    pub(super) order: u64,
+    /// Until its first attempt is made.
+    pub(super) delay: Delay,
+    /// Of the block.
+    pub(super) bytes: usize,
+    /// What is performed.
+    pub(super) work: W,
+}
+
 /// The sends of a socket, or the posts of a queue pair.
-pub(super) struct Lane {
+pub(super) struct Lane<W> {
     /// What it is the lane of: 0 for none.
     pub(super) key: u64,
     /// A descriptor of the socket, our own, while anything is pending; else -1.
@@ -27,7 +44,7 @@ pub(super) struct Lane {
     pub(super) error: Option<c_int>,
     /// Since when the first one could not be performed; the others then wait behind it.
     pub(super) stuck_since: Option<u64>,
-    pub(super) waiting: Option<(NonNull<Entry>, NonNull<Entry>)>,
+    pub(super) waiting: Option<(NonNull<Entry<W>>, NonNull<Entry<W>>)>,
     /// A send that does not wait was refused, and its program may wait to be told of room.
     pub(super) refused: bool,
     /// What they are for ends: none of them is tried again.
@@ -35,10 +52,10 @@ pub(super) struct Lane {
 }
 
 /// All lanes.
-pub(super) struct Lanes([Lane; LANES]);
+pub(super) struct Lanes<W>([Lane<W>; LANES]);
 
-impl Lane {
-    const NONE: Lane = Lane {
+impl<W> Lane<W> {
+    const NONE: Lane<W> = Lane {
         key: 0,
         fd: -1,
         pending: 0,
@@ -64,7 +81,7 @@ impl Lane {
     }
 
     /// Adds one behind those that wait.
-    pub(super) fn wait(&mut self, entry: NonNull<Entry>) {
+    pub(super) fn wait(&mut self, entry: NonNull<Entry<W>>) {
         match &mut self.waiting {
             None => self.waiting = Some((entry, entry)),
             Some((_, last)) => {
@@ -77,7 +94,7 @@ impl Lane {
     }
 
     /// Takes the first of those that wait.
-    pub(super) fn next(&mut self) -> Option<NonNull<Entry>> {
+    pub(super) fn next(&mut self) -> Option<NonNull<Entry<W>>> {
         let (first, last) = self.waiting?;
         // SAFETY: as above.
         let next = unsafe { first.as_ref().next };
@@ -86,7 +103,7 @@ impl Lane {
     }
 }
 
-impl Lanes {
+impl<W> Lanes<W> {
     pub(super) const fn new() -> Self {
         Lanes([const { Lane::NONE }; LANES])
     }
@@ -98,7 +115,7 @@ impl Lanes {
 
     /// The lane of `key`, if there is one.
     pub(super) fn find(&self, key: u64) -> Option<usize> {
-        Lanes::places(key).find(|&place| self.0[place].key == key)
+        Lanes::<W>::places(key).find(|&place| self.0[place].key == key)
     }
 
     /// The lane of `key`, a new one if there is none; `None` where there is no room for one.
@@ -107,24 +124,24 @@ impl Lanes {
         if let Some(place) = self.find(key) {
             return Some(place);
         }
-        let free = |lane: &Lane| lane.key == 0;
-        let idle = |lane: &Lane| lane.pending == 0;
-        let place = Lanes::places(key)
+        let free = |lane: &Lane<W>| lane.key == 0;
+        let idle = |lane: &Lane<W>| lane.pending == 0;
+        let place = Lanes::<W>::places(key)
             .find(|&place| free(&self.0[place]))
-            .or_else(|| Lanes::places(key).find(|&place| idle(&self.0[place])))?;
+            .or_else(|| Lanes::<W>::places(key).find(|&place| idle(&self.0[place])))?;
         self.0[place] = Lane { key, ..Lane::NONE };
         Some(place)
     }
 
-    pub(super) fn get(&mut self, place: usize) -> Option<&mut Lane> {
+    pub(super) fn get(&mut self, place: usize) -> Option<&mut Lane<W>> {
         self.0.get_mut(place)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Lane> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Lane<W>> {
         self.0.iter().filter(|lane| lane.key != 0)
     }
 
-    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Lane> {
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = &mut Lane<W>> {
         self.0.iter_mut().filter(|lane| lane.key != 0)
     }
 }

@@ -29,7 +29,7 @@ use jitterlab_injector::table::MAX_DELAY_NS;
 
 use crate::{confined, state};
 pub(crate) use helper::dismiss_helper;
-use lanes::{Lane, Lanes};
+use lanes::Lanes;
 use lock::{Guard, Lock};
 use memory::Memory;
 use queue::{Item, Queue};
@@ -52,6 +52,9 @@ enum Work {
     Built(build::Built),
 }
 
+type Entry = lanes::Entry<Work>;
+type Lane = lanes::Lane<Work>;
+
 /// What became of an attempt to perform an entry.
 enum Outcome {
     /// It is performed.
@@ -68,23 +71,10 @@ fn is_full(error: c_int) -> bool {
     matches!(error.abs(), libc::ENOMEM | libc::ENOSPC)
 }
 
-/// Something that waits for its time; what it copied follows it in its block of memory.
-struct Entry {
-    /// The next in the same lane, behind one that could not be performed.
-    next: Option<NonNull<Entry>>,
-    lane: usize,
-    order: u64,
-    /// Until its first attempt is made.
-    delay: Delay,
-    /// Of the block.
-    bytes: usize,
-    work: Work,
-}
-
 /// All there is, behind the lock.
 struct Deferred {
     queue: Queue<NonNull<Entry>>,
-    lanes: Lanes,
+    lanes: Lanes<Work>,
     memory: Memory,
     orders: u64,
     /// The signals that a thread which forks held back before.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Measurement, Pair};
+use super::measurement::{Measurement, Pair};
 use crate::validation::additive::median;
 
 /// Others that drift is estimated from, at least. Of fewer, the median would follow each of them; more are further

@@ -1,6 +1,7 @@
 //! What the measurements of pairs say about nodes and about pairs.
 
 mod levelled;
+mod measurement;
 mod nodes;
 mod pairs;
 mod test;
@@ -13,18 +14,9 @@ use thiserror::Error as ThisError;
 
 use super::additive::Model;
 use levelled::Levelled;
+use measurement::Pair;
 
-/// One measurement of a pair: the observation that tests count. The many round trips in it came one after
-/// the other between the same two programs and are no independent evidence.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measurement {
-    /// The two nodes, in either order.
-    pub pair: (usize, usize),
-    /// When: measurements of the same moment were made at the same time, those of the next one after them.
-    pub moment: u32,
-    /// Median RTT in nanoseconds.
-    pub rtt_ns: f64,
-}
+pub use measurement::Measurement;
 
 /// What makes an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -153,9 +145,6 @@ pub struct PairVerdict {
     /// Whether it is an outlier.
     pub outlier: bool,
 }
-
-/// Two nodes, the smaller number first.
-type Pair = (usize, usize);
 
 /// What both verdicts are made from. Values are logarithms of nanoseconds.
 struct Fitted {

@@ -1,7 +1,8 @@
 //! The verdict on nodes.
 
+use super::measurement::Pair;
 use super::test::{Tested, corrected, reachable};
-use super::{Fitted, NodeVerdict, Pair, Unit};
+use super::{Fitted, NodeVerdict, Unit};
 
 /// The unit of the tests, and the verdict on each node.
 pub fn judge(fitted: &Fitted) -> (Unit, Vec<NodeVerdict>) {

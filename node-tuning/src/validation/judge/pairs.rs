@@ -1,7 +1,8 @@
 //! The verdict on pairs.
 
+use super::measurement::Pair;
 use super::test::{Tested, corrected, reachable};
-use super::{Fitted, Pair, PairVerdict};
+use super::{Fitted, PairVerdict};
 
 /// Of three nodes and three pairs the model explains everything by nodes.
 const LEAST_NODES: usize = 4;

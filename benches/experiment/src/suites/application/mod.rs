@@ -7,5 +7,7 @@ mod spec;
 mod work;
 
 pub use result::Application;
-pub use spec::{ApplicationCase, Class, Client, Kernel, Npb, Runtime, RuntimeUnit, Server};
-pub use work::{Program, Work};
+pub use spec::{
+    ApplicationCase, Class, Client, Kernel, Npb, Program, Runtime, RuntimeUnit, Server,
+};
+pub use work::Work;

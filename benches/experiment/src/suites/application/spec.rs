@@ -9,10 +9,9 @@ use jitterlab_base::yaml::{Checked, wrong};
 use jitterlab_cluster::{Host, pattern};
 use serde::Deserialize;
 
-use super::Program;
 use crate::level::LevelKind;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
-use crate::scene::{Hook, Scene, slots};
+use crate::scene::{Hook, Mpi, Scene, slots};
 use crate::suites::{self, Case};
 
 /// A program whose run time is measured, with a server that it talks to if it needs one.
@@ -61,6 +60,15 @@ pub struct Client {
     pub on: String,
     /// Program and arguments; `{address}` and `{port}` stand for where the server listens.
     pub command: Vec<String>,
+}
+
+/// What an application starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Program<'a> {
+    /// A command.
+    Client(&'a Client),
+    /// One of the NAS Parallel Benchmarks.
+    Npb(&'a Npb, &'a Mpi),
 }
 
 /// How a run time is read from a program's output.

@@ -2,7 +2,7 @@
 
 use jitterlab_base::units::Nanos;
 
-use super::{ApplicationCase, Client, Npb};
+use super::{ApplicationCase, Client, Program};
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::LevelKind;
@@ -16,15 +16,6 @@ pub struct Work<'a> {
     pub case: &'a ApplicationCase,
     /// What it starts.
     pub program: Program<'a>,
-}
-
-/// What an application starts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Program<'a> {
-    /// A command.
-    Client(&'a Client),
-    /// One of the NAS Parallel Benchmarks.
-    Npb(&'a Npb, &'a Mpi),
 }
 
 impl<'a> Measures<'a> for Work<'a> {

@@ -3,7 +3,7 @@
 
 use super::cell::{Cell, rows};
 use super::field::{Block, Lanes, WIDTH, pick, put};
-use super::{Step, fused};
+use super::step::{Step, fused};
 use crate::npb::flow::{Flow, SECOND_ORDER, State};
 
 /// The blocks of a row two before, one before, one behind and two behind, in a direction.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jitterlab_base::ring::Put;
 use jitterlab_verbs::exchange::look;
 
+use super::limits::{ATTEMPTS, damaged};
 use super::meet::Joined;
-use super::{ATTEMPTS, damaged};
 use crate::transport::end::{Progress, Stream};
 use crate::transport::ledger::{Head, Ledger, NOTE};
 use crate::transport::plan::Plan;

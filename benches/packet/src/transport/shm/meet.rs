@@ -13,7 +13,7 @@ use std::time::Duration;
 use jitterlab_base::page::{self, Attached, Namespaces, PageError, Standing};
 use jitterlab_base::ring::{Consumer, Producer, Ring};
 
-use super::LINES;
+use super::limits::LINES;
 use crate::Error;
 use crate::transport::kind::Transport;
 use crate::transport::link::{Link, no_connection};

@@ -2,13 +2,14 @@
 //! it lies. The ends are processes of one user on one machine; they find each other over TCP, which then stays open and silent.
 
 mod flow;
+mod limits;
 mod meet;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use jitterlab_base::ring::{Damaged, Put};
+use jitterlab_base::ring::Put;
 use jitterlab_verbs::exchange::look;
 
 use super::end::{Connection, Listener, Unwaited};
@@ -18,12 +19,9 @@ use super::socket::{next_client, notice_dead_peers};
 use super::waiting::{Limit, now_ns, repeat};
 use crate::{Error, service};
 use flow::{Expects, Flow};
+use limits::{ATTEMPTS, damaged};
 use meet::Joined;
 
-/// The lines of a ring: 256 KiB, room for three of the longest messages.
-const LINES: usize = 4096;
-/// The clock is read, or the other end looked after, once for so many looks into memory, each of which takes less time.
-const ATTEMPTS: u32 = 1024;
 /// How long a message may find no room.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -53,10 +51,6 @@ pub(super) fn stream(address: SocketAddr, plan: &Plan) -> Result<Flow, Error> {
     };
     let joined = meet::meet(address, plan)?;
     Ok(Flow::new(joined, plan, [plan.size, plan.answer], expects))
-}
-
-fn damaged(_: Damaged) -> io::Error {
-    io::ErrorKind::InvalidData.into()
 }
 
 impl Shm {

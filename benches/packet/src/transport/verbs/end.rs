@@ -10,8 +10,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use jitterlab_verbs::exchange::look;
 use jitterlab_verbs::{Completion, Error, Service};
 
-use super::PATIENCE;
-use super::half::{Joined, SIGNALLED};
+use super::half::Joined;
+use super::wanted::{PATIENCE, SIGNALLED};
 use crate::transport::end::{Connection, Unwaited};
 use crate::transport::kind::Wait;
 use crate::transport::path::{Operation, Path};

@@ -10,15 +10,12 @@ use jitterlab_verbs::{
     SendKind, Work,
 };
 
-use super::Wanted;
 use super::layout::Layout;
+use super::wanted::Wanted;
 use crate::Error;
 use crate::transport::kind::Wait;
 use crate::transport::path::{Inline, Operation, Path};
 
-/// One in so many sends asks for its completion in a ping-pong. The queue takes twice as many, so that a
-/// completion was there long before it is needed.
-pub const SIGNALLED: u64 = 32;
 /// Up to this length a message is inline where that is left to us: about what devices take at most, and
 /// what perftest takes for its latency tests.
 const SHORT: usize = 220;

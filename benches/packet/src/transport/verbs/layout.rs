@@ -2,7 +2,7 @@
 
 use jitterlab_verbs::Service;
 
-use super::Wanted;
+use super::wanted::Wanted;
 use crate::transport::ledger::NOTE;
 use crate::transport::path::Operation;
 use crate::transport::plan::Buffers;

@@ -6,74 +6,26 @@ mod flow;
 mod half;
 mod layout;
 mod server;
+mod wanted;
 mod wish;
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::Error;
-use crate::transport::kind::{Transport, Wait};
-use crate::transport::ledger::NOTE;
+use crate::transport::kind::Transport;
 use crate::transport::link::{Link, no_connection};
 use crate::transport::path::Verbs;
-use crate::transport::plan::{Buffers, Plan};
+use crate::transport::plan::Plan;
 use crate::transport::socket::is_nothing_yet;
 use jitterlab_verbs::exchange::{Answer, Ask, say_ready};
 use jitterlab_verbs::{Adapter, Chosen, Mtu, Service, choose, ports};
 
 use end::End;
 use flow::Flow;
-use half::{Half, Joined, SIGNALLED};
+use half::{Half, Joined};
 pub(super) use server::listen;
-
-/// How long a connection may take to come up, and a send to be completed.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// What an end is made for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    /// How messages go.
-    how: Verbs,
-    /// The length of one that goes out, and of one that comes, in bytes.
-    out: usize,
-    incoming: usize,
-    /// Where they lie.
-    buffers: Buffers,
-    /// Messages that may be under way, of a stream.
-    window: Option<u32>,
-    /// How they are waited for.
-    wait: Wait,
-    /// For how long.
-    timeout: Duration,
-}
-
-impl Wanted {
-    fn new(how: Verbs, plan: &Plan, [out, incoming]: [u64; 2], timeout: Duration) -> Self {
-        Wanted {
-            how,
-            out: out as usize,
-            incoming: incoming as usize,
-            buffers: plan.buffers,
-            window: plan.window(),
-            wait: plan.wait,
-            timeout,
-        }
-    }
-
-    /// Sends that are not known to be completed, at most.
-    fn sends(&self) -> u32 {
-        self.window
-            .map_or(2 * SIGNALLED as u32, |window| 2 * window.max(1))
-    }
-
-    /// The length of the longest thing that goes out.
-    fn longest(&self) -> usize {
-        match (self.window, self.how.service) {
-            (Some(_), Service::Ud) => self.out.max(NOTE),
-            _ => self.out,
-        }
-    }
-}
+use wanted::{PATIENCE, Wanted};
 
 /// Connects to a server.
 pub(super) fn connect(

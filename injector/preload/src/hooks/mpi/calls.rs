@@ -5,54 +5,22 @@ use std::ffi::{c_int, c_void};
 
 use jitterlab_injector::control::Hook;
 
+use super::call::Call;
 use super::collective::{
     ForAll, ForEach, ForEachTyped, Gathered, GatheredParts, Neighbours, NeighboursParts,
     NeighboursTyped, Nothing, Part, Parts, Reduced, Rooted, Scattered, ScatteredParts, Sum, Times,
     Whole,
 };
 use super::content::{
-    Element, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange, Sends,
+    Element, Message, OneSided, Partitioned, Ready, ReadyList, ReadyRange, Sends, pass,
 };
+use super::door::Door;
 use super::library::Language;
+use super::requests;
 use super::sent::Kept;
-use super::{Door, pass, requests};
 use crate::interpose::{SLOTS, interposed};
 use crate::real::c_name;
 use crate::{recorder, state};
-
-/// A call that is caught, as its place among [`Call::NAMES`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Call(u16);
-
-impl Call {
-    /// The call of that name in C, which has to be one of the list.
-    pub(super) const fn named(name: &str) -> Self {
-        let mut place = 0;
-        while !is_same(Call::NAMES[place], name) {
-            place += 1;
-        }
-        Call(place as u16)
-    }
-
-    /// The place of its name.
-    pub(crate) fn index(self) -> usize {
-        self.0.into()
-    }
-
-    /// The call at this place.
-    pub(super) fn at(index: usize) -> Self {
-        Call(index as u16)
-    }
-}
-
-const fn is_same(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
-}
 
 /// Names in C, as they are, with small and with large letters; hook, arguments, and which of these say
 /// what is sent. What stands under `alone` has one form; what `sends` or is a collective also returns at once

@@ -6,9 +6,10 @@
 
 #![allow(unsafe_code)]
 
+use super::call::Call;
 use super::content::{Reader, Sends};
+use super::door::Door;
 use super::sent::{Kept, peers};
-use super::{Call, Door};
 use crate::recorder;
 
 /// Arguments of a collective.

@@ -4,11 +4,14 @@
 
 #![allow(unsafe_code)]
 
+use jitterlab_injector::control::Hook;
+
+use super::call::Call;
+use super::door::Door;
 use super::library::{Language, Library};
 use super::requests;
 use super::sent::{Kept, Sent, record_messages};
-use super::{Call, Door};
-use crate::recorder;
+use crate::{recorder, state};
 
 /// Arguments of a call that is being made: all that is read of them is the caller's own.
 pub(super) trait Sends {
@@ -21,6 +24,19 @@ pub(super) trait Sends {
 
     /// Puts it into the record.
     fn record(&self, door: &Door, call: Call);
+}
+
+/// Waits, and records what is sent.
+pub(super) fn pass(hook: Hook, door: &Door, call: Call, content: &impl Sends) {
+    if !content.sends(door) {
+        return;
+    }
+    if recorder::is_on() {
+        content.record(door, call);
+    }
+    if let Some(injection) = state::installed(hook.family()) {
+        state::pass_undeferred(injection, hook);
+    }
 }
 
 /// Reads arguments of a call that is being made.

@@ -11,86 +11,7 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-use jitterlab_injector::control::Hook;
-
-use crate::interpose::Slot;
-use crate::objects;
-use crate::{recorder, state};
-use content::Sends;
-use library::{Language, Library};
-
-pub(crate) use calls::Call;
-
-/// How a call enters the MPI: in which language, and by which function of which MPI.
-pub(super) struct Door {
-    language: Language,
-    slot: &'static Slot,
-    way: AtomicU8,
-    library: OnceLock<Option<&'static Library>>,
-}
-
-impl Door {
-    const UNKNOWN: u8 = 0;
-    const DIRECT: u8 = 1;
-    const BY_C: u8 = 2;
-
-    /// Of a C function, or of one of which it is not known yet how what it does reaches the MPI. Those of `mpi_f08` by these names call
-    /// no C function by a name that is caught, in any MPI; MPICH's others, whose names are not caught
-    /// (`mpi_send_f08ts_`), do.
-    const fn new(language: Language, slot: &'static Slot) -> Self {
-        Door {
-            language,
-            slot,
-            way: AtomicU8::new(match language {
-                Language::Fortran => Door::UNKNOWN,
-                Language::C | Language::LargeC | Language::Fortran2008 => Door::DIRECT,
-            }),
-            library: OnceLock::new(),
-        }
-    }
-
-    #[inline(always)]
-    fn is_direct(&self) -> bool {
-        self.way.load(Ordering::Relaxed) == Door::DIRECT
-    }
-
-    /// The same, found out if it is not known: whether the object that has the function does not refer to the C function.
-    fn is_found_direct(&self, c_function: &CStr) -> bool {
-        if self.way.load(Ordering::Relaxed) == Door::UNKNOWN {
-            let object = objects::holding(self.slot.original());
-            let way = match object.is_some_and(|object| object.refers_to(c_function)) {
-                true => Door::BY_C,
-                false => Door::DIRECT,
-            };
-            self.way.store(way, Ordering::Relaxed);
-        }
-        self.is_direct()
-    }
-
-    /// The MPI that the function belongs to; `None` if that cannot be asked anything.
-    fn library(&self) -> Option<&'static Library> {
-        *self
-            .library
-            .get_or_init(|| Library::of(self.slot.original()))
-    }
-}
-
-/// Waits, and records what is sent.
-fn pass(hook: Hook, door: &Door, call: Call, content: &impl Sends) {
-    if !content.sends(door) {
-        return;
-    }
-    if recorder::is_on() {
-        content.record(door, call);
-    }
-    if let Some(injection) = state::installed(hook.family()) {
-        state::pass_undeferred(injection, hook);
-    }
-}
+pub(crate) use call::Call;
 
 /// The doors of a name, one for each of its slots.
 macro_rules! doors {
@@ -226,9 +147,11 @@ macro_rules! spellings {
     };
 }
 
+mod call;
 mod calls;
 mod collective;
 mod content;
+mod door;
 mod library;
 mod requests;
 mod sent;

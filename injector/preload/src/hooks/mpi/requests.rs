@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use jitterlab_injector::control::{Hook, HookFamily};
 
+use super::call::Call;
+use super::door::Door;
 use super::library::Library;
 use super::sent::{Kept, Sent, peers, record_messages};
-use super::{Call, Door};
 use crate::{recorder, state};
 
 /// Places of the first table.

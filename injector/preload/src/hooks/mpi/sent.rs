@@ -1,6 +1,6 @@
 //! What is sent, as far as it counts, and how it gets into the record.
 
-use super::Call;
+use super::call::Call;
 use super::library::Library;
 use crate::recorder::{self, Peers};
 

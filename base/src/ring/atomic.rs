@@ -1,0 +1,3 @@
+//! The atomics that the order of stores is built on: a model checker puts its own in their place.
+
+pub(super) use std::sync::atomic::{AtomicU64, Ordering};
