@@ -1,5 +1,6 @@
 //! Tables: rows of one kind, each column declared once for CSV, HTML and terminal alike.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Level;
 use jitterlab_stats::bootstrap::Interval;
 use serde::Serialize;
@@ -132,7 +133,7 @@ impl Value {
         match self {
             Value::Text(text) => text.clone(),
             Value::Level(level) => level.to_string(),
-            Value::Count(n) => words::count(*n),
+            Value::Count(n) => show::count(*n),
             Value::Number(value) => words::short(*value),
             Value::P(p) if *p < 0.001 => "< 0.001".into(),
             Value::P(p) => format!("{p:.3}"),

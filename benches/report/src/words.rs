@@ -2,7 +2,6 @@
 //! the report prints [`LIMITS`].
 
 use jitterlab_base::show;
-pub use jitterlab_base::show::{count, counted};
 
 /// The level of significance of every test in the report.
 pub const ALPHA: f64 = 0.05;
@@ -176,7 +175,7 @@ pub fn not_said(runs: usize, noun: &str) -> String {
         0 | 1 => "cannot be said without repeated runs".into(),
         _ => format!(
             "cannot be said from {}: they differ too much",
-            counted(runs, noun)
+            show::counted(runs, noun)
         ),
     }
 }

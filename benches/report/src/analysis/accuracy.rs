@@ -1,10 +1,11 @@
 //! Asked against achieved: does the injector delay by what it was asked for?
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
 use serde::Serialize;
 
-use crate::analysis::{AtLevel, level_columns};
+use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -133,7 +134,7 @@ pub fn in_words(rows: &[Accuracy], level_called: &dyn Fn(Level) -> String) -> Ve
         level_called(worst.level),
         words::time(worst.asked_mean_ns),
         words::time(worst.achieved_mean_ns),
-        words::count(rows.iter().map(|row| row.delayed).sum()),
+        show::count(rows.iter().map(|row| row.delayed).sum()),
         words::time(latest.error_max_ns as f64),
         latest.subject,
         level_called(latest.level),

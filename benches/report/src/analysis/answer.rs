@@ -6,13 +6,14 @@ use jitterlab_experiment::level::Level;
 use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
-use crate::analysis::Analysis;
 use crate::analysis::application::groups;
 use crate::analysis::application::runtimes::{FixedMean, Runtime, most_varied};
 use crate::analysis::brief::Brief;
 use crate::analysis::injected::{self, varied};
 use crate::analysis::library::operations::{self, Operation};
+use crate::analysis::results::{Results, Suites};
 use crate::analysis::slowdown::{Slowdown, correct, corrected_over, more, more_blocks};
+use crate::analysis::summary::Summary;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -58,8 +59,8 @@ impl Verdict {
 
 /// The effect on each program that ran under constant and under varied delays of one mean; p is corrected after Holm over
 /// these programs, each of which is asked once.
-pub fn effects(analysis: &Analysis, experiment: &Experiment) -> Vec<Effect> {
-    let mut effects = uncorrected(analysis, experiment);
+pub fn effects(results: &Results, experiment: &Experiment) -> Vec<Effect> {
+    let mut effects = uncorrected(results, experiment);
     correct(
         effects
             .iter_mut()
@@ -68,14 +69,14 @@ pub fn effects(analysis: &Analysis, experiment: &Experiment) -> Vec<Effect> {
     effects
 }
 
-fn uncorrected(analysis: &Analysis, experiment: &Experiment) -> Vec<Effect> {
-    groups::names(&analysis.suites.application.groups)
+fn uncorrected(results: &Results, experiment: &Experiment) -> Vec<Effect> {
+    groups::names(&results.suites.application.groups)
         .into_iter()
         .filter_map(|name| {
-            let rows = analysis.suites.application.fixed_mean.iter();
+            let rows = results.suites.application.fixed_mean.iter();
             let rows: Vec<&FixedMean> = rows.filter(|row| row.application == name).collect();
             let row = most_varied(&rows)?;
-            let mut runtimes = analysis.suites.application.runtimes.iter();
+            let mut runtimes = results.suites.application.runtimes.iter();
             let by_mean = runtimes.find(|of| of.application == name && of.level == row.constant);
             Some(Effect {
                 by_mean: by_mean.cloned(),
@@ -188,23 +189,17 @@ impl Row for Effect {
 
 /// The question that the experiment can answer, and the answer. Without a program under constant and varied delays it is one
 /// of those that come before.
-pub fn answer(analysis: &Analysis) -> Answer {
-    if !analysis.effects.is_empty() {
-        return of_variation(&analysis.effects);
+pub fn answer(effects: &[Effect], brief: &[Brief], summary: &Summary, suites: &Suites) -> Answer {
+    if !effects.is_empty() {
+        return of_variation(effects);
     }
-    if let Some(answer) = of_delays(&analysis.suites.application.runtimes) {
+    if let Some(answer) = of_delays(&suites.application.runtimes) {
         return answer;
     }
-    if let Some(answer) = of_operations(&analysis.suites.library.operations) {
+    if let Some(answer) = of_operations(&suites.library.operations) {
         return answer;
     }
-    let summary = &analysis.summary;
-    let has_load = analysis
-        .suites
-        .packet
-        .latency
-        .iter()
-        .any(|row| row.load.is_some());
+    let has_load = suites.packet.latency.iter().any(|row| row.load.is_some());
     let of_round_trips = match has_load {
         true => "What does background load do to a round trip?",
         false => "What do delays do to a round trip?",
@@ -218,7 +213,7 @@ pub fn answer(analysis: &Analysis) -> Answer {
     let answered = other
         .iter()
         .find_map(|(question, sentences)| Some((*question, sentences.first()?.clone())));
-    let (question, sentence) = answered.unwrap_or_else(|| of_brief(analysis));
+    let (question, sentence) = answered.unwrap_or_else(|| of_brief(brief, suites));
     Answer {
         question: question.into(),
         sentence,
@@ -226,8 +221,7 @@ pub fn answer(analysis: &Analysis) -> Answer {
 }
 
 /// Without anything that is compared: how long it takes.
-fn of_brief(analysis: &Analysis) -> (&'static str, String) {
-    let suites = &analysis.suites;
+fn of_brief(brief: &[Brief], suites: &Suites) -> (&'static str, String) {
     let question = match () {
         () if !suites.application.runtimes.is_empty() => "How long do these programs take?",
         () if !suites.library.operations.is_empty() => "How long do operations of MPI take?",
@@ -235,7 +229,7 @@ fn of_brief(analysis: &Analysis) -> (&'static str, String) {
         () if !suites.packet.places.is_empty() => "What does this network do?",
         () => TRANSACTIONS,
     };
-    let mut rows = analysis.brief.iter();
+    let mut rows = brief.iter();
     let sentence = rows.next().map_or_else(
         || "No run says more than the tables below.".into(),
         Brief::in_words,

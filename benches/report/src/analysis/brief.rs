@@ -3,7 +3,8 @@
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
-use crate::analysis::{Analysis, AtLevel, level_columns};
+use crate::analysis::results::Results;
+use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 
 /// A figure of something at one level.
@@ -27,8 +28,8 @@ const SECOND: &str = "s";
 const MOST: usize = 12;
 
 /// The kind of measurement that is nearest to programs, at each level but those that imitate a load.
-pub fn brief(analysis: &Analysis) -> Vec<Brief> {
-    let suites = &analysis.suites;
+pub fn brief(results: &Results) -> Vec<Brief> {
+    let suites = &results.suites;
     let time = |of: &str, level, figure, ns: Estimate| Brief {
         of: of.into(),
         level,

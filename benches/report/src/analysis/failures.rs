@@ -1,5 +1,6 @@
 //! What went wrong, and what is missing.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, LevelKind};
 use jitterlab_experiment::record::{Outcome, RunRecord};
 use jitterlab_experiment::spec::Experiment;
@@ -11,7 +12,9 @@ use crate::analysis::condition::Link;
 use crate::analysis::load::Load;
 use crate::analysis::packet::fits;
 use crate::analysis::packet::latency::Latency;
-use crate::analysis::{Analysis, AtLevel, subject};
+use crate::analysis::results::Results;
+use crate::analysis::rows::AtLevel;
+use crate::analysis::subject::subject;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -111,12 +114,18 @@ const LOAD_TOLERANCE: f64 = 5.0;
 const MISSING_TOLERANCE: f64 = 0.001;
 
 /// What is missing or limited, and what follows for the reader.
-pub fn gaps(analysis: &Analysis, done: &[&RunRecord], experiment: &Experiment) -> Vec<String> {
+pub fn gaps(
+    results: &Results,
+    failures: &[Failure],
+    schedule: Schedule,
+    done: &[&RunRecord],
+    experiment: &Experiment,
+) -> Vec<String> {
     let mut gaps = Vec::new();
-    gaps.extend(not_done(analysis));
-    gaps.extend(given_up(analysis));
+    gaps.extend(not_done(failures, schedule));
+    gaps.extend(given_up(failures));
     gaps.extend(shared_cpu(experiment));
-    let mut links: Vec<&Link> = analysis
+    let mut links: Vec<&Link> = results
         .suites
         .packet
         .latency
@@ -125,23 +134,23 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord], experiment: &Experiment) -
         .collect();
     links.dedup();
     for link in links {
-        gaps.extend(gaps_over(analysis, link));
+        gaps.extend(gaps_over(results, link));
     }
-    let packet = &analysis.suites.packet;
+    let packet = &results.suites.packet;
     gaps.extend(fits::poor(&packet.tables, &|percent| {
         packet.load_called(percent)
     }));
-    gaps.extend(gaps_of_applications(analysis));
-    gaps.extend(correlation::gaps(&analysis.suites.application.groups));
-    gaps.extend(delays::gap(&analysis.suites.application.groups));
-    let single = analysis
+    gaps.extend(gaps_of_applications(results));
+    gaps.extend(correlation::gaps(&results.suites.application.groups));
+    gaps.extend(delays::gap(&results.suites.application.groups));
+    let single = results
         .suites
         .packet
         .latency
         .iter()
         .filter(|row| row.runs < 2)
         .count()
-        + analysis
+        + results
             .suites
             .application
             .runtimes
@@ -155,13 +164,13 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord], experiment: &Experiment) -
             plural(single, "condition was", "conditions were")
         ));
     }
-    gaps.extend(unestimated(analysis));
-    gaps.extend(loads(analysis));
-    gaps.extend(missing(analysis));
+    gaps.extend(unestimated(results));
+    gaps.extend(loads(results));
+    gaps.extend(missing(results));
     if done
         .iter()
         .any(|run| run.level.kind() == LevelKind::Injected)
-        && analysis.injector.is_empty()
+        && results.injector.is_empty()
     {
         gaps.push(
             "No run says how many messages were delayed: whether anything was injected is not \
@@ -173,23 +182,18 @@ pub fn gaps(analysis: &Analysis, done: &[&RunRecord], experiment: &Experiment) -
 }
 
 /// Runs that are still to be done: the experiment was stopped.
-fn not_done(analysis: &Analysis) -> Option<String> {
-    let Schedule { runs, left } = analysis.schedule;
-    let again = analysis
-        .failures
-        .iter()
-        .filter(|run| !run.is_given_up)
-        .count();
+fn not_done(failures: &[Failure], Schedule { runs, left }: Schedule) -> Option<String> {
+    let again = failures.iter().filter(|run| !run.is_given_up).count();
     (left > 0).then(|| {
         format!(
             "{} of {} not done, and nothing of them stands below; `jitterlab run --resume` does them{}.",
-            words::count(left as u64),
+            show::count(left as u64),
             plural(runs, "run was", "runs were"),
             match again {
                 0 => String::new(),
                 again => format!(
                     ", also {} of them that failed and may be tried again (under “Runs that failed”)",
-                    words::count(again as u64)
+                    show::count(again as u64)
                 ),
             }
         )
@@ -197,12 +201,8 @@ fn not_done(analysis: &Analysis) -> Option<String> {
 }
 
 /// Runs that are not done, and will not be.
-fn given_up(analysis: &Analysis) -> Option<String> {
-    let given_up = analysis
-        .failures
-        .iter()
-        .filter(|run| run.is_given_up)
-        .count();
+fn given_up(failures: &[Failure]) -> Option<String> {
+    let given_up = failures.iter().filter(|run| run.is_given_up).count();
     (given_up > 0).then(|| {
         format!(
             "{} given up after all attempts, and nothing of them stands below; the reasons are listed under “Runs that \
@@ -231,8 +231,8 @@ fn shared_cpu(experiment: &Experiment) -> Option<String> {
     })
 }
 
-fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
-    let levels: Vec<Level> = analysis
+fn gaps_over(results: &Results, link: &Link) -> Vec<String> {
+    let levels: Vec<Level> = results
         .suites
         .packet
         .latency
@@ -247,7 +247,7 @@ fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
              load."
         ));
     }
-    let rows = analysis
+    let rows = results
         .suites
         .packet
         .latency
@@ -273,9 +273,9 @@ fn gaps_over(analysis: &Analysis, link: &Link) -> Vec<String> {
     gaps
 }
 
-fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
-    if analysis.suites.application.runtimes.is_empty() {
-        let suites = &analysis.suites;
+fn gaps_of_applications(results: &Results) -> Vec<String> {
+    if results.suites.application.runtimes.is_empty() {
+        let suites = &results.suites;
         let ends = match () {
             () if !suites.library.operations.is_empty() => "operations of MPI",
             () if !suites.packet.latency.is_empty() || !suites.packet.places.is_empty() => {
@@ -287,7 +287,7 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
             "No application was measured: the report ends at {ends}, and says nothing of runtimes."
         )];
     }
-    let mut names: Vec<&str> = analysis
+    let mut names: Vec<&str> = results
         .suites
         .application
         .runtimes
@@ -298,7 +298,7 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
     names
         .into_iter()
         .filter(|name| {
-            !analysis
+            !results
                 .suites
                 .application
                 .runtimes
@@ -312,17 +312,17 @@ fn gaps_of_applications(analysis: &Analysis) -> Vec<String> {
 }
 
 /// Figures of repeated runs without an interval.
-fn unestimated(analysis: &Analysis) -> Option<String> {
-    let latency = analysis.suites.packet.latency.iter();
-    let library = analysis.suites.library.operations.iter();
-    let slowdowns = (analysis
+fn unestimated(results: &Results) -> Option<String> {
+    let latency = results.suites.packet.latency.iter();
+    let library = results.suites.library.operations.iter();
+    let slowdowns = (results
         .suites
         .application
         .runtimes
         .iter()
         .filter_map(|row| row.slowdown))
     .chain(
-        analysis
+        results
             .suites
             .application
             .fixed_mean
@@ -332,7 +332,7 @@ fn unestimated(analysis: &Analysis) -> Option<String> {
     let repeated = (latency.map(|row| (row.runs, vec![row.mean_ns, row.std_ns, row.median_ns])))
         .chain(library.map(|row| (row.runs, vec![row.mean_ns, row.std_ns, row.median_ns])))
         .chain(
-            analysis
+            results
                 .suites
                 .application
                 .runtimes
@@ -349,20 +349,20 @@ fn unestimated(analysis: &Analysis) -> Option<String> {
     least_and_most.map(|(&least, &most)| {
         format!(
             "{} of {} have no interval. With {} their uncertainty exceeds a factor of 10.",
-            words::count(without.len() as u64),
-            words::counted(repeated.len(), "figure"),
+            show::count(without.len() as u64),
+            show::counted(repeated.len(), "figure"),
             if least == most {
-                words::counted(most, "run")
+                show::counted(most, "run")
             } else {
-                format!("{least} to {}", words::counted(most, "run"))
+                format!("{least} to {}", show::counted(most, "run"))
             }
         )
     })
 }
 
 /// Loads that were not what was asked for, and what the machine reaches.
-fn loads(analysis: &Analysis) -> Option<String> {
-    let rows = analysis.suites.packet.latency.iter();
+fn loads(results: &Results) -> Option<String> {
+    let rows = results.suites.packet.latency.iter();
     let loads: Vec<(&Latency, &Load)> = rows
         .filter_map(|row| Some((row, row.load.as_ref()?)))
         .collect();
@@ -402,8 +402,8 @@ fn loads(analysis: &Analysis) -> Option<String> {
 }
 
 /// Round trips that took too long to be there.
-fn missing(analysis: &Analysis) -> Option<String> {
-    let rows: Vec<&Latency> = analysis
+fn missing(results: &Results) -> Option<String> {
+    let rows: Vec<&Latency> = results
         .suites
         .packet
         .latency
@@ -417,19 +417,19 @@ fn missing(analysis: &Analysis) -> Option<String> {
         "In {} more than {} of the messages were lost or answered too late, most in {}, {}: {} lost \
          and {} late beside {} round trips. They took longer than was waited for, if they came at all, \
          and are no samples: mean, standard deviation and high percentiles are too low there.",
-        words::counted(rows.len(), "condition"),
+        show::counted(rows.len(), "condition"),
         words::percent_of(MISSING_TOLERANCE),
         worst.link,
         worst
             .name()
-            .unwrap_or_else(|| analysis.suites.packet.level_called(worst.level)),
-        words::count(worst.lost),
-        words::count(worst.reordered),
-        words::count(worst.n as u64),
+            .unwrap_or_else(|| results.suites.packet.level_called(worst.level)),
+        show::count(worst.lost),
+        show::count(worst.reordered),
+        show::count(worst.n as u64),
     ))
 }
 
 fn plural(n: usize, one: &str, many: &str) -> String {
     let noun = if n == 1 { one } else { many };
-    format!("{} {noun}", words::count(n as u64))
+    format!("{} {noun}", show::count(n as u64))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use jitterlab_base::show;
 use jitterlab_experiment::environment::Environment;
 use jitterlab_experiment::merge;
 use jitterlab_stats::Error as StatsError;
@@ -315,7 +316,7 @@ fn differences(a: &Side, b: &Side) -> Vec<String> {
 /// For people: the question, what was compared, and the answer.
 impl fmt::Display for Gated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = words::counted(self.quantities.len(), "interval");
+        let counted = show::counted(self.quantities.len(), "interval");
         writeln!(
             f,
             "{} of a run, mean over runs; {counted}, which hold together with 95 %\n",

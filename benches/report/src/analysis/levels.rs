@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
 use jitterlab_packet::cases::open_loop::TwoLoops;
@@ -14,9 +14,8 @@ use crate::Error;
 use crate::analysis::condition::Reader;
 use crate::analysis::repeated::Repeated;
 use crate::analysis::slowdown::{Slowdown, correct};
-use crate::analysis::subject;
+use crate::analysis::subject::subject;
 use crate::table::{Estimate, Value};
-use crate::words;
 
 /// A figure of a run, or of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -237,7 +236,7 @@ impl Comparison {
         let more = more.map_or(String::new(), |more| {
             format!(
                 "; it takes {} of each to decide, if the change stays what it is",
-                words::counted(more as usize, "more repetition")
+                show::counted(more as usize, "more repetition")
             )
         });
         format!("{} of b against a: {change}, {test}{more}", self.figure)

@@ -1,7 +1,7 @@
 //! Are the figures normally distributed? It decides which tests are valid (latency-variation,
 //! section 6).
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use jitterlab_experiment::level::Level;
 use jitterlab_stats::{grouped, ks};
 use serde::Serialize;
@@ -200,7 +200,7 @@ pub fn in_words(rows: &[Normality]) -> Vec<String> {
             format!(
                 "The Lilliefors test rejects a normal distribution of the {what} in {rejected} of \
                  {} (alpha {}); {}",
-                words::counted(tested.len(), "case"),
+                show::counted(tested.len(), "case"),
                 words::ALPHA,
                 consequence(rejected)
             )

@@ -1,5 +1,6 @@
 //! Repeated runs against others of the same blocks.
 
+use jitterlab_base::show;
 use jitterlab_experiment::enough::POWER;
 use jitterlab_experiment::spec::Repetitions;
 use jitterlab_stats::power::Plan;
@@ -87,7 +88,7 @@ impl Slowdown {
             None | Some(0) => None,
             Some(more) => Some(format!(
                 "{} more {} needed to find a change of {} % in {}",
-                words::count(more),
+                show::count(more),
                 if more == 1 {
                     "repetition is"
                 } else {
@@ -120,7 +121,7 @@ impl Slowdown {
         match self.p {
             None if self.blocks > 1 => format!(
                 "cannot be said from {} that do not vary",
-                words::counted(self.blocks, "pair")
+                show::counted(self.blocks, "pair")
             ),
             _ => words::not_said(self.blocks, "pair"),
         }

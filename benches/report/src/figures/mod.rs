@@ -11,6 +11,7 @@ mod performability;
 mod ranks;
 mod runtimes;
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Member;
 use jitterlab_experiment::record::Transport;
 
@@ -194,10 +195,10 @@ fn with_interval(ns: Estimate) -> String {
 /// `n = 5 runs`, or `n = 5 to 7 runs`.
 fn n_of(counts: impl IntoIterator<Item = usize>, noun: &str) -> String {
     let (low, high) = range(counts.into_iter().map(|n| n as f64));
-    let counted = crate::words::counted(high as usize, noun);
+    let counted = show::counted(high as usize, noun);
     if low == high {
         format!("n = {counted}")
     } else {
-        format!("n = {} to {counted}", crate::words::count(low as u64))
+        format!("n = {} to {counted}", show::count(low as u64))
     }
 }

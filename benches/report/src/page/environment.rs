@@ -124,10 +124,10 @@ fn factors(analysed: &Analysed) -> Markup {
                     @if let Some(injected) = injected { (line("Injected how", how(injected.mode))) }
                     (line("Runs", &format!(
                         "{} measured of {}, {} given up, {} not done",
-                        words::count(measured as u64),
-                        words::count(schedule.runs as u64),
-                        words::count(given_up as u64),
-                        words::count(schedule.left as u64)
+                        show::count(measured as u64),
+                        show::count(schedule.runs as u64),
+                        show::count(given_up as u64),
+                        show::count(schedule.left as u64)
                     )))
                     @for resumption in &analysed.environment.resumed {
                         (line("Went on", &went_on(resumption)))
@@ -220,7 +220,7 @@ fn suites(experiment: &Experiment) -> Vec<String> {
         let how = match case.case {
             AmviaKind::Performability => format!("a fixed timeout of {}", case.timeout()),
             AmviaKind::Rtt | AmviaKind::Bandwidth | AmviaKind::Loggp => {
-                words::counted(case.window.into(), "transaction") + " at once"
+                show::counted(case.window.into(), "transaction") + " at once"
             }
         };
         format!(

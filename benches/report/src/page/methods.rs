@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::analysis::condition::{BOOTSTRAP, COMPARED, SEGMENTS};
 use crate::folder::Analysed;
 use crate::words;
+use jitterlab_base::show;
 
 /// The section.
 pub fn section(analysed: &Analysed) -> Markup {
@@ -34,7 +35,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
              and Hinkley 1997, section 3.8; Künsch 1989). Because runs are few, its standard error \
              is widened by √(R / (R − 1)) and multiplied by Student's t with R − 1 degrees of \
              freedom, R being the number of runs, on logarithms.",
-            words::count(BOOTSTRAP.resamples as u64), BOOTSTRAP.seed
+            show::count(BOOTSTRAP.resamples as u64), BOOTSTRAP.seed
         )),
         ("Intervals and tests of runtimes", "One figure a run: a run is a sample, and not the \
             messages in it. A mean has the interval of Student's t. A ratio is taken in each block, which \
@@ -76,7 +77,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
              round trips that follow each other are not: their p values and the shift's interval \
              are too small, and the ratio of means with its interval over runs is the comparison \
              that respects repetitions.",
-            words::count(COMPARED as u64)
+            show::count(COMPARED as u64)
         )),
         ("Words for sizes", words::LIMITS.into()),
         ("Correlations", "Pearson's r over all runs with injected delays, each run paired with mean \

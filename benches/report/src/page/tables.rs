@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::table::{Table, Value};
-use crate::words;
+use jitterlab_base::show;
 
 /// A table with more rows is folded away at first.
 const FOLDED_FROM: usize = 16;
@@ -21,7 +21,7 @@ pub fn table(table: &Table, fold: bool) -> Markup {
             @if let Some(note) = &table.note { p.meta { (note) } }
             @if fold && table.rows.len() >= FOLDED_FROM {
                 details {
-                    summary { "Show " (words::counted(table.rows.len(), "row")) }
+                    summary { "Show " (show::counted(table.rows.len(), "row")) }
                     (grid(table))
                 }
             } @else { (grid(table)) }

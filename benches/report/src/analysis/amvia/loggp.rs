@@ -4,15 +4,15 @@ use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::loggp::{
     self, Estimates, Report, Verdict, Visible, as_expected, round_trip,
 };
+use jitterlab_base::show;
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use jitterlab_stats::bootstrap::Interval;
 use serde::Serialize;
 
 use super::way::{OfWay, Way, way_columns};
 use crate::Error;
-use crate::analysis::micros;
+use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
-use crate::words;
 
 /// The parameters of one way. Times in nanoseconds; one that cannot be seen is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,7 +133,9 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
         let Some(estimates) = Estimates::of(&reports).map_err(failed)? else {
             continue;
         };
-        found.identities.push(identity(&way, "interval", &estimates.identity));
+        found
+            .identities
+            .push(identity(&way, "interval", &estimates.identity));
         let other = Way {
             protocol: reference(way.protocol),
             ..way.clone()
@@ -142,16 +144,20 @@ pub fn loggp(done: &[&RunRecord]) -> Result<Found, Error> {
         found
             .identities
             .extend(trip.map(|trip| identity(&way, "round trip", &trip)));
-        found.moved.extend(estimates.shifts.iter().map(|shift| Moved {
-            way: way.clone(),
-            mode: shift.injected.mode.name(),
-            delay_ns: shift.injected.delay_ns,
-            observable: shift.observable.name(),
-            expected_ns: shift.expected,
-            measured_ns: shift.measured.into(),
-            as_expected: shift.is_as_expected(),
-        }));
-        found.signatures.push(signature(&way, &reports, &estimates).map_err(failed)?);
+        found
+            .moved
+            .extend(estimates.shifts.iter().map(|shift| Moved {
+                way: way.clone(),
+                mode: shift.injected.mode.name(),
+                delay_ns: shift.injected.delay_ns,
+                observable: shift.observable.name(),
+                expected_ns: shift.expected,
+                measured_ns: shift.measured.into(),
+                as_expected: shift.is_as_expected(),
+            }));
+        found
+            .signatures
+            .push(signature(&way, &reports, &estimates).map_err(failed)?);
         found.costs.push(Costs::of(way.clone(), &estimates));
     }
     Ok(found)
@@ -379,9 +385,12 @@ impl Row for Moved {
             column("mode", "Delay", "spin, defer or pace", |row: &Moved| {
                 Value::Text(row.mode.into())
             }),
-            column("delay_us", "Of, µs", "the delay in microseconds", |row: &Moved| {
-                Value::Number(row.delay_ns as f64 / 1e3)
-            }),
+            column(
+                "delay_us",
+                "Of, µs",
+                "the delay in microseconds",
+                |row: &Moved| Value::Number(row.delay_ns as f64 / 1e3),
+            ),
             column("observable", "Moves", "what is observed", |row: &Moved| {
                 Value::Text(row.observable.into())
             }),
@@ -414,10 +423,15 @@ pub fn in_words(identities: &[Identity], moved: &[Moved]) -> Vec<String> {
     if identities.is_empty() {
         return Vec::new();
     }
-    let of = |verdict| identities.iter().filter(|row| row.verdict == verdict).count();
+    let of = |verdict| {
+        identities
+            .iter()
+            .filter(|row| row.verdict == verdict)
+            .count()
+    };
     let mut words = vec![format!(
         "Of {} between the parameters of LogGP, {} hold within the 95 % interval, {} more within 5 %, and {} not.",
-        words::counted(identities.len(), "relation"),
+        show::counted(identities.len(), "relation"),
         of(Verdict::Closes),
         of(Verdict::Near),
         of(Verdict::Open),
@@ -426,7 +440,7 @@ pub fn in_words(identities: &[Identity], moved: &[Moved]) -> Vec<String> {
     if !moved.is_empty() {
         words.push(format!(
             "Of {} by delays that are known, {expected} are what the schedule of the protocol makes them, within 5 % or the interval.",
-            words::counted(moved.len(), "shift"),
+            show::counted(moved.len(), "shift"),
         ));
     }
     words

@@ -1,12 +1,13 @@
 //! What failures cost: model, simulation and experiment of each way, and performability as one number (Kaur, chapter 4).
 
 use jitterlab_amvia_suite::performability::{self, Report, Source, TOLERANCE};
+use jitterlab_base::show;
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use serde::Serialize;
 
 use super::way::{OfWay, Way, way_columns};
-use crate::analysis::micros;
 use crate::analysis::repeated::Repeated;
+use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -326,7 +327,8 @@ impl Row for Stage {
 
 impl Row for Excess {
     const ID: &'static str = "performability_excess";
-    const TITLE: &'static str = "What failures cost a transaction: model, simulation, experiment (Kaur, table 4.2)";
+    const TITLE: &'static str =
+        "What failures cost a transaction: model, simulation, experiment (Kaur, table 4.2)";
 
     fn columns() -> Vec<Column<Self>> {
         let mut columns = way_columns();
@@ -415,8 +417,7 @@ impl Row for Excess {
 
 impl Row for Throughput {
     const ID: &'static str = "performability_throughput";
-    const TITLE: &'static str =
-        "Transactions a second, several at a time: analysis and simulation";
+    const TITLE: &'static str = "Transactions a second, several at a time: analysis and simulation";
 
     fn columns() -> Vec<Column<Self>> {
         let mut columns = way_columns();
@@ -449,9 +450,7 @@ impl Row for Throughput {
                 "error",
                 "Error",
                 "by how much the analysis is off the simulation",
-                |row: &Throughput| {
-                    Value::Change(Estimate::alone(row.analysis / row.simulation))
-                },
+                |row: &Throughput| Value::Change(Estimate::alone(row.analysis / row.simulation)),
             )
             .of_estimates(),
         ]);
@@ -518,14 +517,15 @@ pub fn in_words(excess: &[Excess], yields: &[Performability]) -> Vec<String> {
         sentences.push(format!(
             "Of {} of a transaction by failures, {} could be measured; {agreed} of these agree with the model within 15 % or their \
              interval.",
-            words::counted(excess.len(), "excess time"),
+            show::counted(excess.len(), "excess time"),
             verdicts.len(),
         ));
     }
     let mut told: Vec<(&Way, &str)> = Vec::new();
     for row in yields {
         let is_known = |&(way, assumed): &(&Way, &str)| {
-            (&way.case, way.transport, way.level) == (&row.way.case, row.way.transport, row.way.level)
+            (&way.case, way.transport, way.level)
+                == (&row.way.case, row.way.transport, row.way.level)
                 && assumed == row.assumed
         };
         if !told.iter().any(is_known) {

@@ -70,9 +70,12 @@ impl Row for Rate {
     fn columns() -> Vec<Column<Self>> {
         let mut columns = way_columns();
         columns.extend([
-            column("size_bytes", "Size, B", "bytes of a request", |row: &Rate| {
-                Value::Count(row.size)
-            }),
+            column(
+                "size_bytes",
+                "Size, B",
+                "bytes of a request",
+                |row: &Rate| Value::Count(row.size),
+            ),
             column("runs", "Runs", "number of runs", |row: &Rate| {
                 Value::Count(row.runs as u64)
             }),

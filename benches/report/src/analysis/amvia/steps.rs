@@ -5,8 +5,8 @@ use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use serde::Serialize;
 
 use super::way::{OfWay, Way, way_columns};
-use crate::analysis::micros;
 use crate::analysis::repeated::Repeated;
+use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
 
 /// What a step of a frame takes in the kernel. Times in nanoseconds.

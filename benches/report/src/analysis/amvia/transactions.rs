@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::way::{OfWay, Way, way_columns};
 use crate::Error;
 use crate::analysis::condition::{Pooled, Reader};
-use crate::analysis::micros;
 use crate::analysis::normality::{Figures, Normality};
+use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -64,14 +64,12 @@ pub fn transactions(done: &[&RunRecord], read: &Reader) -> Result<Found, Error> 
             Some(AmviaResult::Rtt(report)) => report.retransmissions,
             _ => 0,
         });
-        found
-            .normality
-            .extend(Normality::of(
-                way.to_string(),
-                Some(way.level),
-                Figures::Transactions,
-                &time.sorted,
-            ));
+        found.normality.extend(Normality::of(
+            way.to_string(),
+            Some(way.level),
+            Figures::Transactions,
+            &time.sorted,
+        ));
         found.rows.push(Transactions {
             runs: time.runs(),
             n: time.sorted.len(),

@@ -7,7 +7,7 @@ use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{RunRecord, Transport};
 use serde::Serialize;
 
-use crate::analysis::{AtLevel, level_columns};
+use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Value, column};
 
 /// A case over one transport, in one protocol, at one level.
@@ -53,7 +53,9 @@ impl Way {
 
     /// The runs that are of it.
     pub fn runs<'a>(&self, runs: &[&'a RunRecord]) -> Vec<&'a RunRecord> {
-        let own = runs.iter().filter(|run| Way::of(run).as_ref() == Some(self));
+        let own = runs
+            .iter()
+            .filter(|run| Way::of(run).as_ref() == Some(self));
         own.copied().collect()
     }
 }
@@ -80,9 +82,12 @@ impl<R: OfWay> AtLevel for R {
 /// The columns that say it.
 pub fn way_columns<R: OfWay>() -> Vec<Column<R>> {
     let mut columns = vec![
-        column("case", "Case", "case of the active-message suite", |row: &R| {
-            Value::Text(row.way().case.clone())
-        }),
+        column(
+            "case",
+            "Case",
+            "case of the active-message suite",
+            |row: &R| Value::Text(row.way().case.clone()),
+        ),
         column("transport", "Over", "what carried the frames", |row: &R| {
             Value::Text(row.way().transport.name().into())
         }),

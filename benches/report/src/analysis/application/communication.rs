@@ -10,7 +10,7 @@ use jitterlab_stats::repeated;
 use serde::Serialize;
 
 use crate::analysis::repeated::{CONFIDENCE, mean_of};
-use crate::analysis::{AtLevel, level_columns};
+use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 
 /// One benchmark at one level, over all its runs.
@@ -67,10 +67,10 @@ pub fn communication(done: &[&RunRecord]) -> Vec<Communication> {
             ranks: reports[0].ranks as u64,
             level,
             runs: reports.len(),
-            mops: repeated::mean(&speeds, CONFIDENCE).map_or(
-                Estimate::alone(mean(|report| report.mops)),
-                |speed| Estimate::from(speed).positive(),
-            ),
+            mops: repeated::mean(&speeds, CONFIDENCE)
+                .map_or(Estimate::alone(mean(|report| report.mops)), |speed| {
+                    Estimate::from(speed).positive()
+                }),
             messages: mean(|report| report.messages as f64),
             bytes: mean(|report| report.bytes as f64),
             collectives: mean(|report| report.collectives as f64),

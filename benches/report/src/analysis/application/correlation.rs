@@ -1,9 +1,12 @@
 //! Is runtime more highly correlated with the variation of latency than with its mean?
 //! (latency-variation, section 7, table 4.)
 
+use jitterlab_base::show;
 use jitterlab_experiment::enough::POWER;
 use jitterlab_experiment::spec::Repetitions;
-use jitterlab_stats::correlation::{Comparison, Pearson, fisher_z, pearson, steiger, steiger_cases};
+use jitterlab_stats::correlation::{
+    Comparison, Pearson, fisher_z, pearson, steiger, steiger_cases,
+};
 use jitterlab_stats::holm;
 use serde::Serialize;
 
@@ -137,7 +140,10 @@ pub enum Verdict {
 /// The correlations of every application that has enough runs.
 pub fn correlations(groups: &[Group]) -> Vec<Correlation> {
     let rows = names(groups).into_iter();
-    corrected(rows.filter_map(|name| Correlation::of(name, groups)).collect())
+    corrected(
+        rows.filter_map(|name| Correlation::of(name, groups))
+            .collect(),
+    )
 }
 
 /// The same, corrected after Holm for being so many, and with what undecided ones take.
@@ -331,7 +337,7 @@ fn sentence(row: &Correlation, tests: usize) -> String {
          (n = {})",
         words::coefficient(row.mean.r.estimate),
         words::coefficient(row.std.r.estimate),
-        words::counted(row.mean.n, "run")
+        show::counted(row.mean.n, "run")
     );
     let over = match tests {
         1 => String::new(),
@@ -367,7 +373,7 @@ fn sentence(row: &Correlation, tests: usize) -> String {
             match row.more_runs {
                 Some(more) => format!(
                     "It takes {} with delays to find a difference as great as this one.",
-                    words::counted(more as usize, "more run")
+                    show::counted(more as usize, "more run")
                 ),
                 None => "They are too near to each other for any number of runs.".into(),
             }
@@ -417,7 +423,10 @@ mod tests {
         assert_eq!(more(vec![row(0.1, 0.9)]), None);
         assert_eq!(more(vec![row(0.3, 0.3)]), None);
         let said = in_words(&corrected(vec![row(0.2, 0.4), row(0.3, 0.3)]));
-        assert!(said[0].contains("more runs with delays to find a difference"), "{said:?}");
+        assert!(
+            said[0].contains("more runs with delays to find a difference"),
+            "{said:?}"
+        );
         assert!(said[1].ends_with("for any number of runs."), "{said:?}");
     }
 }

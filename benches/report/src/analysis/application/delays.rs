@@ -157,6 +157,11 @@ mod tests {
         assert_eq!((shown.interval(), shown.value > 2.0), (None, true));
         assert_eq!(Cost::of(&none, &none), None);
         let said = gap(&[none, injected]).unwrap();
-        assert!(said.contains("The total delay of a run of lu varies by 20 % (standard deviation) by chance."), "{said}");
+        assert!(
+            said.contains(
+                "The total delay of a run of lu varies by 20 % (standard deviation) by chance."
+            ),
+            "{said}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Applications: how delays change their runtime (latency-variation, section 6, figures 11 and 12,
 //! and section 7, figures 15 and 16).
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Level;
 use jitterlab_stats::summary;
 use serde::Serialize;
@@ -9,8 +10,8 @@ use crate::analysis::application::delays::Cost;
 use crate::analysis::application::groups::{Group, Timed, names};
 use crate::analysis::injected::{self, varied};
 use crate::analysis::normality::Normality;
+use crate::analysis::rows::{AtLevel, level_columns};
 use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
-use crate::analysis::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -348,7 +349,7 @@ fn variation_alone(
 ) -> Option<String> {
     let slowdown = &row.slowdown;
     let (mean, std) = row.injected_ns?;
-    let n = format!("n = {}", words::counted(slowdown.blocks, "pair"));
+    let n = format!("n = {}", show::counted(slowdown.blocks, "pair"));
     let of_load = row.level.percent().map(load_called);
     let delays = format!(
         "The most varied delays are {}{}, with a standard deviation of {}.",
@@ -407,7 +408,7 @@ fn elsewhere(application: &str, rows: &[&FixedMean]) -> Option<String> {
         format!(
             "Of {} of a varied shape with constant delays of the same mean, {application} was \
              significantly slower in {} and faster in {}, {}.",
-            words::counted(tested, "comparison"),
+            show::counted(tested, "comparison"),
             count(|ratio| ratio > 1.0),
             count(|ratio| ratio < 1.0),
             rows.first().map_or(String::new(), |row| format!(

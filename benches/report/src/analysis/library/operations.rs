@@ -1,19 +1,20 @@
 //! The library level: how long operations of MPI take without and with injected delays
 //! (latency-variation, section 6, figures 7 to 10).
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, LevelKind, Member};
 use jitterlab_experiment::record::{RunRecord, SuiteKind, library};
 use serde::Serialize;
 
+use crate::Error;
 use crate::analysis::condition::Pooled;
 use crate::analysis::injected::{self, moments_ns, varied};
 use crate::analysis::normality::{Figures, Normality};
 use crate::analysis::pictures::RankPicture;
 use crate::analysis::repeated::{Repeated, mean_of};
+use crate::analysis::rows::{AtLevel, level_columns, micros};
 use crate::analysis::slowdown::{Slowdown, correct, more, more_blocks};
 use crate::analysis::suite::Measured;
-use crate::analysis::{AtLevel, level_columns, micros};
-use crate::Error;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -75,7 +76,12 @@ pub struct Operations {
 /// # Errors
 /// The samples of a run cannot be read.
 pub fn operations(measured: &Measured) -> Result<Operations, Error> {
-    let of_library = || measured.done.iter().filter(|run| run.suite == SuiteKind::Library);
+    let of_library = || {
+        measured
+            .done
+            .iter()
+            .filter(|run| run.suite == SuiteKind::Library)
+    };
     let mut keys: Vec<(&str, Level)> = of_library()
         .map(|run| (run.case.as_str(), run.level))
         .collect();
@@ -95,14 +101,12 @@ pub fn operations(measured: &Measured) -> Result<Operations, Error> {
         let Some(time) = Pooled::of(&subject, &runs, measured.samples)? else {
             continue;
         };
-        operations
-            .normality
-            .extend(Normality::of(
-                case.into(),
-                Some(level),
-                Figures::Operations,
-                &time.sorted,
-            ));
+        operations.normality.extend(Normality::of(
+            case.into(),
+            Some(level),
+            Figures::Operations,
+            &time.sorted,
+        ));
         operations
             .rows
             .push(Operation::of(case, level, &runs, &time, measured));
@@ -352,8 +356,7 @@ pub fn greatest<'a>(rows: &'a [Operation], case: &str) -> Option<&'a Operation> 
     of_case.max_by(|a, b| {
         let moments = |row: &Operation| row.injected_ns.unwrap_or_default();
         let ((mean, std), (other_mean, other_std)) = (moments(a), moments(b));
-        mean.total_cmp(&other_mean)
-            .then(std.total_cmp(&other_std))
+        mean.total_cmp(&other_mean).then(std.total_cmp(&other_std))
     })
 }
 
@@ -364,7 +367,7 @@ fn tested(ratio: &Slowdown) -> Option<String> {
         "(95 % interval {} to {}, {p}, n = {} of runs)",
         words::signed_percent(low),
         words::signed_percent(high),
-        words::counted(ratio.blocks, "pair")
+        show::counted(ratio.blocks, "pair")
     ))
 }
 

@@ -1,5 +1,6 @@
 //! Injected against background: is the emulation good? (latency-variation, sections 3.2 and 6.)
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Member;
 use jitterlab_stats::autocorrelation::LAGS;
 use jitterlab_stats::mann_whitney::size_of_effect;
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use crate::analysis::condition::{Condition, Link};
 use crate::analysis::repeated::CONFIDENCE;
-use crate::analysis::{OfLoad, OverLink, link_columns, load_columns, micros, share_of};
+use crate::analysis::rows::{OfLoad, OverLink, link_columns, load_columns, micros, share_of};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -158,18 +159,16 @@ impl Row for Emulation {
 
 fn conditions() -> Vec<Column<Emulation>> {
     let mut columns = Vec::from(link_columns());
-    columns.extend([
-        column(
-            "fitted_over",
-            "Fitted over",
-            "link whose excess RTT was fitted and injected",
-            |row: &Emulation| {
-                let fitted_over = row.fitted_over.as_ref();
-                fitted_over.map_or(Value::Missing, |link| Value::Text(link.to_string()))
-            },
-        )
-        .in_csv_only(),
-    ]);
+    columns.extend([column(
+        "fitted_over",
+        "Fitted over",
+        "link whose excess RTT was fitted and injected",
+        |row: &Emulation| {
+            let fitted_over = row.fitted_over.as_ref();
+            fitted_over.map_or(Value::Missing, |link| Value::Text(link.to_string()))
+        },
+    )
+    .in_csv_only()]);
     columns.extend(load_columns());
     columns.extend([
         column(
@@ -441,9 +440,9 @@ pub fn in_words(
              Judge by the size of the effect and the distance.",
             match significant {
                 all if all == rows.len() => "All".into(),
-                some => format!("{} of", words::count(some as u64)),
+                some => format!("{} of", show::count(some as u64)),
             },
-            words::counted(rows.len(), "comparison"),
+            show::counted(rows.len(), "comparison"),
             match significant == rows.len() {
                 true => "any difference",
                 false => "small differences",

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::condition::{Condition, Link};
 use crate::analysis::packet::latency::Latency;
-use crate::analysis::{OfLoad, OverLink, link_columns, load_columns};
+use crate::analysis::rows::{OfLoad, OverLink, link_columns, load_columns};
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 

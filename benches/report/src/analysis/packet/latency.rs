@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::analysis::condition::{Condition, Link};
 use crate::analysis::load::Load;
-use crate::analysis::{AtLevel, OverLink, level_columns, link_columns, micros};
+use crate::analysis::rows::{AtLevel, OverLink, level_columns, link_columns, micros};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 
@@ -217,8 +217,8 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
             words::not_said(none.runs.min(highest.runs), "run")
         ),
     };
-    let is_shorter = highest.load.is_some()
-        && intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
+    let is_shorter =
+        highest.load.is_some() && intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
     Some(format!(
         "{mean}. The standard deviation was {} and {}, the 99.9th percentile {} and {}.{}",
         words::time(none.std_ns.value),

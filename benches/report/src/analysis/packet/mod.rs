@@ -205,7 +205,11 @@ impl Found {
             .latency
             .iter()
             .filter(|row| link.as_ref().is_none_or(|link| row.link == *link));
-        rows.find_map(|row| row.load.as_ref().filter(|load| load.asked.contains(&percent)))
+        rows.find_map(|row| {
+            row.load
+                .as_ref()
+                .filter(|load| load.asked.contains(&percent))
+        })
     }
 
     /// A level as [`Found::level_called`]; a load also with the interval of what was produced.

@@ -1,6 +1,5 @@
 //! The cases of the packet suite by size, window, slaves or reuse: a row for each place of each curve at each level.
 
-
 use std::collections::BTreeMap;
 
 use jitterlab_base::units::Bytes;
@@ -11,11 +10,11 @@ use jitterlab_experiment::suites::packet::PacketCase;
 use jitterlab_packet::cases::Case;
 use serde::Serialize;
 
+use super::curves::{Curve, Over, Reading, at_window, readings};
 use crate::analysis::condition::Link;
 use crate::analysis::repeated::Repeated;
-use crate::analysis::{AtLevel, level_columns};
+use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
-use super::curves::{Curve, Over, Reading, at_window, readings};
 use crate::words;
 
 /// A place of a curve at one level.
@@ -41,7 +40,9 @@ pub struct Place {
 pub fn places(done: &[&RunRecord], cases: &[PacketCase]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for link in Link::others(done) {
-        let runs = done.iter().filter(|run| Link::of(run).as_ref() == Some(&link));
+        let runs = done
+            .iter()
+            .filter(|run| Link::of(run).as_ref() == Some(&link));
         places.extend(of_runs(&link, runs.copied(), readings));
     }
     for (kind, names) in by_window(cases) {
@@ -120,8 +121,7 @@ impl Place {
     /// Whether it is the last point of the first curve of its case. That point stands for the case in short tables.
     pub fn is_first_curve_at_its_end(&self, all: &[Place]) -> bool {
         let mut own = all.iter().filter(|other| other.link == self.link);
-        self.curve.place == 0
-            && own.all(|other| other.curve != self.curve || other.x <= self.x)
+        self.curve.place == 0 && own.all(|other| other.curve != self.curve || other.x <= self.x)
     }
 
     /// What it is of: `latency over UDP, 64KiB`.

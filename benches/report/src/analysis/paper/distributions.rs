@@ -1,39 +1,40 @@
 //! Findings on what latencies and runtimes are like: sections 3.2, 5.3 and 6.
 
+use jitterlab_base::show;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::holm;
 use jitterlab_stats::positive::Positive;
 
 use super::Finding;
 use super::standing::{Standing, all, at_most, change};
-use crate::analysis::Analysis;
 use crate::analysis::normality::{Figures, Normality, figures_named};
 use crate::analysis::packet::emulation::Emulation;
 use crate::analysis::packet::fits::{Alternative, unfitted};
+use crate::analysis::results::Results;
 use crate::words;
 
 /// How far the mean under injected delays may be from that under load, to be called the same.
 const CLOSE: f64 = 0.10;
 
 /// Every finding on distributions.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
+pub fn findings(results: &Results) -> Vec<Finding> {
     let found = [
-        emulated(analysis),
-        best_fit(analysis),
-        normal(analysis, Figures::are_samples),
-        normal(analysis, |figures| !figures.are_samples()),
+        emulated(results),
+        best_fit(results),
+        normal(results, Figures::are_samples),
+        normal(results, |figures| !figures.are_samples()),
     ];
     found.into_iter().flatten().collect()
 }
 
 /// Section 3.2: the mean under delays that imitate a load against that under the load, over the link that was fitted.
-fn emulated(analysis: &Analysis) -> Option<Finding> {
-    let rows: Vec<&Emulation> = analysis
+fn emulated(results: &Results) -> Option<Finding> {
+    let rows: Vec<&Emulation> = results
         .suites
         .packet
         .emulation
         .iter()
-        .filter(|row| row.shape == analysis.suites.packet.imitation())
+        .filter(|row| row.shape == results.suites.packet.imitation())
         .filter(|row| row.fitted_over.as_ref() == Some(&row.link) && row.mean_ratio.is_some())
         .collect();
     rows.first()?;
@@ -43,7 +44,7 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
             Some(format!(
                 "{} at {}",
                 change(row.mean_ratio?),
-                analysis.suites.packet.load_called(row.percent)
+                results.suites.packet.load_called(row.percent)
             ))
         })
         .collect();
@@ -68,7 +69,7 @@ fn emulated(analysis: &Analysis) -> Option<Finding> {
 }
 
 /// Section 5.3: which family describes the excess under load.
-fn best_fit(analysis: &Analysis) -> Option<Finding> {
+fn best_fit(results: &Results) -> Option<Finding> {
     let is_lognormal = |fit: &&Alternative| {
         matches!(
             fit.distribution,
@@ -79,7 +80,7 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
                 }
         )
     };
-    let closest: Vec<&Alternative> = analysis
+    let closest: Vec<&Alternative> = results
         .suites
         .packet
         .fits
@@ -87,9 +88,9 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
         .filter(|fit| fit.chosen)
         .collect();
     let unfitted = unfitted(
-        &analysis.suites.packet.fits,
-        &analysis.suites.packet.latency,
-        &|percent| analysis.suites.packet.load_called(percent),
+        &results.suites.packet.fits,
+        &results.suites.packet.latency,
+        &|percent| results.suites.packet.load_called(percent),
     );
     if closest.is_empty() && unfitted.is_empty() {
         return None;
@@ -104,7 +105,7 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
     };
     let mut evidence = format!(
         "by distance, beside gamma, Weibull, generalised Pareto and mixtures of two and three lognormals, at {lognormal} of {}",
-        words::counted(closest.len(), "condition")
+        show::counted(closest.len(), "condition")
     );
     if !unfitted.is_empty() {
         evidence.push_str(&format!(
@@ -121,8 +122,8 @@ fn best_fit(analysis: &Analysis) -> Option<Finding> {
 }
 
 /// Section 6: packets and operations are not normally distributed, runtimes are.
-fn normal(analysis: &Analysis, is_asked: fn(Figures) -> bool) -> Option<Finding> {
-    let rows: Vec<&Normality> = analysis
+fn normal(results: &Results, is_asked: fn(Figures) -> bool) -> Option<Finding> {
+    let rows: Vec<&Normality> = results
         .normality
         .iter()
         .filter(|row| is_asked(row.figures))
@@ -163,8 +164,8 @@ fn normal(analysis: &Analysis, is_asked: fn(Figures) -> bool) -> Option<Finding>
             } else {
                 ", corrected after Holm,"
             },
-            words::counted(rows.len(), "case"),
-            words::count(least as u64)
+            show::counted(rows.len(), "case"),
+            show::count(least as u64)
         ),
     ))
 }

@@ -12,10 +12,11 @@ mod slowed;
 mod standing;
 mod times;
 
+use jitterlab_base::show;
 use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
-use super::Analysis;
+use super::results::Results;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 use standing::Judged;
@@ -88,11 +89,11 @@ const LU: &str = "the benchmarks LU and EP without, with constant and with varie
 const MEANS: &str = "a program under delays of two means and two standard deviations";
 
 /// Every finding that this experiment can be asked about, in the order of the paper.
-pub fn findings(analysis: &Analysis, experiment: &Experiment) -> Vec<Finding> {
-    let mut findings = distributions::findings(analysis);
-    findings.extend(times::findings(analysis, experiment));
-    findings.extend(planned::findings(analysis));
-    findings.extend(programs::findings(analysis));
+pub fn findings(results: &Results, experiment: &Experiment) -> Vec<Finding> {
+    let mut findings = distributions::findings(results);
+    findings.extend(times::findings(results, experiment));
+    findings.extend(planned::findings(results));
+    findings.extend(programs::findings(results));
     let place = |finding: &Finding| PLACES.iter().position(|(place, _)| *place == finding.place);
     findings.sort_by_key(place);
     findings
@@ -147,7 +148,7 @@ pub fn in_words(findings: &[Finding]) -> Vec<String> {
     let counts = format!(
         "Of {} of the paper that this experiment asks about, {} here, {} not, and {} cannot be \
          decided with these runs.",
-        words::counted(findings.len(), "finding"),
+        show::counted(findings.len(), "finding"),
         match of(Standing::Holds) {
             1 => "1 holds".into(),
             n => format!("{n} hold"),

@@ -2,13 +2,14 @@
 //! the same varied delays, and LU under varied beside constant delays of one mean. Where one is not shown, the
 //! reason, as far as the runs hold it.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 
 use super::Finding;
 use super::slowed::{Slowed, of_kernel, share, shown};
 use super::standing::{Standing, above_one, change, compared};
-use crate::analysis::Analysis;
 use crate::analysis::application::delays::Cost;
+use crate::analysis::results::Results;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
@@ -27,22 +28,22 @@ struct Planned<'a> {
 }
 
 /// Both, corrected after Holm for being two.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let mut planned: Vec<Planned> = [beside_ep(analysis), beside_constant(analysis)]
+pub fn findings(results: &Results) -> Vec<Finding> {
+    let mut planned: Vec<Planned> = [beside_ep(results), beside_constant(results)]
         .into_iter()
         .flatten()
         .collect();
     correct(planned.iter_mut().map(|planned| &mut planned.found));
     planned
         .iter()
-        .map(|planned| planned.finding(analysis))
+        .map(|planned| planned.finding(results))
         .collect()
 }
 
-fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
-    let (lu, ep) = (of_kernel(analysis, "lu")?, of_kernel(analysis, "ep")?);
-    let one = Slowed::at_highest(analysis, lu, analysis.suites.packet.imitation())?;
-    let other = Slowed::at(analysis, ep, one.injected.level)?;
+fn beside_ep(results: &Results) -> Option<Planned<'_>> {
+    let (lu, ep) = (of_kernel(results, "lu")?, of_kernel(results, "ep")?);
+    let one = Slowed::at_highest(results, lu, results.suites.packet.imitation())?;
+    let other = Slowed::at(results, ep, one.injected.level)?;
     Some(Planned {
         place: "figure 12",
         claim: format!("under the same varied delays {lu} slows down more than {ep}"),
@@ -53,9 +54,9 @@ fn beside_ep(analysis: &Analysis) -> Option<Planned<'_>> {
     })
 }
 
-fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
-    let lu = of_kernel(analysis, "lu")?;
-    let one = Slowed::at_highest(analysis, lu, analysis.suites.packet.imitation())?;
+fn beside_constant(results: &Results) -> Option<Planned<'_>> {
+    let lu = of_kernel(results, "lu")?;
+    let one = Slowed::at_highest(results, lu, results.suites.packet.imitation())?;
     let Level::Injected { percent, .. } = one.injected.level else {
         return None;
     };
@@ -63,7 +64,7 @@ fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
         percent,
         shape: Member::Uniform,
     };
-    let other = Slowed::at(analysis, lu, constant)?;
+    let other = Slowed::at(results, lu, constant)?;
     Some(Planned {
         place: "figures 11 and 12",
         claim: format!("{lu} runs longer under varied than under constant delays of the same mean"),
@@ -75,19 +76,19 @@ fn beside_constant(analysis: &Analysis) -> Option<Planned<'_>> {
 }
 
 impl Planned<'_> {
-    fn finding(&self, analysis: &Analysis) -> Finding {
+    fn finding(&self, results: &Results) -> Finding {
         let standing = above_one(self.found.ratio.value, self.found.holm_p);
         let evidence = format!(
             "at the highest mean, {}: {}; {}: {}; one over the other{}, n = {}",
-            analysis.suites.packet.level_called(self.one.injected.level),
+            results.suites.packet.level_called(self.one.injected.level),
             self.one.told(),
-            analysis
+            results
                 .suites
                 .packet
                 .level_called(self.other.injected.level),
             self.other.told(),
             compared(self.found).replacen("; ", " ", 1),
-            words::counted(self.found.blocks, "block")
+            show::counted(self.found.blocks, "block")
         );
         Finding {
             reason: (standing != Standing::Holds)
@@ -110,7 +111,7 @@ impl Planned<'_> {
                 0 | 1 => "without repeated runs no effect can be shown".into(),
                 n => format!(
                     "{} show no effect: they differ too much",
-                    words::counted(n, "block")
+                    show::counted(n, "block")
                 ),
             };
         };
@@ -130,7 +131,7 @@ impl Planned<'_> {
             format!(
                 "the interval reaches {reaches} beyond its middle, too far to show {size}, for which it would take \
                  about {} repetitions",
-                words::count(blocks as u64)
+                show::count(blocks as u64)
             )
         }
     }
@@ -174,7 +175,7 @@ fn why_no_longer_than_constant(planned: &Planned) -> Option<String> {
     let by_chance = format!(
         "a run draws {} delays; the total of the varied ones was {} against that of the constant ones, and by chance alone \
          such a sum has a standard deviation of {} of its mean",
-        words::count(varied.delays.round() as u64),
+        show::count(varied.delays.round() as u64),
         change(drawn.ratio),
         words::percent_of(varied.spread)
     );

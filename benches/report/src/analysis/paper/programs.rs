@@ -1,15 +1,16 @@
 //! Findings on applications: figures 11 to 16, and table 4.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::correlation::Pearson;
 
 use super::Finding;
 use super::slowed::{Slowed, of_kernel, shown};
 use super::standing::{Standing, above, above_one, all, at_most, compared};
-use crate::analysis::Analysis;
 use crate::analysis::application::correlation::{Correlation, Verdict};
 use crate::analysis::application::groups::names;
 use crate::analysis::application::runtimes::FixedMean;
+use crate::analysis::results::Results;
 use crate::analysis::slowdown::{Slowdown, correct};
 use crate::words;
 
@@ -20,29 +21,29 @@ const LINEAR: f64 = 0.7;
 
 /// Every finding on applications but those that stand for themselves. The paper says nothing of correlations of EP, which
 /// hardly communicates.
-pub fn findings(analysis: &Analysis) -> Vec<Finding> {
-    let (lu, ep) = (of_kernel(analysis, "lu"), of_kernel(analysis, "ep"));
+pub fn findings(results: &Results) -> Vec<Finding> {
+    let (lu, ep) = (of_kernel(results, "lu"), of_kernel(results, "ep"));
     let asked = || {
-        names(&analysis.suites.application.groups)
+        names(&results.suites.application.groups)
             .into_iter()
             .filter(move |&name| Some(name) != ep)
     };
     let mut findings = Vec::new();
     if let Some(lu) = lu {
-        findings.extend(most_slowed(analysis, lu, Member::Uniform, "figure 11"));
+        findings.extend(most_slowed(results, lu, Member::Uniform, "figure 11"));
         findings.extend(most_slowed(
-            analysis,
+            results,
             lu,
-            analysis.suites.packet.imitation(),
+            results.suites.packet.imitation(),
             "figure 12",
         ));
-        findings.extend(others_unaffected(analysis, lu));
+        findings.extend(others_unaffected(results, lu));
     }
-    findings.extend(ep.and_then(|ep| hardly_slowed(analysis, ep)));
+    findings.extend(ep.and_then(|ep| hardly_slowed(results, ep)));
     // LU is asked alone, as the experiment was made for it.
     let others = asked().filter(|&name| Some(name) != lu);
-    findings.extend(others.filter_map(|name| longer(analysis, name)));
-    let correlations: Vec<&Correlation> = analysis
+    findings.extend(others.filter_map(|name| longer(results, name)));
+    let correlations: Vec<&Correlation> = results
         .suites
         .application
         .correlations
@@ -57,24 +58,19 @@ pub fn findings(analysis: &Analysis) -> Vec<Finding> {
         |row| row.std,
     ));
     findings.extend(correlations.iter().map(|row| more_correlated(row)));
-    findings.extend(asked().filter_map(|name| only_at_high_means(analysis, name)));
+    findings.extend(asked().filter_map(|name| only_at_high_means(results, name)));
     findings
 }
 
 /// Figures 11 and 12: LU against the rest.
-fn most_slowed(
-    analysis: &Analysis,
-    lu: &str,
-    shape: Member,
-    place: &'static str,
-) -> Option<Finding> {
-    let of_lu = Slowed::at_highest(analysis, lu, shape)?;
+fn most_slowed(results: &Results, lu: &str, shape: Member, place: &'static str) -> Option<Finding> {
+    let of_lu = Slowed::at_highest(results, lu, shape)?;
     // One that is slowed no less by chance is among many: corrected over all of them.
-    let mut others: Vec<(Slowed, Slowdown)> = names(&analysis.suites.application.groups)
+    let mut others: Vec<(Slowed, Slowdown)> = names(&results.suites.application.groups)
         .into_iter()
         .filter(|&name| name != lu)
         .filter_map(|name| {
-            let slowed = Slowed::at(analysis, name, of_lu.injected.level)?;
+            let slowed = Slowed::at(results, name, of_lu.injected.level)?;
             Some((slowed, of_lu.more_than(&slowed)?))
         })
         .collect();
@@ -99,9 +95,9 @@ fn most_slowed(
         standing,
         format!(
             "at {}: {} and, the most slowed of {}, {}{}",
-            analysis.suites.packet.level_called(of_lu.injected.level),
+            results.suites.packet.level_called(of_lu.injected.level),
             of_lu.told(),
-            words::counted(others.len(), "other"),
+            show::counted(others.len(), "other"),
             next.told(),
             compared(*found)
         ),
@@ -109,15 +105,15 @@ fn most_slowed(
 }
 
 /// Figure 11: most programs but LU.
-fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
-    let level = Slowed::at_highest(analysis, lu, Member::Uniform)?
+fn others_unaffected(results: &Results, lu: &str) -> Option<Finding> {
+    let level = Slowed::at_highest(results, lu, Member::Uniform)?
         .injected
         .level;
-    let others: Vec<(Slowed, Standing)> = names(&analysis.suites.application.groups)
+    let others: Vec<(Slowed, Standing)> = names(&results.suites.application.groups)
         .into_iter()
         .filter(|&name| name != lu)
         .filter_map(|name| {
-            let slowed = Slowed::at(analysis, name, level)?;
+            let slowed = Slowed::at(results, name, level)?;
             Some((slowed, at_most(slowed.slowdown()?.ratio, LIMITED).standing))
         })
         .collect();
@@ -139,15 +135,15 @@ fn others_unaffected(analysis: &Analysis, lu: &str) -> Option<Finding> {
         },
         format!(
             "at {}: {}",
-            analysis.suites.packet.level_called(level),
+            results.suites.packet.level_called(level),
             words::list(&told)
         ),
     ))
 }
 
 /// The abstract: who does not communicate is not slowed.
-fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
-    let slowed = Slowed::at_highest(analysis, ep, analysis.suites.packet.imitation())?;
+fn hardly_slowed(results: &Results, ep: &str) -> Option<Finding> {
+    let slowed = Slowed::at_highest(results, ep, results.suites.packet.imitation())?;
     let limit = words::percent_of(LIMITED - 1.0);
     Some(Finding::new(
         "abstract",
@@ -155,7 +151,7 @@ fn hardly_slowed(analysis: &Analysis, ep: &str) -> Option<Finding> {
         at_most(slowed.slowdown()?.ratio, LIMITED),
         format!(
             "at {}: {}",
-            analysis.suites.packet.level_called(slowed.injected.level),
+            results.suites.packet.level_called(slowed.injected.level),
             slowed.told()
         ),
     ))
@@ -177,7 +173,7 @@ fn linear(
                 "{} {}, n = {}",
                 row.application,
                 r(of(row)),
-                words::counted(of(row).n, "run")
+                show::counted(of(row).n, "run")
             )
         })
         .collect();
@@ -215,7 +211,7 @@ fn more_correlated(row: &Correlation) -> Finding {
             "r = {} with the mean and {} with the standard deviation; n = {}{}",
             r(row.mean),
             r(row.std),
-            words::counted(row.mean.n, "run"),
+            show::counted(row.mean.n, "run"),
             row.steiger_holm_p
                 .map(|p| format!(", {}", words::p(p)))
                 .unwrap_or_default()
@@ -224,19 +220,19 @@ fn more_correlated(row: &Correlation) -> Finding {
 }
 
 /// Varied against constant delays at each mean, in the order of means.
-fn varied<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a FixedMean> {
-    let rows = analysis.suites.application.fixed_mean.iter();
-    let imitates = |level: Level| matches!(level, Level::Injected { shape, .. } if shape == analysis.suites.packet.imitation());
+fn varied<'a>(results: &'a Results, name: &str) -> Vec<&'a FixedMean> {
+    let rows = results.suites.application.fixed_mean.iter();
+    let imitates = |level: Level| matches!(level, Level::Injected { shape, .. } if shape == results.suites.packet.imitation());
     rows.filter(|row| row.application == name && imitates(row.level))
         .collect()
 }
 
 /// Figure 12 against figure 11.
-fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
-    let row = varied(analysis, name).pop()?;
+fn longer(results: &Results, name: &str) -> Option<Finding> {
+    let row = varied(results, name).pop()?;
     let percent = row.level.percent()?;
-    let at = |shape: Member| Slowed::at(analysis, name, Level::Injected { percent, shape });
-    let shows = at(analysis.suites.packet.imitation())
+    let at = |shape: Member| Slowed::at(results, name, Level::Injected { percent, shape });
+    let shows = at(results.suites.packet.imitation())
         .zip(at(Member::Uniform))
         .and_then(|(varied, constant)| shown(&varied, &constant));
     Some(Finding::new(
@@ -245,23 +241,23 @@ fn longer(analysis: &Analysis, name: &str) -> Option<Finding> {
         above_one(row.slowdown.ratio.value, row.slowdown.holm_p),
         format!(
             "at the mean of {}{}; n = {} of runs{}",
-            analysis.suites.packet.load_called(percent),
+            results.suites.packet.load_called(percent),
             compared(row.slowdown),
-            words::counted(row.slowdown.blocks, "pair"),
+            show::counted(row.slowdown.blocks, "pair"),
             shows.map(|shows| format!("; {shows}")).unwrap_or_default()
         ),
     ))
 }
 
 /// Figures 15 and 16.
-fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
-    let rows = varied(analysis, name);
+fn only_at_high_means(results: &Results, name: &str) -> Option<Finding> {
+    let rows = varied(results, name);
     let [low, .., high] = rows[..] else {
         return None;
     };
     let load = |row: &FixedMean| {
         let percent = row.level.percent();
-        percent.map(|percent| analysis.suites.packet.load_called(percent))
+        percent.map(|percent| results.suites.packet.load_called(percent))
     };
     Some(Finding::new(
         "figures 15 and 16",
@@ -277,8 +273,8 @@ fn only_at_high_means(analysis: &Analysis, name: &str) -> Option<Finding> {
             compared(low.slowdown),
             load(high)?,
             compared(high.slowdown),
-            words::counted(low.slowdown.blocks, "pair"),
-            words::counted(high.slowdown.blocks, "pair")
+            show::counted(low.slowdown.blocks, "pair"),
+            show::counted(high.slowdown.blocks, "pair")
         ),
     ))
 }

@@ -1,11 +1,12 @@
 //! How much an application is slowed by delays, beside another, or beside other delays.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 
 use super::standing::change;
-use crate::analysis::Analysis;
 use crate::analysis::application::delays::Cost;
 use crate::analysis::application::groups::Group;
+use crate::analysis::results::Results;
 use crate::analysis::slowdown::Slowdown;
 use crate::table::Estimate;
 use crate::words;
@@ -18,27 +19,27 @@ pub struct Slowed<'a> {
 }
 
 /// The application that is one of the NAS Parallel Benchmarks.
-pub fn of_kernel<'a>(analysis: &'a Analysis, kernel: &str) -> Option<&'a str> {
-    let mut groups = analysis.suites.application.groups.iter();
+pub fn of_kernel<'a>(results: &'a Results, kernel: &str) -> Option<&'a str> {
+    let mut groups = results.suites.application.groups.iter();
     let group = groups.find(|group| group.kernel.as_deref() == Some(kernel))?;
     Some(&group.application)
 }
 
 impl<'a> Slowed<'a> {
     /// An application with the delays of a shape that imitate the highest load.
-    pub fn at_highest(analysis: &'a Analysis, name: &str, shape: Member) -> Option<Self> {
-        let of_shape = analysis.suites.application.groups.iter().filter(|group| {
+    pub fn at_highest(results: &'a Results, name: &str, shape: Member) -> Option<Self> {
+        let of_shape = results.suites.application.groups.iter().filter(|group| {
             group.application == name
                 && matches!(group.level, Level::Injected { shape: of, .. } if of == shape)
         });
         let highest = of_shape.max_by_key(|group| group.level)?;
-        Slowed::at(analysis, name, highest.level)
+        Slowed::at(results, name, highest.level)
     }
 
     /// An application at an injected level.
-    pub fn at(analysis: &'a Analysis, name: &str, level: Level) -> Option<Self> {
+    pub fn at(results: &'a Results, name: &str, level: Level) -> Option<Self> {
         let at = |level: Level| {
-            let mut groups = analysis.suites.application.groups.iter();
+            let mut groups = results.suites.application.groups.iter();
             groups.find(|group| group.application == name && group.level == level)
         };
         Some(Slowed {
@@ -73,7 +74,7 @@ impl<'a> Slowed<'a> {
         let delays = self.cost().map_or(String::new(), |cost| {
             format!(
                 "; {} delays a run of {} on the mean",
-                words::count(cost.delays.round() as u64),
+                show::count(cost.delays.round() as u64),
                 words::time(1e9 * cost.sum_s.value / cost.delays)
             )
         });
@@ -81,7 +82,7 @@ impl<'a> Slowed<'a> {
             "{} {} (n = {} of runs{delays})",
             self.none.application,
             change(slowdown.ratio),
-            words::counted(slowdown.blocks, "pair")
+            show::counted(slowdown.blocks, "pair")
         )
     }
 }

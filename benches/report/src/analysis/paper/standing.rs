@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use serde::Serialize;
 
 use crate::analysis::slowdown::{Slowdown, correct};
@@ -60,7 +60,7 @@ impl Judged {
             None => String::new(),
             Some(times) if times <= MOST_TIMES => format!(
                 "; about {} times as many runs would tell, if figures stay what they are",
-                words::count(times.ceil().max(2.0) as u64)
+                show::count(times.ceil().max(2.0) as u64)
             ),
             Some(_) => "; too near for any number of runs".into(),
         }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::Experiment;
@@ -10,35 +11,36 @@ use super::Finding;
 use super::standing::{Standing, above, above_one, alike, all, compared, ordered, time};
 use crate::analysis::library::operations::at_highest;
 use crate::analysis::packet::latency::Latency;
+use crate::analysis::results::Results;
 use crate::analysis::route::Route;
-use crate::analysis::{Analysis, AtLevel};
+use crate::analysis::rows::AtLevel;
 use crate::table::Estimate;
 use crate::words;
 
 /// Every finding on round trips and operations.
-pub fn findings(analysis: &Analysis, experiment: &Experiment) -> Vec<Finding> {
+pub fn findings(results: &Results, experiment: &Experiment) -> Vec<Finding> {
     let of_packets = [
-        load(analysis),
-        unloaded(analysis),
-        overhead(analysis, experiment),
+        load(results),
+        unloaded(results),
+        overhead(results, experiment),
     ];
     let mut findings: Vec<Finding> = of_packets.into_iter().flatten().collect();
-    findings.extend(packets(analysis));
-    findings.extend(ping_pong(analysis));
-    findings.extend(barrier(analysis));
+    findings.extend(packets(results));
+    findings.extend(ping_pong(results));
+    findings.extend(barrier(results));
     findings
 }
 
 /// The round trips over the first link without load.
-fn unloaded_row(analysis: &Analysis) -> Option<&Latency> {
-    let mut rows = analysis.suites.packet.latency.iter();
+fn unloaded_row(results: &Results) -> Option<&Latency> {
+    let mut rows = results.suites.packet.latency.iter();
     rows.find(|row| row.level == Level::None)
 }
 
 /// Figures 2 and 3.
-fn load(analysis: &Analysis) -> Option<Finding> {
-    let none = unloaded_row(analysis)?;
-    let loaded = analysis
+fn load(results: &Results) -> Option<Finding> {
+    let none = unloaded_row(results)?;
+    let loaded = results
         .suites
         .packet
         .latency
@@ -70,8 +72,8 @@ fn load(analysis: &Analysis) -> Option<Finding> {
             highest.name().unwrap_or_default(),
             time(none.std_ns),
             time(highest.std_ns),
-            words::counted(none.runs, "run"),
-            words::counted(highest.runs, "run")
+            show::counted(none.runs, "run"),
+            show::counted(highest.runs, "run")
         ),
     ))
 }
@@ -85,8 +87,8 @@ fn is(standing: Standing) -> String {
 }
 
 /// Figure 4.
-fn unloaded(analysis: &Analysis) -> Option<Finding> {
-    let none = unloaded_row(analysis)?;
+fn unloaded(results: &Results) -> Option<Finding> {
+    let none = unloaded_row(results)?;
     // Round trips that follow each other are alike, so that a run is one figure, however many it has.
     let standing = none
         .skew_of_run
@@ -113,19 +115,19 @@ fn unloaded(analysis: &Analysis) -> Option<Finding> {
             words::short(none.skew.unwrap_or(f64::NAN)),
             time(none.mean_ns),
             time(none.median_ns),
-            words::counted(none.n, "round trip"),
-            words::counted(none.runs, "run")
+            show::counted(none.n, "round trip"),
+            show::counted(none.runs, "run")
         ),
     ))
 }
 
 /// Figure 7 against figure 5: what the library adds to a packet. It is known where both go one way.
-fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
-    let mut rows = analysis.suites.library.operations.iter();
+fn overhead(results: &Results, experiment: &Experiment) -> Option<Finding> {
+    let mut rows = results.suites.library.operations.iter();
     let ping_pong = rows.find(|row| row.case == "ping-pong" && row.level == Level::None)?;
     let way = Route::of_ping_pong(experiment, &ping_pong.case, ping_pong.size)?;
     // Of packets over TCP, which ranks are the likeliest to speak, those that go its way, or any.
-    let (packets, of_packets) = analysis
+    let (packets, of_packets) = results
         .suites
         .packet
         .latency
@@ -147,8 +149,8 @@ fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
             time(ping_pong.mean_ns),
             packets.link,
             time(packets.mean_ns),
-            words::counted(ping_pong.runs, "run"),
-            words::counted(packets.runs, "run")
+            show::counted(ping_pong.runs, "run"),
+            show::counted(packets.runs, "run")
         ),
     ))
 }
@@ -157,9 +159,9 @@ fn overhead(analysis: &Analysis, experiment: &Experiment) -> Option<Finding> {
 type Centre = (Estimate, Estimate, usize);
 
 /// Figures 5 and 6.
-fn packets(analysis: &Analysis) -> Vec<Finding> {
+fn packets(results: &Results) -> Vec<Finding> {
     // Delays were fitted over one link, and there they are to be alike.
-    let fitted = analysis
+    let fitted = results
         .suites
         .packet
         .tables
@@ -167,7 +169,7 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
         .map(|table| &table.link);
     let of_link = |row: &&Latency| Some(&row.link) == fitted;
     let at = |wanted: Member| -> Option<(u8, Centre)> {
-        let rows = analysis.suites.packet.latency.iter().filter(of_link);
+        let rows = results.suites.packet.latency.iter().filter(of_link);
         let injected = rows.filter_map(|row| match row.level {
             Level::Injected { percent, shape } if shape == wanted => Some((percent, row)),
             _ => None,
@@ -176,13 +178,13 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
         Some((percent, (row.mean_ns, row.median_ns, row.runs)))
     };
     let (Some((percent, constant)), Some((_, varied))) =
-        (at(Member::Uniform), at(analysis.suites.packet.imitation()))
+        (at(Member::Uniform), at(results.suites.packet.imitation()))
     else {
         return Vec::new();
     };
     let mut findings = centres(
         "packets",
-        &analysis.suites.packet.load_called(percent),
+        &results.suites.packet.load_called(percent),
         constant,
         varied,
         ["figure 5", "figure 6"],
@@ -196,33 +198,33 @@ fn packets(analysis: &Analysis) -> Vec<Finding> {
             "mean {} and median {} with constant delays of {}; n = {}",
             time(mean),
             time(median),
-            analysis.suites.packet.load_called(percent),
-            words::counted(runs, "run")
+            results.suites.packet.load_called(percent),
+            show::counted(runs, "run")
         ),
     ));
     findings
 }
 
 /// Figures 7 and 8.
-fn ping_pong(analysis: &Analysis) -> Vec<Finding> {
-    let Some((percent, constant, varied)) = operation(analysis, "ping-pong") else {
+fn ping_pong(results: &Results) -> Vec<Finding> {
+    let Some((percent, constant, varied)) = operation(results, "ping-pong") else {
         return Vec::new();
     };
     centres(
         "MPI ping-pong",
-        &analysis.suites.packet.load_called(percent),
+        &results.suites.packet.load_called(percent),
         constant,
         varied,
         ["figure 7", "figure 8"],
     )
 }
 
-fn operation(analysis: &Analysis, case: &str) -> Option<(u8, Centre, Centre)> {
-    let constant = at_highest(&analysis.suites.library.operations, case, Member::Uniform)?;
+fn operation(results: &Results, case: &str) -> Option<(u8, Centre, Centre)> {
+    let constant = at_highest(&results.suites.library.operations, case, Member::Uniform)?;
     let varied = at_highest(
-        &analysis.suites.library.operations,
+        &results.suites.library.operations,
         case,
-        analysis.suites.packet.imitation(),
+        results.suites.packet.imitation(),
     )?;
     let (percent, _) = constant.injected()?;
     Some((
@@ -245,8 +247,8 @@ fn centres(
             "{figure} {} with constant and {} with varied delays of {load}; n = {} and {}",
             time(constant_ns),
             time(varied_ns),
-            words::counted(constant.2, "run"),
-            words::counted(varied.2, "run")
+            show::counted(constant.2, "run"),
+            show::counted(varied.2, "run")
         )
     };
     vec![
@@ -266,21 +268,21 @@ fn centres(
 }
 
 /// Figures 9 and 10.
-fn barrier(analysis: &Analysis) -> Vec<Finding> {
+fn barrier(results: &Results) -> Vec<Finding> {
     let row = at_highest(
-        &analysis.suites.library.operations,
+        &results.suites.library.operations,
         "barrier",
-        analysis.suites.packet.imitation(),
+        results.suites.packet.imitation(),
     );
     let (Some((percent, constant, varied)), Some(ratio)) = (
-        operation(analysis, "barrier"),
+        operation(results, "barrier"),
         row.and_then(|row| row.to_constant),
     ) else {
         return Vec::new();
     };
     let mut findings = centres(
         "barriers",
-        &analysis.suites.packet.load_called(percent),
+        &results.suites.packet.load_called(percent),
         constant,
         varied,
         ["figure 9", "figure 10"],
