@@ -137,31 +137,41 @@ fn arrows_point_down() {
     }
 }
 
-/// The ground has one door: nobody passes it on.
+/// The ground has one door each: nobody passes on what it has.
 #[test]
 fn no_room_offers_what_the_ground_has() {
     let ground = fs::read_to_string(workspace().join("base/src/lib.rs")).unwrap();
-    let modules = ground
+    let parts = ground
         .lines()
         .filter_map(|line| line.strip_prefix("pub mod "));
-    let modules: Vec<&str> = modules.map(|module| module.trim_end_matches(';')).collect();
-    assert!(modules.contains(&"units") && modules.contains(&"clock"));
+    let parts: Vec<&str> = parts.map(|part| part.trim_end_matches(';')).collect();
+    assert!(parts.contains(&"units") && parts.contains(&"clock"));
+    let rooms = ["base", "stats", "live", "cluster", "verbs"];
     for (name, room) in manifests() {
-        let face = workspace().join(&room.folder).join("src/lib.rs");
-        let Ok(face) = fs::read_to_string(face) else {
-            continue;
-        };
-        if name == "base" {
-            continue;
-        }
-        for line in face.lines() {
-            assert!(!line.starts_with("pub use jitterlab_"), "{name}: {line}");
-            let module = line.strip_prefix("pub mod ").unwrap_or_default();
-            let module = module.trim_end_matches(';');
-            assert!(
-                !modules.contains(&module),
-                "{name} has a module {module} of its own"
-            );
+        let mut texts = BTreeMap::new();
+        modules(&workspace().join(&room.folder).join("src"), &[], &mut texts);
+        for (module, text) in texts {
+            for path in Uses::of(&text).passed_on {
+                let is_of = |room: &&str| path.starts_with(&format!("jitterlab_{room}::"));
+                let file = module.join("::");
+                assert!(
+                    !rooms.iter().any(|room| is_of(&room)),
+                    "{name}, {file}: {path}"
+                );
+                let is_face = module.is_empty() && path.starts_with("jitterlab_");
+                assert!(!is_face, "{name}: {path}");
+            }
+            if name != "base" && module.is_empty() {
+                let own = text
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("pub mod "));
+                for own in own.map(|own| own.trim_end_matches(';')) {
+                    assert!(
+                        !parts.contains(&own),
+                        "{name} has a module {own} of its own"
+                    );
+                }
+            }
         }
     }
 }
@@ -179,10 +189,8 @@ fn modules(folder: &Path, module: &[String], found: &mut BTreeMap<Vec<String>, S
             let text = fs::read_to_string(&path).unwrap();
             // A test may look at whatever it likes.
             let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-            let text = text
-                .replace("\npub use ", "\nuse ")
-                .replace("\npub(crate) use ", "\nuse ");
-            found.insert(if is_folder { module.into() } else { inner }, text);
+            let module = if is_folder { module.into() } else { inner };
+            found.insert(module, text.into());
         }
     }
 }
@@ -208,49 +216,90 @@ fn paths(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// The modules of a crate that a module imports something from.
-fn imports<'a>(
-    module: &[String],
-    text: &str,
-    all: &'a BTreeMap<Vec<String>, String>,
-) -> Vec<&'a Vec<String>> {
-    let statements = text.split("\nuse ").skip(1);
-    let trees = statements.filter_map(|statement| Some(statement.split_once(';')?.0));
-    let paths = trees.flat_map(paths).filter_map(|path| {
-        let mut words = path.split("::").map(String::from).peekable();
-        let mut from = match words.peek()?.as_str() {
-            "crate" => Vec::new(),
-            "super" => module.to_vec(),
-            _ => return None,
-        };
-        if from.is_empty() {
-            words.next();
-        }
-        while words.next_if(|word| word == "super").is_some() {
-            from.pop();
-        }
-        from.extend(words);
-        // Beside modules it names what is in them.
-        while !all.contains_key(&from) {
-            from.pop()?;
-        }
-        all.get_key_value(&from).map(|(path, _)| path)
-    });
-    paths
-        .filter(|path| *path != module && !path.is_empty())
-        .collect()
+/// What each module imports (`use`), and what it passes on (`pub use`): a path each.
+struct Uses {
+    imported: Vec<String>,
+    passed_on: Vec<String>,
 }
 
-/// Within a crate, too: who imports from a file is not imported from there, by whatever way.
+impl Uses {
+    fn of(text: &str) -> Uses {
+        let mut uses = Uses {
+            imported: Vec::new(),
+            passed_on: Vec::new(),
+        };
+        for statement in text.split(';') {
+            // Attributes and comments may stand before it.
+            let Some(begin) = statement.rfind("use ").map(|at| &statement[..at]) else {
+                continue;
+            };
+            let before = begin.rsplit('\n').next().unwrap_or_default();
+            let tree = &statement[begin.len() + "use ".len()..];
+            match before.split('(').next().unwrap_or_default() {
+                "" => uses.imported.extend(paths(tree)),
+                "pub" | "pub " => uses.passed_on.extend(paths(tree)),
+                _ => {}
+            }
+        }
+        uses
+    }
+}
+
+/// The module that a path leads to from another one. What a module passes on is looked for where it is.
+fn owner<'a>(
+    path: &str,
+    module: &[String],
+    all: &'a BTreeMap<Vec<String>, Uses>,
+) -> Option<&'a Vec<String>> {
+    let path = path.split(" as ").next().unwrap_or_default();
+    let path = path.trim().trim_end_matches("::self");
+    let mut words = path.split("::").map(String::from).peekable();
+    let mut from = match words.peek()?.as_str() {
+        "crate" => Vec::new(),
+        "super" | "self" => module.to_vec(),
+        // A module of this one, or another crate.
+        name => {
+            let inner = [module, &[name.to_string()]].concat();
+            if !all.contains_key(&inner) {
+                return None;
+            }
+            module.to_vec()
+        }
+    };
+    words.next_if(|word| word == "crate" || word == "self");
+    while words.next_if(|word| word == "super").is_some() {
+        from.pop();
+    }
+    from.extend(words);
+    // Beside modules it names what is in them.
+    let mut name = None;
+    while !all.contains_key(&from) {
+        name = Some(from.pop()?);
+    }
+    let (found, uses) = all.get_key_value(&from)?;
+    let is_it = |passed_on: &&String| passed_on.rsplit("::").next() == name.as_deref();
+    let further = uses.passed_on.iter().find(is_it);
+    let further = further.and_then(|path| owner(path, found, all));
+    further.or(Some(found))
+}
+
+/// Within a crate, too: who imports from a file is not imported from there, by whatever way. To pass on what another file has is
+/// no import.
 #[test]
 fn files_of_a_room_import_in_no_circle() {
     for (name, room) in manifests() {
-        let mut all = BTreeMap::new();
-        modules(&workspace().join(&room.folder).join("src"), &[], &mut all);
-        let arrows: BTreeMap<&Vec<String>, Vec<&Vec<String>>> = all
-            .iter()
-            .map(|(module, text)| (module, imports(module, text, &all)))
-            .collect();
+        let mut texts = BTreeMap::new();
+        modules(&workspace().join(&room.folder).join("src"), &[], &mut texts);
+        let texts = texts.into_iter();
+        let all = BTreeMap::from_iter(texts.map(|(module, text)| (module, Uses::of(&text))));
+        let imports = |(module, uses): (_, &Uses)| {
+            let module: &Vec<String> = module;
+            let owners = uses.imported.iter();
+            let owners = owners.filter_map(|path| owner(path, module, &all));
+            let others = owners.filter(|owner| *owner != module && !owner.is_empty());
+            (module, others.collect::<Vec<_>>())
+        };
+        let arrows: BTreeMap<&Vec<String>, Vec<&Vec<String>>> = all.iter().map(imports).collect();
         // Whatever imports nothing that is left is taken away, until nothing is left.
         let mut left: Vec<&Vec<String>> = all.keys().collect();
         loop {
