@@ -554,7 +554,7 @@ fn environment() -> Environment {
         "cpu": "A CPU <fast>", "cpus": 2, "virtual_machine": true, "memory": 8_589_934_592_u64,
         "clock": "tsc", "clock_read_ns": 14.5, "clock_resolution_ns": 0.5,
         "interfaces": [{ "name": "lo", "mtu": 65536, "speed": null, "driver": null }],
-        "settings": { "frequency governor": "performance" }
+        "settings": { "frequency governor": "performance" }, "tuning": null
     }))
     .unwrap();
     Environment {
