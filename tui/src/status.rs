@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use ratatui::crossterm::terminal;
 
 use crate::cpus::beside;
-use crate::shown;
+use crate::shown::{self, cut};
 
 /// What is written on stderr. A reader that has gone away, or a terminal, stops nothing.
 #[derive(Clone)]
@@ -51,50 +51,82 @@ impl Status {
         let _ = write!(std::io::stderr(), "{clear}{line}\n{again}");
     }
 
-    /// Writes the last line over; empty, it is gone.
-    pub fn show(&self, line: &str) {
+    /// Writes the last line over with these parts; without any, it is gone.
+    pub fn show(&self, parts: &[String]) {
         if self.is_terminal {
             let columns = terminal::size().map_or(80, |(columns, _)| usize::from(columns));
             let mut last = self.last();
             // A line that is too long would be two, and could not be written over.
-            *last = line.chars().take(columns.saturating_sub(1)).collect();
+            *last = fitted(parts, columns.saturating_sub(1));
             let _ = write!(std::io::stderr(), "\r\x1b[K{last}");
         }
     }
 }
 
-/// What was published so far, in a line: samples, and of the part that is measured, median, 99 % and the highest; of what takes
-/// no samples, iterations or messages.
-pub fn samples(total: &Total) -> String {
+/// Parts in a line of at most so many columns: the first and the last one, and of those between them as many as there is room
+/// for.
+fn fitted(parts: &[String], columns: usize) -> String {
+    const BETWEEN: &str = "  ";
+    let (first, last, others) = match parts {
+        [] => return String::new(),
+        [only] => return cut(only, columns),
+        [first, others @ .., last] => (first, last, others),
+    };
+    let width = |text: &str| text.chars().count();
+    let mut room = columns.saturating_sub(width(last) + BETWEEN.len());
+    let mut line = cut(first, room);
+    room = room.saturating_sub(width(&line));
+    for (at, part) in others.iter().enumerate() {
+        let Some(own) = room.checked_sub(BETWEEN.len()) else {
+            break;
+        };
+        let is_cut = width(part) > own;
+        // A figure without its end would be another one; the first part may be a line of words.
+        if is_cut && at > 0 {
+            break;
+        }
+        let part = cut(part, own);
+        line.extend([BETWEEN, &part]);
+        room = own - width(&part);
+        if is_cut {
+            break;
+        }
+    }
+    line.extend([BETWEEN, last]);
+    line.chars().take(columns).collect()
+}
+
+/// What was published so far, in parts of a line: samples, and of the part that is measured, median, 99 % and the highest; of
+/// what takes no samples, iterations or messages.
+pub fn samples(total: &Total) -> Vec<String> {
     if total.samples() == 0
         && let Some((done, planned)) = total.iterations()
     {
         let share = done as f64 / planned.max(1) as f64;
-        return format!("{} of the iterations", percent(share));
+        return vec![format!("{} of the iterations", percent(share))];
     }
     let messages = total.counted(Count::Messages);
     if total.samples() == 0 && messages > 0 {
         let bytes = total.counted(Count::Bytes);
-        return format!(
+        return vec![format!(
             "{}, {}",
             counted(messages as usize, "message"),
             size(bytes as f64)
-        );
+        )];
     }
     let of_part = |share| {
         let ns = total.histogram.quantile(share).unwrap_or_default();
         time(ns.min(total.max_ns) as f64)
     };
-    match total.histogram.is_empty() {
-        true => format!("{} samples", count(total.samples())),
-        false => format!(
-            "{} samples  median {}  99 % {}  max {}",
-            count(total.samples()),
-            of_part(0.5),
-            of_part(0.99),
-            time(total.max_ns as f64)
-        ),
+    let mut parts = vec![format!("{} samples", count(total.samples()))];
+    if !total.histogram.is_empty() {
+        parts.extend([
+            format!("median {}", of_part(0.5)),
+            format!("99 % {}", of_part(0.99)),
+            format!("max {}", time(total.max_ns as f64)),
+        ]);
     }
+    parts
 }
 
 /// How much is going to be measured.
@@ -184,13 +216,12 @@ impl Shown {
                 if let Some(update) = reader.update() {
                     total.take(update);
                 }
-                let mut line = format!("… {}  {}", total.label, samples(&total));
-                if let Some(left) = left.after(total.samples(), total.part, begun.elapsed()) {
-                    line.push_str(&format!("  {left}"));
-                }
-                status.show(&line);
+                let mut parts = vec![total.label.clone()];
+                parts.extend(samples(&total));
+                parts.extend(left.after(total.samples(), total.part, begun.elapsed()));
+                status.show(&parts);
             }
-            status.show("");
+            status.show(&[]);
             drop(followed);
         };
         // What measures waits for its end, also where another one polls at real-time priority on the CPUs that are left.
@@ -259,8 +290,36 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_line_both_ends_are_seen_and_no_figure_is_cut() {
+        let parts = [
+            "gaps",
+            "2,451 samples",
+            "median 31.14 us",
+            "99 % 8.684 ms",
+            "at most 2 s left",
+        ]
+        .map(String::from);
+        for (columns, line) in [
+            (
+                80,
+                "gaps  2,451 samples  median 31.14 us  99 % 8.684 ms  at most 2 s left",
+            ),
+            (60, "gaps  2,451 samples  median 31.14 us  at most 2 s left"),
+            (40, "gaps  2,451 samples  at most 2 s left"),
+            (30, "gaps  2,451…  at most 2 s left"),
+            (5, "  at "),
+        ] {
+            assert_eq!(fitted(&parts, columns), line);
+        }
+        let run = String::from("packet-rtt-udp.none.r2");
+        assert_eq!(fitted(&[run], 20), "packet-rtt-udp.n….r2");
+        assert_eq!(fitted(&[], 20), "");
+    }
+
+    #[test]
     fn a_line_tells_samples_of_all_parts_and_quantiles_of_one() {
         let mut total = Total::default();
+        let samples = |total: &Total| samples(total).join("  ");
         assert_eq!(samples(&total), "0 samples");
         total.take(Update {
             part: 2,

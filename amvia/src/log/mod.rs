@@ -29,6 +29,7 @@ pub use peers::Known;
 pub use record::Record;
 pub use shape::{Place, Pool, Shape};
 
+use crate::transaction::{EndpointId, Incarnation};
 use map::Map;
 use record::{Committed, HALF, Slot};
 

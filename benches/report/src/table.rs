@@ -307,40 +307,34 @@ impl Table {
 
     /// For a terminal: columns side by side, those that people see.
     pub fn to_text(&self) -> String {
-        let shown: Vec<usize> = self.shown().collect();
-        let mut lines = vec![
-            shown
-                .iter()
-                .map(|&i| self.headings[i].text.to_string())
-                .collect::<Vec<_>>(),
-        ];
-        for row in &self.rows {
-            lines.push(shown.iter().map(|&i| row[i].for_people()).collect());
-        }
-        let widths: Vec<usize> = (0..shown.len())
-            .map(|i| {
-                let width = |line: &Vec<String>| line[i].chars().count();
-                lines.iter().map(width).max().unwrap_or(0)
-            })
-            .collect();
+        let columns = self.text_columns();
         let mut out = format!("{}\n", self.title);
-        for line in lines {
-            for (i, cell) in line.iter().enumerate() {
-                let numeric = self.is_numeric(shown[i]);
-                let room = " ".repeat(widths[i] - cell.chars().count());
+        for row in 0..=self.rows.len() {
+            for column in &columns {
                 out.push_str("  ");
-                let (first, second) = if numeric {
-                    (room.as_str(), cell.as_str())
-                } else {
-                    (cell.as_str(), room.as_str())
-                };
-                out.push_str(first);
-                out.push_str(second);
+                out.push_str(&column[row]);
             }
             out.truncate(out.trim_end().len());
             out.push('\n');
         }
         out
+    }
+
+    /// The columns that people see, for a terminal: the heading and a cell for each row, all of one width.
+    pub fn text_columns(&self) -> Vec<Vec<String>> {
+        let column = |at: usize| {
+            let heading = std::iter::once(self.headings[at].text.to_string());
+            let cells = heading.chain(self.rows.iter().map(|row| row[at].for_people()));
+            let cells: Vec<String> = cells.collect();
+            let width = cells.iter().map(|cell| cell.chars().count()).max();
+            let (width, is_numeric) = (width.unwrap_or(0), self.is_numeric(at));
+            let padded = cells.iter().map(|cell| match is_numeric {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            });
+            padded.collect()
+        };
+        self.shown().map(column).collect()
     }
 
     /// The columns that people see: those in which there is something.

@@ -4,9 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::text::{Line, Span};
 
+use crate::shown::cut;
 use crate::ui::app::App;
 use crate::ui::keys::Hint;
-use crate::ui::parts::text::{cut, put, put_all, wrapped};
+use crate::ui::parts::text::{put, put_all, wrapped};
 use crate::ui::theme::Theme;
 
 /// Draws all that is seen.

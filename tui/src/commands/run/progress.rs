@@ -164,7 +164,7 @@ fn people(status: &Status, folder: &Path, event: &Event) {
                 time(*seconds_left)
             );
         }
-        Event::RunBegins { run } => status.show(&format!("… {run}")),
+        Event::RunBegins { run } => status.show(&[(*run).to_string()]),
         Event::RunEnded {
             record,
             samples,
@@ -232,17 +232,19 @@ fn in_words(enough: &Enough) -> String {
     }
 }
 
-/// The run that is under way, in a line: its name (case, level, repetition), what it has measured, the time that is left.
-pub fn status_line(now: &Now) -> String {
+/// The run that is under way, in parts of a line: its name (case, level, repetition), what it has measured, the time that is left.
+pub fn status_line(now: &Now) -> Vec<String> {
     if now.stage != Stage::UnderWay {
-        return String::new();
+        return Vec::new();
     }
     let published = match (now.samples, now.said.as_str()) {
         (0, _) if !now.measured.counts.is_empty() => status::samples(&now.measured),
-        (0, "") => format!("{:.0} s", now.seconds),
-        (0, said) => printable(said),
+        (0, "") => vec![format!("{:.0} s", now.seconds)],
+        (0, said) => vec![printable(said)],
         _ => status::samples(&now.measured),
     };
-    let left = time(now.seconds_left - now.seconds);
-    format!("… {}  {published}  {left} left", now.run)
+    let mut parts = vec![now.run.clone()];
+    parts.extend(published);
+    parts.push(format!("{} left", time(now.seconds_left - now.seconds)));
+    parts
 }

@@ -68,28 +68,6 @@ fn push(lines: &mut [Line<'static>], text: String, style: Style) {
     }
 }
 
-/// A name in at most so many columns: of one that is longer, the beginning, and its last part (a repetition, which tells
-/// runs apart) where that is short.
-pub fn cut(name: &str, width: usize) -> String {
-    /// Longer last parts leave too little of the beginning.
-    const LAST: usize = 5;
-    let length = name.chars().count();
-    if length <= width {
-        return name.into();
-    }
-    let last = name.rfind('.').map_or("", |at| &name[at..]);
-    let last = match last.chars().count() {
-        n if n <= LAST && 3 * n < width => last,
-        _ => "",
-    };
-    let room = width.saturating_sub(last.chars().count() + 1);
-    let begin: String = name.chars().take(room).collect();
-    match width {
-        0 => String::new(),
-        _ => format!("{begin}…{last}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,15 +95,6 @@ mod tests {
         let broken = lines("x ", &long, 22);
         assert!(broken.iter().all(|line| line.len() <= 22), "{broken:?}");
         assert_eq!(broken.concat().matches('a').count(), 50);
-    }
-
-    #[test]
-    fn of_a_long_name_the_beginning_is_seen() {
-        let run = "packet-rtt-tcp.injected-80-uniform.r5";
-        assert_eq!(cut(run, 37), run);
-        assert_eq!(cut(run, 20), "packet-rtt-tcp.i….r5");
-        assert_eq!(cut("results-20261122T031500Z", 10), "results-2…");
-        assert_eq!([cut(run, 0), cut(run, 1)], ["", "…"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use jitterlab_base::units::Nanos;
 
-use super::{ApplicationCase, Client, Program};
+use super::{ApplicationCase, Program};
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::LevelKind;

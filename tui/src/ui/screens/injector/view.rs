@@ -11,10 +11,11 @@ use ratatui::text::{Line, Span};
 
 use super::watch::Program;
 use super::{Injector, Second};
+use crate::shown::cut;
 use crate::ui::parts::axis::Zoom;
 use crate::ui::parts::beside;
 use crate::ui::parts::curves::{self, Curve};
-use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::screens::live::view::{draw_histogram, shift_line};
 use crate::ui::theme::Theme;
 

@@ -11,10 +11,10 @@ use super::history::Done;
 use super::picture::{Picture, Shift};
 use super::watch::Heard;
 use super::{Found, Live, ranks};
-use crate::shown;
+use crate::shown::{self, cut};
 use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::curves::{self, Curve};
-use crate::ui::parts::text::{cut, put, put_all, wrapped};
+use crate::ui::parts::text::{put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram, over_time};
 use crate::ui::theme::Theme;
 

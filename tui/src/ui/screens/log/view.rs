@@ -7,7 +7,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Entry, LogScreen, Weight};
-use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::shown::cut;
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::theme::Theme;
 
 /// Draws it: a line each, and the one that is chosen as a whole.

@@ -2,16 +2,17 @@
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer};
 use jitterlab_amvia::transaction::InitiatorState;
-use jitterlab_base::show::{count, number, printable};
+use jitterlab_base::show::{count, counted, number, printable};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{Messages, Rates};
+use crate::shown::cut;
 use crate::ui::parts::curves::{self, Curve};
 use crate::ui::parts::sweep::Sweep;
-use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::theme::Theme;
 
 /// Draws it.
@@ -107,9 +108,9 @@ fn endpoint_line(endpoint: &Published, width: u16) -> String {
         .process
         .map_or("?".into(), |process| process.to_string());
     let text = format!(
-        "{process:>8}  {}  {} peers, {} credits each",
+        "{process:>8}  {}  {}, {} credits each",
         printable(&endpoint.name),
-        endpoint.peers.len(),
+        counted(endpoint.peers.len(), "peer"),
         endpoint.window
     );
     cut(&text, width.into())

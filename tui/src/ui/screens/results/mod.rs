@@ -1,5 +1,6 @@
 //! Results: what experiments have found, and whether anything is slower than anything else.
 
+mod table;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -21,6 +22,7 @@ use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::parts::export;
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
+use table::Place;
 use watch::{Analysis, Cache, Export, Look, Opened, Report, Seen};
 
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,7 @@ enum Does {
     More,
     Less,
     Table,
+    TableBefore,
     Again,
     Report,
     Text,
@@ -45,6 +48,11 @@ const FOLDERS: &[Binding<Does>] = &[
         keys: &[Key::Enter, Key::Right],
         does: "its levels",
         command: Does::Enter,
+    },
+    Binding {
+        keys: &[Key::Char('t')],
+        does: "its tables",
+        command: Does::Table,
     },
     Binding {
         keys: &[Key::Char('w')],
@@ -77,7 +85,7 @@ const LEVELS: &[Binding<Does>] = &[
     },
     Binding {
         keys: &[Key::Char('t')],
-        does: "table",
+        does: "tables",
         command: Does::Table,
     },
     Binding {
@@ -127,6 +135,50 @@ const LEVELS: &[Binding<Does>] = &[
     },
 ];
 
+/// In a table.
+const TABLES: &[Binding<Does>] = &[
+    Binding {
+        keys: &[Key::Char('t')],
+        does: "next table",
+        command: Does::Table,
+    },
+    Binding {
+        keys: &[Key::Char('T')],
+        does: "the one before",
+        command: Does::TableBefore,
+    },
+    Binding {
+        keys: &[Key::Left, Key::Right],
+        does: "columns",
+        command: Does::Choose,
+    },
+    Binding {
+        keys: &[Key::Escape],
+        does: "back",
+        command: Does::Back,
+    },
+    Binding {
+        keys: &[Key::Char('x')],
+        does: "save text",
+        command: Does::Text,
+    },
+    Binding {
+        keys: &[Key::Char('v')],
+        does: "save SVG",
+        command: Does::Svg,
+    },
+    Binding {
+        keys: &[Key::Char('w')],
+        does: "write the report",
+        command: Does::Report,
+    },
+    Binding {
+        keys: MOVES,
+        does: "rows",
+        command: Does::Choose,
+    },
+];
+
 /// Shares by which something may be slower, in percent.
 const SHARES: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
 
@@ -148,8 +200,8 @@ struct Results {
     figure: Figure,
     /// The share that is asked about, by its place.
     share: usize,
-    /// The table of the report that is shown, and from which line on; the levels, where it is none.
-    table: Option<(usize, usize)>,
+    /// What is seen of the tables of the report; the levels, where it is nothing.
+    table: Option<Place>,
     /// How it was drawn last.
     drawn: Option<(Rect, Theme)>,
 }
@@ -244,11 +296,8 @@ impl Results {
     }
 
     fn choose(&mut self, key: Key) {
-        if let Some((table, from)) = self.table {
-            let lines = self.opened().and_then(|it| it.tables.get(table));
-            let lines = lines.map_or(0, |(_, lines)| lines.len());
-            let from = moved(key, from, lines).unwrap_or(from);
-            self.table = Some((table, from));
+        if let (Some(place), Some(opened)) = (self.table, self.opened()) {
+            self.table = Some(place.moved(key, &opened.tables));
         } else if self.inside {
             self.at = moved(key, self.at, self.cases().len()).unwrap_or(self.at);
         } else {
@@ -263,10 +312,34 @@ impl Results {
         }
     }
 
-    fn next_table(&mut self) {
+    /// Enters the folder; one without levels by its tables, if it has any.
+    fn enter(&mut self) -> Option<Action> {
+        let opened = self.opened()?;
+        let (has_levels, has_tables) = (!opened.cases.is_empty(), !opened.tables.is_empty());
+        if !has_levels && !has_tables {
+            let text = "nothing was measured in this folder yet, neither levels nor tables";
+            return Some(Action::Say(text.into()));
+        }
+        self.inside = has_levels;
+        self.table = (!has_levels).then(Place::default);
+        None
+    }
+
+    /// The next table, or the one before; beyond either end there is none.
+    fn turn(&mut self, by: isize) {
         let tables = self.opened().map_or(0, |it| it.tables.len());
-        let next = self.table.map_or(0, |(table, _)| table + 1);
-        self.table = (next < tables).then_some((next, 0));
+        self.table = match self.table {
+            Some(place) => place.on(by, tables),
+            None => (tables > 0).then(Place::default),
+        };
+    }
+
+    fn bindings(&self) -> &'static [Binding<Does>] {
+        match (self.table, self.inside) {
+            (Some(_), _) => TABLES,
+            (None, true) => LEVELS,
+            (None, false) => FOLDERS,
+        }
     }
 
     fn export(&mut self, ending: &'static str, of: impl Fn(&Buffer) -> String) -> Option<Action> {
@@ -289,14 +362,13 @@ impl Screen for Results {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        hints(if self.inside { LEVELS } else { FOLDERS })
+        hints(self.bindings())
     }
 
     fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
-        let bindings = if self.inside { LEVELS } else { FOLDERS };
-        match command(bindings, key)? {
+        match command(self.bindings(), key)? {
             Does::Choose => self.choose(key),
-            Does::Enter => self.inside = !self.cases().is_empty(),
+            Does::Enter => return self.enter(),
             Does::Back if self.table.is_some() => self.table = None,
             Does::Back => self.inside = false,
             Does::A => self.marked[0] = Some(self.at),
@@ -307,7 +379,8 @@ impl Screen for Results {
                 let at = Figure::ALL.iter().position(|it| *it == self.figure);
                 self.figure = Figure::ALL[(at.unwrap_or(0) + 1) % Figure::ALL.len()];
             }
-            Does::Table => self.next_table(),
+            Does::Table => self.turn(1),
+            Does::TableBefore => self.turn(-1),
             Does::Again => {
                 let folder = self.folder.clone()?;
                 if let Ok(mut cache) = self.cache.try_lock() {

@@ -8,6 +8,7 @@ use jitterlab_experiment::record::{Outcome, RunRecord, SuiteKind, Transport};
 use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
+use super::table::TextTable;
 use super::watch::{Buckets, Opened, Seen};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
@@ -65,9 +66,18 @@ fn opened() -> Opened {
     };
     let records: Vec<&RunRecord> = records.iter().collect();
     let table = |title: &str, rows: usize| {
-        let rows = (0..rows).map(|row| format!("  {row}  0.{row}"));
-        let lines = std::iter::once("  Row  r".into()).chain(rows);
-        (title.to_string(), lines.collect())
+        let column = |heading: &str, cell: &dyn Fn(usize) -> String| {
+            let cells = std::iter::once(heading.to_string()).chain((0..rows).map(cell));
+            cells.map(|cell| format!("{cell:<5}")).collect()
+        };
+        TextTable {
+            title: title.into(),
+            columns: vec![
+                column("Row", &|row| row.to_string()),
+                column("r", &|row| format!("0.{row}")),
+                column("p", &|row| format!("0.0{row}")),
+            ],
+        }
     };
     let mut all: BTreeMap<String, Histogram> = BTreeMap::new();
     for record in &records {
@@ -87,8 +97,12 @@ fn opened() -> Opened {
 }
 
 fn told(app: &mut App) {
+    told_of(app, opened());
+}
+
+fn told_of(app: &mut App, opened: Opened) {
     let folders: Vec<_> = FOLDERS.iter().map(Into::into).collect();
-    for opened in [None, Some(Ok(Arc::new(opened())))] {
+    for opened in [None, Some(Ok(Arc::new(opened)))] {
         let seen = Seen {
             folders: folders.clone(),
             opened: Some((folders[0].clone(), opened)),
@@ -166,15 +180,61 @@ fn tables_of_the_report_are_shown_one_after_the_other() {
     press(&mut app, &[Key::Enter]);
     letters(&mut app, "tt");
     let shown = picture(&mut app, 80, 24);
-    assert!(shown.contains("Correlations (2 of 2 tables)"), "{shown}");
+    assert!(shown.contains("Correlations (2 of 2)"), "{shown}");
     press(&mut app, &[Key::PageDown]);
     let shown = picture(&mut app, 80, 24);
     assert!(
-        shown.contains("Row  r") && shown.contains("  10  0.10") && !shown.contains("  9  0.9"),
+        shown.contains("Row    r") && shown.contains("  10     0.10") && !shown.contains("  9  "),
         "{shown}"
     );
-    letters(&mut app, "t");
+    letters(&mut app, "T");
+    assert!(picture(&mut app, 80, 24).contains("Round trips (1 of 2)"));
+    letters(&mut app, "T");
     assert!(picture(&mut app, 80, 24).contains("RTT over TCP"));
+    letters(&mut app, "ttt");
+    assert!(picture(&mut app, 80, 24).contains("RTT over TCP"));
+}
+
+#[test]
+fn of_a_wide_table_all_columns_can_be_seen_beside_the_first() {
+    let mut app = app_at("Results");
+    told(&mut app);
+    letters(&mut app, "t");
+    // There is room for two of its three.
+    let narrow = |app: &mut App| picture(app, 16, 24);
+    assert!(picture(&mut app, 80, 24).contains("Row    r      p"));
+    press(&mut app, &[Key::Right]);
+    assert!(
+        narrow(&mut app).contains("Row    p"),
+        "{}",
+        narrow(&mut app)
+    );
+    // The last one stays.
+    press(&mut app, &[Key::Right]);
+    assert!(narrow(&mut app).contains("Row    p"));
+    press(&mut app, &[Key::Left]);
+    assert!(narrow(&mut app).contains("Row    r"));
+    press(&mut app, &[Key::Escape]);
+    assert!(picture(&mut app, 80, 24).contains("its levels"));
+}
+
+#[test]
+fn a_folder_without_levels_is_entered_by_its_tables() {
+    let mut app = app_at("Results");
+    let mut only_tables = opened();
+    only_tables.cases.clear();
+    told_of(&mut app, only_tables);
+    press(&mut app, &[Key::Enter]);
+    assert!(picture(&mut app, 80, 24).contains("Round trips (1 of 2)"));
+    assert!(letters(&mut app, "x").join("").contains("Round trips"));
+    press(&mut app, &[Key::Escape]);
+    assert!(picture(&mut app, 80, 24).contains("its tables"));
+    let mut nothing = opened();
+    nothing.cases.clear();
+    nothing.tables.clear();
+    told_of(&mut app, nothing);
+    press(&mut app, &[Key::Enter]);
+    assert!(picture(&mut app, 80, 24).contains("nothing was measured in this folder yet"));
 }
 
 #[test]

@@ -9,10 +9,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::Results;
-use super::watch::Opened;
+use super::{Results, table};
+use crate::shown::cut;
 use crate::ui::parts::axis::{Range, Zoom};
-use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
 
@@ -28,7 +28,8 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
         Some(folders) => folders,
     };
     let has_room = area.width >= 120;
-    if screen.inside && !has_room {
+    let is_entered = screen.inside || screen.table.is_some();
+    if is_entered && !has_room {
         return draw_opened(buffer, area, screen, theme);
     }
     let [left, right] = beside(area, if has_room { 44 } else { 30 });
@@ -46,7 +47,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
         .enumerate()
     {
         let name = printable(&folder.file_name().unwrap_or_default().to_string_lossy());
-        let style = match (Some(place) == at, screen.inside) {
+        let style = match (Some(place) == at, is_entered) {
             (true, false) => theme.here(),
             (true, true) => theme.heading(),
             (false, _) => Style::new(),
@@ -69,8 +70,8 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
         Some(Err(error)) => return put_all(buffer, area, &says(error, theme.bad())),
         Some(Ok(opened)) => opened,
     };
-    if let Some((table, from)) = screen.table {
-        return draw_table(buffer, area, opened, table, from, theme);
+    if let Some(place) = screen.table {
+        return table::draw(buffer, area, &opened.tables, place, theme);
     }
     let mut below = match screen.comparison() {
         Some(Ok(comparison)) => comparison_lines(&comparison, area.width, theme),
@@ -113,9 +114,7 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
 fn draw_over(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
     /// So many rows a picture takes at least.
     const LEAST: usize = 12;
-    let mut subjects: Vec<&str> = screen.cases().iter().map(|it| &*it.subject).collect();
-    subjects.dedup();
-    let above = screen.cases().len() + subjects.len() + 1;
+    let above = level_lines(screen, area.width, theme).0.len() + 1;
     if !screen.inside || usize::from(area.height) < above + LEAST {
         return;
     }
@@ -148,8 +147,15 @@ fn draw_over(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
     histogram::draw_over(buffer, picture, &counts, &others, &axis, theme);
 }
 
-/// Levels, grouped by case.
+/// Levels, as far as there is room; the one that is chosen is among them.
 fn draw_levels(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
+    let (lines, chosen) = level_lines(screen, area.width, theme);
+    let from = first_shown(chosen, area.height.into());
+    put_all(buffer, area, &lines[from.min(lines.len())..]);
+}
+
+/// Levels, grouped by case; and the last line of the one that is chosen.
+fn level_lines(screen: &Results, width: u16, theme: Theme) -> (Vec<Line<'static>>, usize) {
     let [a, b] = screen.compared().map_or([None; 2], |both| both.map(Some));
     let mut lines = Vec::new();
     let mut chosen = 0;
@@ -167,54 +173,78 @@ fn draw_levels(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
             );
             lines.push(Line::styled(text, theme.heading()));
         }
-        if place == screen.at {
-            chosen = lines.len();
-        }
-        let base = first.filter(|first| first.name != case.name);
-        let line = level_line(case, base, screen, area.width);
         let mark = match (screen.inside, Some(place) == a, Some(place) == b) {
             (true, true, _) => "a ",
             (true, _, true) => "b ",
             _ => "  ",
         };
-        let style = match screen.inside && place == screen.at {
-            true => theme.here(),
-            false => Style::new(),
+        let is_chosen = screen.inside && place == screen.at;
+        let style = if is_chosen {
+            theme.here()
+        } else {
+            Style::new()
         };
-        lines.push(Line::styled(
-            cut(&format!("{mark}{line}"), area.width.into()),
-            style,
-        ));
+        let base = first.filter(|first| first.name != case.name);
+        let texts = level_texts(case, base, screen, width.saturating_sub(2));
+        for (mark, text) in std::iter::once(mark)
+            .chain(std::iter::repeat("  "))
+            .zip(texts)
+        {
+            lines.push(Line::styled(
+                cut(&format!("{mark}{text}"), width.into()),
+                style,
+            ));
+        }
+        if place == screen.at {
+            chosen = lines.len().saturating_sub(1);
+        }
     }
-    let from = first_shown(chosen, area.height.into());
-    put_all(buffer, area, &lines[from.min(lines.len())..]);
+    (lines, chosen)
 }
 
-fn level_line(
+/// A level in a line; in a second one its change, where there is no room for that in the first.
+fn level_texts(
     case: &CaseAtLevel,
     base: Option<&CaseAtLevel>,
     screen: &Results,
     width: u16,
-) -> String {
-    /// With this much room, all that is known of a level is told.
-    const ALL: u16 = 70;
+) -> Vec<String> {
     let figure = screen.figure;
     let mean = seconds(case.mean(figure));
     let change = base.map(|base| case.against(base, figure));
     let change = change.and_then(|it| it.ok().flatten());
-    let change = change.map_or(String::new(), |it| Value::Change(it.ratio).for_people());
     let names = screen.cases().iter().map(|it| it.level.to_string().len());
     let column = names.max().unwrap_or(0);
-    let level = case.level.to_string();
-    match width >= ALL {
-        true => format!("{level:<column$} {:>3}  {mean:<25}  {change}", case.runs()),
-        false => format!("{level:<column$}  {mean}"),
+    let level = format!("{:<column$}", case.level.to_string());
+    if !screen.inside {
+        return vec![format!("{level}  {mean}")];
+    }
+    let begin = format!("{level} {:>3}  ", case.runs());
+    let Some(change) = change else {
+        return vec![begin + &mean];
+    };
+    let change = told(&Value::Change(change.ratio));
+    let line = format!("{begin}{mean:<25}  {change}");
+    match line.chars().count() <= width.into() {
+        true => vec![line],
+        false => {
+            let indent = begin.chars().count();
+            vec![begin + &mean, format!("{:indent$}{change}", "")]
+        }
     }
 }
 
 /// A time in nanoseconds, with its interval.
 fn seconds(ns: Estimate) -> String {
-    Value::Seconds(ns.scaled(1e-9)).for_people()
+    told(&Value::Seconds(ns.scaled(1e-9)))
+}
+
+/// An estimate with its interval, or that it has none.
+fn told(estimate: &Value) -> String {
+    match estimate.estimated() {
+        Some((value, None)) => format!("{value} (no interval)"),
+        _ => estimate.for_people(),
+    }
 }
 
 /// Whether b is slower than a.
@@ -246,25 +276,4 @@ fn comparison_lines(it: &Comparison, width: u16, theme: Theme) -> Vec<Line<'stat
         Span::styled("  (+ - change the share)", theme.aside()),
     ]));
     lines
-}
-
-fn draw_table(
-    buffer: &mut Buffer,
-    area: Rect,
-    opened: &Opened,
-    table: usize,
-    from: usize,
-    theme: Theme,
-) {
-    let Some((title, lines)) = opened.tables.get(table) else {
-        return;
-    };
-    let title = format!("{title} ({} of {} tables)", table + 1, opened.tables.len());
-    put(buffer, area, 0, &Line::styled(title, theme.heading()));
-    // The head of the table stays.
-    let head = lines.first().cloned().unwrap_or_default();
-    put(buffer, area, 1, &Line::styled(head, theme.aside()));
-    for (row, line) in lines.iter().skip(1 + from).enumerate() {
-        put(buffer, area, row + 2, &Line::from(line.clone()));
-    }
 }

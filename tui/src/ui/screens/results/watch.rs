@@ -12,6 +12,7 @@ use jitterlab_report::Analysed;
 use jitterlab_report::analysis::levels::CaseAtLevel;
 use jitterlab_stats::histogram::Histogram;
 
+use super::table::TextTable;
 use crate::outcome::Failure;
 use crate::ui::action::{News, Task, outcome};
 
@@ -24,8 +25,8 @@ pub struct Opened {
     pub samples: BTreeMap<String, Buckets>,
     /// The answer to the experiment's question.
     pub answer: String,
-    /// The tables of the report: title, and lines.
-    pub tables: Vec<(String, Vec<String>)>,
+    /// The tables of the report.
+    pub tables: Vec<TextTable>,
     /// The report, where it is written.
     pub report: Option<PathBuf>,
 }
@@ -141,10 +142,14 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     let samples = histograms.into_inner().into_iter();
     let samples = samples.map(|(name, histogram)| (name, Buckets::of(&histogram)));
     let answer = &analysed.analysis.answer;
-    let tables = analysed.analysis.tables().into_iter().map(|table| {
-        let text = table.to_text();
-        let lines = text.lines().skip(1).map(printable).collect();
-        (table.title.to_string(), lines)
+    let tables = analysed.analysis.tables();
+    let tables = tables.iter().map(|table| TextTable {
+        title: table.title.into(),
+        columns: table
+            .text_columns()
+            .iter()
+            .map(|cells| printed(cells))
+            .collect(),
     });
     let report = path.join("report").join("index.html");
     Ok(Opened {
@@ -154,6 +159,10 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
         tables: tables.collect(),
         report: report.is_file().then_some(report),
     })
+}
+
+fn printed(cells: &[String]) -> Vec<String> {
+    cells.iter().map(|cell| printable(cell)).collect()
 }
 
 /// Writes the report of a folder.

@@ -10,7 +10,8 @@ use ratatui::text::{Line, Span};
 
 use super::ValidateScreen;
 use super::read::{Validated, pair};
-use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::shown::cut;
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
 

@@ -11,9 +11,10 @@ use ratatui::text::{Line, Span};
 
 use super::seen::{Folder, Followed, RunLine, Samples, Seen, Shown, State, name};
 use super::{Focus, Suites};
+use crate::shown::cut;
 use crate::shown::{self, time};
 use crate::ui::parts::axis::{Range, Zoom};
-use crate::ui::parts::text::{cut, first_shown, put, put_all, wrapped};
+use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
 

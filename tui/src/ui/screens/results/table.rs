@@ -1,0 +1,98 @@
+//! A table of the report: where in it one is, and how it is drawn.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use crate::ui::keys::{Key, moved};
+use crate::ui::parts::text::put;
+use crate::ui::theme::Theme;
+
+/// A table as text.
+#[derive(Debug, PartialEq)]
+pub struct TextTable {
+    /// What it shows.
+    pub title: String,
+    /// Its columns: the heading and a cell for each row, all of one width.
+    pub columns: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    fn rows(&self) -> usize {
+        let first = self.columns.first();
+        first.map_or(0, |cells| cells.len().saturating_sub(1))
+    }
+}
+
+/// What is seen of the tables.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// Which table.
+    table: usize,
+    /// Its first row.
+    row: usize,
+    /// How many columns after the first are passed over.
+    column: usize,
+}
+
+impl Place {
+    /// The table that is so many places on, of so many; none beyond either end.
+    pub fn on(self, by: isize, of: usize) -> Option<Self> {
+        let table = self.table.checked_add_signed(by).filter(|at| *at < of)?;
+        Some(Place {
+            table,
+            ..Place::default()
+        })
+    }
+
+    /// Where a key leads in the table.
+    pub fn moved(self, key: Key, tables: &[TextTable]) -> Self {
+        let Some(table) = tables.get(self.table) else {
+            return self;
+        };
+        // The first column stays, and one other is always seen.
+        let others = table.columns.len().saturating_sub(1);
+        let column = match key {
+            Key::Left => self.column.saturating_sub(1),
+            Key::Right => (self.column + 1).min(others.saturating_sub(1)),
+            _ => self.column,
+        };
+        Place {
+            row: moved(key, self.row, table.rows()).unwrap_or(self.row),
+            column,
+            ..self
+        }
+    }
+}
+
+/// Draws it: its first column, and beside that what there is room for of the others.
+pub fn draw(buffer: &mut Buffer, area: Rect, tables: &[TextTable], place: Place, theme: Theme) {
+    let Some(table) = tables.get(place.table) else {
+        return;
+    };
+    let first = table.columns.iter().take(1);
+    let columns = first.chain(table.columns.iter().skip(1 + place.column));
+    let columns: Vec<&Vec<String>> = columns.collect();
+    let line = |row: usize| {
+        let cells = columns.iter().filter_map(|cells| cells.get(row));
+        cells.map(|cell| format!("  {cell}")).collect::<String>()
+    };
+    let is_more = line(0).chars().count() > area.width.into();
+    let title = format!(
+        "{} ({} of {}){}{}",
+        table.title,
+        place.table + 1,
+        tables.len(),
+        if place.column > 0 { "  ←" } else { "" },
+        if is_more { "  → more columns" } else { "" },
+    );
+    put(buffer, area, 0, &Line::styled(title, theme.heading()));
+    // The head of the table stays.
+    put(buffer, area, 1, &Line::styled(line(0), theme.aside()));
+    let rows = usize::from(area.height).saturating_sub(2);
+    for row in (1 + place.row..=table.rows()).take(rows) {
+        let at = row - place.row + 1;
+        put(buffer, area, at, &Line::styled(line(row), Style::new()));
+    }
+}
