@@ -8,6 +8,7 @@
 pub mod agent;
 mod connections;
 mod ended;
+mod folder;
 mod host;
 mod identity;
 pub mod inventory;

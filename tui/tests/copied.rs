@@ -7,7 +7,7 @@ mod ssh;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use common::experiments::until;
 use common::{Lab, text};
@@ -31,14 +31,25 @@ impl Machine {
             return None;
         }
         let lab = Lab::new();
-        for folder in ["there/bin", "there/tmp", "run"] {
+        for folder in [
+            "there/bin",
+            "there/tmp",
+            "there/spare",
+            "there/home",
+            "here",
+            "run",
+        ] {
             fs::create_dir_all(lab.path(folder)).unwrap();
         }
         fs::set_permissions(lab.path("run"), fs::Permissions::from_mode(0o700)).unwrap();
         let show = |name: &str| lab.path(name).display().to_string();
         lab.write(
             "enter",
-            format!("echo >>{}\nexec \"$@\"\n", show("connections")),
+            format!(
+                "echo >>{}\nif [ -e {mounts} ]; then exec unshare --mount sh -c \". {mounts}; exec $*\"; fi\nexec \"$@\"\n",
+                show("connections"),
+                mounts = show("mounts")
+            ),
         );
         let variables = format!(
             "TMPDIR={} PATH={}:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -56,11 +67,15 @@ impl Machine {
     }
 
     fn write(&self, duration: &str) {
+        // Whose keys are named, so that the controller has them to pass on.
+        let key = self.lab.read("host.pub");
         self.lab.write(
             "h.yaml",
             format!(
-                "hosts:\n  here: {{ at: local, address: 127.0.0.1 }}\n  there: {{ at: ssh lab, address: 127.0.0.1 }}\n\
-                 warmup: 1ms\nduration: {duration}\nrepetitions: 1\nat_once: 1\n"
+                "hosts:\n  here: {{ at: local, address: 127.0.0.1 }}\n  \
+                 there: {{ at: ssh lab, address: 127.0.0.1, host_keys: [\"{}\"] }}\n\
+                 warmup: 1ms\nduration: {duration}\nrepetitions: 1\nat_once: 1\n",
+                key.trim()
             ),
         );
     }
@@ -69,7 +84,8 @@ impl Machine {
         let mut command = self.lab.mortal("validate h.yaml --transport udp");
         command
             .env("PATH", &self.path)
-            .env("XDG_RUNTIME_DIR", self.lab.path("run"));
+            .env("XDG_RUNTIME_DIR", self.lab.path("run"))
+            .env("TMPDIR", self.lab.path("here"));
         command
     }
 
@@ -82,10 +98,42 @@ impl Machine {
         self.lab.read("connections").lines().count()
     }
 
-    /// Neither files there, nor sockets here.
+    /// Neither files there, nor files and sockets here.
     fn is_clean(&self) -> bool {
-        let is_empty = |name: &str| fs::read_dir(self.lab.path(name)).unwrap().count() == 0;
-        is_empty("there/tmp") && is_empty("run")
+        let folders = ["there/tmp", "there/spare", "there/home", "here", "run"];
+        folders.iter().all(|folder| self.files(folder) == 0)
+    }
+
+    fn files(&self, folder: &str) -> usize {
+        fs::read_dir(self.lab.path(folder)).unwrap().count()
+    }
+
+    /// From now on these folders are in the places of its temporary files, of /var/tmp and of its user's home, and of these no program
+    /// starts from the ones that are named.
+    fn mount(&self, noexec: &[&str]) {
+        let places = [
+            ("there/tmp", self.lab.path("there/tmp")),
+            ("there/spare", "/var/tmp".into()),
+            ("there/home", "/root".into()),
+        ];
+        let lines = places.map(|(name, place)| {
+            let (folder, place) = (self.lab.path(name), place.display().to_string());
+            let bind = format!("mount --bind {} {place}\n", folder.display());
+            match noexec.contains(&name) {
+                true => bind + &format!("mount -o remount,bind,noexec {place}\n"),
+                false => bind,
+            }
+        });
+        self.lab.write("mounts", lines.concat());
+    }
+
+    /// A validation that takes long, at work.
+    fn at_work(&self) -> Child {
+        self.write("30s");
+        let mut child = self.command().stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "2 hosts, 1 measurements");
+        child
     }
 
     /// The process number of the copy that runs.
@@ -182,6 +230,47 @@ fn another_kind_of_machine_and_a_full_one_are_said() {
     machine.program("there/bin/mktemp", "exec /usr/bin/mktemp \"$@\"");
     machine.program("there/bin/sha256sum", "cat >/dev/null; echo 0 -");
     gone("what came of jitterlab is not what was sent");
+    machine.mount(&["there/tmp", "there/spare", "there/home"]);
+    gone("no place for a program: ");
+    gone("; /var/tmp lets no program start (is it mounted noexec?); /root lets no program start");
+}
+
+#[test]
+fn a_copy_is_where_programs_may_start() {
+    for noexec in [&["there/tmp"][..], &["there/tmp", "there/spare"]] {
+        let Some(machine) = Machine::new() else {
+            return;
+        };
+        machine.mount(noexec);
+        is_measured(&machine.validate());
+        assert!(machine.is_clean());
+    }
+}
+
+#[test]
+fn a_copy_whose_shell_was_killed_goes_with_the_next_one_and_one_that_is_used_does_not() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let mut child = machine.at_work();
+    is_measured(&machine.validate());
+    assert_eq!(machine.files("there/tmp"), 1);
+    let copy = machine.copy().unwrap();
+    let stat = fs::read_to_string(format!("/proc/{copy}/stat")).unwrap();
+    // After the name, which is in brackets, and the state.
+    let shell = stat.rsplit(") ").next().unwrap().split(' ').nth(1).unwrap();
+    let controller = Pid::from_raw(child.id().cast_signed());
+    // It makes no other worker.
+    kill(controller, Signal::SIGSTOP).unwrap();
+    for process in [shell.parse().unwrap(), copy] {
+        kill(Pid::from_raw(process), Signal::SIGKILL).unwrap();
+    }
+    kill(controller, Signal::SIGKILL).unwrap();
+    child.wait().unwrap();
+    until(|| machine.copy().is_none());
+    assert_eq!(machine.files("there/tmp"), 1);
+    is_measured(&machine.validate());
+    until(|| machine.is_clean());
 }
 
 #[test]
@@ -189,10 +278,7 @@ fn a_copy_that_is_killed_leaves_nothing() {
     let Some(machine) = Machine::new() else {
         return;
     };
-    machine.write("30s");
-    let mut child = machine.command().stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert_eq!(lines.next().unwrap().unwrap(), "2 hosts, 1 measurements");
+    let mut child = machine.at_work();
     let copy = machine.copy().unwrap();
     kill(Pid::from_raw(copy), Signal::SIGKILL).unwrap();
     until(|| fs::read_dir(machine.lab.path("there/tmp")).unwrap().count() == 0);
@@ -201,15 +287,12 @@ fn a_copy_that_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn a_controller_that_is_stopped_or_killed_leaves_no_copy_and_no_connection() {
+fn a_controller_that_is_stopped_or_killed_leaves_no_copy_no_connection_and_no_keys() {
     for signal in [Signal::SIGINT, Signal::SIGKILL] {
         let Some(machine) = Machine::new() else {
             return;
         };
-        machine.write("30s");
-        let mut child = machine.command().stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        assert_eq!(lines.next().unwrap().unwrap(), "2 hosts, 1 measurements");
+        let mut child = machine.at_work();
         assert!(machine.copy().is_some());
         kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
         child.wait().unwrap();

@@ -1,26 +1,36 @@
 //! The directory that a worker's programs are started in.
 
-use std::fs;
+use std::env;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nix::fcntl::Flock;
+
+use crate::folder::{self, COPY, WORKER};
+
 /// A worker's directory, with whatever other names it was given. All are gone with the worker.
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
+    /// Nothing on a file system without locks.
+    _in_use: Arc<Option<Flock<File>>>,
     names: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Directory {
-    /// Makes one, for this user alone.
+    /// Makes one, for this user alone, and removes those of workers that were killed, with their copies of this program.
     pub fn make() -> io::Result<Self> {
-        let made = tempfile::Builder::new()
-            .prefix("jitterlab-agent-")
-            .tempdir()?;
+        folder::sweep(&env::temp_dir());
+        if let Some(copies) = place_of_copies() {
+            folder::sweep(&copies);
+        }
+        let path = tempfile::Builder::new().prefix(WORKER).tempdir()?.keep();
         Ok(Directory {
-            path: made.keep(),
+            _in_use: Arc::new(folder::use_folder(&path).ok()),
+            path,
             names: Arc::default(),
         })
     }
@@ -54,6 +64,15 @@ impl Directory {
     fn names(&self) -> impl std::ops::DerefMut<Target = Vec<PathBuf>> + '_ {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The place of the folders with copies of this program, where this is one of them.
+fn place_of_copies() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let folder = program.parent()?;
+    let name = folder.file_name()?.to_string_lossy();
+    let is_copy = name.starts_with(COPY);
+    is_copy.then(|| folder.parent().map(Into::into)).flatten()
 }
 
 #[cfg(test)]

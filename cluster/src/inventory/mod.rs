@@ -23,6 +23,8 @@ use problem::{At, PROGRAM, Problem};
 
 /// The group whose hosts may replace others.
 const SPARES: &str = "spares";
+/// The group whose hosts are measured where no group is named, if the inventory has it: the playbooks have it.
+const NODES: &str = "jitterlab_nodes";
 
 /// The hosts that a file names.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,7 +38,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Reads an inventory; of a group alone, if one is named.
+    /// Reads an inventory; of a group alone, if one is named, or there is the group `jitterlab_nodes`.
     ///
     /// # Errors
     /// It cannot be read, or something in it is wrong or not supported: with its place.
@@ -76,7 +78,7 @@ impl Inventory {
 
     fn of(groups: &Groups, group: Option<&str>) -> Result<Self, Problem> {
         let spares = groups.members(SPARES);
-        let chosen = match group {
+        let chosen = match group.or(groups.has(NODES).then_some(NODES)) {
             None => None,
             Some(group) if groups.has(group) => Some(groups.members(group)),
             Some(group) => {

@@ -149,6 +149,22 @@ fn a_list_of_names_is_an_inventory() {
 }
 
 #[test]
+fn the_nodes_of_the_playbooks_are_taken_alone() {
+    let text = "[jitterlab_controller]\nc\nn1\n[jitterlab_nodes]\nn1\nn2\n[spares]\ns\n";
+    let of = |group| Inventory::parse(text, Path::new("h"), group).unwrap();
+    let names = |inventory: Inventory| -> Vec<String> {
+        inventory
+            .hosts
+            .into_keys()
+            .chain(inventory.spares.into_keys())
+            .collect()
+    };
+    assert_eq!(names(of(None)), ["n1", "n2", "s"]);
+    assert_eq!(names(of(Some("jitterlab_controller"))), ["c", "n1", "s"]);
+    assert_eq!(names(of(Some("all"))), ["c", "n1", "n2", "s"]);
+}
+
+#[test]
 fn a_group_is_taken_alone() {
     let of = |group| Inventory::parse(INI, Path::new("h"), Some(group));
     assert_eq!(of("rack2").unwrap().hosts.len(), 1);

@@ -9,28 +9,48 @@ use std::path::Path;
 use jitterlab_base::input::shortened;
 use sha2::{Digest, Sha256};
 
+use crate::folder::{COPY, IN_USE, NOT_YET};
+
 /// Files that go together: the program, and the library beside it, if it is there.
 const FILES: [&str; 2] = ["jitterlab", "libjitterlab_preload.so"];
 
 /// A shell that becomes the worker where the program is found, and says so. Elsewhere, and where it is started with a word, it says
-/// what machine it is on, keeps what it is sent, says that it has it, and starts the worker. It waits for its end to remove the
-/// files, with the worker's own directory. Each file comes after a line with its name, size and sum; an empty line ends them. It has
-/// neither single quotes nor lines, for any login shell to pass it on.
+/// what machine it is on, keeps what it is sent, says that it has it when it can be started, and starts the worker. It waits for its end to remove the
+/// files, with the worker's own directory. The folder is in the first place that takes files and lets programs start: an empty file is a
+/// program that ends well. Only beside other temporary files it is the worker's place for its own. It is marked as [`folder`] has it.
+/// Each file comes after a line with its name, size and sum; an empty line ends them. The text has neither single quotes nor lines, for any
+/// login shell to pass it on.
+///
+/// [`folder`]: crate::folder
 const SCRIPT: &str = "if [ $# = 0 ] && command -v jitterlab >/dev/null; then echo \"jitterlab: here\"; exec jitterlab agent; fi; \
     echo \"jitterlab: $(uname -sm)\"; \
-    d=$(mktemp -d \"${TMPDIR:-/tmp}/jitterlab-copy-XXXXXX\") || exit 1; \
-    trap \"rm -rf \\\"$d\\\"\" EXIT; trap \"exit 1\" HUP INT TERM; \
+    d=; trap \"rm -rf \\\"\\$d\\\"\" EXIT; trap \"exit 1\" HUP INT TERM; \
+    t=${TMPDIR:-/tmp}; why=; \
+    for place in \"$t\" /var/tmp \"$HOME\"; do \
+        if d=$(mktemp -d \"$place/COPYXXXXXX\" 2>&1); then \
+            : > \"$d/jitterlab\" && chmod 700 \"$d/jitterlab\" && \"$d/jitterlab\" 2>/dev/null && break; \
+            rm -rf \"$d\"; d=\"$place lets no program start (is it mounted noexec?)\"; \
+        fi; \
+        why=\"$why${why:+; }$d\"; d=; \
+    done; \
+    if [ ! \"$d\" ]; then echo \"no place for a program: $why\" >&2; exit 1; fi; \
+    if exec 9<>\"$d/NOT_YET\" && flock -s 9 2>/dev/null; then mv \"$d/NOT_YET\" \"$d/IN_USE\"; fi; \
     while read -r name size sum || exit 1; [ \"$name\" ]; do \
         head -c \"$size\" > \"$d/$name\" && chmod 700 \"$d/$name\" || exit 1; \
         s=$(sha256sum < \"$d/$name\") || exit 1; \
         if [ \"${s%% *}\" != \"$sum\" ]; then echo \"what came of $name is not what was sent\" >&2; exit 1; fi; \
     done; \
-    echo \"jitterlab: copied\"; TMPDIR=$d \"$d/jitterlab\" agent";
+    \"$d/jitterlab\" --version </dev/null >/dev/null || exit 1; \
+    echo \"jitterlab: copied\"; if [ \"$place\" = \"$t\" ]; then export TMPDIR=\"$d\"; fi; \"$d/jitterlab\" agent";
 
 /// What ssh is to start: the program there, or a copy; always a copy where the program there will not do.
 pub fn command(always: bool) -> String {
     let word = if always { " copy" } else { "" };
-    format!("exec sh -c '{SCRIPT}' jitterlab{word}")
+    let script = SCRIPT
+        .replace("COPY", COPY)
+        .replace("NOT_YET", NOT_YET)
+        .replace("IN_USE", IN_USE);
+    format!("exec sh -c '{script}' jitterlab{word}")
 }
 
 /// What that says first.

@@ -1,14 +1,14 @@
 //! The way to a worker.
 
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{self, Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use tempfile::NamedTempFile;
 
 use super::controller::{Controller, Way};
 use super::copy::{self, Found};
@@ -40,7 +40,7 @@ pub struct Link {
     child: Child,
     stderr: Stderr,
     /// A file that ssh reads before the worker answers.
-    _known_hosts: Option<NamedTempFile>,
+    _known_hosts: Option<File>,
     requests: Option<Sender<(Request, Vec<u8>)>>,
     replies: Receiver<io::Result<(Reply, Vec<u8>)>>,
     /// What came instead of its first answer.
@@ -87,8 +87,8 @@ impl Link {
             .map_err(|error| format!("cannot write down the keys of host {name}: {error}"))?;
         let known = known_hosts
             .as_ref()
-            .map_or(Path::new(""), |file| file.path());
-        let mut command = controller.command(name, host, known, way);
+            .map_or_else(PathBuf::new, path_of_nameless);
+        let mut command = controller.command(name, host, &known, way);
         // Ctrl-C at a terminal is for the controller alone.
         let mut child = command
             .process_group(0)
@@ -407,12 +407,18 @@ fn shown(command: &Command) -> String {
     words.join(" ")
 }
 
-/// The file that ssh finds the keys of a host in, where some are named.
-fn known_hosts(name: &str, host: &Host) -> io::Result<Option<NamedTempFile>> {
+/// The file that ssh finds the keys of a host in, where some are named. It has no name in any folder: nothing of it stays, however this
+/// program ends.
+fn known_hosts(name: &str, host: &Host) -> io::Result<Option<File>> {
     if host.host_keys.is_empty() {
         return Ok(None);
     }
-    let mut file = NamedTempFile::with_prefix("jitterlab-known-hosts-")?;
+    let mut file = tempfile::tempfile()?;
     file.write_all(ssh::known_hosts([(name, host)]).as_bytes())?;
     Ok(Some(file))
+}
+
+/// The path by which another program opens a file of this one that has no name.
+fn path_of_nameless(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
 }
