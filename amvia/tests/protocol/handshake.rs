@@ -1,6 +1,6 @@
 //! How two ends come to know each other, and what nobody off the path can do to them.
 
-use jitterlab_amvia::protocol::{Action, Config, Greeting, Protocol, greet, refuse};
+use jitterlab_amvia::protocol::{Action, Config, Greeting, Local, Protocol, greet, refuse};
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, InitiatorState};
 use jitterlab_amvia::wire::{Body, Head, Hello, Refusal, Tag, decode};
 
@@ -203,6 +203,30 @@ fn an_old_life_of_an_endpoint_is_refused() {
             action,
             Action::Unreachable {
                 refusal: Some(Refusal::OldIncarnation)
+            }
+        )
+    };
+    assert!(pair.a.actions.iter().any(is_refused));
+    assert_eq!(pair.a.connection.hello(), None);
+}
+
+/// A life draws its tag once: another tag is another endpoint of the same name.
+#[test]
+fn another_endpoint_of_one_name_and_incarnation_is_refused() {
+    let mut pair = Pair::connected(config());
+    let twin = Local {
+        tag: Tag(77),
+        ..local(1, 1, 1)
+    };
+    pair.a = Node::new(&config(), twin, 2);
+    pair.a.connection.connect(pair.now);
+    pair.a.act(&mut pair.to_b);
+    pair.settle();
+    let is_refused = |action: &Action| {
+        matches!(
+            action,
+            Action::Unreachable {
+                refusal: Some(Refusal::NameInUse)
             }
         )
     };

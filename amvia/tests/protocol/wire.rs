@@ -3,7 +3,7 @@
 use jitterlab_amvia::transaction::{EndpointId, Incarnation};
 use jitterlab_amvia::wire::{
     Body, Field, HEAD, Have, Head, Hello, Number, Part, Protocol, Reason, Refusal, SHORT_HEAD, Tag,
-    WireError, decode, decode_bare, decode_short,
+    VERSION, WireError, decode, decode_bare, decode_short,
 };
 use proptest::prelude::*;
 
@@ -214,7 +214,7 @@ proptest! {
     #[test]
     fn what_is_read_can_have_been_written(bytes in proptest::collection::vec(any::<u8>(), HEAD..HEAD + 20), kind in 0..14_u8) {
         let mut bytes = bytes;
-        bytes[..4].copy_from_slice(&[b'A', b'M', 2, kind]);
+        bytes[..4].copy_from_slice(&[b'A', b'M', VERSION, kind]);
         let bytes = sealed(bytes);
         if let Ok((head, payload)) = decode(&bytes) {
             prop_assert_eq!(&head.encode(payload)[..], &bytes[..HEAD]);
