@@ -131,8 +131,10 @@ impl Driver {
         for number in 0..self.log.shape().peers {
             let mine = || entries.iter().filter(|entry| entry.0.peer == number);
             let Some(Known { peer, since }) = self.log.peer(number)? else {
-                // It was killed while it forgot the peer.
-                self.log.clear(number)?;
+                if mine().next().is_some() {
+                    // It was killed while it forgot the peer.
+                    self.log.clear(number)?;
+                }
                 continue;
             };
             if let Some(&(place, ..)) = mine().find(|entry| entry.1 != peer) {

@@ -57,7 +57,15 @@ impl Shape {
 
     /// Every place of the peer of a number.
     pub(super) fn places_of(self, number: u32) -> impl Iterator<Item = Place> {
-        self.places().filter(move |place| place.peer == number)
+        [Pool::Send, Pool::Receive]
+            .into_iter()
+            .flat_map(move |pool| {
+                (0..self.window).map(move |slot| Place {
+                    pool,
+                    peer: number,
+                    slot,
+                })
+            })
     }
 
     /// Every place: those of the send pool, then those of the receive pool.
