@@ -4,6 +4,9 @@
 use jitterlab_experiment::record::PacketResult;
 use jitterlab_packet::cases::open_loop::Loop;
 
+/// The unit of times.
+pub const MICROSECONDS: &str = "µs";
+
 /// A curve: what is drawn over what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Curve {
@@ -234,7 +237,7 @@ struct Readings {
 impl Readings {
     /// A time in nanoseconds.
     fn us(&mut self, name: &'static str, over: Over, x: impl Place, ns: f64) {
-        self.add(name, "µs", over, x.number(), ns / 1e3);
+        self.add(name, MICROSECONDS, over, x.number(), ns / 1e3);
     }
 
     /// A rate in bytes a second.

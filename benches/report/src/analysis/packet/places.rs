@@ -10,7 +10,7 @@ use jitterlab_experiment::suites::packet::PacketCase;
 use jitterlab_packet::cases::Case;
 use serde::Serialize;
 
-use super::curves::{Curve, Over, Reading, at_window, readings};
+use super::curves::{Curve, MICROSECONDS, Over, Reading, at_window, readings};
 use crate::analysis::condition::Link;
 use crate::analysis::repeated::Repeated;
 use crate::analysis::rows::{AtLevel, level_columns};
@@ -148,9 +148,9 @@ pub fn in_words(places: &[Place], called: &dyn Fn(Level) -> String) -> Vec<Strin
         let others = others.filter(|other| other.level != Level::None);
         let is_load = |level: Level| level.kind() == LevelKind::Load;
         let other = others.max_by_key(|other| (is_load(other.level), other.level))?;
-        let told = |place: &Place| {
-            let value = Value::Estimate(place.value).for_people();
-            format!("{value} {}", place.curve.unit)
+        let told = |place: &Place| match place.curve.unit {
+            MICROSECONDS => Value::Seconds(place.value.scaled(1e-6)).for_people(),
+            unit => format!("{} {unit}", Value::Estimate(place.value).for_people()),
         };
         Some(format!(
             "{}: {} was {} without load and {} at {}.",
