@@ -265,7 +265,7 @@ impl Gated {
     }
 
     /// Sentences: what is slower, what is not known, and what to hold against it.
-    fn sentences(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let of = |slower| self.quantities.iter().filter(move |it| it.slower == slower);
         let names: Vec<String> = of(Slower::Yes).map(|it| it.name.clone()).collect();
         let mut sentences = Vec::new();
