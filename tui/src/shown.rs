@@ -155,7 +155,8 @@ pub fn processors(topology: &Topology) -> String {
         text.push_str(&format!(", {} offline", topology.offline));
     }
     if let Some(smt) = &topology.smt {
-        text.push_str(&format!(", SMT {smt}"));
+        // The kernel's words are `notsupported` and `notimplemented`, among others.
+        text.push_str(&format!(", SMT {}", smt.replacen("not", "not ", 1)));
     }
     text + "\n"
 }

@@ -123,7 +123,9 @@ fn a_storm_of_sizes_is_no_storm_of_frames() {
     session.until_it("last line", is_whole);
     session.until_silent(500);
     // At most 20 a second, and the first one.
-    let most = 20.0 * began.elapsed().as_secs_f64() + 2.0;
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{SIZES} sizes in {seconds:.1} s: {} frames", session.anew);
+    let most = 20.0 * seconds + 2.0;
     assert!((session.anew as f64) <= most, "{} frames", session.anew);
     session.press("q");
     assert_eq!(session.end().code(), Some(0));
@@ -139,7 +141,10 @@ fn nothing_is_written_where_nothing_has_changed() {
     session.until_silent(1000);
     // It looks at its files every second, and at keys that mean nothing.
     session.press("zz");
-    assert!(session.is_silent(2500), "{}", session.shown());
+    let before = session.bytes;
+    let is_silent = session.is_silent(2500);
+    println!("in 2.5 s: {} bytes", session.bytes - before);
+    assert!(is_silent, "{}", session.shown());
     session.press("q");
     assert_eq!(session.end().code(), Some(0));
 }
@@ -160,6 +165,7 @@ fn a_frame_is_small_enough_for_a_serial_line() {
         frames.push(session.bytes - before);
     }
     frames.sort_unstable();
+    println!("bytes of a second of Noise: {frames:?}");
     assert!(frames[SECONDS / 2] <= 1500, "{frames:?}");
     session.press("\rq");
     assert_eq!(session.end().code(), Some(0));

@@ -133,6 +133,29 @@ fn recorded_levels_are_compared() {
 }
 
 #[test]
+fn recorded_folders_are_compared() {
+    let lab = lab();
+    let mut app = at(lab.path().into(), '7');
+    letters(&mut app, "c");
+    assert!(picture(&mut app, 80, 24).contains("keep another folder as a first"));
+    press(
+        &mut app,
+        &[Key::Down, Key::Char('a'), Key::Up, Key::Char('c')],
+    );
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("Is anything slower in b by more than 5 %?"),
+        "{shown}"
+    );
+    pictures("recorded_results_against", &mut app);
+    // The share may be none at all, which no test decides.
+    letters(&mut app, "----");
+    assert!(!picture(&mut app, 80, 24).contains("Is anything slower"));
+    press(&mut app, &[Key::Escape]);
+    assert!(picture(&mut app, 80, 24).contains("compare with a"));
+}
+
+#[test]
 fn recorded_failures_are_in_the_log() {
     let lab = lab();
     let mut app = at(lab.path().into(), '9');

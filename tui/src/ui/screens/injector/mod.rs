@@ -23,7 +23,7 @@ use crate::ui::screen::{Base, Screen};
 use crate::ui::screens::live::picture::Picture;
 use crate::ui::screens::live::watch as live;
 use crate::ui::theme::Theme;
-use watch::{Look, Program, Seen, Set, Wanted};
+use watch::{Changed, Look, Program, Seen, Set, Wanted};
 
 #[derive(Debug, Clone, Copy)]
 enum Does {
@@ -195,12 +195,11 @@ impl Injector {
         }));
     }
 
-    /// For the program that is chosen, or for all. What was measured until now is what its effect is compared with.
+    /// For the program that is chosen, or for all.
     fn set(&mut self, wanted: Wanted) -> Option<Action> {
         let chosen = self.program()?.address;
         let all = self.programs().iter().map(|it| it.address);
         let programs = all.filter(|&it| self.all || it == chosen).collect();
-        self.picture.pin();
         Some(Action::work(Set { programs, wanted }))
     }
 
@@ -297,7 +296,9 @@ impl Screen for Injector {
             Does::Halve => self.change(scale(0.5)),
             Does::Tables if self.tables().is_empty() => {
                 let folder = self.folder.display();
-                let words = format!("no table *.dist in {folder}: `jitterlab dist make` makes one");
+                let words = format!(
+                    "no table *.dist in {folder} and its results: `jitterlab dist make` makes one"
+                );
                 Some(Action::Say(words))
             }
             Does::Tables => {
@@ -311,6 +312,10 @@ impl Screen for Injector {
     fn take(&mut self, news: &dyn Any) -> Option<Action> {
         if let Some(seen) = news.downcast_ref::<Seen>() {
             self.take_seen(seen);
+        }
+        if let Some(Changed) = news.downcast_ref() {
+            // What was measured until now is what the effect is compared with.
+            self.picture.changed();
         }
         None
     }

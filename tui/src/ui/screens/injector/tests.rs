@@ -1,15 +1,19 @@
 //! The screen by its keys, and as it looks.
 
+use std::path::Path;
+
 use jitterlab_injector::control::{self, Hook, HookFamily, Mode, Settings, Totals, attach};
 use jitterlab_live::Total;
 use jitterlab_stats::histogram::Histogram;
 
-use super::watch::{Program, Seen};
+use super::watch::{Changed, Program, Seen};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
 use crate::ui::recorded;
 use crate::ui::screens::live::watch::{self as live, Found, Heard, Source};
-use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+use crate::ui::testing::{
+    app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
+};
 
 fn program(pid: u32, rank: u64, hooks: &[HookFamily]) -> Program {
     let mut totals = Totals::default();
@@ -81,7 +85,13 @@ fn seen(second: u64, programs: &[Program], histogram: Histogram) -> Seen {
     };
     Seen {
         programs: Ok(programs.to_vec()),
-        tables: vec!["lab/load20.dist".into(), "lab/load40.dist".into()],
+        tables: [
+            "load20.dist",
+            "load40.dist",
+            "results/e-1/tables/load-20.dist",
+        ]
+        .map(|name| Path::new("lab").join(name))
+        .into(),
         live,
     }
 }
@@ -97,6 +107,7 @@ fn recorded_delays_are_shown() {
     for (second, (pages, told)) in moments.iter().zip(&told).enumerate() {
         if second == doubled {
             letters(&mut app, "+");
+            tell(&mut app, Changed);
         }
         let running = pages.iter().map(|(name, page)| control::Program {
             page: attach(page.path()).unwrap(),
@@ -144,6 +155,25 @@ fn what_is_asked_and_what_is_achieved_is_shown() {
 }
 
 #[test]
+fn a_second_is_small_enough_for_a_serial_line() {
+    let mut app = app_at("Injector");
+    let mut programs = [program(7, 0, &[HookFamily::Socket])];
+    let mut samples = Histogram::new();
+    let mut second = 0;
+    let next = |app: &mut App| {
+        second += 1;
+        let program = &mut programs[0];
+        program.totals.calls[Hook::MpiSend as usize] += 2_000;
+        program.totals.delays += 2_000;
+        program.totals.asked_ns += 2_000 * 10_000;
+        program.totals.achieved_ns += 2_000 * (10_040 + 100 * (second % 3));
+        samples.record_n(30_000 + second % 3 * 100, 500);
+        tell(app, seen(second, &programs, samples.clone()));
+    };
+    fits_a_serial_line(60, 1, next, &mut app);
+}
+
+#[test]
 fn what_is_pressed_changes_the_program_that_is_chosen_or_all() {
     let mut app = app_at("Injector");
     let mut programs = [
@@ -177,7 +207,10 @@ fn a_table_is_chosen_from_those_of_the_folder() {
     let mut app = app_at("Injector");
     watched(&mut app, &mut [program(7, 0, &[HookFamily::Socket])], 1);
     letters(&mut app, "t");
-    assert!(picture(&mut app, 80, 24).contains("load40.dist"));
+    let shown = picture(&mut app, 80, 24);
+    for name in ["load40.dist", "results/e-1/tables/load-20.dist"] {
+        assert!(shown.contains(name) && !shown.contains("lab/"), "{shown}");
+    }
     let taken = press(&mut app, &[Key::Down, Key::Enter]).join("");
     assert!(taken.contains(r#"Table("lab/load40.dist")"#), "{taken}");
     letters(&mut app, "t");
@@ -216,6 +249,9 @@ fn what_a_change_does_is_laid_over_what_was_before() {
         "{before}"
     );
     letters(&mut app, "+");
+    // What is not changed yet has no effect.
+    assert_eq!(picture(&mut app, 80, 24), before);
+    tell(&mut app, Changed);
     programs[0].table_mean *= 2.0;
     // Nothing was measured yet, and what was before is there.
     let outline = picture(&mut app, 80, 24);
@@ -223,6 +259,9 @@ fn what_a_change_does_is_laid_over_what_was_before() {
         outline.contains("━") && outline.contains("known in 16 s"),
         "{outline}"
     );
+    // Who presses twice compares with what was before the first time.
+    watch(&mut app, &programs, 90_000, 1);
+    tell(&mut app, Changed);
     watch(&mut app, &programs, 40_000, 60);
     let after = picture(&mut app, 80, 24);
     assert!(

@@ -242,12 +242,18 @@ fn draw_tables(buffer: &mut Buffer, area: Rect, screen: &Injector, at: usize, th
     let first = first_shown(at, rows);
     let tables = screen.tables().iter().enumerate().skip(first).take(rows);
     for (row, (place, table)) in tables.enumerate() {
-        let name = printable(&table.file_name().unwrap_or_default().to_string_lossy());
+        let name = table.strip_prefix(&screen.folder).unwrap_or(table);
+        let name = printable(&name.to_string_lossy());
         let style = if place == at {
             theme.here()
         } else {
             Style::new()
         };
-        put(buffer, area, row + 1, &Line::styled(name, style));
+        put(
+            buffer,
+            area,
+            row + 1,
+            &Line::styled(cut(&name, area.width.into()), style),
+        );
     }
 }

@@ -108,13 +108,23 @@ fn programs() -> Result<Vec<Program>, Failure> {
     Ok(running.iter().map(Program::of).collect())
 }
 
-/// Files that end as tables do.
+/// Files that end as tables do: those of the folder, then those that its experiments have made, the last ones first.
 fn tables(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut tables: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    tables.retain(|path| path.extension().is_some_and(|end| end == "dist") && path.is_file());
-    tables.sort();
-    tables
+    let entries = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    };
+    let is_table =
+        |path: &PathBuf| path.extension().is_some_and(|end| end == "dist") && path.is_file();
+    let mut results = entries(&folder.join("results"));
+    results.reverse();
+    let folders = results.iter().map(|folder| folder.join("tables"));
+    let all = [folder.into()].into_iter().chain(folders);
+    all.flat_map(|folder: PathBuf| entries(&folder))
+        .filter(is_table)
+        .collect()
 }
 
 /// What is to become of a program.
@@ -125,6 +135,10 @@ pub enum Wanted {
     /// The table of this file.
     Table(PathBuf),
 }
+
+/// News: programs have been changed.
+#[derive(Debug)]
+pub struct Changed;
 
 /// Changes programs.
 #[derive(Debug)]
@@ -137,8 +151,9 @@ pub struct Set {
 
 impl Task for Set {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
-        if let Err(failure) = self.make() {
-            tell(Box::new(Failed(printable(&failure.to_string()))));
+        match self.make() {
+            Ok(()) => tell(Box::new(Changed)),
+            Err(failure) => tell(Box::new(Failed(printable(&failure.to_string())))),
         }
     }
 }

@@ -133,8 +133,10 @@ impl Screen for Live {
             Does::Choose => self.choose(key),
             Does::Pin => {
                 // What is seen is what is pinned.
-                self.frozen = None;
-                self.picture.pin();
+                match self.frozen.take() {
+                    Some(frozen) => self.picture.pin_earlier(frozen.running),
+                    None => self.picture.pin(),
+                }
             }
             Does::Unpin => self.picture.pinned = None,
             Does::Freeze => {

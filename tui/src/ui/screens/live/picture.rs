@@ -109,15 +109,39 @@ impl Picture {
     /// Pins what runs; whatever comes from now on is laid over it.
     pub fn pin(&mut self) {
         if !self.running.samples.is_empty() {
-            let name = self.running.name.clone();
-            let next = Distribution {
-                name,
-                ..Distribution::default()
-            };
-            self.pinned = Some(std::mem::replace(&mut self.running, next));
-            self.block = Histogram::new();
-            self.block_at = self.second_at;
+            self.pinned = Some(self.start_over());
         }
+    }
+
+    /// Pins what ran at an earlier time. What has come since then of the same run is of neither.
+    pub fn pin_earlier(&mut self, earlier: Distribution) {
+        if !earlier.samples.is_empty() {
+            if self.running.name == earlier.name {
+                self.start_over();
+            }
+            self.pinned = Some(earlier);
+        }
+    }
+
+    /// Takes in that something was changed: what ran before is pinned, unless the change before that was a moment ago.
+    pub fn changed(&mut self) {
+        /// So many blocks are no more than a moment.
+        const MOMENT: u64 = 2;
+        match self.pinned.is_some() && self.running.medians.count() <= MOMENT {
+            true => drop(self.start_over()),
+            false => self.pin(),
+        }
+    }
+
+    /// What has run so far; from now on it is another distribution.
+    fn start_over(&mut self) -> Distribution {
+        let next = Distribution {
+            name: self.running.name.clone(),
+            ..Distribution::default()
+        };
+        self.block = Histogram::new();
+        self.block_at = self.second_at;
+        std::mem::replace(&mut self.running, next)
     }
 
     /// How far what runs has shifted from what is pinned.

@@ -220,6 +220,20 @@ fn what_is_frozen_stays_and_the_rest_goes_on() {
         shown.contains("10,0") && !shown.contains("frozen"),
         "{shown}"
     );
+    // What is seen is what is pinned, and not what went on behind it.
+    letters(&mut watch.app, "f");
+    watch.watch(&mut run, 5);
+    let mut next = Run::new("packet-rtt-tcp.none.r1", 20_000.0, 1_000);
+    watch.watch(&mut next, 5);
+    letters(&mut watch.app, "p");
+    watch.watch(&mut next, 1);
+    let shown = watch.shown();
+    assert!(
+        shown.contains("packet-rtt-tcp.none.r1, 64B  closed loop")
+            && shown.contains("over packet-rtt-udp.none.r1, 64B"),
+        "{shown}"
+    );
+    letters(&mut watch.app, "u");
     let zoomed = ["all", "10 to 90 %", "0.1 to 99.9 %"];
     for _ in zoomed {
         letters(&mut watch.app, "z");
@@ -247,6 +261,7 @@ fn an_outlier_flattens_no_picture() {
             let bars: Vec<char> = bars.chars().collect();
             let at = bars.iter().position(|&symbol| symbol == '█').unwrap();
             // The axis begins behind the column of counts.
+            println!("{width} x {height}: the median's bar is in column {at}");
             assert!(at >= 9 + 3, "{shown}");
             assert!(at + 3 < usize::from(width), "{shown}");
             assert!(shown.contains("max        1 s"), "{shown}");
@@ -259,6 +274,9 @@ fn an_outlier_flattens_no_picture() {
 fn an_application_is_watched_by_its_progress() {
     let mut watch = Watch::new();
     let mut run = Run::new("application-lu.none.r2", 0.0, 0);
+    // As benchmarks publish: without a size, and without a loop.
+    run.total.label = String::new();
+    run.total.timing = None;
     run.total.counts = [(Count::Iterations, 0), (Count::Planned, 240)].into();
     for second in 0..6 {
         run.total.counts.insert(Count::Iterations, 20 * second);

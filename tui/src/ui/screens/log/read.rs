@@ -10,10 +10,12 @@ use jitterlab_appliance::report::BootReport;
 use jitterlab_base::show::printable;
 use jitterlab_experiment::record::Outcome;
 use jitterlab_experiment::store::ResultFolder;
+use jitterlab_experiment::validate::Event;
 
 use super::{Entry, Weight};
 use crate::ui::action::{News, Task};
 use crate::ui::files::{Stamp, entries, stamp};
+use crate::ui::screens::validate::read::Validated;
 
 /// Reads the log: news are its entries.
 #[derive(Debug)]
@@ -48,6 +50,9 @@ impl Reader {
             let (file, read): (_, fn(&Path) -> Vec<Entry>) = match path.is_dir() {
                 true => (path.join("runs.jsonl"), of_runs),
                 false if path.extension() == Some("log".as_ref()) => (path.clone(), of_log),
+                false if path.extension() == Some("jsonl".as_ref()) => {
+                    (path.clone(), of_validation)
+                }
                 false => continue,
             };
             let now = stamp(&file);
@@ -105,8 +110,7 @@ fn of_runs(folder: &Path) -> Vec<Entry> {
 /// What an experiment that was started here has objected to: its log has no times of lines, but one of its own.
 fn of_log(path: &Path) -> Vec<Entry> {
     let bytes = fs::read(path).unwrap_or_default();
-    let changed = fs::metadata(path).and_then(|it| it.modified());
-    let when = time(changed.unwrap_or(SystemTime::UNIX_EPOCH));
+    let when = changed(path);
     let text = String::from_utf8_lossy(&bytes);
     let entry = |line: &str| {
         let weight = match line {
@@ -123,6 +127,29 @@ fn of_log(path: &Path) -> Vec<Entry> {
         })
     };
     text.lines().filter_map(entry).collect()
+}
+
+/// What a validation could not measure: its events have no times, but their file has one.
+fn of_validation(path: &Path) -> Vec<Entry> {
+    let bytes = fs::read(path).unwrap_or_default();
+    let problems = match Event::read(&bytes) {
+        Ok(events) => Validated::of(events).problems,
+        Err(error) => vec![printable(&error.to_string())],
+    };
+    let when = changed(path);
+    let entry = |text: String| Entry {
+        when: when.clone(),
+        weight: Weight::Warning,
+        source: name(path),
+        text,
+    };
+    problems.into_iter().map(entry).collect()
+}
+
+/// When a file was changed last.
+fn changed(path: &Path) -> String {
+    let changed = fs::metadata(path).and_then(|it| it.modified());
+    time(changed.unwrap_or(SystemTime::UNIX_EPOCH))
 }
 
 /// What the boot has objected to.

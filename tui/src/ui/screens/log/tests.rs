@@ -1,6 +1,9 @@
 //! The screen by its keys, and as it looks, with data that is always the same.
 
+use jitterlab_experiment::validate::Validation;
+
 use super::*;
+use crate::ui::action::Task;
 use crate::ui::app::App;
 use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
 
@@ -89,6 +92,35 @@ fn it_is_filtered_by_weight_and_text() {
     assert_eq!(lines(&mut app), "warnings and errors, with: Quick: 2 lines");
     press(&mut app, &[Key::Escape]);
     assert_eq!(lines(&mut app), "warnings and errors: 3 lines");
+}
+
+#[test]
+fn what_a_validation_could_not_measure_is_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    std::fs::create_dir(&results).unwrap();
+    let version = Validation::VERSION;
+    let begins = format!(
+        r#"{{"event":"begins","version":{version},"pid":7,"hosts":["a","b"],"measurements":3}}"#
+    );
+    let lost = r#"{"event":"lost","lost":{"host":"b","reason":"gone"}}"#;
+    let events = format!("{begins}\n{lost}\n");
+    std::fs::write(results.join("validate-hosts.jsonl"), events).unwrap();
+    let read = ReadLog {
+        folder: folder.path().into(),
+        reader: Arc::default(),
+    };
+    let mut all = Vec::<Entry>::new();
+    Box::new(read).run(&mut |news| all = *news.downcast().unwrap());
+    let all = all.iter().filter(|it| it.source != "boot");
+    let told = all.map(|it| (it.weight, it.source.as_str(), it.text.as_str()));
+    let told: Vec<_> = told.collect();
+    let expected = (
+        Weight::Warning,
+        "validate-hosts.jsonl",
+        "b is left out: gone",
+    );
+    assert_eq!(told, [expected]);
 }
 
 #[test]

@@ -46,14 +46,51 @@ struct Rates {
     abandoned: f64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Choose;
+impl std::ops::Add for Rates {
+    type Output = Rates;
 
-const KEYS: &[Binding<Choose>] = &[Binding {
-    keys: MOVES,
-    does: "choose endpoint",
-    command: Choose,
-}];
+    fn add(self, other: Rates) -> Rates {
+        Rates {
+            requests: self.requests + other.requests,
+            started: self.started + other.started,
+            retransmissions: self.retransmissions + other.retransmissions,
+            abandoned: self.abandoned + other.abandoned,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Choose,
+    Into,
+    Out,
+}
+
+const ENDPOINTS: &[Binding<Does>] = &[
+    Binding {
+        keys: MOVES,
+        does: "choose endpoint",
+        command: Does::Choose,
+    },
+    Binding {
+        keys: &[Key::Right, Key::Enter],
+        does: "its peers",
+        command: Does::Into,
+    },
+];
+
+const PEERS: &[Binding<Does>] = &[
+    Binding {
+        keys: MOVES,
+        does: "choose peer",
+        command: Does::Choose,
+    },
+    Binding {
+        keys: &[Key::Left, Key::Escape],
+        does: "back",
+        command: Does::Out,
+    },
+];
 
 /// An endpoint: its process, and its name.
 type Name = (Option<u32>, String);
@@ -67,6 +104,8 @@ struct Messages {
     before: Option<Seen>,
     /// The endpoint that is chosen; the first one where none was.
     chosen: Option<Name>,
+    /// Its peer that is chosen, by its place, while the arrows lead through peers.
+    peer: Option<usize>,
     /// What happened in each second between an endpoint and all its peers.
     history: Option<(Name, Sweep<Rates>)>,
 }
@@ -108,20 +147,33 @@ impl Messages {
             return;
         };
         let key = (endpoint.process, endpoint.name.clone());
-        let peers = endpoint.peers.iter();
-        let rates = peers.filter_map(|peer| self.rates(endpoint, peer));
-        let sum = rates.reduce(|a, b| Rates {
-            requests: a.requests + b.requests,
-            started: a.started + b.started,
-            retransmissions: a.retransmissions + b.retransmissions,
-            abandoned: a.abandoned + b.abandoned,
-        });
+        let sum = self.sum(endpoint);
         let before = self.history.take().filter(|(other, _)| *other == key);
         let (_, seconds) = self
             .history
             .insert(before.unwrap_or((key, Sweep::default())));
         if let Some(sum) = sum {
             seconds.push(sum);
+        }
+    }
+
+    /// What happened between an endpoint and all its peers in a second.
+    fn sum(&self, endpoint: &Published) -> Option<Rates> {
+        let peers = endpoint.peers.iter();
+        let rates = peers.filter_map(|peer| self.rates(endpoint, peer));
+        rates.reduce(|a, b| a + b)
+    }
+
+    /// The place of the peer that is chosen.
+    fn peer_at(&self) -> Option<usize> {
+        let last = self.endpoint()?.peers.len().checked_sub(1)?;
+        self.peer.map(|peer| peer.min(last))
+    }
+
+    fn bindings(&self) -> &'static [Binding<Does>] {
+        match self.peer_at() {
+            Some(_) => PEERS,
+            None => ENDPOINTS,
         }
     }
 
@@ -150,14 +202,24 @@ impl Screen for Messages {
     }
 
     fn hints(&self) -> Vec<Hint> {
-        hints(KEYS)
+        hints(self.bindings())
     }
 
     fn key(&mut self, key: Key, _measures: bool) -> Option<Action> {
-        let Choose = command(KEYS, key)?;
-        let at = moved(key, self.at(), self.endpoints().len())?;
-        let endpoint = &self.endpoints()[at];
-        self.chosen = Some((endpoint.process, endpoint.name.clone()));
+        match (command(self.bindings(), key)?, self.peer_at()) {
+            (Does::Into, _) => self.peer = Some(0),
+            (Does::Out, _) => self.peer = None,
+            (Does::Choose, Some(peer)) => {
+                let peers = self.endpoint().map_or(0, |endpoint| endpoint.peers.len());
+                self.peer = moved(key, peer, peers);
+            }
+            (Does::Choose, None) => {
+                let at = moved(key, self.at(), self.endpoints().len())?;
+                let endpoint = &self.endpoints()[at];
+                self.chosen = Some((endpoint.process, endpoint.name.clone()));
+                self.peer = None;
+            }
+        }
         None
     }
 

@@ -7,9 +7,12 @@ use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
 use tempfile::NamedTempFile;
 
 use super::Seen;
+use crate::ui::app::App;
 use crate::ui::keys::Key;
 use crate::ui::recorded;
-use crate::ui::testing::{app_at, fits_anywhere, picture, pictures, press, tell};
+use crate::ui::testing::{
+    app_at, fits_a_serial_line, fits_anywhere, picture, pictures, press, tell,
+};
 
 fn peer(endpoint: u64, connected: Option<bool>) -> PublishedPeer {
     let mut states = [0; InitiatorState::ALL.len()];
@@ -52,6 +55,33 @@ fn recorded_endpoints_are_shown() {
         tell(&mut app, seen);
     }
     pictures("recorded_messages", &mut app);
+}
+
+#[test]
+fn a_second_is_small_enough_for_a_serial_line() {
+    let mut app = app_at("Messages");
+    let begun = Instant::now();
+    let mut client = Published {
+        process: Some(4_711),
+        name: "client".into(),
+        window: 8,
+        peers: (0..3).map(|n| peer(n, Some(true))).collect(),
+    };
+    let mut second = 0;
+    let next = |app: &mut App| {
+        second += 1;
+        for peer in &mut client.peers {
+            peer.requests += 4_000 + second % 7;
+            peer.retransmissions += second % 5;
+            peer.credits = second % 8;
+        }
+        let seen = Seen {
+            at: begun + Duration::from_secs(second),
+            endpoints: Ok(vec![client.clone()]),
+        };
+        tell(app, seen);
+    };
+    fits_a_serial_line(60, 1, next, &mut app);
 }
 
 #[test]
@@ -106,6 +136,15 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
     assert!(!shown.contains("Released"), "{shown}");
     pictures("messages", &mut app);
     assert!(picture(&mut app, 200, 60).contains("retransmissions a second"));
+    // Both together, above them.
+    assert!(shown.contains("all, a second   2500 requests"), "{shown}");
+    // The second one is led to where there is no room for both.
+    let unseen = |app: &mut App| !picture(app, 80, 12).contains("0000000000000007");
+    assert!(unseen(&mut app));
+    press(&mut app, &[Key::Right, Key::Down]);
+    assert!(!unseen(&mut app), "{}", picture(&mut app, 80, 12));
+    press(&mut app, &[Key::Escape]);
+    assert!(unseen(&mut app));
     press(&mut app, &[Key::Down]);
     assert!(picture(&mut app, 80, 24).contains("none yet"));
     fits_anywhere(&mut app);

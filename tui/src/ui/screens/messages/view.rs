@@ -53,20 +53,14 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Th
         let line = Line::styled(endpoint_line(endpoint, area.width), style);
         put(buffer, list, row + 1, &line);
     }
-    let mut lines = vec![Line::styled("its peers", theme.heading())];
     let endpoint = &endpoints[at];
-    if endpoint.peers.is_empty() {
-        lines.push(Line::styled("none yet", theme.aside()));
-    }
-    for peer in &endpoint.peers {
-        lines.extend(peer_lines(
-            endpoint,
-            peer,
-            screen.rates(endpoint, peer),
-            area.width,
-            theme,
-        ));
-    }
+    let head = peers_head(endpoint, screen.sum(endpoint), area.width, theme);
+    let room = usize::from(peers.height).saturating_sub(head.len());
+    let (below, last) = all_peers(endpoint, screen, area.width, theme);
+    // All of the peer that is chosen is seen.
+    let first = first_shown(last, room).min(below.len());
+    let mut lines = head;
+    lines.extend_from_slice(&below[first..]);
     put_all(buffer, peers, &lines);
     /// So many rows curves take at least.
     const LEAST: u16 = 12;
@@ -81,6 +75,42 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Messages, theme: Th
         };
         draw_curves(buffer, below, seconds, theme);
     }
+}
+
+/// What stands above the peers: of several, what happened with all of them.
+fn peers_head(
+    endpoint: &Published,
+    sum: Option<Rates>,
+    width: u16,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled("its peers", theme.heading())];
+    match (endpoint.peers.len(), sum) {
+        (0, _) => lines.push(Line::styled("none yet", theme.aside())),
+        (2.., Some(sum)) => lines.extend(row("all, a second   ", &rates_text(sum), width, theme)),
+        _ => {}
+    }
+    lines
+}
+
+/// The lines of all peers, and the last one of the peer that is chosen.
+fn all_peers(
+    endpoint: &Published,
+    screen: &Messages,
+    width: u16,
+    theme: Theme,
+) -> (Vec<Line<'static>>, usize) {
+    let chosen = screen.peer_at();
+    let (mut lines, mut last) = (Vec::new(), 0);
+    for (place, peer) in endpoint.peers.iter().enumerate() {
+        let rates = screen.rates(endpoint, peer);
+        let is_chosen = Some(place) == chosen;
+        lines.extend(peer_lines(endpoint, peer, rates, is_chosen, width, theme));
+        if is_chosen {
+            last = lines.len() - 1;
+        }
+    }
+    (lines, last)
 }
 
 /// What had to be sent again, and what was abandoned.
@@ -116,13 +146,37 @@ fn endpoint_line(endpoint: &Published, width: u16) -> String {
     cut(&text, width.into())
 }
 
+fn row(label: &'static str, text: &str, width: u16, theme: Theme) -> Vec<Line<'static>> {
+    wrapped(
+        Span::styled(label, theme.aside()),
+        text,
+        Style::new(),
+        width,
+    )
+}
+
+fn rates_text(it: Rates) -> String {
+    format!(
+        "{} requests, {} handlers, {} retransmissions, {} abandoned",
+        number(it.requests),
+        number(it.started),
+        number(it.retransmissions),
+        number(it.abandoned)
+    )
+}
+
 fn peer_lines(
     endpoint: &Published,
     peer: &PublishedPeer,
     rates: Option<Rates>,
+    is_chosen: bool,
     width: u16,
     theme: Theme,
 ) -> Vec<Line<'static>> {
+    let name = match is_chosen {
+        true => theme.here(),
+        false => theme.heading(),
+    };
     let (standing, style) = match peer.connected {
         Some(true) => ("connected", theme.good()),
         Some(false) => ("connecting", theme.warning()),
@@ -130,18 +184,11 @@ fn peer_lines(
     };
     let credits = format!("  {} of {} credits free", peer.credits, endpoint.window);
     let mut lines = vec![Line::from(vec![
-        Span::styled(format!("{:016x}  ", peer.endpoint.0), theme.heading()),
-        Span::styled(standing, style),
+        Span::styled(format!("{:016x}", peer.endpoint.0), name),
+        Span::styled(format!("  {standing}"), style),
         Span::raw(credits),
     ])];
-    let row = |label: &'static str, text: &str| {
-        wrapped(
-            Span::styled(label, theme.aside()),
-            text,
-            Style::new(),
-            width,
-        )
-    };
+    let row = |label, text: &str| row(label, text, width, theme);
     let states = InitiatorState::ALL.into_iter().zip(peer.states);
     let states: Vec<String> = states
         // One that is released is no transaction any more.
@@ -149,20 +196,13 @@ fn peer_lines(
         .map(|(state, n)| format!("{n} {state:?}"))
         .collect();
     let states = if states.is_empty() {
-        "none".into()
+        "none under way".into()
     } else {
         states.join(", ")
     };
-    lines.extend(row("  transactions  ", &states));
+    lines.extend(row("  own requests  ", &states));
     if let Some(it) = rates {
-        let text = format!(
-            "{} requests, {} handlers, {} retransmissions, {} abandoned",
-            number(it.requests),
-            number(it.started),
-            number(it.retransmissions),
-            number(it.abandoned)
-        );
-        lines.extend(row("  a second      ", &text));
+        lines.extend(row("  a second      ", &rates_text(it)));
     }
     let text = format!(
         "{} requests, {} handlers, {} retransmissions ({} needless), {} abandoned, {} duplicates, {} without room",

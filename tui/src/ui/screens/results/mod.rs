@@ -1,5 +1,6 @@
 //! Results: what experiments have found, and whether anything is slower than anything else.
 
+mod against;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::parts::export;
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
+use against::{Against, Open};
 use table::Place;
 use watch::{Analysis, Cache, Export, Look, Opened, Report, Seen};
 
@@ -32,6 +34,8 @@ enum Does {
     Back,
     A,
     B,
+    Keep,
+    Compare,
     Figure,
     More,
     Less,
@@ -55,6 +59,16 @@ const FOLDERS: &[Binding<Does>] = &[
         command: Does::Table,
     },
     Binding {
+        keys: &[Key::Char('a')],
+        does: "keep as a",
+        command: Does::Keep,
+    },
+    Binding {
+        keys: &[Key::Char('c')],
+        does: "compare with a",
+        command: Does::Compare,
+    },
+    Binding {
         keys: &[Key::Char('w')],
         does: "write the report",
         command: Does::Report,
@@ -67,6 +81,50 @@ const FOLDERS: &[Binding<Does>] = &[
     Binding {
         keys: MOVES,
         does: "choose",
+        command: Does::Choose,
+    },
+];
+
+/// Where two folders are compared.
+const AGAINST: &[Binding<Does>] = &[
+    Binding {
+        keys: &[Key::Char('f')],
+        does: "figure",
+        command: Does::Figure,
+    },
+    Binding {
+        keys: &[Key::Char('+')],
+        does: "ask for more",
+        command: Does::More,
+    },
+    Binding {
+        keys: &[Key::Char('-')],
+        does: "less",
+        command: Does::Less,
+    },
+    Binding {
+        keys: &[Key::Escape],
+        does: "back",
+        command: Does::Back,
+    },
+    Binding {
+        keys: &[Key::Left, Key::Right],
+        does: "columns",
+        command: Does::Choose,
+    },
+    Binding {
+        keys: &[Key::Char('x')],
+        does: "save text",
+        command: Does::Text,
+    },
+    Binding {
+        keys: &[Key::Char('v')],
+        does: "save SVG",
+        command: Does::Svg,
+    },
+    Binding {
+        keys: MOVES,
+        does: "rows",
         command: Does::Choose,
     },
 ];
@@ -192,6 +250,9 @@ struct Results {
     /// The one that is chosen.
     folder: Option<PathBuf>,
     analysis: Analysis,
+    /// The folder that others are compared with, and the comparison that is seen.
+    kept: Option<PathBuf>,
+    against: Option<Against>,
     /// Whether the arrows lead through levels; through folders, otherwise.
     inside: bool,
     /// The level that is chosen, by its place, and those that were said to be a and b.
@@ -215,6 +276,8 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
         folders: None,
         folder: None,
         analysis: None,
+        kept: None,
+        against: None,
         inside: false,
         at: 0,
         marked: [None; 2],
@@ -296,7 +359,10 @@ impl Results {
     }
 
     fn choose(&mut self, key: Key) {
-        if let (Some(place), Some(opened)) = (self.table, self.opened()) {
+        let (figure, share) = (self.figure, self.share());
+        if let Some(against) = &mut self.against {
+            against.choose(key, figure, share);
+        } else if let (Some(place), Some(opened)) = (self.table, self.opened()) {
             self.table = Some(place.moved(key, &opened.tables));
         } else if self.inside {
             self.at = moved(key, self.at, self.cases().len()).unwrap_or(self.at);
@@ -325,6 +391,18 @@ impl Results {
         None
     }
 
+    /// Compares the folder that is chosen with the kept one.
+    fn compare(&mut self) -> Option<Action> {
+        let b = self.folder.clone()?;
+        let Some(a) = self.kept.clone().filter(|a| *a != b) else {
+            let text =
+                "keep another folder as a first: the one that is chosen is compared with that";
+            return Some(Action::Say(text.into()));
+        };
+        self.against = Some(Against::new([a.clone(), b.clone()]));
+        Some(Action::work(Open([a, b])))
+    }
+
     /// The next table, or the one before; beyond either end there is none.
     fn turn(&mut self, by: isize) {
         let tables = self.opened().map_or(0, |it| it.tables.len());
@@ -335,10 +413,11 @@ impl Results {
     }
 
     fn bindings(&self) -> &'static [Binding<Does>] {
-        match (self.table, self.inside) {
-            (Some(_), _) => TABLES,
-            (None, true) => LEVELS,
-            (None, false) => FOLDERS,
+        match (&self.against, self.table, self.inside) {
+            (Some(_), ..) => AGAINST,
+            (None, Some(_), _) => TABLES,
+            (None, None, true) => LEVELS,
+            (None, None, false) => FOLDERS,
         }
     }
 
@@ -369,6 +448,9 @@ impl Screen for Results {
         match command(self.bindings(), key)? {
             Does::Choose => self.choose(key),
             Does::Enter => return self.enter(),
+            Does::Keep => self.kept = self.folder.clone(),
+            Does::Compare => return self.compare(),
+            Does::Back if self.against.is_some() => self.against = None,
             Does::Back if self.table.is_some() => self.table = None,
             Does::Back => self.inside = false,
             Does::A => self.marked[0] = Some(self.at),
@@ -403,6 +485,9 @@ impl Screen for Results {
     fn take(&mut self, news: &dyn Any) -> Option<Action> {
         if let Some(seen) = news.downcast_ref::<Seen>() {
             self.take_seen(seen);
+        }
+        if let (Some(sides), Some(against)) = (news.downcast_ref(), &mut self.against) {
+            against.take(sides);
         }
         None
     }

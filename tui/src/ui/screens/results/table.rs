@@ -1,5 +1,7 @@
 //! A table of the report: where in it one is, and how it is drawn.
 
+use jitterlab_base::show::printable;
+use jitterlab_report::table::Table;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -19,6 +21,15 @@ pub struct TextTable {
 }
 
 impl TextTable {
+    /// Of a table of the report.
+    pub fn of(table: &Table) -> Self {
+        let printed = |cells: &Vec<String>| cells.iter().map(|cell| printable(cell)).collect();
+        TextTable {
+            title: table.title.into(),
+            columns: table.text_columns().iter().map(printed).collect(),
+        }
+    }
+
     fn rows(&self) -> usize {
         let first = self.columns.first();
         first.map_or(0, |cells| cells.len().saturating_sub(1))
@@ -66,11 +77,24 @@ impl Place {
     }
 }
 
-/// Draws it: its first column, and beside that what there is room for of the others.
+/// Draws one of these tables.
 pub fn draw(buffer: &mut Buffer, area: Rect, tables: &[TextTable], place: Place, theme: Theme) {
     let Some(table) = tables.get(place.table) else {
         return;
     };
+    let title = format!("{} ({} of {})", table.title, place.table + 1, tables.len());
+    draw_columns(buffer, area, title, table, place, theme);
+}
+
+/// Draws a table: its first column, and beside that what there is room for of the others.
+pub fn draw_columns(
+    buffer: &mut Buffer,
+    area: Rect,
+    title: String,
+    table: &TextTable,
+    place: Place,
+    theme: Theme,
+) {
     let first = table.columns.iter().take(1);
     let columns = first.chain(table.columns.iter().skip(1 + place.column));
     let columns: Vec<&Vec<String>> = columns.collect();
@@ -79,14 +103,9 @@ pub fn draw(buffer: &mut Buffer, area: Rect, tables: &[TextTable], place: Place,
         cells.map(|cell| format!("  {cell}")).collect::<String>()
     };
     let is_more = line(0).chars().count() > area.width.into();
-    let title = format!(
-        "{} ({} of {}){}{}",
-        table.title,
-        place.table + 1,
-        tables.len(),
-        if place.column > 0 { "  ←" } else { "" },
-        if is_more { "  → more columns" } else { "" },
-    );
+    let before = if place.column > 0 { "  ←" } else { "" };
+    let more = if is_more { "  → more columns" } else { "" };
+    let title = format!("{title}{before}{more}");
     put(buffer, area, 0, &Line::styled(title, theme.heading()));
     // The head of the table stays.
     put(buffer, area, 1, &Line::styled(line(0), theme.aside()));

@@ -3,12 +3,12 @@
 use jitterlab_base::show::printable;
 use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison};
 use jitterlab_report::table::{Estimate, Value};
-use jitterlab_stats::gate::Slower;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::against::{name, verdict};
 use super::{Results, table};
 use crate::shown::cut;
 use crate::ui::parts::axis::{Range, Zoom};
@@ -28,7 +28,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
         Some(folders) => folders,
     };
     let has_room = area.width >= 120;
-    let is_entered = screen.inside || screen.table.is_some();
+    let is_entered = screen.inside || screen.table.is_some() || screen.against.is_some();
     if is_entered && !has_room {
         return draw_opened(buffer, area, screen, theme);
     }
@@ -46,7 +46,11 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
         .take(rows)
         .enumerate()
     {
-        let name = printable(&folder.file_name().unwrap_or_default().to_string_lossy());
+        let mark = match screen.kept.as_ref() == Some(folder) {
+            true => "a ",
+            false => "",
+        };
+        let name = format!("{mark}{}", name(folder));
         let style = match (Some(place) == at, is_entered) {
             (true, false) => theme.here(),
             (true, true) => theme.heading(),
@@ -64,6 +68,9 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
 
 /// What is in the folder that is chosen.
 fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
+    if let Some(against) = &screen.against {
+        return against.draw(buffer, area, screen.figure, screen.share(), theme);
+    }
     let says = |text: &str, style| wrapped(Span::raw(""), text, style, area.width);
     let opened = match &screen.analysis {
         None => return put_all(buffer, area, &says("is being analysed", Style::new())),
@@ -265,14 +272,9 @@ fn comparison_lines(it: &Comparison, width: u16, theme: Theme) -> Vec<Line<'stat
         None => theme.warning(),
     };
     lines.extend(wrapped(Span::raw(""), &it.change(), style, width));
-    let verdict = match it.slower {
-        Slower::Yes => Span::styled("yes", theme.bad()),
-        Slower::No => Span::styled("no", theme.good()),
-        Slower::Undecided => Span::styled("undecided", theme.warning()),
-    };
     lines.push(Line::from(vec![
         Span::raw(format!("{}  ", it.question())),
-        verdict,
+        verdict(it.slower, theme),
         Span::styled("  (+ - change the share)", theme.aside()),
     ]));
     lines

@@ -143,14 +143,7 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     let samples = samples.map(|(name, histogram)| (name, Buckets::of(&histogram)));
     let answer = &analysed.analysis.answer;
     let tables = analysed.analysis.tables();
-    let tables = tables.iter().map(|table| TextTable {
-        title: table.title.into(),
-        columns: table
-            .text_columns()
-            .iter()
-            .map(|cells| printed(cells))
-            .collect(),
-    });
+    let tables = tables.iter().map(TextTable::of);
     let report = path.join("report").join("index.html");
     Ok(Opened {
         cases,

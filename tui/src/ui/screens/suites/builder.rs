@@ -130,15 +130,19 @@ impl Builder {
         for group in &mut self.groups {
             let choices = group.options.len();
             if self.at == first {
-                let is_on = !group.options.iter().all(|option| option.is_on);
+                let is_on = !group.is_one_of() && !group.options.iter().all(|option| option.is_on);
                 group
                     .options
                     .iter_mut()
                     .for_each(|option| option.is_on = is_on);
                 return;
             } else if self.at <= first + choices {
-                if let Some(option) = group.options.get_mut(self.at - first - 1) {
-                    option.is_on = !option.is_on;
+                let (place, is_one_of) = (self.at - first - 1, group.is_one_of());
+                for (at, option) in group.options.iter_mut().enumerate() {
+                    match at == place {
+                        true => option.is_on = !option.is_on,
+                        false => option.is_on &= !is_one_of,
+                    }
                 }
                 return;
             }

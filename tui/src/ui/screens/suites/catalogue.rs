@@ -1,11 +1,14 @@
 //! What can be measured: the suites with their cases, in one list, and the experiment file that a choice of them makes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::cases::Case as AmviaCase;
 use jitterlab_base::yaml::FileError;
 use jitterlab_experiment::conduct::duration;
-use jitterlab_experiment::schedule::schedule;
+use jitterlab_experiment::level::Level;
+use jitterlab_experiment::schedule::{Run, schedule};
 use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::suites::library::LibraryCaseKind;
 use jitterlab_packet::cases::Case as PacketCase;
@@ -21,6 +24,13 @@ pub struct Group {
     kind: Kind,
     /// What can be chosen.
     pub options: Vec<Choice>,
+}
+
+impl Group {
+    /// Whether at most one thing can be chosen.
+    pub fn is_one_of(&self) -> bool {
+        self.kind == Kind::Durations
+    }
 }
 
 /// Something to choose.
@@ -43,6 +53,11 @@ enum Kind {
         mpi: bool,
     },
     Transports,
+    /// What carries active messages, and in which protocols.
+    AmviaTransports,
+    Protocols,
+    /// How long each size is measured.
+    Durations,
     Loads,
     Imitations,
     Delays,
@@ -86,7 +101,7 @@ pub fn all() -> Vec<Group> {
         ),
         group(
             "amvia",
-            "active messages over UDP and shared memory",
+            "active messages",
             Kind::Suite { mpi: false },
             amvia(),
         ),
@@ -95,6 +110,24 @@ pub fn all() -> Vec<Group> {
             "what carries the messages of the packet suite",
             Kind::Transports,
             transports(),
+        ),
+        group(
+            "amvia over",
+            "what carries active messages; none chosen: udp and shm",
+            Kind::AmviaTransports,
+            amvia_transports(),
+        ),
+        group(
+            "protocols",
+            "of active messages; none chosen: all",
+            Kind::Protocols,
+            protocols(),
+        ),
+        group(
+            "duration",
+            "how long a size is measured; none chosen: shortly",
+            Kind::Durations,
+            durations(),
         ),
         group(
             "load",
@@ -209,8 +242,7 @@ fn amvia() -> Vec<Choice> {
                 "ber: [1e-5, 1e-4], transactions: 100000, levels: [none]",
             ),
         };
-        let ends = "transports: [udp, shm], from: both, to: both";
-        choice(case.name(), about, format!("{ends}, {text}"))
+        choice(case.name(), about, text)
     };
     AmviaCase::ALL.iter().map(case).collect()
 }
@@ -224,6 +256,30 @@ fn transports() -> Vec<Choice> {
     };
     let transport = |it: &Transport| choice(it.name(), about(it), it.name());
     Transport::ALL.iter().map(transport).collect()
+}
+
+fn amvia_transports() -> Vec<Choice> {
+    let carries = |choice: &Choice| choice.name != Transport::Tcp.name();
+    transports().into_iter().filter(carries).collect()
+}
+
+fn protocols() -> Vec<Choice> {
+    let about = |protocol: &Protocol| match protocol {
+        Protocol::Amvia => "request, acknowledgement, reply",
+        Protocol::AmviaRiding => "request, reply that carries the acknowledgement",
+        Protocol::TwoWay => "request, reply",
+        Protocol::Amudp => "request, reply, acknowledgement of that; one pool for all peers",
+    };
+    let protocol = |it: &Protocol| choice(it.name(), about(it), it.name());
+    Protocol::ALL.iter().map(protocol).collect()
+}
+
+fn durations() -> Vec<Choice> {
+    vec![
+        choice("1s", "", "1s"),
+        choice("5s", "", "5s"),
+        choice("30s", "Live tells how far a median has shifted", "30s"),
+    ]
 }
 
 fn loads() -> Vec<Choice> {
@@ -271,6 +327,16 @@ pub struct Chosen<'a> {
     pub cpu: u32,
 }
 
+/// A case as experiment files have it, with each size measured for so long.
+fn lasting(text: &str, duration: Option<&Choice>) -> String {
+    const KEY: &str = "duration: ";
+    let (Some(duration), Some((before, rest))) = (duration, text.split_once(KEY)) else {
+        return text.into();
+    };
+    let end = rest.find(',').unwrap_or(rest.len());
+    format!("{before}{KEY}{}{}", duration.text, &rest[end..])
+}
+
 /// An experiment that was made from what was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -280,6 +346,8 @@ pub struct Plan {
     pub text: String,
     /// How many runs it has, and how long they take in seconds; or what is wrong with it.
     pub cost: Result<(usize, f64), String>,
+    /// Levels that are not measured by all suites.
+    pub partial: Vec<String>,
 }
 
 impl Chosen<'_> {
@@ -307,15 +375,48 @@ impl Chosen<'_> {
         let name = self.name();
         let text = self.text(&name);
         let parsed = Experiment::parse(&text, Path::new("new"));
+        let mut partial = Vec::new();
         let cost = match parsed {
             Ok(experiment) => {
                 let runs = schedule(&experiment, experiment.repetitions.first());
+                partial = self.partial(&runs);
                 Ok((runs.len(), duration(&runs)))
             }
             Err(FileError::Content { problem, .. }) => Err(problem),
             Err(error) => Err(error.to_string()),
         };
-        Plan { name, text, cost }
+        Plan {
+            name,
+            text,
+            cost,
+            partial,
+        }
+    }
+
+    /// The levels that are chosen and that not all suites are measured at, with those that are.
+    fn partial(&self, runs: &[Run]) -> Vec<String> {
+        let suites = |of: &dyn Fn(&Level) -> bool| -> BTreeSet<&'static str> {
+            let runs = runs.iter().filter(|run| of(&run.level));
+            runs.map(|run| run.work.suite().name()).collect()
+        };
+        let all = suites(&|_| true);
+        let of = |kind: Kind, is_it: &dyn Fn(&Level) -> bool| {
+            let group = self.groups.iter().find(|group| group.kind == kind)?;
+            let is_chosen = group.options.iter().any(|option| option.is_on);
+            let some = suites(is_it);
+            let names: Vec<&str> = some.iter().copied().collect();
+            let who = match names.is_empty() {
+                true => "no case that is chosen".into(),
+                false => format!("cases of {} alone", names.join(", ")),
+            };
+            (is_chosen && some != all).then(|| format!("{}: for {who}", group.name))
+        };
+        let partial = [
+            of(Kind::Loads, &|it| matches!(it, Level::Load { .. })),
+            of(Kind::Imitations, &|it| matches!(it, Level::Injected { .. })),
+            of(Kind::Delays, &|it| matches!(it, Level::Delay { .. })),
+        ];
+        partial.into_iter().flatten().collect()
     }
 
     /// The suites.
@@ -376,22 +477,35 @@ impl Chosen<'_> {
 
     fn suites(&self) -> String {
         let transports = self.texts(Kind::Transports);
+        let amvia_transports = match self.texts(Kind::AmviaTransports) {
+            none if none.is_empty() => "udp, shm".into(),
+            chosen => chosen,
+        };
+        let protocols = match self.texts(Kind::Protocols) {
+            none if none.is_empty() => String::new(),
+            chosen => format!(", protocols: [{chosen}]"),
+        };
+        let duration = self.on(|kind| kind == Kind::Durations).next();
         let mut text = String::from("suites:\n");
         for group in self.groups {
             let Kind::Suite { .. } = group.kind else {
                 continue;
             };
             let cases = group.options.iter().filter(|option| option.is_on);
-            let lines: String = cases
-                .map(|case| match group.name {
+            let line = |case: &Choice| {
+                let (name, text) = (case.name, lasting(&case.text, duration));
+                match group.name {
                     "packet" => format!(
-                        "    - {{ case: {}, transports: [{transports}], from: client, to: server, {} }}\n",
-                        case.name, case.text
+                        "    - {{ case: {name}, transports: [{transports}], from: client, to: server, {text} }}\n"
                     ),
-                    "application" => format!("    - {{ name: {}, {} }}\n", case.name, case.text),
-                    _ => format!("    - {{ case: {}, {} }}\n", case.name, case.text),
-                })
-                .collect();
+                    "amvia" => format!(
+                        "    - {{ case: {name}, transports: [{amvia_transports}]{protocols}, from: both, to: both, {text} }}\n"
+                    ),
+                    "application" => format!("    - {{ name: {name}, {text} }}\n"),
+                    _ => format!("    - {{ case: {name}, {text} }}\n"),
+                }
+            };
+            let lines: String = cases.map(line).collect();
             if !lines.is_empty() {
                 text += &format!("  {}:\n{lines}", group.name);
             }
@@ -449,9 +563,58 @@ mod tests {
                 assert!(plan.cost.is_ok(), "{plan:?}");
             }
         }
-        let all = with(|group, option| group.kind != Kind::Transports || is_socket(option.name));
+        let all = with(|group, option| match group.kind {
+            Kind::Transports => is_socket(option.name),
+            Kind::AmviaTransports => option.name != "verbs",
+            _ => true,
+        });
         let (runs, _) = all.cost.unwrap();
         assert!(runs > 300, "{runs}");
+    }
+
+    #[test]
+    fn what_is_chosen_of_active_messages_is_in_the_file() {
+        let of = |names: &[&str]| {
+            let plan = with(|group, option| match group.kind {
+                Kind::Suite { .. } => group.name == "amvia" && option.name == "rtt",
+                Kind::AmviaTransports | Kind::Protocols | Kind::Durations => {
+                    names.contains(&option.name)
+                }
+                _ => false,
+            });
+            let (runs, seconds) = plan.cost.clone().unwrap();
+            (runs, seconds, plan.text)
+        };
+        let (runs, shortly, text) = of(&[]);
+        // All protocols over two transports, three times.
+        assert_eq!(runs, Protocol::ALL.len() * 2 * 3, "{text}");
+        let (runs, longer, text) = of(&["shm", "two-way", "5s"]);
+        assert_eq!(runs, 3, "{text}");
+        assert!(
+            text.contains("transports: [shm], protocols: [two-way]")
+                && text.contains("duration: 5s"),
+            "{text}"
+        );
+        assert!(longer > shortly, "{longer} {shortly}");
+    }
+
+    #[test]
+    fn it_is_said_which_suites_are_measured_at_a_level() {
+        let of = |cases: &[(&str, &str)]| {
+            let plan = with(|group, option| match group.kind {
+                Kind::Suite { .. } => cases.contains(&(group.name, option.name)),
+                Kind::Transports => option.name == "udp",
+                Kind::Loads => option.name == "40",
+                _ => false,
+            });
+            assert!(plan.cost.is_ok(), "{plan:?}");
+            plan.partial
+        };
+        assert!(of(&[("packet", "rtt")]).is_empty());
+        let partial = of(&[("packet", "rtt"), ("amvia", "loggp")]);
+        assert_eq!(partial, ["load: for cases of packet alone"]);
+        let partial = of(&[("amvia", "loggp")]);
+        assert_eq!(partial, ["load: for no case that is chosen"]);
     }
 
     #[test]

@@ -68,6 +68,17 @@ const PAUSE: Binding<Does> = Binding {
     does: "pause, go on",
     command: Does::Pause,
 };
+/// On the new experiment.
+const ON_NEW: &[Binding<Does>] = &[
+    CHOOSE,
+    Binding {
+        keys: &[Key::Enter, Key::Right],
+        does: "choose what it measures",
+        command: Does::Into,
+    },
+    STOP,
+    PAUSE,
+];
 const IN_LIST: &[Binding<Does>] = &[
     CHOOSE,
     RUN,
@@ -219,6 +230,7 @@ impl Suites {
 
     fn bindings(&self) -> &'static [Binding<Does>] {
         match self.focus {
+            Focus::List if self.selected.is_none() => ON_NEW,
             Focus::List => IN_LIST,
             Focus::Runs | Focus::New => IN_RUNS,
         }
@@ -339,7 +351,7 @@ impl Screen for Suites {
             return self.builder.key(does, key, &self.base);
         }
         match command(self.bindings(), key)? {
-            Does::Run | Does::Into if self.selected.is_none() => self.focus = Focus::New,
+            Does::Into if self.selected.is_none() => self.focus = Focus::New,
             Does::Run if measures => return Some(Action::refused_for_noise()),
             Does::Run => return self.ask_for_run(),
             Does::Stop => return Some(self.ask_for_stop()),

@@ -1,12 +1,17 @@
 //! The screen by its keys, and as it looks, with data that is always the same.
 
+use std::path::Path;
+
 use jitterlab_experiment::standing::Standing;
 
+use super::builder::Row;
 use super::seen::{RunLine, Samples, Shown, State};
 use super::*;
 use crate::shown::Brief;
 use crate::ui::app::App;
-use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+use crate::ui::testing::{
+    app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
+};
 
 fn folder(name: &str, left: usize, failed: usize, running: bool) -> Folder {
     let standing = Standing {
@@ -157,6 +162,30 @@ fn an_outlier_flattens_no_picture() {
     }
 }
 
+/// A run ends every second.
+#[test]
+fn a_second_is_small_enough_for_a_serial_line() {
+    let mut app = at_experiments();
+    let mut seen = Seen {
+        followed: Some(followed()),
+        ..seen()
+    };
+    let mut second = 0;
+    let next = |app: &mut App| {
+        second += 1;
+        let followed = seen.followed.as_mut().unwrap();
+        let mut run = followed.runs[0].clone();
+        run.run = format!("packet-rtt-udp.none.r{second}");
+        followed.runs.push(run);
+        followed.samples = Some(Samples {
+            at: followed.runs.len() - 1,
+            sorted: Ok(Arc::new(samples())),
+        });
+        tell(app, (seen.clone(), true));
+    };
+    fits_a_serial_line(60, 1, next, &mut app);
+}
+
 #[test]
 fn what_is_looked_for_is_what_is_seen() {
     let mut screen = Suites::new(&Base {
@@ -258,6 +287,20 @@ fn what_was_stopped_is_resumed_and_what_runs_is_stopped() {
 }
 
 #[test]
+fn of_durations_one_is_chosen() {
+    let mut builder = Builder::new(1);
+    for name in ["1s", "30s"] {
+        let is_it = |row: Row| matches!(row, Row::Choice(choice) if choice.name == name);
+        let at = builder.rows().position(is_it);
+        builder.at = at.unwrap();
+        builder.key(builder::Does::Toggle, Key::Char(' '), Path::new("lab"));
+    }
+    assert!(builder.plan.text.contains("duration: 30s"));
+    builder.key(builder::Does::Toggle, Key::Char(' '), Path::new("lab"));
+    assert!(builder.plan.text.contains("duration: 300ms"));
+}
+
+#[test]
 fn no_experiment_is_started_into_noise_that_is_being_measured() {
     let mut screen = Suites::new(&Base {
         folder: "lab".into(),
@@ -292,7 +335,14 @@ fn what_runs_is_paused_and_goes_on() {
 #[test]
 fn an_experiment_is_made_from_what_is_chosen() {
     let mut app = at_experiments();
-    press(&mut app, &[Key::Home, Key::Enter]);
+    press(&mut app, &[Key::Home]);
+    let shown = picture(&mut app, 80, 24);
+    let footer = shown.lines().last().unwrap();
+    assert!(
+        footer.contains("Enter→ choose what it measures"),
+        "{footer}"
+    );
+    press(&mut app, &[Key::Enter]);
     pictures("suites_new", &mut app);
     fits_anywhere(&mut app);
     // Round trips are chosen; the next case, and one repetition more.

@@ -1,7 +1,7 @@
 //! Validate: all pairs of a cluster's hosts, as they are measured.
 
 mod jobs;
-mod read;
+pub mod read;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -12,7 +12,9 @@ use super::read::{Look, Seen, pair};
 use super::*;
 use crate::ui::action::Task;
 use crate::ui::app::App;
-use crate::ui::testing::{app_at, fits_anywhere, letters, picture, pictures, press, tell};
+use crate::ui::testing::{
+    app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
+};
 
 const HOSTS: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
 
@@ -109,18 +111,22 @@ fn found() -> Validation {
 
 fn with(validated: Option<Validated>) -> App {
     let mut app = app_at("Validate");
+    tell(&mut app, of(validated));
+    app
+}
+
+/// What there is.
+fn of(validated: Option<Validated>) -> Seen {
     let file = |name: &str, spares: &[&str]| HostsFile {
         path: format!("lab/{name}").into(),
         hosts: HOSTS.map(String::from).into(),
         spares: spares.iter().map(ToString::to_string).collect(),
         wrong: None,
     };
-    let seen = Seen {
+    Seen {
         files: vec![file("hosts.yaml", &["n9"]), file("others.yaml", &[])],
         validated: validated.map(|it| ("lab/hosts.yaml".into(), Ok(it))),
-    };
-    tell(&mut app, seen);
-    app
+    }
 }
 
 #[test]
@@ -142,6 +148,25 @@ fn pairs_are_shown_as_they_are_measured_and_what_was_found() {
     assert!(shown.contains("an outlier"), "{shown}");
     assert!(shown.contains("n3 is left out: outlier"), "{shown}");
     assert!(shown.contains("spares left: n9"), "{shown}");
+}
+
+#[test]
+fn a_second_is_small_enough_for_a_serial_line() {
+    let mut app = with(None);
+    let all = validated(true);
+    let mut left = all.pairs.clone().into_iter();
+    let mut seen = Validated {
+        pairs: Default::default(),
+        done: 0,
+        ..all
+    };
+    // All pairs, one a second, each measured five times.
+    let next = |app: &mut App| {
+        seen.pairs.extend(left.next());
+        seen.done += 5;
+        tell(app, of(Some(seen.clone())));
+    };
+    fits_a_serial_line(14, 1, next, &mut app);
 }
 
 #[test]

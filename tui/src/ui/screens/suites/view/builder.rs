@@ -43,10 +43,14 @@ fn cost(builder: &Builder, width: u16, theme: Theme) -> Vec<Line<'static>> {
         n => format!("{n} times each"),
     };
     match &builder.plan.cost {
-        Ok((runs, seconds)) => vec![Line::styled(
-            format!("{runs} runs, {times}: about {}", time(*seconds)),
-            theme.good(),
-        )],
+        Ok((runs, seconds)) => {
+            let cost = format!("{runs} runs, {times}: about {}", time(*seconds));
+            let mut lines = vec![Line::styled(cost, theme.good())];
+            for partial in &builder.plan.partial {
+                lines.extend(wrapped(Span::raw(""), partial, theme.warning(), width));
+            }
+            lines
+        }
         Err(error) => wrapped(Span::raw("not yet: "), error, theme.warning(), width),
     }
 }

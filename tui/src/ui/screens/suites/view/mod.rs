@@ -11,8 +11,7 @@ use ratatui::text::{Line, Span};
 
 use super::seen::{Folder, Followed, RunLine, Samples, Seen, Shown, State, name};
 use super::{Focus, Suites};
-use crate::shown::cut;
-use crate::shown::{self, time};
+use crate::shown::{self, cut, time};
 use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
@@ -23,16 +22,16 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Suites, theme: Them
     let Some(seen) = &screen.seen else {
         return put(buffer, area, 0, &Line::from("looking"));
     };
+    /// With this much room, the list stays beside a new experiment while one chooses from that.
+    const BESIDE: u16 = 110;
+    let is_new = screen.focus == Focus::New;
+    if is_new && area.width < BESIDE {
+        return builder::draw(buffer, area, &screen.builder, is_new, theme);
+    }
     let [left, right] = beside(area, (area.width * 2 / 5).min(44));
     draw_list(buffer, left, screen, seen, theme);
     if screen.selected.is_none() {
-        builder::draw(
-            buffer,
-            right,
-            &screen.builder,
-            screen.focus == Focus::New,
-            theme,
-        );
+        builder::draw(buffer, right, &screen.builder, is_new, theme);
     } else if let Some(file) = screen.file() {
         let lines = match &file.about {
             Ok(about) => about.iter().cloned().map(Line::from).collect(),
