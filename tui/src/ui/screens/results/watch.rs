@@ -154,10 +154,6 @@ pub fn open(path: &Path) -> Result<Opened, Failure> {
     })
 }
 
-fn printed(cells: &[String]) -> Vec<String> {
-    cells.iter().map(|cell| printable(cell)).collect()
-}
-
 /// Writes the report of a folder.
 pub struct Report {
     /// The folder.
