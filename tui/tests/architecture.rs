@@ -154,10 +154,7 @@ fn no_room_offers_what_the_ground_has() {
             for path in Uses::of(&text).passed_on {
                 let is_of = |room: &&str| path.starts_with(&format!("jitterlab_{room}::"));
                 let file = module.join("::");
-                assert!(
-                    !rooms.iter().any(|room| is_of(&room)),
-                    "{name}, {file}: {path}"
-                );
+                assert!(!rooms.iter().any(is_of), "{name}, {file}: {path}");
                 let is_face = module.is_empty() && path.starts_with("jitterlab_");
                 assert!(!is_face, "{name}: {path}");
             }

@@ -85,12 +85,11 @@ impl Event<'static> {
         let whole = lines.filter(|line| line.ends_with(b"\n"));
         let read = |(line, text): (usize, &[u8])| {
             let broken = |source| EventsError::Broken { line, source };
-            match line {
-                1 => match format::version(text).map_err(broken)? {
-                    Validation::VERSION => {}
-                    found => return Err(EventsError::Format { found }),
-                },
-                _ => {}
+            if line == 1 {
+                let found = format::version(text).map_err(broken)?;
+                if found != Validation::VERSION {
+                    return Err(EventsError::Format { found });
+                }
             }
             serde_json::from_slice(text).map_err(broken)
         };
