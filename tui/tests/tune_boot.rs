@@ -237,7 +237,7 @@ fn siblings_that_the_parameters_took_away_are_no_reason_to_start_again() {
     // Another division is not the same.
     tune(root.path(), "revert");
     tune(root.path(), &format!("apply --ranks 1 {only}"));
-    assert_eq!(states(&json(root.path(), "verify"))["isolcpus"], "drifted");
+    assert_eq!(states(&json(root.path(), "verify"))["isolcpus"], "change");
 }
 
 #[test]
@@ -247,10 +247,13 @@ fn the_appliance_says_who_gives_it_parameters_and_keeps_none() {
     let applied = tune(root.path(), "apply --only nosmt");
     assert_eq!(applied.status.code(), Some(1));
     let said = text(&applied.stdout);
-    assert!(said.contains("put `tuning:` into node.yaml"), "{said}");
+    assert!(
+        said.contains("put `tuning: measure` or `tuning: paper` into node.yaml"),
+        "{said}"
+    );
     assert!(!said.contains("A reboot brings"), "{said}");
     assert!(!root.path().join("etc/jitterlab/kernel-parameters").exists());
-    assert_eq!(state_of_nosmt(root.path()), "drifted");
+    assert_eq!(state_of_nosmt(root.path()), "change");
     boot(root.path(), 2, "quiet nosmt");
     assert_eq!(state_of_nosmt(root.path()), "held");
     assert_eq!(tune(root.path(), "revert").status.code(), Some(0));

@@ -36,7 +36,7 @@ pub enum NoLoader {
     Unknown,
     /// What started the appliance is not in it, and nothing in it outlives the boot.
     #[error(
-        "the appliance keeps no kernel parameters; put `tuning:` into node.yaml, and the next boot starts the kernel with them, or give them in the boot loader"
+        "the appliance keeps no kernel parameters; put `tuning: measure` or `tuning: paper` into node.yaml, and the next boot starts the kernel with them, or give them in the boot loader"
     )]
     Appliance,
 }

@@ -264,8 +264,8 @@ fn of_parameter(
         Err(no_loader) => {
             finding.notes.push(no_loader.to_string());
             match no_loader {
-                // It can be had there, by another way.
-                NoLoader::Appliance => context.differing,
+                // The next boot can have it, by another way; nobody has changed anything.
+                NoLoader::Appliance => State::Change,
                 NoLoader::NoDropIns | NoLoader::Unknown => State::Unsupported,
             }
         }
