@@ -1,6 +1,5 @@
 //! Bundles: endpoints that are polled together.
 
-use std::cell::LazyCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +12,8 @@ use jitterlab_base::clock::Clock;
 use jitterlab_base::fork::Parent;
 
 use super::driver::Driver;
-use super::error::EndpointError;
-use super::handlers::{Answer, Call, Reply};
+use super::error::{EndpointError, Forked};
+use super::handlers::{Answer, Call};
 use super::running::Running;
 use crate::protocol::Nanos;
 
@@ -57,7 +56,8 @@ pub(super) struct State {
     service_sleeps: bool,
     /// The thread that runs a handler.
     in_handler: Option<u64>,
-    reply: Reply,
+    /// The handler that runs next, and the memory of its reply; none while it runs.
+    running: Option<Box<Running>>,
 }
 
 impl Bundle {
@@ -77,7 +77,7 @@ impl Bundle {
                 made: 0,
                 service_sleeps: false,
                 in_handler: None,
-                reply: Reply::default(),
+                running: Some(Box::new(Running::none())),
             }),
             handlers: AtomicU64::new(0),
             polls: AtomicU64::new(0),
@@ -135,10 +135,10 @@ impl Shared {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> Result<Turn<'_, State>, EndpointError> {
+    pub(super) fn lock(&self) -> Result<Turn<'_, State>, Forked> {
         match self.parent.is_caller() {
             true => Ok(self.state.lock()),
-            false => Err(EndpointError::Forked),
+            false => Err(Forked),
         }
     }
 
@@ -149,24 +149,27 @@ impl Shared {
             state.service_sleeps = false;
             self.wake();
         }
-        let now = LazyCell::new(|| self.now());
         // One frame: its handler runs before the next is looked for, which is a call of the system.
-        let mut was_there = state.progress(1, &now)?;
-        if state.in_handler.is_some() {
-            return Ok(was_there);
-        }
-        for index in 0..state.drivers.len() {
-            let Some(driver) = &mut state.drivers[index] else {
-                continue;
-            };
-            let place = Place {
-                index,
-                number: driver.number,
-            };
-            if let Some(running) = driver.start(*now)? {
+        let mut was_there = state.progress(1, || self.now())?;
+        let mut index = 0;
+        while let State {
+            drivers,
+            running: Some(next),
+            ..
+        } = &mut *state
+            && let Some(place) = drivers.get_mut(index)
+        {
+            if let Some(driver) = place
+                && driver.start(next)?
+            {
                 was_there = true;
-                state = self.run(state, place, running)?;
+                let place = Place {
+                    index,
+                    number: driver.number,
+                };
+                state = self.run(state, place)?;
             }
+            index += 1;
         }
         Ok(was_there)
     }
@@ -176,42 +179,58 @@ impl Shared {
         &'a self,
         mut state: Turn<'a, State>,
         place: Place,
-        mut running: Running,
     ) -> Result<Turn<'a, State>, EndpointError> {
+        let Some(mut running) = state.running.take() else {
+            return Ok(state);
+        };
         state.in_handler = Some(this_thread());
-        let mut reply = std::mem::take(&mut state.reply);
         drop(state);
-        reply.clear();
-        let mut release = false;
-        let answer = match running.is_request() {
-            true => Answer::Reply(&mut reply, running.most),
-            false => Answer::Release(&mut release),
+        let Running {
+            due,
+            handler,
+            message,
+            from,
+            most,
+            reply,
+            release,
+            ..
+        } = &mut *running;
+        let answer = match due.is_request {
+            true => Answer::Reply(reply, *most),
+            false => Answer::Release(release),
         };
         let mut call = Call {
-            from: running.from,
-            transaction: running.id(),
-            bytes: running.message.bytes(),
+            from: *from,
+            transaction: due.id,
+            bytes: message.bytes(),
             answer,
         };
         count(&self.handlers);
-        let ended = match &mut running.handler {
+        let ended = match handler {
             Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(&mut call))),
             None => Ok(()),
         };
         count(&self.handlers);
         let mut state = self.lock()?;
         state.in_handler = None;
-        if let Some(driver) = state.driver(place) {
-            match ended {
-                Ok(()) => driver.end(running, &reply, release, || self.now())?,
-                Err(panic) => {
-                    driver.abandon(running);
-                    drop(state);
-                    resume_unwind(panic);
-                }
+        let Some(driver) = state.driver(place) else {
+            state.running = Some(Box::new(Running::none()));
+            drop(state);
+            // Outside the state: a handler may hold handles of this bundle.
+            drop(running);
+            return Ok(self.lock()?);
+        };
+        let sent = match ended {
+            Ok(()) => driver.end(&mut running, || self.now()),
+            Err(panic) => {
+                driver.abandon(&mut running);
+                state.running = Some(running);
+                drop(state);
+                resume_unwind(panic);
             }
-        }
-        state.reply = reply;
+        };
+        state.running = Some(running);
+        sent?;
         Ok(state)
     }
 
@@ -293,14 +312,10 @@ impl State {
         self.drivers[place.index].take()
     }
 
-    fn progress<F: FnOnce() -> Nanos>(
-        &mut self,
-        most: usize,
-        now: &LazyCell<Nanos, F>,
-    ) -> Result<bool, EndpointError> {
+    fn progress(&mut self, most: usize, clock: impl Fn() -> Nanos) -> Result<bool, EndpointError> {
         let mut was_there = false;
         for driver in self.drivers.iter_mut().flatten() {
-            was_there |= driver.progress(most, now)?;
+            was_there |= driver.progress(most, &clock)?;
         }
         Ok(was_there)
     }
@@ -355,7 +370,7 @@ fn serve(bundle: &Weak<Shared>) {
             quiet = 0;
             // An error shows again at the next poll.
             if let Ok(mut state) = shared.lock() {
-                let _ = state.progress(BACKLOG, &LazyCell::new(|| shared.now()));
+                let _ = state.progress(BACKLOG, || shared.now());
             }
             continue;
         }

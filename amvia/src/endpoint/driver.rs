@@ -1,6 +1,5 @@
 //! What drives the connections of one endpoint: it hands frames and time to them, and carries out their actions in order.
 
-use std::cell::LazyCell;
 use std::collections::{HashMap, VecDeque};
 
 use rand::TryRng;
@@ -15,12 +14,11 @@ use super::received::Received;
 use super::records::{log_received, log_sent, logged, open_log, receive_place, send_place};
 use crate::log::{self, Durability, Found, Known, Log, Pool, Shape};
 use crate::protocol::{
-    self, Action, Config, Connection, Entry, Greeting, Local, Nanos, Payload, Place, Protocol,
-    ReplyPool, Slot,
+    self, Action, Config, Connection, Entry, Local, Nanos, Payload, Protocol, ReplyPool, Slot,
 };
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState, TransactionId};
-use crate::transport::{self, Arrived, Transport};
-use crate::wire::{self, Body, Head, Refusal, Tag};
+use crate::transport::{self, Transport};
+use crate::wire::{Head, Tag};
 
 /// One endpoint: its transport, its log, its connections and its handlers.
 pub(super) struct Driver {
@@ -30,17 +28,17 @@ pub(super) struct Driver {
     pub(super) config: Config,
     pub(super) transport: Box<dyn Transport>,
     /// Frames go out with a checksum; frames without one are taken.
-    has_checksum: bool,
-    takes_bare: bool,
+    pub(super) has_checksum: bool,
+    pub(super) takes_bare: bool,
     pub(super) log: Log,
     pub(super) handlers: Handlers,
     /// By their numbers in the log.
     pub(super) peers: Vec<Option<Peer>>,
-    numbers: HashMap<EndpointId, usize>,
+    pub(super) numbers: HashMap<EndpointId, usize>,
     /// The same by the tags that they have been given.
-    tags: HashMap<Tag, usize>,
+    pub(super) tags: HashMap<Tag, usize>,
     /// The peer of the last frame.
-    latest: usize,
+    pub(super) latest: usize,
     /// Tags are made of it.
     secret: [u8; 32],
     /// The receive pool that all peers share, and its messages (AMUDP).
@@ -49,6 +47,8 @@ pub(super) struct Driver {
     /// Slots of the send pool that all peers share and nobody uses (AMUDP).
     free: Vec<u32>,
     pub(super) due: VecDeque<Due>,
+    /// The time of the last look for frames.
+    pub(super) now: Nanos,
     /// No connection has anything to do before.
     deadline: Nanos,
     /// Frames that were none.
@@ -105,6 +105,7 @@ impl Driver {
             shared,
             free: (0..if is_shared { window } else { 0 }).collect(),
             due: VecDeque::with_capacity(window as usize),
+            now,
             deadline: Nanos::MAX,
             undecodable: 0,
             publishing: None,
@@ -181,7 +182,7 @@ impl Driver {
     }
 
     /// What this end says of itself to a peer that it remembers since then.
-    fn local(&self, peer: EndpointId, since: Incarnation) -> Local {
+    pub(super) fn local(&self, peer: EndpointId, since: Incarnation) -> Local {
         Local {
             endpoint: self.id,
             incarnation: Incarnation(self.log.incarnation()),
@@ -221,23 +222,29 @@ impl Driver {
     ///
     /// # Errors
     /// The transport or the log is broken.
-    pub(super) fn progress<F: FnOnce() -> Nanos>(
+    #[inline]
+    pub(super) fn progress(
         &mut self,
         most: usize,
-        now: &LazyCell<Nanos, F>,
+        clock: impl Fn() -> Nanos,
     ) -> Result<bool, EndpointError> {
-        let mut has_come = false;
-        for _ in 0..most {
-            let Some(arrived) = self.transport.receive()? else {
-                break;
-            };
-            has_come = true;
-            self.arrived(arrived, **now)?;
+        let mut taken = 0;
+        while taken < most {
+            let arrived = self.transport.receive();
+            if taken == 0 {
+                self.now = clock();
+            }
+            match arrived {
+                Ok(Some(arrived)) => self.arrived(arrived)?,
+                Ok(None) => break,
+                Err(error) => return Err(error.into()),
+            }
+            taken += 1;
         }
-        if self.deadline <= **now {
-            self.expire(**now)?;
+        if self.deadline <= self.now {
+            self.expire(self.now)?;
         }
-        Ok(has_come)
+        Ok(taken > 0)
     }
 
     fn expire(&mut self, now: Nanos) -> Result<(), EndpointError> {
@@ -280,179 +287,56 @@ impl Driver {
         self.deadline.saturating_sub(now)
     }
 
-    fn arrived(&mut self, arrived: Arrived, now: Nanos) -> Result<(), EndpointError> {
-        let Some((head, size)) = self.read(&arrived.frame) else {
-            self.undecodable += 1;
-            self.transport.recycle(arrived.frame);
-            return Ok(());
-        };
-        let from = arrived.frame.len() - size;
-        // One that connects and has not shown that it gets what is sent to it is answered where it says it is, known or not:
-        // a peer that has restarted is elsewhere, and one that only says so changes nothing.
-        let known = match self.number(head.from) {
-            Some(number) if !self.is_new(number, &head) => Some(number),
-            _ => self.greet(&head, arrived.from, now)?,
-        };
-        let Some(number) = known else {
-            self.transport.recycle(arrived.frame);
-            return Ok(());
-        };
-        let knows = match &head.body {
-            Body::Request(part) => self.handlers.knows(part.handler),
-            _ => true,
-        };
-        let Some(peer) = &mut self.peers[number] else {
-            self.transport.recycle(arrived.frame);
-            return Ok(());
-        };
-        if peer.to != Some(arrived.from) {
-            match &head.body {
-                // Its tag shows that the peer gets what is sent to it: here it is now. One that is off the path cannot
-                // redirect it, nor can another endpoint of its name.
-                Body::Connect(hello) | Body::Accept(hello)
-                    if head.tag == peer.tag && peer.connection.refusal(hello).is_none() =>
-                {
-                    peer.to = Some(arrived.from);
-                }
-                Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => {}
-                _ => {
-                    self.undecodable += 1;
-                    self.transport.recycle(arrived.frame);
-                    return Ok(());
-                }
-            }
-        }
-        let place = peer.connection.frame(now, &head, knows, &mut self.shared);
-        let (message, offset) = match place {
-            Some(Place::Request { slot, offset }) => match peer.received.get_mut(slot.index()) {
-                Some(message) => (message, offset),
-                None => (&mut self.messages[slot.index()], offset),
-            },
-            Some(Place::Reply { slot, offset }) => (&mut peer.sent[slot.index()].reply, offset),
-            None => {
-                self.transport.recycle(arrived.frame);
-                return self.carry_out(number);
-            }
-        };
-        let length = match &head.body {
-            Body::Request(part) | Body::Reply(part) => part.length as usize,
-            _ => size,
-        };
-        let used = if size == length {
-            message.land(arrived.frame, from)
-        } else {
-            message.put(&arrived.frame[from..], offset as usize, length);
-            Some(arrived.frame)
-        };
-        if let Some(frame) = used {
-            self.transport.recycle(frame);
-        }
-        self.carry_out(number)
-    }
-
-    /// The head of a frame, and the bytes behind it. None: it is no frame, or one with a short head and the tag of nobody.
-    #[inline(always)]
-    fn read(&mut self, frame: &[u8]) -> Option<(Head, usize)> {
-        if !self.takes_bare {
-            let (head, payload) = wire::decode(frame).ok()?;
-            return Some((head, payload.len()));
-        }
-        let Some(short) = wire::decode_short(frame) else {
-            let (head, payload) = wire::decode_bare(frame).ok()?;
-            return Some((head, payload.len()));
-        };
-        let (tag, body, payload) = short.ok()?;
-        let latest = self.peers[self.latest].as_ref();
-        if latest.is_none_or(|latest| latest.tag != tag) {
-            self.latest = *self.tags.get(&tag)?;
-        }
-        let from = self.peers[self.latest].as_ref()?.id;
-        Some((Head { tag, from, body }, payload.len()))
-    }
-
-    /// The number of a peer that is known. Frames of one peer often follow one another.
-    #[inline]
-    fn number(&mut self, peer: EndpointId) -> Option<usize> {
-        let latest = self.peers[self.latest].as_ref();
-        if latest.is_none_or(|latest| latest.id != peer) {
-            self.latest = *self.numbers.get(&peer)?;
-        }
-        Some(self.latest)
-    }
-
-    /// A peer that is known connects, and does not know the tag that it has here, or is refused.
-    fn is_new(&self, number: usize, head: &Head) -> bool {
-        match (&self.peers[number], &head.body) {
-            (Some(peer), Body::Connect(hello)) => {
-                peer.tag != head.tag || peer.connection.refusal(hello).is_some()
-            }
-            _ => false,
-        }
-    }
-
-    /// Judges a frame of a peer that is not known, or not as it is now. Gives its number where it is welcome.
-    fn greet(
-        &mut self,
-        head: &Head,
-        from: transport::Peer,
-        now: Nanos,
-    ) -> Result<Option<usize>, EndpointError> {
-        let meant = match &head.body {
-            Body::Connect(hello) if hello.to != self.id => Some(hello.to),
-            _ => None,
-        };
-        if let Some(other) = meant {
-            if let Some(answer) = protocol::refuse(other, head, Refusal::NoEndpoint) {
-                self.answer(from, &answer)?;
-            }
-            return Ok(None);
-        }
-        let known = self.numbers.get(&head.from);
-        let known = known.and_then(|&number| self.peers[number].as_ref());
-        let refusal = match (known, &head.body) {
-            (Some(known), Body::Connect(hello)) => known.connection.refusal(hello),
-            _ => None,
-        };
-        if let Some(reason) = refusal {
-            if let Some(answer) = protocol::refuse(self.id, head, reason) {
-                self.answer(from, &answer)?;
-            }
-            return Ok(None);
-        }
-        let local = match known {
-            Some(known) => *known.connection.local(),
-            None => self.local(head.from, Incarnation(self.log.since())),
-        };
-        let answer = match protocol::greet(&local, &self.config, head) {
-            Greeting::Welcome => match self.peer(head.from, now) {
-                Ok(number) => return Ok(Some(number)),
-                Err(_) => protocol::refuse(self.id, head, Refusal::Full),
-            },
-            Greeting::Answer(answer) => Some(answer),
-            Greeting::Ignore => None,
-        };
-        if let Some(head) = answer {
-            self.answer(from, &head)?;
-        }
-        Ok(None)
-    }
-
-    /// Sends a frame without payload to a peer that is not known.
-    fn answer(&mut self, to: transport::Peer, head: &Head) -> Result<(), EndpointError> {
-        send(&mut *self.transport, to, head, &[], self.has_checksum)
-    }
-
     /// Carries out all that a connection has to have done. After an error the rest of it is due at the next look.
+    #[inline]
     pub(super) fn carry_out(&mut self, number: usize) -> Result<(), EndpointError> {
-        let carried = self.carry_out_all(number);
+        let Some(peer) = &self.peers[number] else {
+            return Ok(());
+        };
+        let deadline = peer.connection.deadline().unwrap_or(Nanos::MAX);
+        self.deadline = self.deadline.min(deadline);
+        if !peer.connection.has_actions() {
+            return Ok(());
+        }
+        let carried = match peer.connection.is_whole_next() {
+            true => self.send_whole(number),
+            false => self.act(number),
+        };
         if carried.is_err() {
             self.deadline = 0;
         }
         carried
     }
 
-    #[inline(always)]
-    fn carry_out_all(&mut self, number: usize) -> Result<(), EndpointError> {
+    /// Sends the messages in one frame that are first among what is to be done, and carries out the rest.
+    fn send_whole(&mut self, number: usize) -> Result<(), EndpointError> {
+        let Some(peer) = &mut self.peers[number] else {
+            return Ok(());
+        };
+        while let Some((head, payload)) = peer.connection.next_whole() {
+            let bytes = match payload {
+                Payload::None => &[],
+                Payload::Request { slot, .. } => {
+                    let place = peer.sent[slot.index()].place;
+                    place.map_or(&[][..], |place| self.log.payload(place))
+                }
+                Payload::Reply { slot, .. } => {
+                    let place = receive_place(peer.pool_of(number), slot);
+                    self.log.payload(place)
+                }
+            };
+            if let Some(to) = peer.to {
+                send(&mut *self.transport, to, &head, bytes, self.has_checksum)?;
+            }
+        }
+        match peer.connection.has_actions() {
+            true => self.act(number),
+            false => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn act(&mut self, number: usize) -> Result<(), EndpointError> {
         let Driver {
             peers,
             transport,
@@ -466,11 +350,7 @@ impl Driver {
         };
         loop {
             match peer.connection.next() {
-                None => {
-                    let deadline = peer.connection.deadline().unwrap_or(Nanos::MAX);
-                    self.deadline = self.deadline.min(deadline);
-                    return Ok(());
-                }
+                None => return Ok(()),
                 Some(Action::Send { head, payload }) => {
                     let bytes = match payload {
                         Payload::None => &[],
@@ -579,9 +459,9 @@ impl Driver {
         };
         let sent = &mut peer.sent[slot.index()];
         (sent.place, sent.unlogged) = (Some(place), Some(length));
-        fill(&mut self.log.payload_mut(place)[..length]);
-        if !is_kept {
-            self.log.replace(place, length)?;
+        match is_kept {
+            true => fill(&mut self.log.payload_mut(place)[..length]),
+            false => fill(self.log.replace(place, length)?),
         }
         let Some(&protocol::Record { id, .. }) = peer.connection.record(slot) else {
             return Err(EndpointError::Released);
@@ -626,7 +506,7 @@ fn secret() -> Result<[u8; 32], EndpointError> {
 
 /// Sends a frame. One that is not taken is lost; the protocol sees to it.
 #[inline(always)]
-fn send(
+pub(super) fn send(
     transport: &mut dyn Transport,
     to: transport::Peer,
     head: &Head,

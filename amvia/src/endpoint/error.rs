@@ -9,6 +9,15 @@ use crate::transaction::EndpointId;
 use crate::transport::{Address, TransportError};
 use crate::wire::Refusal;
 
+/// The process is a child of the one that made the bundle.
+pub(super) struct Forked;
+
+impl From<Forked> for EndpointError {
+    fn from(_: Forked) -> Self {
+        EndpointError::Forked
+    }
+}
+
 /// Why an endpoint cannot do something.
 #[derive(Debug, Error)]
 pub enum EndpointError {

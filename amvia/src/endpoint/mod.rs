@@ -30,6 +30,7 @@
 //! Every call may be made from every thread. A call that polls runs handlers on the thread that calls. A handler may make
 //! requests, of its own endpoint too; it may not wait for them.
 
+mod arrival;
 mod bundle;
 mod driver;
 mod error;

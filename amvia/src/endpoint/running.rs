@@ -5,89 +5,112 @@ use super::error::EndpointError;
 use super::handlers::{Due, Handler, Reply};
 use super::received::Received;
 use super::records::receive_place;
-use crate::protocol::{Nanos, Protocol};
-use crate::transaction::{EndpointId, TransactionId};
+use crate::protocol::{Nanos, Protocol, Slot};
+use crate::transaction::{EndpointId, Incarnation, TransactionId};
 
-/// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile.
+/// A handler that runs, and the message that it runs on. Both are outside the driver meanwhile. A bundle has one, since one
+/// handler runs at a time: its memory is kept from one to the next.
 pub(super) struct Running {
-    due: Due,
+    pub(super) due: Due,
     pub(super) handler: Option<Handler>,
     pub(super) message: Received,
     pub(super) from: EndpointId,
     /// Bytes of a reply at most.
     pub(super) most: usize,
+    /// The reply to a request.
+    pub(super) reply: Reply,
     started: Nanos,
+    /// The transaction of a reply is to be released.
+    pub(super) release: bool,
 }
 
 impl Running {
-    pub(super) fn id(&self) -> TransactionId {
-        self.due.id
-    }
-
-    pub(super) fn is_request(&self) -> bool {
-        self.due.is_request
+    /// No handler has run yet.
+    pub(super) fn none() -> Self {
+        let nobody = EndpointId(0);
+        Running {
+            due: Due {
+                peer: 0,
+                slot: Slot(0),
+                id: TransactionId {
+                    initiator: nobody,
+                    incarnation: Incarnation(0),
+                    sequence: 0,
+                },
+                handler: 0,
+                is_request: false,
+            },
+            handler: None,
+            message: Received::default(),
+            from: nobody,
+            most: 0,
+            reply: Reply::default(),
+            started: 0,
+            release: false,
+        }
     }
 }
 
 impl Driver {
-    /// The next handler that is to run, which has started.
+    /// Starts the next handler that is to run, if there is one.
     ///
     /// # Errors
     /// The transport or the log is broken.
-    pub(super) fn start(&mut self, now: Nanos) -> Result<Option<Running>, EndpointError> {
+    #[inline]
+    pub(super) fn start(&mut self, running: &mut Running) -> Result<bool, EndpointError> {
         while let Some(due) = self.due.pop_front() {
+            if self.starts(due, running)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn starts(&mut self, due: Due, running: &mut Running) -> Result<bool, EndpointError> {
+        if due.is_request {
             let Some(peer) = &mut self.peers[due.peer] else {
-                continue;
+                return Ok(false);
             };
-            let from = peer.id;
-            let most = peer.connection.longest() as usize;
-            let message = if due.is_request {
-                let starts = peer
-                    .connection
-                    .start(now, due.slot, due.id, &mut self.shared);
-                self.carry_out(due.peer)?;
-                if !starts {
-                    continue;
-                }
-                let Some(peer) = &mut self.peers[due.peer] else {
-                    continue;
-                };
-                match peer.received.get_mut(due.slot.index()) {
-                    Some(message) => std::mem::take(message),
-                    None => std::mem::take(&mut self.messages[due.slot.index()]),
-                }
-            } else {
+            let connection = &mut peer.connection;
+            let starts = connection.start(self.now, due.slot, due.id, &mut self.shared);
+            self.carry_out(due.peer)?;
+            if !starts {
+                return Ok(false);
+            }
+        }
+        let Some(peer) = &mut self.peers[due.peer] else {
+            return Ok(false);
+        };
+        let message = match due.is_request {
+            true => match peer.received.get_mut(due.slot.index()) {
+                Some(message) => message,
+                None => &mut self.messages[due.slot.index()],
+            },
+            false => {
                 let record = peer.connection.record(due.slot);
                 if record.is_none_or(|record| record.id != due.id) {
-                    continue;
+                    return Ok(false);
                 }
-                std::mem::take(&mut peer.sent[due.slot.index()].reply)
-            };
-            let handler = self.handlers.take(due.handler);
-            return Ok(Some(Running {
-                due,
-                handler,
-                message,
-                from,
-                most,
-                started: now,
-            }));
-        }
-        Ok(None)
+                &mut peer.sent[due.slot.index()].reply
+            }
+        };
+        std::mem::swap(message, &mut running.message);
+        running.handler = self.handlers.take(due.handler);
+        running.reply.clear();
+        running.due = due;
+        running.from = peer.id;
+        running.most = peer.connection.longest() as usize;
+        running.started = self.now;
+        running.release = false;
+        Ok(true)
     }
 
     /// A handler has panicked. Nothing is said of how it ended: to the initiator it takes its time.
-    pub(super) fn abandon(&mut self, running: Running) {
-        let Running {
-            due,
-            handler,
-            mut message,
-            ..
-        } = running;
-        if let Some(handler) = handler {
-            self.handlers.put_back(due.handler, handler);
+    pub(super) fn abandon(&mut self, running: &mut Running) {
+        if let Some(handler) = running.handler.take() {
+            self.handlers.put_back(running.due.handler, handler);
         }
-        message.clear(&mut *self.transport);
+        running.message.clear(&mut *self.transport);
     }
 
     /// A handler has ended: its reply goes out, or its transaction is released.
@@ -96,57 +119,49 @@ impl Driver {
     /// The transport or the log is broken.
     pub(super) fn end(
         &mut self,
-        running: Running,
-        reply: &Reply,
-        release: bool,
+        running: &mut Running,
         clock: impl FnOnce() -> Nanos,
     ) -> Result<(), EndpointError> {
-        let Running {
-            due,
-            handler,
-            mut message,
-            started,
-            ..
-        } = running;
+        let due = running.due;
         // A target that repeats its answers times them from here; no other asks when the handler ended.
         let now = match self.config.protocol {
             Protocol::Amudp => clock(),
-            Protocol::Amvia | Protocol::TwoWay => started,
+            Protocol::Amvia | Protocol::TwoWay => running.started,
         };
-        if let Some(handler) = handler {
+        if let Some(handler) = running.handler.take() {
             self.handlers.put_back(due.handler, handler);
         }
         let is_kept = self.keeps_log();
         let Some(peer) = &mut self.peers[due.peer] else {
-            message.clear(&mut *self.transport);
+            running.message.clear(&mut *self.transport);
             return Ok(());
         };
         if !due.is_request {
             let record = peer.connection.record(due.slot);
             if record.is_none_or(|record| record.id != due.id) {
                 // Its handler has released it.
-                message.clear(&mut *self.transport);
+                running.message.clear(&mut *self.transport);
                 return self.carry_out(due.peer);
             }
-            peer.sent[due.slot.index()].reply = message;
-            return match release {
+            std::mem::swap(&mut peer.sent[due.slot.index()].reply, &mut running.message);
+            return match running.release {
                 true => self.release(due.peer, due.slot),
                 false => self.carry_out(due.peer),
             };
         }
-        message.clear(&mut *self.transport);
-        let place = receive_place(peer.pool_of(due.peer), due.slot);
-        self.log.payload_mut(place)[..reply.bytes.len()].copy_from_slice(&reply.bytes);
-        let length = reply.bytes.len() as u32;
+        running.message.clear(&mut *self.transport);
+        let bytes = &*running.reply.bytes;
+        let (handler, length) = (running.reply.handler, bytes.len() as u32);
         let connection = &mut peer.connection;
+        let handled = connection.handled(now, due.slot, handler, length, &mut self.shared);
         // Refused where the peer's lease has ended meanwhile: nobody waits for the reply.
-        let handled = connection.handled(now, due.slot, reply.handler, length, &mut self.shared);
-        if handled.is_ok() && !is_kept {
-            self.log.replace(place, reply.bytes.len())?;
-        }
-        match peer.received.get_mut(due.slot.index()) {
-            Some(kept) => *kept = message,
-            None => self.messages[due.slot.index()] = message,
+        if handled.is_ok() {
+            let place = receive_place(peer.pool_of(due.peer), due.slot);
+            let kept = match is_kept {
+                true => &mut self.log.payload_mut(place)[..bytes.len()],
+                false => self.log.replace(place, bytes.len())?,
+            };
+            kept.copy_from_slice(bytes);
         }
         self.carry_out(due.peer)
     }

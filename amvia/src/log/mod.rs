@@ -75,6 +75,8 @@ pub struct Log {
     incarnation: u32,
     since: u32,
     shape: Shape,
+    /// Bytes of an area for a payload.
+    area_bytes: usize,
     durability: Durability,
     /// What holds in each slot; none where it is torn.
     slots: Vec<Option<Held>>,
@@ -109,6 +111,7 @@ impl Log {
             incarnation,
             since: incarnation,
             shape,
+            area_bytes: record::area_bytes(shape.payload as usize),
             durability: Durability::None,
             slots: vec![Some(Held::default()); shape.slots()],
             watch: None,
@@ -151,6 +154,7 @@ impl Log {
             incarnation,
             since,
             shape,
+            area_bytes: record::area_bytes(shape.payload as usize),
             durability,
             slots: Vec::new(),
             watch: None,
@@ -347,8 +351,8 @@ impl Log {
         self.write(place, Some(*record), payload)
     }
 
-    /// Makes the first `length` bytes that [`Log::payload_mut`] was filled with the payload at a place, without a record. It is
-    /// for a log in memory, whose records nobody reads.
+    /// A new payload of `length` bytes at a place, to be written there, without a record. It is for a log in memory, whose
+    /// records nobody reads.
     ///
     /// # Errors
     /// The payload is too long.
@@ -356,7 +360,7 @@ impl Log {
     /// # Panics
     /// There is no such place.
     #[inline(always)]
-    pub fn replace(&mut self, place: Place, length: usize) -> Result<(), LogError> {
+    pub fn replace(&mut self, place: Place, length: usize) -> Result<&mut [u8], LogError> {
         let most = self.shape.payload;
         if length > most as usize {
             return Err(LogError::TooLong { length, most });
@@ -364,11 +368,11 @@ impl Log {
         let index = self.shape.index(place);
         let held = self.slots[index].get_or_insert_default();
         held.payload = record::Payload {
-            area: held.payload.area ^ 1,
             length: length as u32,
-            crc: 0,
+            ..record::Payload::default()
         };
-        Ok(())
+        let at = self.area(index, 0);
+        Ok(&mut self.map[at..][..length])
     }
 
     /// Frees a place.
@@ -496,12 +500,12 @@ impl Log {
 
     #[inline]
     fn slot(&self, index: usize) -> usize {
-        head::BYTES + index * self.shape.slot_bytes()
+        head::BYTES + index * record::slot_bytes(self.area_bytes)
     }
 
     #[inline]
     fn area(&self, index: usize, area: u8) -> usize {
-        self.slot(index) + record::area_at(self.shape.payload as usize, area.into())
+        self.slot(index) + record::area_at(self.area_bytes, area.into())
     }
 }
 

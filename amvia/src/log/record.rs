@@ -39,18 +39,21 @@ pub(super) const HALF: usize = 64;
 /// 64-bit words of one half.
 pub(super) const WORDS: usize = HALF / 8;
 
-/// What a slot of this payload takes.
-pub(super) fn slot_bytes(payload: usize) -> usize {
-    2 * HALF + 2 * area_bytes(payload)
+/// What a slot takes whose areas have so many bytes.
+#[inline]
+pub(super) fn slot_bytes(area_bytes: usize) -> usize {
+    2 * HALF + 2 * area_bytes
 }
 
-fn area_bytes(payload: usize) -> usize {
+/// What an area for a payload of so many bytes takes.
+pub(super) fn area_bytes(payload: usize) -> usize {
     payload.next_multiple_of(HALF)
 }
 
-/// Where in a slot an area begins.
-pub(super) fn area_at(payload: usize, area: usize) -> usize {
-    2 * HALF + area * area_bytes(payload)
+/// Where in a slot an area begins, where areas have so many bytes.
+#[inline]
+pub(super) fn area_at(area_bytes: usize, area: usize) -> usize {
+    2 * HALF + area * area_bytes
 }
 
 /// Where in a slot the half of a version begins.
@@ -168,7 +171,8 @@ fn checksum(words: &[u64; WORDS]) -> u32 {
 
 /// What the bytes of a slot are, whose payloads take at most `payload` bytes.
 pub(super) fn read(slot: &[u8], payload: usize) -> Slot {
-    if slot.len() != slot_bytes(payload) {
+    let area_bytes = area_bytes(payload);
+    if slot.len() != slot_bytes(area_bytes) {
         return Slot::Torn;
     }
     let half = |version: u32| -> [u64; WORDS] {
@@ -196,7 +200,7 @@ pub(super) fn read(slot: &[u8], payload: usize) -> Slot {
     };
     let length = committed.payload.length as usize;
     let whole = length <= payload && {
-        let bytes = &slot[area_at(payload, committed.payload.area.into())..][..length];
+        let bytes = &slot[area_at(area_bytes, committed.payload.area.into())..][..length];
         crc32c::crc32c(bytes) == committed.payload.crc
     };
     if whole {

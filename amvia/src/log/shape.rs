@@ -80,7 +80,7 @@ impl Shape {
     }
 
     pub(super) fn slot_bytes(&self) -> usize {
-        record::slot_bytes(self.payload as usize)
+        record::slot_bytes(record::area_bytes(self.payload as usize))
     }
 
     /// The number of the slot at `place`.

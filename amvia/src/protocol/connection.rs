@@ -5,8 +5,8 @@ use super::link::{Link, NEVER};
 use super::pool::ReplyPool;
 use super::target::{self, Target};
 use super::{
-    Action, Config, Counters, Entry, Local, Nanos, Place, Protocol, RecoverError, RequestError,
-    Slot, SlotError, Timeout,
+    Action, Config, Counters, Entry, Local, Nanos, Payload, Place, Protocol, RecoverError,
+    RequestError, Slot, SlotError, Timeout,
 };
 use crate::transaction::{EndpointId, InitiatorState, TransactionId};
 use crate::wire::{Body, Head, Hello, Refusal};
@@ -164,8 +164,8 @@ impl Connection {
             own
         };
         match head.body {
-            Body::Request(part) => return target.request(link, pool, now, part, known),
-            Body::Reply(part) => return initiator.reply(link, now, part),
+            Body::Request(part) => return target.request(link, pool, now, &part, known),
+            Body::Reply(part) => return initiator.reply(link, now, &part),
             Body::Pull {
                 number,
                 first_incomplete,
@@ -341,8 +341,28 @@ impl Connection {
     }
 
     /// When [`Connection::expire`] is to be called, or somewhat earlier; none: nothing is waited for.
+    #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
         (self.link.wake != NEVER).then_some(self.link.wake)
+    }
+
+    /// Whether there is anything to be done.
+    #[inline]
+    pub fn has_actions(&self) -> bool {
+        self.link.has_intents()
+    }
+
+    /// Whether the next thing to be done is to send a message in one frame.
+    #[inline]
+    pub fn is_whole_next(&self) -> bool {
+        self.link.is_whole_next()
+    }
+
+    /// The next thing to be done, if it is to send a message in one frame: its head, and the bytes behind it.
+    /// [`Connection::next`] gives it, too, in an [`Action::Send`].
+    #[inline(always)]
+    pub fn next_whole(&mut self) -> Option<(Head, Payload)> {
+        self.link.next_whole()
     }
 
     /// The next thing to be done.

@@ -1,7 +1,7 @@
 //! The initiator: makes requests, and knows what became of each (Kaur, section 3.2.1).
 
 use super::link::{Link, NEVER};
-use super::segments::{Round, has_grown, is_segment, segment_at};
+use super::segments::has_grown;
 use super::sent::{
     Phase, Sent, accepted, acknowledge_reply, begin, change, end, given_up, hear, pull, query,
     send_request, transmit,
@@ -140,6 +140,7 @@ impl Initiator {
     }
 
     /// The transaction that a frame of the peer is about.
+    #[inline]
     fn find(&mut self, number: Number) -> Option<(Slot, &mut Sent)> {
         let slot = self.slot(number.sequence);
         let sent = &mut self.sent[slot.index()];
@@ -240,12 +241,10 @@ impl Initiator {
         }
         sent.phase = Phase::Requesting;
         sent.attempt = sent.attempt.wrapping_add(1);
-        let segments = link.segments(sent.record.request);
-        let round = Round::missing(have, segments, link.config.burst);
-        send_request(link, sent, slot, low, now, round);
+        send_request(link, sent, slot, low, now, have, link.config.burst);
     }
 
-    pub(super) fn reply(&mut self, link: &mut Link, now: Nanos, part: Part) -> Option<Place> {
+    pub(super) fn reply(&mut self, link: &mut Link, now: Nanos, part: &Part) -> Option<Place> {
         let low = self.low;
         let Some((slot, sent)) = self.find(part.number) else {
             acknowledge_reply(link, low, part.number, part.attempt);
@@ -257,20 +256,13 @@ impl Initiator {
             }
             return None;
         }
-        let chunk = link.chunk();
-        let fits = if sent.assembly.has_begun() {
-            (part.length, part.handler) == (sent.record.reply, sent.record.reply_handler)
-        } else {
-            part.length <= link.config.message
-        };
-        if !is_segment(&part, chunk) || !fits {
+        let begun = (sent.record.reply, sent.record.reply_handler);
+        let (chunk, most) = (link.chunk(), link.config.message);
+        let Some(is_new) = sent.assembly.take(part, chunk, most, begun) else {
             link.counters().malformed += 1;
             return None;
-        }
-        if !sent.assembly.has_begun() {
-            sent.assembly.begin(link.segments(part.length));
-            (sent.record.reply, sent.record.reply_handler) = (part.length, part.handler);
-        }
+        };
+        (sent.record.reply, sent.record.reply_handler) = (part.length, part.handler);
         // Without an acknowledgement of its own, the reply is what the timeout is about.
         let answers = link.config.protocol != Protocol::Amvia || link.config.ack_delay > 0;
         hear(
@@ -280,7 +272,6 @@ impl Initiator {
             part.attempt,
             answers && sent.phase == Phase::Requesting,
         );
-        let is_new = sent.assembly.insert(segment_at(part.offset, chunk));
         if sent.assembly.is_whole() {
             end(link, sent, slot, InitiatorState::Processed);
             acknowledge_reply(link, low, part.number, part.attempt);

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use super::segments::{Round, segments};
 use super::{Action, Config, Counters, Entry, Local, Nanos, Payload, Slot};
 use crate::transaction::{EndpointId, Incarnation, TransactionId};
-use crate::wire::{Body, Head, Hello, Number, Part, Refusal, Tag};
+use crate::wire::{Body, Have, Head, Hello, Number, Part, Refusal, Tag};
 
 /// Never.
 pub(super) const NEVER: Nanos = Nanos::MAX;
@@ -22,6 +22,8 @@ enum Intent {
     Unreachable(Option<Refusal>),
     Forget,
     Say(Tag, Body),
+    /// A message in one frame: a round of one segment takes no search.
+    Whole(Message),
     Send(Message, Round),
 }
 
@@ -202,7 +204,7 @@ impl Link {
             self.intents.drain(..self.taken);
             self.taken = 0;
             self.intents
-                .retain(|intent| !matches!(intent, Intent::Send(..)));
+                .retain(|intent| !matches!(intent, Intent::Whole(_) | Intent::Send(..)));
         }
         is_new.then_some(hello.incarnation)
     }
@@ -267,27 +269,68 @@ impl Link {
         self.intend(Intent::Say(tag, body));
     }
 
-    /// Puts segments of a message behind what is to be done.
-    pub(super) fn send(&mut self, message: Message, round: Round) {
-        self.intend(Intent::Send(message, round));
+    /// Puts a message behind what is to be done, or, of one in segments, those that are missing among the first `burst` from
+    /// the first missing one.
+    #[inline]
+    pub(super) fn send(&mut self, message: Message, have: Have, burst: u8) {
+        let segments = self.segments(message.length);
+        self.intend(match segments {
+            1 => Intent::Whole(message),
+            _ => Intent::Send(message, Round::missing(have, segments, burst)),
+        });
+    }
+
+    /// Whether there is anything to be done.
+    #[inline]
+    pub(super) fn has_intents(&self) -> bool {
+        !self.intents.is_empty()
+    }
+
+    /// Whether the next action is to send a message in one frame.
+    #[inline]
+    pub(super) fn is_whole_next(&self) -> bool {
+        matches!(self.intents.get(self.taken), Some(Intent::Whole(_)))
+    }
+
+    /// The next action, if it is to send a message in one frame.
+    #[inline(always)]
+    pub(super) fn next_whole(&mut self) -> Option<(Head, Payload)> {
+        let Some(Intent::Whole(message)) = self.intents.get(self.taken) else {
+            return None;
+        };
+        let message = *message;
+        self.taken += 1;
+        self.clear_taken();
+        Some(self.part(&message, 0, message.length, true))
+    }
+
+    /// Where all is taken, what comes next is the first again.
+    #[inline(always)]
+    fn clear_taken(&mut self) {
+        if self.taken == self.intents.len() {
+            self.intents.clear();
+            self.taken = 0;
+        }
     }
 
     /// The next action.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Action> {
-        let Some(intent) = self.intents.get_mut(self.taken) else {
-            self.intents.clear();
-            self.taken = 0;
-            return None;
-        };
+        if let Some((head, payload)) = self.next_whole() {
+            return Some(Action::Send { head, payload });
+        }
+        let intent = self.intents.get_mut(self.taken)?;
         if let Intent::Send(message, round) = intent {
             let (segment, push) = round.next();
             self.taken += usize::from(round.is_over());
             let message = *message;
-            return Some(self.part(&message, segment, push));
+            self.clear_taken();
+            let offset = segment * self.chunk();
+            let size = self.chunk().min(message.length - offset);
+            let (head, payload) = self.part(&message, offset, size, push);
+            return Some(Action::Send { head, payload });
         }
-        self.taken += 1;
-        Some(match *intent {
+        let action = match *intent {
             Intent::Log(slot, entry) => Action::Log { slot, entry },
             Intent::Run(slot, id, handler) => Action::Run { slot, id, handler },
             Intent::Deliver(slot) => Action::Deliver { slot },
@@ -302,8 +345,11 @@ impl Link {
                 },
                 payload: Payload::None,
             },
-            Intent::Send(..) => return None,
-        })
+            Intent::Whole(_) | Intent::Send(..) => return None,
+        };
+        self.taken += 1;
+        self.clear_taken();
+        Some(action)
     }
 
     /// The tag of the peer.
@@ -312,10 +358,7 @@ impl Link {
     }
 
     #[inline(always)]
-    fn part(&self, message: &Message, segment: u32, push: bool) -> Action {
-        let chunk = self.chunk();
-        let offset = segment * chunk;
-        let size = chunk.min(message.length - offset);
+    fn part(&self, message: &Message, offset: u32, size: u32, push: bool) -> (Head, Payload) {
         let part = Part {
             number: message.number,
             first_incomplete: message.first_incomplete,
@@ -344,13 +387,70 @@ impl Link {
                 },
             ),
         };
-        Action::Send {
-            head: Head {
-                tag: self.tag(),
-                from: self.local.endpoint,
-                body,
-            },
-            payload,
+        let head = Head {
+            tag: self.tag(),
+            from: self.local.endpoint,
+            body,
+        };
+        (head, payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn link() -> Link {
+        let local = Local {
+            endpoint: EndpointId(1),
+            incarnation: Incarnation(1),
+            since: Incarnation(1),
+            tag: Tag(1),
+            keeps_log: false,
+        };
+        Link::new(Config::default(), local, EndpointId(2))
+    }
+
+    fn taken(mut link: Link) -> (Vec<Action>, Link) {
+        let actions = std::iter::from_fn(|| link.next()).collect();
+        (actions, link)
+    }
+
+    proptest! {
+        /// Sent straight, sent as a round of one segment, and taken in either way: the same frame, and the same state after it.
+        #[test]
+        fn a_message_in_one_frame_goes_out_as_its_round_would(
+            length in 0..=Config::chunk(1472),
+            (first, beyond, burst) in (any::<u32>(), any::<u64>(), 1..=64_u8),
+            (is_request, before) in any::<(bool, bool)>(),
+        ) {
+            let message = Message {
+                role: if is_request { Role::Request } else { Role::Reply },
+                slot: Slot(3),
+                number: Number { sequence: 19, incarnation: Incarnation(1) },
+                first_incomplete: 17,
+                attempt: 1,
+                handler: 7,
+                length,
+            };
+            let have = Have { first, beyond };
+            let (mut straight, mut general) = (link(), link());
+            if before {
+                // Something is to be done before it.
+                straight.deliver(Slot(0));
+                general.deliver(Slot(0));
+            }
+            straight.send(message, have, burst);
+            general.intend(Intent::Send(message, Round::missing(have, 1, burst)));
+            let mut whole = straight.clone();
+            let straight = taken(straight);
+            prop_assert_eq!(&straight, &taken(general));
+            let first = before.then(|| whole.next()).flatten();
+            prop_assert!(whole.is_whole_next());
+            let second = whole.next_whole().map(|(head, payload)| Action::Send { head, payload });
+            let actions: Vec<_> = first.into_iter().chain(second).collect();
+            prop_assert_eq!(&straight, &(actions, whole));
         }
     }
 }

@@ -5,6 +5,13 @@ use super::{Config, Nanos, Record, Slot, link::NEVER};
 use crate::transaction::{EndpointId, Incarnation, TargetState, TransactionId};
 use crate::wire::Number;
 
+/// No transaction.
+const NOBODY: TransactionId = TransactionId {
+    initiator: EndpointId(0),
+    incarnation: Incarnation(0),
+    sequence: 0,
+};
+
 /// A request that came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Received {
@@ -30,13 +37,8 @@ pub(super) struct Received {
 
 impl Received {
     fn empty() -> Self {
-        let nobody = TransactionId {
-            initiator: EndpointId(0),
-            incarnation: Incarnation(0),
-            sequence: 0,
-        };
         Self {
-            id: nobody,
+            id: NOBODY,
             state: TargetState::NotProcessed,
             handler: 0,
             request: 0,
@@ -55,12 +57,29 @@ impl Received {
 
     /// The slot is free again.
     pub(super) fn clear(&mut self) {
-        let mut assembly = std::mem::take(&mut self.assembly);
-        assembly.begin(0);
-        *self = Self {
+        let Self {
+            id,
+            state,
             assembly,
-            ..Self::empty()
-        };
+            is_out,
+            is_acked,
+            handler,
+            request,
+            reply_handler,
+            reply,
+            attempt,
+            ack_due,
+            ends,
+            resend_due,
+            tries,
+        } = self;
+        assembly.begin(0);
+        *id = NOBODY;
+        *state = TargetState::NotProcessed;
+        (*is_out, *is_acked) = (false, false);
+        (*handler, *request, *reply_handler, *reply) = (0, 0, 0, 0);
+        (*attempt, *tries) = (0, 0);
+        (*ack_due, *ends, *resend_due) = (NEVER, NEVER, NEVER);
     }
 
     /// The slot is that of a transaction of which nothing has come yet.
@@ -169,6 +188,7 @@ impl ReplyPool {
     }
 
     /// Looks up a transaction of an initiator that remembers its lives from `since` on.
+    #[inline]
     pub(super) fn find(&self, id: TransactionId, since: Incarnation) -> Found {
         let number = Number {
             sequence: id.sequence,

@@ -22,6 +22,7 @@ impl Assembly {
     }
 
     /// Begins a message of so many segments, none of which is there.
+    #[inline]
     pub(super) fn begin(&mut self, segments: u32) {
         debug_assert!(segments as usize <= 64 * self.bits.len());
         match &mut *self.bits {
@@ -32,8 +33,57 @@ impl Assembly {
         (self.segments, self.arrived, self.first) = (segments, 0, 0);
     }
 
+    /// Takes in a part of a message of at most `most` bytes, which are cut into `chunk` bytes each. `begun`: the length and the
+    /// handler of the message, if it has begun. Says whether the part is new; none: no honest peer sends it.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        part: &Part,
+        chunk: u32,
+        most: u32,
+        begun: (u32, u16),
+    ) -> Option<bool> {
+        let is_whole = part.offset == 0 && part.size == part.length;
+        if is_whole && !self.has_begun() && part.length <= chunk.min(most) {
+            self.be_whole();
+            return Some(true);
+        }
+        self.take_segment(part, chunk, most, begun)
+    }
+
+    /// What [`Assembly::take`] does where a message has several segments, or was there.
+    fn take_segment(
+        &mut self,
+        part: &Part,
+        chunk: u32,
+        most: u32,
+        begun: (u32, u16),
+    ) -> Option<bool> {
+        let fits = match self.has_begun() {
+            true => (part.length, part.handler) == begun,
+            false => part.length <= most,
+        };
+        if !is_segment(part, chunk) || !fits {
+            return None;
+        }
+        if !self.has_begun() {
+            self.begin(segments(part.length, chunk));
+        }
+        Some(self.insert(segment_at(part.offset, chunk)))
+    }
+
+    /// Begins a message of one segment, which is there.
+    #[inline]
+    fn be_whole(&mut self) {
+        self.begin(1);
+        if let Some(word) = self.bits.first_mut() {
+            *word = 1;
+        }
+        (self.arrived, self.first) = (1, 1);
+    }
+
     /// Notes a segment; false if it was there.
-    pub(super) fn insert(&mut self, segment: u32) -> bool {
+    fn insert(&mut self, segment: u32) -> bool {
         if self.has(segment) {
             return false;
         }
@@ -81,7 +131,7 @@ pub(super) fn segments(length: u32, chunk: u32) -> u32 {
 }
 
 /// The number of the segment that begins at `offset`.
-pub(super) fn segment_at(offset: u32, chunk: u32) -> u32 {
+fn segment_at(offset: u32, chunk: u32) -> u32 {
     match offset {
         0 => 0,
         _ => offset / chunk,
@@ -89,7 +139,7 @@ pub(super) fn segment_at(offset: u32, chunk: u32) -> u32 {
 }
 
 /// Whether a part is one whole segment.
-pub(super) fn is_segment(part: &Part, chunk: u32) -> bool {
+fn is_segment(part: &Part, chunk: u32) -> bool {
     let begins = part.offset == 0 || part.offset.is_multiple_of(chunk);
     begins && part.size == chunk.min(part.length - part.offset)
 }
@@ -110,14 +160,7 @@ pub(super) struct Round {
 
 impl Round {
     /// What is missing of a message of `segments` segments, among the first `burst` from the first missing one.
-    #[inline]
     pub(super) fn missing(have: Have, segments: u32, burst: u8) -> Self {
-        if segments == 1 {
-            // A message in one frame takes no search.
-            let have = Have { first: 0, ..have };
-            let (next, last) = (0, 0);
-            return Self { have, next, last };
-        }
         let first = have.first.min(segments - 1);
         let have = Have { first, ..have };
         let end = first.saturating_add(u32::from(burst)).min(segments);
@@ -130,11 +173,6 @@ impl Round {
             next: first,
             last,
         }
-    }
-
-    /// The first missing segment alone.
-    pub(super) fn first(have: Have, segments: u32) -> Self {
-        Self::missing(have, segments, 1)
     }
 
     /// The next segment of a round that is not over, and whether it is the last one, which is always missing.
@@ -191,7 +229,7 @@ mod tests {
             }
         );
         assert_eq!(sent(Round::missing(have, 100, 4)), [2, 5]);
-        assert_eq!(sent(Round::first(have, 100)), [2]);
+        assert_eq!(sent(Round::missing(have, 100, 1)), [2]);
         assert_eq!(sent(Round::missing(have, 100, 64)).len(), 61);
         assert_eq!(sent(Round::missing(Have::default(), 1, 32)), [0]);
     }
@@ -215,5 +253,56 @@ mod tests {
         assert_eq!(segments(0, 100), 1);
         assert_eq!(segments(100, 100), 1);
         assert_eq!(segments(101, 100), 2);
+    }
+
+    /// A message in one frame goes straight: the record of its segments is then the same as if it had been looked up.
+    #[test]
+    fn the_straight_way_of_a_message_in_one_frame_is_the_general_one() {
+        let sizes = [
+            (0, 0),
+            (0, 1),
+            (0, 100),
+            (0, 101),
+            (0, 200),
+            (100, 100),
+            (50, 50),
+        ];
+        for (offset, size) in sizes {
+            for (length, most) in [(size, 300), (size, 99), (200, 300), (offset + size, 300)] {
+                for had in [None, Some(1), Some(2), Some(0)] {
+                    let part = part(offset, size, length);
+                    let mut straight = Assembly::default();
+                    straight.reserve(130);
+                    if let Some(had) = had {
+                        straight.begin(2);
+                        (0..had).for_each(|segment| _ = straight.insert(segment));
+                    }
+                    let mut general = straight.clone();
+                    let begun = (200, 7);
+                    assert_eq!(
+                        straight.take(&part, 100, most, begun),
+                        general.take_segment(&part, 100, most, begun),
+                        "{part:?}, at most {most}, {had:?} there"
+                    );
+                    assert_eq!(straight, general, "{part:?}, at most {most}, {had:?} there");
+                }
+            }
+        }
+    }
+
+    fn part(offset: u32, size: u32, length: u32) -> Part {
+        Part {
+            number: crate::wire::Number {
+                sequence: 1,
+                incarnation: crate::transaction::Incarnation(1),
+            },
+            first_incomplete: 1,
+            attempt: 1,
+            handler: 7,
+            offset,
+            size,
+            length,
+            push: true,
+        }
     }
 }

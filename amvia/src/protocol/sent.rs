@@ -1,7 +1,7 @@
 //! A request that was made, and the steps of it (Kaur, figure 3.2).
 
 use super::link::{Link, Message, NEVER, Role};
-use super::segments::{Assembly, Round};
+use super::segments::Assembly;
 use super::{Entry, Nanos, Protocol, Record, Slot};
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number, UNASKED};
@@ -110,29 +110,25 @@ pub(super) fn begin(
     sent.record.target = hello.incarnation;
     change(link, sent, slot, InitiatorState::RequestSent);
     (sent.phase, sent.began, sent.attempt) = (Phase::Requesting, now, 1);
-    let round = Round::missing(
-        sent.peer_has,
-        link.segments(sent.record.request),
-        link.config.burst,
-    );
-    send_request(link, sent, slot, low, now, round);
+    send_request(link, sent, slot, low, now, sent.peer_has, link.config.burst);
 }
 
 /// Sends the first segment that the target may lack, once more: the answer says what is missing.
 pub(super) fn transmit(link: &mut Link, sent: &mut Sent, slot: Slot, low: u64, now: Nanos) {
     sent.phase = Phase::Requesting;
     sent.attempt = sent.attempt.wrapping_add(1);
-    let round = Round::first(sent.peer_has, link.segments(sent.record.request));
-    send_request(link, sent, slot, low, now, round);
+    send_request(link, sent, slot, low, now, sent.peer_has, 1);
 }
 
+/// Sends what the target lacks, of a request, of which it has `have`: among `burst` segments from the first missing one.
 pub(super) fn send_request(
     link: &mut Link,
     sent: &mut Sent,
     slot: Slot,
     low: u64,
     now: Nanos,
-    round: Round,
+    have: Have,
+    burst: u8,
 ) {
     stamp(link, sent, now);
     let message = Message {
@@ -144,7 +140,7 @@ pub(super) fn send_request(
         handler: sent.record.handler,
         length: sent.record.request,
     };
-    link.send(message, round);
+    link.send(message, have, burst);
 }
 
 pub(super) fn pull(link: &mut Link, sent: &mut Sent, low: u64, now: Nanos) {

@@ -2,7 +2,6 @@
 
 use super::link::{Link, Message, NEVER, Role};
 use super::pool::{Found, Received, ReplyPool};
-use super::segments::{Round, is_segment, segment_at};
 use super::{Entry, Nanos, Place, Protocol, Record, Slot, SlotError};
 use crate::transaction::{Incarnation, TargetState, TransactionId};
 use crate::wire::{Body, Have, Hello, Number, Part, Reason, UNASKED};
@@ -47,6 +46,7 @@ impl Target {
     }
 
     /// The initiator needs no answer to what is below `first_incomplete`.
+    #[inline]
     fn raise(&mut self, link: &Link, pool: &mut ReplyPool, first_incomplete: u64) {
         if first_incomplete <= self.low {
             return;
@@ -65,6 +65,7 @@ impl Target {
     }
 
     /// Whether a frame about `number` can come from the peer as it is known. Frees what is below `first_incomplete`.
+    #[inline]
     fn admit(
         &mut self,
         link: &mut Link,
@@ -96,6 +97,7 @@ impl Target {
     }
 
     /// The record of a transaction, or a slot claimed for it. Answers where there can be none.
+    #[inline]
     fn record(
         &self,
         link: &mut Link,
@@ -150,7 +152,7 @@ impl Target {
         link: &mut Link,
         pool: &mut ReplyPool,
         now: Nanos,
-        part: Part,
+        part: &Part,
         known: bool,
     ) -> Option<Place> {
         if !self.admit(link, pool, part.number, part.first_incomplete) {
@@ -161,30 +163,21 @@ impl Target {
         if record.state != TargetState::NotProcessed {
             link.counters().duplicates += 1;
             if part.push {
-                let round = Round::first(Have::default(), link.segments(record.reply));
-                respond(link, record, slot, part.attempt, round);
+                respond(link, record, slot, part.attempt, Have::default(), 1);
             }
             return None;
         }
-        let chunk = link.chunk();
         let is_first = !record.assembly.has_begun();
-        let fits = if is_first {
-            part.length <= link.config.message
-        } else {
-            (part.length, part.handler) == (record.request, record.handler)
-        };
-        if !is_segment(&part, chunk) || !fits {
+        let begun = (record.request, record.handler);
+        let (chunk, most) = (link.chunk(), link.config.message);
+        let Some(is_new) = record.assembly.take(part, chunk, most, begun) else {
             link.counters().malformed += 1;
             if is_first {
                 record.clear();
             }
             return None;
-        }
-        if is_first {
-            record.assembly.begin(link.segments(part.length));
-            (record.request, record.handler) = (part.length, part.handler);
-        }
-        let is_new = record.assembly.insert(segment_at(part.offset, chunk));
+        };
+        (record.request, record.handler) = (part.length, part.handler);
         if link.config.protocol == Protocol::Amudp {
             // A buffer that all peers share does not wait longer than the initiator does.
             let longest = link.timeout.after(link.config.request_retransmissions);
@@ -236,8 +229,7 @@ impl Target {
             }
             return;
         }
-        let round = Round::missing(have, link.segments(record.reply), link.config.burst);
-        respond(link, record, slot, attempt, round);
+        respond(link, record, slot, attempt, have, link.config.burst);
     }
 
     pub(super) fn query(
@@ -268,12 +260,14 @@ impl Target {
             change(link, record, slot, TargetState::Cancelled);
             conclude(link, record, now);
         }
-        let round = Round::missing(
+        respond(
+            link,
+            record,
+            slot,
+            attempt,
             Have::default(),
-            link.segments(record.reply),
             link.config.burst,
         );
-        respond(link, record, slot, attempt, round);
     }
 
     /// The initiator has the reply (AMUDP).
@@ -387,9 +381,15 @@ impl Target {
             return Ok(());
         }
         conclude(link, record, now);
-        let round = Round::missing(Have::default(), link.segments(length), link.config.burst);
         let attempt = record.attempt;
-        respond(link, record, slot, attempt, round);
+        respond(
+            link,
+            record,
+            slot,
+            attempt,
+            Have::default(),
+            link.config.burst,
+        );
         Ok(())
     }
 
@@ -403,13 +403,7 @@ impl Target {
                 change(link, record, slot, TargetState::HandlerTimeout);
                 conclude(link, record, now);
                 let attempt = record.attempt;
-                respond(
-                    link,
-                    record,
-                    slot,
-                    attempt,
-                    Round::first(Have::default(), 1),
-                );
+                respond(link, record, slot, attempt, Have::default(), 1);
             }
             if record.resend_due <= now && record.state == TargetState::NotProcessed {
                 record.clear();
@@ -420,8 +414,7 @@ impl Target {
                 }
                 record.tries = record.tries.saturating_add(1);
                 record.resend_due = link.alarm(now, link.timeout.after(record.tries));
-                let round = Round::first(Have::default(), link.segments(record.reply));
-                respond(link, record, slot, UNASKED, round);
+                respond(link, record, slot, UNASKED, Have::default(), 1);
             }
         }
     }
@@ -530,8 +523,16 @@ fn change(link: &mut Link, record: &mut Received, slot: Slot, state: TargetState
     link.log(slot, || Entry::Received(record.record()));
 }
 
-/// Says how a transaction stands; where its reply is there, sends the segments of `round`.
-fn respond(link: &mut Link, record: &mut Received, slot: Slot, attempt: u16, round: Round) {
+/// Says how a transaction stands; where its reply is there, sends what the initiator lacks of it, which has `have`: among
+/// `burst` segments from the first missing one.
+fn respond(
+    link: &mut Link,
+    record: &mut Received,
+    slot: Slot,
+    attempt: u16,
+    have: Have,
+    burst: u8,
+) {
     let number = record.number();
     let reason = match record.state {
         TargetState::NotProcessed => return,
@@ -555,7 +556,7 @@ fn respond(link: &mut Link, record: &mut Received, slot: Slot, attempt: u16, rou
                 handler: record.reply_handler,
                 length: record.reply,
             };
-            link.send(message, round);
+            link.send(message, have, burst);
             return;
         }
         TargetState::ErrAck => Reason::NoHandler,

@@ -23,8 +23,9 @@ const BUFFERS: usize = 64;
 
 /// Frames to one peer in a row that get it a socket of its own.
 const ROW: u32 = 64;
-/// Looks at that socket for one at the other.
-const TURNS: u32 = 8;
+/// Looks at that socket for one at the other, and as how many of them one counts that brings a frame.
+const TURNS: u32 = 32;
+const TURNS_OF_A_FRAME: u32 = 4;
 /// Bytes of a frame at most that is copied into one piece: the kernel takes one piece sooner than two.
 const PIECE: usize = 512;
 
@@ -256,6 +257,7 @@ impl Transport for Udp {
             match received {
                 // Nobody can be answered at port 0.
                 Ok((length, from)) if length <= self.mtu && from.port() != 0 => {
+                    self.turns += TURNS_OF_A_FRAME - 1;
                     return Ok(Some(Arrived {
                         from: Peer(Known::Socket(from)),
                         frame: Landed(Memory::Buffer(bytes, length)),

@@ -14,6 +14,7 @@ mod order;
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -68,7 +69,7 @@ pub struct Turn<'a, T> {
 enum By<'a> {
     /// The thread has the bias, at this place.
     Bias(usize),
-    Gate(#[expect(dead_code, reason = "it is let go")] MutexGuard<'a, Turns>),
+    Gate(ManuallyDrop<MutexGuard<'a, Turns>>),
 }
 
 impl<T> Biased<T> {
@@ -91,13 +92,14 @@ impl<T> Biased<T> {
     /// Locks it; waits where another thread has it. A panic of a thread that has it lets go of it.
     #[inline]
     pub fn lock(&self) -> Turn<'_, T> {
-        match self.bias.enter(this_thread()) {
-            Some(place) => Turn {
-                lock: self,
-                by: By::Bias(place),
-                value: PhantomData,
-            },
+        let by = match self.bias.enter(this_thread()) {
+            Some(place) => By::Bias(place),
             None => self.lock_gate(),
+        };
+        Turn {
+            lock: self,
+            by,
+            value: PhantomData,
         }
     }
 
@@ -108,7 +110,7 @@ impl<T> Biased<T> {
     }
 
     #[cold]
-    fn lock_gate(&self) -> Turn<'_, T> {
+    fn lock_gate(&self) -> By<'_> {
         let mut turns = match self.gate.try_lock() {
             Ok(turns) => turns,
             Err(TryLockError::Poisoned(turns)) => turns.into_inner(),
@@ -132,11 +134,9 @@ impl<T> Biased<T> {
         let given = (turns.count >= turns.wanted)
             .then(|| self.bias.give(thread, &mut turns.places))
             .flatten();
-        let by = given.map_or(By::Gate(turns), By::Bias);
-        Turn {
-            lock: self,
-            by,
-            value: PhantomData,
+        match given {
+            Some(place) => By::Bias(place),
+            None => By::Gate(ManuallyDrop::new(turns)),
         }
     }
 
@@ -175,10 +175,18 @@ impl<T> DerefMut for Turn<'_, T> {
 impl<T> Drop for Turn<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let By::Bias(place) = self.by {
-            self.lock.bias.leave(place);
+        match &mut self.by {
+            By::Bias(place) => self.lock.bias.leave(*place),
+            // SAFETY: it is taken here alone, and nobody uses `self` after that.
+            By::Gate(gate) => let_go(unsafe { ManuallyDrop::take(gate) }),
         }
     }
+}
+
+/// Lets go of the gate, away from the way of the thread that has the bias.
+#[cold]
+fn let_go(gate: MutexGuard<'_, Turns>) {
+    drop(gate);
 }
 
 impl<T> fmt::Debug for Biased<T> {
