@@ -392,7 +392,8 @@ fn killed_at_each_store(test: &str, victim: &str) {
     }
     let names = ["server-0".to_string(), "client-0".to_string()];
     let mut told: BTreeMap<String, usize> = BTreeMap::new();
-    for at in 1.. {
+    let (mut at, mut unmade) = (1, 0);
+    loop {
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let folder = folder.path();
         let begin = |name: &str, at: Option<u64>| {
@@ -432,10 +433,17 @@ fn killed_at_each_store(test: &str, victim: &str) {
         assert!(ended.success());
         server.kill().unwrap();
         server.wait().unwrap();
-        if !was_killed {
-            println!("{victim} killed at each of {} stores: {told:?}", at - 1);
-            assert!(at > 50, "{at}");
-            return;
+        match was_killed {
+            true => at += 1,
+            false if at > 50 => {
+                println!("{victim} killed at each of {} stores: {told:?}", at - 1);
+                return;
+            }
+            // On a loaded machine a server may come to run only after its client has given up: there is nothing to store then.
+            false => {
+                unmade += 1;
+                assert!(unmade < 20, "{victim} makes no store {at}");
+            }
         }
         for (state, count) in ledgers_agree(folder, &names, &server_kills) {
             *told.entry(state).or_default() += count;
