@@ -162,6 +162,15 @@ impl Shm {
         }
     }
 
+    /// The rings to all peers that are gone are cleared; whether there was one.
+    #[cold]
+    fn let_all_go(&mut self) -> bool {
+        let rings = |shm: &Shm| shm.peers.iter().filter(|peer| peer.ring.is_some()).count();
+        let before = rings(self);
+        (0..self.peers.len()).for_each(|place| self.let_go(place));
+        rings(self) < before
+    }
+
     /// Clears rings whose producers have died without a word. It looks at some of them each time: more than come.
     fn look_for_the_dead(&mut self) {
         for _ in 0..LOOKS.min(self.incoming.len()) {
@@ -315,7 +324,9 @@ impl Transport for Shm {
                 Some(Put::Closed) | None => match self.reach(place) {
                     Ok(true) => {}
                     Ok(false) => return Ok(Sent::Away),
-                    // No ring to this peer can be made now: /dev/shm is full, say. Other peers have theirs.
+                    // No ring to this peer can be made now: /dev/shm is full, say. Other peers have theirs, and those of peers that
+                    // are gone make room.
+                    Err(_) if self.let_all_go() => {}
                     Err(_) => return Ok(Sent::Full),
                 },
             }
