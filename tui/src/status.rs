@@ -342,7 +342,7 @@ mod tests {
             ..Total::default()
         };
         let loaded = counted(&[(Count::Messages, 3_000), (Count::Bytes, 196_608_000)]);
-        assert_eq!(samples(&loaded), "3,000 messages, 196,608,000 bytes");
+        assert_eq!(samples(&loaded), "3,000 messages, 187.5 MiB");
         // Of four ranks with 60 each.
         let iterated = counted(&[(Count::Iterations, 60), (Count::Planned, 240)]);
         assert_eq!(samples(&iterated), "25 % of the iterations");

@@ -67,7 +67,7 @@ impl Machine {
     }
 
     fn write(&self, duration: &str) {
-        // Whose keys are named, so that the controller has them to pass on.
+        // The host's keys are named, so that the controller has them to pass on.
         let key = self.lab.read("host.pub");
         self.lab.write(
             "h.yaml",

@@ -74,7 +74,7 @@ fn wrong_arguments_are_refused() {
         (
             "fit samples.csv --shape gauss",
             "error: invalid value 'gauss' for '--shape <SHAPE>': `gauss` is not constant, \
-             uniform, lognormal or best",
+             uniform, lognormal, gamma, weibull, generalised-pareto, two-lognormals, three-lognormals or best",
         ),
         (
             "family samples.csv -o kept.dist",

@@ -143,7 +143,7 @@ fn what_the_copy_tells_can_be_written() {
         let (place, values) = line.split_once(": ").unwrap();
         places.push(place);
         let words: Vec<&str> = place.split(", ").collect();
-        // How is waited follows from the transport, and so is told of each.
+        // How answers are waited for follows from the transport, and so is told of each.
         let values = values.replace(" over udp", "");
         let values: Value = serde_yaml::from_str(&values).unwrap();
         let part = match words[..] {

@@ -199,7 +199,7 @@ fn what_cannot_be_done_is_wrong_usage_and_said_once() {
     assert_wrong(
         8,
         &[&large[..], &["--size", "2147483647"]].concat(),
-        "take 448.0 GiB of rank 0's memory",
+        "take 448 GiB of rank 0's memory",
     );
 }
 

@@ -365,7 +365,7 @@ fn every_rank_has_a_row_in_the_heat_map() {
         ">injected lognormal of load 60 %<",
         ">longest<",
         ">Rank<",
-        " µs and more<",
+        " and more<",
     ] {
         assert!(drawn.contains(text), "{text}");
     }

@@ -152,7 +152,7 @@ fn recorded_folders_are_compared() {
     letters(&mut app, "----");
     assert!(!picture(&mut app, 80, 24).contains("Is anything slower"));
     press(&mut app, &[Key::Escape]);
-    assert!(picture(&mut app, 80, 24).contains("compare with a"));
+    assert!(picture(&mut app, 80, 24).contains("c compare"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a rank does in a pattern.
+//! The face of a pattern to the rank that runs it.
 
 use super::pace::Pace;
 

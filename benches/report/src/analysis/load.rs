@@ -93,7 +93,7 @@ pub fn merged(runs: &[&RunRecord]) -> Vec<Vec<u8>> {
     for of in asked {
         let produced = produced(of);
         match groups.last_mut() {
-            Some((first, group)) if is_same((*first, group[0]), (produced, of)) => group.push(of),
+            Some((first, group)) if is_same(*first, produced) => group.push(of),
             _ => groups.push((produced, vec![of])),
         }
     }
@@ -107,9 +107,9 @@ fn percent(run: &RunRecord) -> Option<u8> {
     }
 }
 
-fn is_same(first: (Option<f64>, u8), second: (Option<f64>, u8)) -> bool {
-    let produced = first.0.zip(second.0);
-    produced.is_some_and(|(first, second)| (second - first).abs() <= SAME)
+fn is_same(first: Option<f64>, second: Option<f64>) -> bool {
+    let both = first.zip(second);
+    both.is_some_and(|(first, second)| (second - first).abs() <= SAME)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of what was found; `by_variation` is what more variation did to each program, and `gaps` is what is missing.
+    /// The sentences on what was found; `by_variation` is what more variation did to each program, and `gaps` is what is missing.
     pub(super) fn of<'a>(
         results: &Results,
         paper: &[Finding],

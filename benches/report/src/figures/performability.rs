@@ -135,7 +135,7 @@ fn by_simulation(rows: &[&Excess]) -> Mark {
     Mark::Points(points.collect())
 }
 
-/// What could be measured.
+/// Points of what the experiment could measure.
 fn by_experiment(rows: &[&Excess]) -> Vec<Point> {
     let measured = rows.iter();
     measured

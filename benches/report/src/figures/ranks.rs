@@ -183,7 +183,7 @@ mod tests {
         };
         assert_eq!(
             names(&[10.0, 20.0]),
-            ["below 10 µs", "10 to 20 µs", "20 µs and more"]
+            ["below 10 µs", "10 µs to 20 µs", "20 µs and more"]
         );
         assert_eq!(names(&[]), ["all"]);
     }

@@ -39,7 +39,7 @@ pub struct FitOptions {
 enum Choice {
     Best,
     One(Shape),
-    /// Of what is above 0, and an atom at 0.
+    /// A family for what is above 0, beside an atom at 0.
     Positive(positive::Family),
 }
 

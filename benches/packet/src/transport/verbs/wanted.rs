@@ -1,4 +1,4 @@
-//! What an end is made for.
+//! The demands on an end, and their limits.
 
 use std::time::Duration;
 

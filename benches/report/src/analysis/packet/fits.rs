@@ -99,7 +99,7 @@ impl Row for Alternative {
             column(
                 "parameters",
                 "Parameters",
-                "of the family, in microseconds; shapes have no unit",
+                "of the family, times with their units; shapes have none",
                 |row: &Alternative| Value::Text(parameters(&row.distribution)),
             ),
             column(
@@ -276,7 +276,7 @@ impl Row for Injected {
             column(
                 "parameters",
                 "Parameters",
-                "of the distribution, in microseconds (the lognormal's shape without a unit)",
+                "of the distribution, times with their units; the lognormal's shape has none",
                 |row: &Injected| {
                     Value::Text(
                         row.distribution

@@ -195,7 +195,7 @@ impl Injector {
         }));
     }
 
-    /// For the program that is chosen, or for all.
+    /// Changes the program that is chosen, or all.
     fn set(&mut self, wanted: Wanted) -> Option<Action> {
         let chosen = self.program()?.address;
         let all = self.programs().iter().map(|it| it.address);

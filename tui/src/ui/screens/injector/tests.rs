@@ -259,7 +259,7 @@ fn what_a_change_does_is_laid_over_what_was_before() {
         outline.contains("━") && outline.contains("known in 16 s"),
         "{outline}"
     );
-    // Who presses twice compares with what was before the first time.
+    // A second press compares with what was before the first.
     watch(&mut app, &programs, 90_000, 1);
     tell(&mut app, Changed);
     watch(&mut app, &programs, 40_000, 60);

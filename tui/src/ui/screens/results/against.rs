@@ -53,7 +53,7 @@ pub struct Against {
 }
 
 impl Against {
-    /// Of a, the kept folder, and b; neither is read yet.
+    /// A comparison of a, the kept folder, with b; neither is read yet.
     pub fn new(folders: [PathBuf; 2]) -> Self {
         Against {
             folders,

@@ -65,7 +65,7 @@ const FOLDERS: &[Binding<Does>] = &[
     },
     Binding {
         keys: &[Key::Char('c')],
-        does: "compare with a",
+        does: "compare",
         command: Does::Compare,
     },
     Binding {
@@ -85,7 +85,7 @@ const FOLDERS: &[Binding<Does>] = &[
     },
 ];
 
-/// Where two folders are compared.
+/// Keys while two folders are compared.
 const AGAINST: &[Binding<Does>] = &[
     Binding {
         keys: &[Key::Char('f')],
@@ -193,7 +193,7 @@ const LEVELS: &[Binding<Does>] = &[
     },
 ];
 
-/// In a table.
+/// Keys in a table.
 const TABLES: &[Binding<Does>] = &[
     Binding {
         keys: &[Key::Char('t')],

@@ -21,7 +21,7 @@ pub struct TextTable {
 }
 
 impl TextTable {
-    /// Of a table of the report.
+    /// Makes the text of a table of the report.
     pub fn of(table: &Table) -> Self {
         let printed = |cells: &Vec<String>| cells.iter().map(|cell| printable(cell)).collect();
         TextTable {

@@ -68,7 +68,7 @@ const PAUSE: Binding<Does> = Binding {
     does: "pause, go on",
     command: Does::Pause,
 };
-/// On the new experiment.
+/// Keys on the new experiment.
 const ON_NEW: &[Binding<Does>] = &[
     CHOOSE,
     Binding {

@@ -60,7 +60,7 @@ pub fn pair(a: &str, b: &str) -> Pair {
 }
 
 impl Validated {
-    /// By what has happened.
+    /// The validation that these events make.
     pub fn of(events: Vec<Event>) -> Self {
         let mut all = Validated::default();
         events.into_iter().for_each(|event| all.take(event));

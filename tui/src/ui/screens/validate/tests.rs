@@ -115,7 +115,7 @@ fn with(validated: Option<Validated>) -> App {
     app
 }
 
-/// What there is.
+/// The news of hosts files and this validation.
 fn of(validated: Option<Validated>) -> Seen {
     let file = |name: &str, spares: &[&str]| HostsFile {
         path: format!("lab/{name}").into(),
