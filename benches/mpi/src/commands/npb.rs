@@ -107,11 +107,11 @@ fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report 
 
 fn print(report: &Report) {
     println!(
-        "{} class {} on {} ranks: {}, {:.1} Mop/s, {}",
+        "{} class {} on {} ranks: {:.3} s, {:.1} Mop/s, {}",
         report.kernel,
         report.class,
         report.ranks,
-        show::time(report.time_s * 1e9),
+        report.time_s,
         report.mops,
         if report.verified {
             "verified"
