@@ -205,7 +205,7 @@ fn it_is_attached_to_an_experiment_elsewhere_detached_cut_and_attached_again() {
         session
     };
     let mut session = attach();
-    session.until("measures");
+    session.until("application waits");
     session.press("\r");
     session.until("run e.yaml?");
     session.press("y");
@@ -447,7 +447,7 @@ fn an_experiment_is_started_stopped_and_resumed_and_outlives_the_ui() {
     let mut session = Session::start(&lab, "ui", 80, 24);
     session.until("q leave");
     session.press("3");
-    session.until("measures");
+    session.until("application waits");
     session.press("\r");
     session.until("run e.yaml?");
     session.press("y");
@@ -482,7 +482,7 @@ fn an_experiment_is_made_saved_and_run_and_paused_between_two_runs() {
     let mut session = Session::start(&lab, "ui", 120, 40);
     session.until("q leave");
     session.press("3");
-    session.until("measures");
+    session.until("application waits");
     session.press("\x1b[H");
     session.until("times each");
     session.press("\r");

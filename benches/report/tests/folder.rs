@@ -5,7 +5,7 @@ mod synthetic;
 use std::path::Path;
 
 use jitterlab_experiment::level::{Level, Member};
-use jitterlab_experiment::record::Transport;
+use jitterlab_experiment::record::{RunRecord, Transport};
 use jitterlab_report::Analysed;
 use synthetic::{World, analysed, files, folder, rows};
 
@@ -452,7 +452,10 @@ fn a_folder_that_is_broken_is_refused_and_nothing_is_written() {
         ),
         (
             "broken line",
-            |p| std::fs::write(p.join("runs.jsonl"), "{\"version\":7}\n").unwrap(),
+            |p| {
+                let line = format!("{{\"version\":{}}}\n", RunRecord::VERSION);
+                std::fs::write(p.join("runs.jsonl"), line).unwrap();
+            },
             "runs.jsonl:1",
         ),
         (
