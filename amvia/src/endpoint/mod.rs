@@ -242,11 +242,14 @@ impl Endpoint {
             let to = driver.transport.peer(address)?;
             let number = driver.peer(id, now)?;
             if let Some(peer) = &mut driver.peers[number] {
+                let is_there = peer.to == Some(to) && peer.connection.hello().is_some();
                 (peer.to, peer.address) = (Some(to), Some(address.clone()));
                 if !matches!(peer.standing, Standing::Connected(_)) {
                     peer.standing = Standing::Connecting;
                 }
-                peer.connection.connect(now);
+                if !is_there {
+                    peer.connection.connect(now);
+                }
             }
             driver.carry_out(number)?;
             Ok(PeerId(number, id))

@@ -85,9 +85,14 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Begins to connect, unless that is under way or done. [`Action::Connected`] or [`Action::Unreachable`] follows.
+    /// Begins to connect, unless that is under way. [`Action::Connected`] or [`Action::Unreachable`] follows. A peer that is
+    /// known is told once more who this end is: its answer shows where it is now.
     pub fn connect(&mut self, now: Nanos) {
-        self.link.dial(now, self.initiator.first_incomplete());
+        let first_incomplete = self.initiator.first_incomplete();
+        match self.link.hello {
+            Some(_) => self.link.renew(first_incomplete),
+            None => self.link.dial(now, first_incomplete),
+        }
     }
 
     /// Makes a request of `length` bytes for `handler`. The caller writes its bytes into the slot of the send pool before it
