@@ -136,6 +136,7 @@ fn of_transport(error: &TransportError) -> AM_Error {
     match error {
         TransportError::Foreign { .. } => AM_Error::AM_ERR_ADDRESS,
         TransportError::Mtu { .. } => AM_Error::AM_ERR_OPTION,
+        TransportError::Crowded { .. } => AM_Error::AM_ERR_FULL,
         _ => AM_Error::AM_ERR_TRANSPORT,
     }
 }
