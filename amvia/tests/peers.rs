@@ -319,10 +319,21 @@ fn an_address_that_cannot_be_sent_to_does_not_answer_and_disturbs_nobody() {
     client.echo(&server, to_server);
 }
 
-/// UDP that is broken for one peer, once that is said.
+/// UDP that is broken for one peer, once that is said, and may be deaf.
 struct Breaking {
     udp: Udp,
     broken: Arc<OnceLock<Peer>>,
+    is_deaf: bool,
+}
+
+impl Breaking {
+    fn error(&self, action: &'static str) -> TransportError {
+        TransportError::System {
+            action,
+            address: self.address(),
+            source: std::io::Error::other("broken"),
+        }
+    }
 }
 
 impl Transport for Breaking {
@@ -344,17 +355,16 @@ impl Transport for Breaking {
 
     fn send(&mut self, to: Peer, head: &[u8], payload: &[u8]) -> Result<Sent, TransportError> {
         match self.broken.get() == Some(&to) {
-            true => Err(TransportError::System {
-                action: "send from",
-                address: self.address(),
-                source: std::io::Error::other("broken"),
-            }),
+            true => Err(self.error("send from")),
             false => self.udp.send(to, head, payload),
         }
     }
 
     fn receive(&mut self) -> Result<Option<Arrived>, TransportError> {
-        self.udp.receive()
+        match self.is_deaf {
+            true => Err(self.error("receive at")),
+            false => self.udp.receive(),
+        }
     }
 
     fn recycle(&mut self, frame: Landed) {
@@ -372,6 +382,7 @@ fn an_error_at_one_peer_takes_no_timer_from_another() {
     let transport = Breaking {
         udp: udp(),
         broken: Arc::clone(&broken),
+        is_deaf: false,
     };
     let client = plain("client", transport);
     let servers = ["first", "second"].map(|name| plain(name, udp()));
@@ -393,6 +404,47 @@ fn an_error_at_one_peer_takes_no_timer_from_another() {
     assert!(errors > 0);
     // The frames of the second one have gone out.
     poll_until([&servers[1]], || servers[1].runs() == 1);
+}
+
+/// One that cannot receive any more: what is due there is done, and the others of its bundle go on.
+#[test]
+fn an_error_at_one_endpoint_takes_nothing_from_another_of_its_bundle() {
+    let bundle = Bundle::new().unwrap();
+    let transport = Breaking {
+        udp: udp(),
+        broken: Arc::default(),
+        is_deaf: true,
+    };
+    // It gives up soon.
+    let options = Options {
+        config: Config {
+            min_rto: 1_000_000,
+            initial_rto: 1_000_000,
+            max_rto: 10_000_000,
+            ..Config::default()
+        },
+        ..Options::default()
+    };
+    let deaf = bundle.endpoint("deaf", transport, &options).unwrap();
+    let server = bundle.endpoint("server", udp(), &Options::default());
+    let server = Node::of(bundle, server.unwrap());
+    let client = plain("client", udp());
+
+    let to_client = deaf.begin_connect("client", &client.endpoint.address().unwrap());
+    let to_client = to_client.unwrap();
+    let to_server = client
+        .endpoint
+        .begin_connect("server", &server.endpoint.address().unwrap());
+    let sent = client.request(to_server.unwrap(), b"x");
+    let is_over = || client.endpoint.state(sent).unwrap().is_final();
+    let gives_up = || deaf.standing(to_client).unwrap() == Standing::Unreachable(None);
+    let (begun, mut errors) = (Instant::now(), 0);
+    while !is_over() || !gives_up() {
+        assert!(begun.elapsed() < LONG, "{errors} errors");
+        client.bundle.wait(Duration::from_millis(1)).unwrap();
+        errors += u32::from(server.bundle.wait(Duration::from_millis(1)).is_err());
+    }
+    assert_eq!((server.runs(), errors > 0), (1, true));
 }
 
 /// Two that begin in the same tick of the clock have one incarnation. The one that comes first is connected, and no reply goes

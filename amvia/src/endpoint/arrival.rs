@@ -193,7 +193,8 @@ impl Driver {
         let answer = match protocol::greet(&local, &self.config, head) {
             Greeting::Welcome => match self.peer(head.from, self.now) {
                 Ok(number) => return Ok(Some(number)),
-                Err(_) => protocol::refuse(self.id, head, Refusal::Full),
+                Err(EndpointError::Full(_)) => protocol::refuse(self.id, head, Refusal::Full),
+                Err(error) => return Err(error),
             },
             Greeting::Answer(answer) => Some(answer),
             Greeting::Ignore => None,

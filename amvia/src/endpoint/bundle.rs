@@ -103,7 +103,7 @@ impl Bundle {
     /// Takes what has arrived, does what is due, and runs a handler that is due. Does not wait. Says whether there was
     /// anything.
     ///
-    /// In a handler it runs no other.
+    /// In a handler it runs no other. An error of one endpoint comes back after the others have been polled.
     ///
     /// # Errors
     /// A transport or a log is broken.
@@ -150,7 +150,7 @@ impl Shared {
             self.wake();
         }
         // One frame: its handler runs before the next is looked for, which is a call of the system.
-        let mut was_there = state.progress(1, || self.now())?;
+        let mut polled = state.progress(1, || self.now());
         let mut index = 0;
         while let State {
             drivers,
@@ -159,29 +159,36 @@ impl Shared {
         } = &mut *state
             && let Some(place) = drivers.get_mut(index)
         {
-            if let Some(driver) = place
-                && driver.start(next)?
-            {
-                was_there = true;
-                let place = Place {
-                    index,
-                    number: driver.number,
-                };
-                state = self.run(state, place)?;
+            let Some(driver) = place else {
+                index += 1;
+                continue;
+            };
+            let place = Place {
+                index,
+                number: driver.number,
+            };
+            match driver.start(next) {
+                Ok(true) => {
+                    let ran;
+                    (state, ran) = self.run(state, place)?;
+                    polled = polled.and(ran.map(|()| true));
+                }
+                Ok(false) => {}
+                Err(error) => polled = polled.and(Err(error)),
             }
             index += 1;
         }
-        Ok(was_there)
+        polled
     }
 
-    /// Runs a handler without holding the state.
+    /// Runs a handler without holding the state. Gives the state, and what its end has met with.
     fn run<'a>(
         &'a self,
         mut state: Turn<'a, State>,
         place: Place,
-    ) -> Result<Turn<'a, State>, EndpointError> {
+    ) -> Result<(Turn<'a, State>, Result<(), EndpointError>), Forked> {
         let Some(mut running) = state.running.take() else {
-            return Ok(state);
+            return Ok((state, Ok(())));
         };
         state.in_handler = Some(this_thread());
         drop(state);
@@ -218,7 +225,7 @@ impl Shared {
             drop(state);
             // Outside the state: a handler may hold handles of this bundle.
             drop(running);
-            return Ok(self.lock()?);
+            return Ok((self.lock()?, Ok(())));
         };
         let sent = match ended {
             Ok(()) => driver.end(&mut running, || self.now()),
@@ -230,8 +237,7 @@ impl Shared {
             }
         };
         state.running = Some(running);
-        sent?;
-        Ok(state)
+        Ok((state, sent))
     }
 
     pub(super) fn wait(&self, at_most: Duration) -> Result<bool, EndpointError> {
@@ -313,11 +319,15 @@ impl State {
     }
 
     fn progress(&mut self, most: usize, clock: impl Fn() -> Nanos) -> Result<bool, EndpointError> {
-        let mut was_there = false;
+        let mut progressed = Ok(false);
         for driver in self.drivers.iter_mut().flatten() {
-            was_there |= driver.progress(most, &clock)?;
+            // What one endpoint meets with takes nothing from the others.
+            match driver.progress(most, &clock) {
+                Ok(was_there) => progressed = progressed.map(|before| before | was_there),
+                Err(error) => progressed = progressed.and(Err(error)),
+            }
         }
-        Ok(was_there)
+        progressed
     }
 
     fn idle(&self, now: Nanos) -> Nanos {

@@ -217,13 +217,27 @@ impl Driver {
         self.peers[number] = Some(peer);
     }
 
-    /// Takes `most` frames that have arrived at most, and does what is due. Says whether there was a frame. The clock is read
-    /// behind the look for a frame, which so waits for no clock.
+    /// Takes `most` frames that have arrived at most, and does what is due, also where a frame meets with an error. Says
+    /// whether there was a frame. The clock is read behind the look for a frame, which so waits for no clock.
     ///
     /// # Errors
     /// The transport or the log is broken.
     #[inline]
     pub(super) fn progress(
+        &mut self,
+        most: usize,
+        clock: impl Fn() -> Nanos,
+    ) -> Result<bool, EndpointError> {
+        let taken = self.take_frames(most, clock);
+        if self.deadline <= self.now {
+            let expired = self.expire(self.now);
+            return taken.and_then(|was_there| expired.map(|()| was_there));
+        }
+        taken
+    }
+
+    #[inline]
+    fn take_frames(
         &mut self,
         most: usize,
         clock: impl Fn() -> Nanos,
@@ -240,9 +254,6 @@ impl Driver {
                 Err(error) => return Err(error.into()),
             }
             taken += 1;
-        }
-        if self.deadline <= self.now {
-            self.expire(self.now)?;
         }
         Ok(taken > 0)
     }
