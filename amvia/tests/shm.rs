@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Arrived, Peer, Sent, Shm, Transport, TransportError};
 use jitterlab_skip::skip;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -208,6 +209,35 @@ fn on_a_small_disk() {
     let to_late = to(&mut one, "late");
     assert_eq!(one.send(to_late, b"hello", b"").unwrap(), Sent::Sent);
     assert_eq!(*next(&mut late).frame, *b"hello");
+}
+
+/// In a process of its own, whose descriptors run out.
+#[test]
+fn a_knock_that_cannot_be_answered_now_is_answered_later() {
+    const TEST: &str = "a_knock_that_cannot_be_answered_now_is_answered_later";
+    const FEW: &str = "AMVIA_TEST_FEW";
+    if std::env::var_os(FEW).is_some() {
+        return with_few_descriptors();
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", TEST, "--nocapture"])
+        .env(FEW, "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn with_few_descriptors() {
+    let names = ["knocks", "refused"].map(name);
+    let [mut one, mut other] = names.each_ref().map(|name| open(name));
+    let peer = to(&mut one, &names[1]);
+    assert_eq!(one.send(peer, b"hello", b"").unwrap(), Sent::Sent);
+    let (few, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, 0, most).unwrap();
+    let refused = other.receive();
+    setrlimit(Resource::RLIMIT_NOFILE, few, most).unwrap();
+    assert!(refused.is_err());
+    assert_eq!(*other.receive().unwrap().unwrap().frame, *b"hello");
 }
 
 /// A process that answers, killed at its end.

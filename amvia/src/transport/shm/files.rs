@@ -296,6 +296,11 @@ pub fn clear<C: Leftover>(page: &Attached<C>) -> Result<(), PageError> {
     Ok(())
 }
 
+/// Whether the system refuses a file that is there: it has no memory now, say, or the process no free descriptor.
+pub fn is_for_now(error: &PageError) -> bool {
+    matches!(error, PageError::System { .. }) && !is(error, io::ErrorKind::NotFound)
+}
+
 fn is(error: &PageError, kind: io::ErrorKind) -> bool {
     matches!(error, PageError::System { source, .. } if source.kind() == kind)
 }

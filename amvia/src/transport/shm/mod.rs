@@ -15,7 +15,7 @@ use jitterlab_base::fork;
 use jitterlab_base::page::Attached;
 use jitterlab_base::ring::{self, Consumer, Producer, Put};
 
-use files::{Door, Files, LINES, Ring, clear};
+use files::{Door, Files, LINES, Ring, clear, is_for_now};
 
 use super::waiting::nap_until;
 use super::{
@@ -207,10 +207,10 @@ impl Shm {
         Ok(true)
     }
 
-    /// Attaches the rings that peers have made since the last time.
+    /// Attaches the rings that peers have made since the last time. Where the system refuses one, the next look tries again.
     #[cold]
     fn answer_knocks(&mut self, knocks: u64) -> Result<(), TransportError> {
-        self.heard = knocks;
+        let mut heard = knocks;
         self.look_for_the_dead();
         for (name, path) in self.files.rings_to(&self.name)? {
             let place = self.find(&name);
@@ -219,9 +219,15 @@ impl Shm {
             if self.incoming.iter().any(is_known) {
                 continue;
             }
-            // A peer that makes it anew meanwhile knocks again.
-            let Ok(ring) = Consumer::attach(&path) else {
-                continue;
+            let ring = match Consumer::attach(&path) {
+                Ok(ring) => ring,
+                Err(error) => {
+                    // A peer that makes it anew meanwhile knocks again, and what is no ring is never one.
+                    if is_for_now(&error) {
+                        heard = self.heard;
+                    }
+                    continue;
+                }
             };
             let place = match ring.ring().meant_for() == self.incarnation {
                 true => self.place_of(&name),
@@ -229,9 +235,11 @@ impl Shm {
             };
             match place {
                 Some(place) => self.incoming.push(Incoming { place, ring }),
-                None => clear(ring.ring())?,
+                // What cannot be removed now is cleared by who comes next.
+                None => _ = clear(ring.ring()),
             }
         }
+        self.heard = heard;
         Ok(())
     }
 
