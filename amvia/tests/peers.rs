@@ -1,6 +1,8 @@
 //! An endpoint and its peers: those that it has let go, those that come back, and those that lie.
 
+use std::fs;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -196,6 +198,38 @@ fn a_lease_that_ends_takes_nothing_from_other_peers() {
         let sent = silent.request(to_target, b"late");
         silent.finish(&target, sent, "<NOT_ACKED, INDETERMINATE>");
     }
+}
+
+/// A log that has no number for another life: the peer stays, in memory as in the log.
+#[test]
+fn a_peer_that_the_log_cannot_forget_is_served() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let open = |name, lease| Node::open(name, folder.path(), lease, 4);
+    let client = open("client", HOUR);
+    drop(open("server", HOUR));
+    // Where the head has the incarnation, and how (docs/amvia-log.md).
+    let last = u32::MAX - 1;
+    let word = u64::from(last) | u64::from(!last) << 32;
+    let log = fs::OpenOptions::new()
+        .write(true)
+        .open(folder.path().join("server"));
+    log.unwrap().write_all_at(&word.to_ne_bytes(), 64).unwrap();
+    let server = open("server", SHORT);
+    let to_server = client.connect(&server);
+    client.echo(&server, to_server);
+    let begun = Instant::now();
+    while server.bundle.wait(Duration::from_millis(1)).is_ok() {
+        assert!(begun.elapsed() < LONG, "the log takes it");
+    }
+    assert!(server.knows(&client));
+    let sent = client.request(to_server, b"again");
+    while client.endpoint.state(sent).unwrap() != InitiatorState::Processed {
+        assert!(begun.elapsed() < LONG, "it is not served");
+        client.bundle.wait(Duration::from_millis(1)).unwrap();
+        // Its lease may end once more.
+        let _ = server.bundle.poll();
+    }
+    assert_eq!(server.runs(), 2);
 }
 
 /// A peer that was let go has left its number to another one: after a restart its requests go where they belong.

@@ -378,10 +378,17 @@ impl Driver {
                         send(&mut **transport, to, &head, bytes, self.has_checksum)?;
                     }
                 }
-                Some(Action::Log { slot, entry }) => match &entry {
-                    Entry::Sent(record) => log_sent(peer, slot, record, log)?,
-                    Entry::Received(record) => log_received(peer, number, slot, record, log)?,
-                },
+                Some(Action::Log { slot, entry }) => {
+                    let logged = match &entry {
+                        Entry::Sent(record) => log_sent(peer, slot, record, log),
+                        Entry::Received(record) => log_received(peer, number, slot, record, log),
+                    };
+                    if logged.is_err() {
+                        // Nothing behind it is done before it holds.
+                        peer.connection.log_again(slot, entry);
+                        return logged;
+                    }
+                }
                 Some(Action::Run { slot, id, handler }) => due.push_back(Due {
                     peer: number,
                     slot,
@@ -415,20 +422,26 @@ impl Driver {
         }
     }
 
-    /// The lease of a peer has ended. What it may still ask for is gone, and the new incarnation says so.
+    /// The lease of a peer has ended. What it may still ask for is gone, and the new incarnation says so. Where the log refuses
+    /// that, the peer stays for another lease.
     fn forget(&mut self, number: usize) -> Result<(), EndpointError> {
-        let Some(mut peer) = self.peers[number].take() else {
+        let forgotten = match self.keeps_log() {
+            true => self.log.forget(number as u32),
+            false => self.log.renew().map(drop),
+        };
+        let Some(peer) = &mut self.peers[number] else {
             return Ok(());
         };
+        if let Err(error) = forgotten {
+            peer.connection.keep(self.now);
+            return Err(error.into());
+        }
         self.numbers.remove(&peer.id);
         self.tags.remove(&peer.tag);
         for message in &mut peer.received {
             message.clear(&mut *self.transport);
         }
-        match self.keeps_log() {
-            true => self.log.forget(number as u32)?,
-            false => _ = self.log.renew()?,
-        }
+        self.peers[number] = None;
         Ok(())
     }
 
@@ -452,6 +465,13 @@ impl Driver {
         now: Nanos,
     ) -> Result<(Slot, TransactionId), EndpointError> {
         let (is_shared, is_kept) = (self.is_shared(), self.keeps_log());
+        let Some(peer) = &mut self.peers[number] else {
+            return Err(EndpointError::Closed);
+        };
+        if peer.connection.has_actions() {
+            // The log has refused a record, whose bytes may lie where those of this request will.
+            self.carry_out(number)?;
+        }
         let Some(peer) = &mut self.peers[number] else {
             return Err(EndpointError::Closed);
         };

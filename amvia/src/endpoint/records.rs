@@ -59,7 +59,7 @@ pub(super) fn log_sent(
     let Some(place) = sent.place else {
         return Ok(());
     };
-    let payload = match (sent.unlogged.take(), record.state) {
+    let payload = match (sent.unlogged, record.state) {
         (Some(length), _) => log::Payload::Written(length),
         (None, InitiatorState::Processed) => {
             let reply = sent.reply.bytes();
@@ -71,7 +71,9 @@ pub(super) fn log_sent(
     };
     // A released record stays: the next life goes on behind its number.
     let record = as_logged(peer.id, record, record.state.code());
-    Ok(log.commit(place, &record, payload)?)
+    log.commit(place, &record, payload)?;
+    sent.unlogged = None;
+    Ok(())
 }
 
 /// Logs a record of the receive pool, and the bytes that its slot has.

@@ -215,15 +215,19 @@ impl Log {
     /// # Panics
     /// There is no such number.
     pub fn peer(&self, number: u32) -> Result<Option<Known>, LogError> {
+        Known::decode(self.entry(number)).ok_or_else(|| LogError::DamagedPeer {
+            path: self.path(),
+            number,
+        })
+    }
+
+    /// The words of an entry in the table of peers.
+    fn entry(&self, number: u32) -> [u64; 2] {
         let entry = &self.map[self.shape.entry(number)..][..peers::ENTRY];
-        let word = |at: usize| {
+        [0, 8].map(|at| {
             let mut word = [0; 8];
             word.copy_from_slice(&entry[at..][..8]);
             u64::from_ne_bytes(word)
-        };
-        Known::decode([word(0), word(8)]).ok_or_else(|| LogError::DamagedPeer {
-            path: self.path(),
-            number,
         })
     }
 
@@ -238,7 +242,10 @@ impl Log {
         let since = Incarnation(self.since);
         let [first, second] = Known { peer, since }.encode();
         let at = self.shape.entry(number);
-        // The second word first: a process that is killed before the other leaves the number free.
+        // In this order: a process that is killed before the last store leaves the number free, whatever was there.
+        store_word(&mut self.map, at, 0);
+        self.watched();
+        self.clear(number)?;
         for (at, word) in [(at + 8, second), (at, first)] {
             store_word(&mut self.map, at, word);
             self.watched();
@@ -258,10 +265,17 @@ impl Log {
     pub fn forget(&mut self, number: u32) -> Result<(), LogError> {
         self.renew()?;
         let at = self.shape.entry(number);
+        let known = self.entry(number)[0];
         store_word(&mut self.map, at, 0);
         self.watched();
-        self.sync(at, peers::ENTRY)?;
-        self.clear(number)
+        if let Err(error) = self.sync(at, peers::ENTRY) {
+            // It is remembered as before.
+            store_word(&mut self.map, at, known);
+            return Err(error);
+        }
+        // What cannot be freed now is nobody's, and is freed before another peer gets the number.
+        let _ = self.clear(number);
+        Ok(())
     }
 
     /// Frees all places of a number.

@@ -380,6 +380,19 @@ impl Connection {
         self.link.next()
     }
 
+    /// The peer of an [`Action::Forget`] could not be forgotten: its lease begins anew.
+    #[cold]
+    pub fn keep(&mut self, now: Nanos) {
+        self.heard = now;
+        self.link.alarm(now, self.link.config.lease);
+    }
+
+    /// The entry of an [`Action::Log`] could not be logged: that is the next thing to be done again.
+    #[cold]
+    pub fn log_again(&mut self, slot: Slot, entry: Entry) {
+        self.link.log_again(slot, entry);
+    }
+
     /// The application has read what became of a transaction, or has given it up: its credit comes back.
     ///
     /// # Errors

@@ -239,6 +239,11 @@ impl Link {
         }
     }
 
+    /// Has a record logged before all that is still to be done.
+    pub(super) fn log_again(&mut self, slot: Slot, entry: Entry) {
+        self.intents.insert(self.taken, Intent::Log(slot, entry));
+    }
+
     pub(super) fn run(&mut self, slot: Slot, id: TransactionId, handler: u16) {
         self.intend(Intent::Run(slot, id, handler));
     }

@@ -1,0 +1,107 @@
+//! A log whose disk refuses writes now and then: nothing goes out before its record holds.
+
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use jitterlab_amvia::endpoint::{Bundle, Credit, Options, Standing};
+use jitterlab_amvia::log::Durability;
+use jitterlab_amvia::protocol::Config;
+use jitterlab_amvia::transport::Udp;
+use jitterlab_skip::skip;
+
+const TEST: &str = "each_request_goes_out_as_it_was_made";
+/// Set in the process whose disk refuses.
+const INSIDE: &str = "AMVIA_TEST_REFUSED";
+/// Long enough for any machine; nothing waits for its end.
+const LONG: Duration = Duration::from_secs(60);
+const ECHO: u16 = 1;
+const REQUESTS: u32 = 50;
+
+/// In a process of its own, which strace refuses every third wait for the disk, once it is connected.
+#[test]
+fn each_request_goes_out_as_it_was_made() {
+    if std::env::var_os(INSIDE).is_some() {
+        return on_a_disk_that_refuses();
+    }
+    let strace = || {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=msync"]);
+        strace
+    };
+    if !strace()
+        .arg("true")
+        .status()
+        .is_ok_and(|ended| ended.success())
+    {
+        return skip("strace is not there, or may not trace");
+    }
+    let output = strace()
+        .args(["-e", "inject=msync:error=EIO:when=20+3"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", TEST, "--nocapture"])
+        .env(INSIDE, "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn on_a_disk_that_refuses() {
+    let udp = || Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU).unwrap();
+    let config = Config {
+        message: 100,
+        ..Config::default()
+    };
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let kept = Options {
+        config: config.clone(),
+        durability: Durability::Power,
+        log: Some(folder.path().join("client")),
+        ..Options::default()
+    };
+    let unkept = Options {
+        config,
+        ..Options::default()
+    };
+    let bundles = [(); 2].map(|()| Bundle::new().unwrap());
+    let client = bundles[0].endpoint("client", udp(), &kept).unwrap();
+    let server = bundles[1].endpoint("server", udp(), &unkept).unwrap();
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&ran);
+    let echo = server.on(ECHO, move |call| {
+        seen.lock().unwrap().push(call.bytes().to_vec());
+        call.reply(call.bytes()).unwrap();
+    });
+    echo.unwrap();
+    let address = server.address().unwrap();
+    let peer = client.begin_connect("server", &address).unwrap();
+    let (begun, mut refused) = (Instant::now(), 0);
+    let mut poll = || {
+        assert!(begun.elapsed() < LONG, "it does not come to this");
+        bundles[1].poll().unwrap();
+        refused += u32::from(bundles[0].poll().is_err());
+    };
+    while !matches!(client.standing(peer), Ok(Standing::Connected(_))) {
+        poll();
+    }
+    let texts: Vec<Vec<u8>> = (0..REQUESTS)
+        .map(|number| number.to_le_bytes().to_vec())
+        .collect();
+    for text in &texts {
+        // One that the log refuses is under way all the same, or was not made.
+        let (transaction, _) = loop {
+            let _ = client.request(peer, ECHO, text, Credit::Refuse);
+            if let Some(&made) = client.transactions().unwrap().first() {
+                break made;
+            }
+        };
+        while !client.state(transaction).unwrap().is_final() {
+            poll();
+        }
+        let reply = client.reply(transaction, <[u8]>::to_vec).unwrap();
+        assert_eq!(reply, *text);
+        let _ = client.release(transaction);
+    }
+    assert_eq!(*ran.lock().unwrap(), texts);
+    assert!(refused > 0);
+}
