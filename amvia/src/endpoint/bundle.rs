@@ -150,7 +150,11 @@ impl Shared {
             self.wake();
         }
         // One frame: its handler runs before the next is looked for, which is a call of the system.
-        let mut polled = state.progress(1, || self.now());
+        let (mut was_there, mut met) = (false, Ok(()));
+        match state.progress(1, || self.now()) {
+            Ok(is_there) => was_there = is_there,
+            Err(error) => met = Err(error),
+        }
         let mut index = 0;
         while let State {
             drivers,
@@ -159,26 +163,28 @@ impl Shared {
         } = &mut *state
             && let Some(place) = drivers.get_mut(index)
         {
-            let Some(driver) = place else {
-                index += 1;
-                continue;
-            };
-            let place = Place {
-                index,
-                number: driver.number,
-            };
-            match driver.start(next) {
-                Ok(true) => {
-                    let ran;
-                    (state, ran) = self.run(state, place)?;
-                    polled = polled.and(ran.map(|()| true));
+            if let Some(driver) = place {
+                match driver.start(next) {
+                    Ok(true) => {
+                        was_there = true;
+                        let place = Place {
+                            index,
+                            number: driver.number,
+                        };
+                        let ended;
+                        (state, ended) = self.run(state, place)?;
+                        if ended.is_err() {
+                            met = met.and(ended);
+                        }
+                    }
+                    Ok(false) => {}
+                    Err(error) => met = met.and(Err(error)),
                 }
-                Ok(false) => {}
-                Err(error) => polled = polled.and(Err(error)),
             }
             index += 1;
         }
-        polled
+        met?;
+        Ok(was_there)
     }
 
     /// Runs a handler without holding the state. Gives the state, and what its end has met with.
@@ -319,15 +325,16 @@ impl State {
     }
 
     fn progress(&mut self, most: usize, clock: impl Fn() -> Nanos) -> Result<bool, EndpointError> {
-        let mut progressed = Ok(false);
+        let (mut was_there, mut met) = (false, Ok(()));
         for driver in self.drivers.iter_mut().flatten() {
             // What one endpoint meets with takes nothing from the others.
             match driver.progress(most, &clock) {
-                Ok(was_there) => progressed = progressed.map(|before| before | was_there),
-                Err(error) => progressed = progressed.and(Err(error)),
+                Ok(is_there) => was_there |= is_there,
+                Err(error) => met = met.and(Err(error)),
             }
         }
-        progressed
+        met?;
+        Ok(was_there)
     }
 
     fn idle(&self, now: Nanos) -> Nanos {

@@ -229,11 +229,13 @@ impl Driver {
         clock: impl Fn() -> Nanos,
     ) -> Result<bool, EndpointError> {
         let taken = self.take_frames(most, clock);
-        if self.deadline <= self.now {
-            let expired = self.expire(self.now);
-            return taken.and_then(|was_there| expired.map(|()| was_there));
+        if self.deadline > self.now {
+            return taken;
         }
-        taken
+        let expired = self.expire(self.now);
+        let was_there = taken?;
+        expired?;
+        Ok(was_there)
     }
 
     #[inline]
