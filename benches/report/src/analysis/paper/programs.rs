@@ -6,7 +6,7 @@ use jitterlab_stats::correlation::Pearson;
 
 use super::Finding;
 use super::slowed::{Slowed, of_kernel, shown};
-use super::standing::{Standing, above, above_one, all, at_most, compared};
+use super::standing::{Judged, Standing, above, above_one, all, at_most, compared, most};
 use crate::analysis::application::correlation::{Correlation, Verdict};
 use crate::analysis::application::groups::names;
 use crate::analysis::application::runtimes::FixedMean;
@@ -109,30 +109,21 @@ fn others_unaffected(results: &Results, lu: &str) -> Option<Finding> {
     let level = Slowed::at_highest(results, lu, Member::Uniform)?
         .injected
         .level;
-    let others: Vec<(Slowed, Standing)> = names(&results.suites.application.groups)
+    let others: Vec<(Slowed, Judged)> = names(&results.suites.application.groups)
         .into_iter()
         .filter(|&name| name != lu)
         .filter_map(|name| {
             let slowed = Slowed::at(results, name, level)?;
-            Some((slowed, at_most(slowed.slowdown()?.ratio, LIMITED).standing))
+            Some((slowed, at_most(slowed.slowdown()?.ratio, LIMITED)))
         })
         .collect();
     others.first()?;
-    let most = |standing: Standing| {
-        let count = others.iter().filter(|(_, of)| *of == standing).count();
-        2 * count > others.len()
-    };
     let told: Vec<String> = others.iter().map(|(slowed, _)| slowed.told()).collect();
+    let judged: Vec<Judged> = others.iter().map(|(_, judged)| *judged).collect();
     Some(Finding::new(
         "figure 11",
         format!("constant delays hardly slow most programs other than {lu}"),
-        if most(Standing::Holds) {
-            Standing::Holds
-        } else if most(Standing::DoesNotHold) {
-            Standing::DoesNotHold
-        } else {
-            Standing::Undecided
-        },
+        most(&judged),
         format!(
             "at {}: {}",
             results.suites.packet.level_called(level),

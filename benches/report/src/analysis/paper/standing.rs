@@ -168,6 +168,34 @@ pub fn all(parts: impl IntoIterator<Item = impl Into<Judged>>) -> Judged {
     parts.reduce(both).unwrap_or(Undecided.into())
 }
 
+/// Whether a claim holds of which most parts have to hold. Where neither most hold nor most do not, it takes as many runs as the part that
+/// takes most.
+pub fn most(parts: &[Judged]) -> Judged {
+    let is_most = |standing| {
+        let count = parts
+            .iter()
+            .filter(|part| part.standing == standing)
+            .count();
+        2 * count > parts.len()
+    };
+    if is_most(Standing::Holds) {
+        return Standing::Holds.into();
+    }
+    if is_most(Standing::DoesNotHold) {
+        return Standing::DoesNotHold.into();
+    }
+    let undecided = parts
+        .iter()
+        .filter(|part| part.standing == Standing::Undecided);
+    Judged {
+        standing: Standing::Undecided,
+        times: undecided
+            .map(|part| part.times)
+            .reduce(|a, b| Some(a?.max(b?)))
+            .flatten(),
+    }
+}
+
 /// The standing of a claim that a ratio is above 1.
 pub fn above_one(ratio: f64, p: Option<f64>) -> Standing {
     match p {
@@ -251,6 +279,19 @@ mod tests {
         assert_eq!(all([Holds, Holds, Undecided]).standing, Undecided);
         assert_eq!(all([Holds, DoesNotHold, Undecided]).standing, DoesNotHold);
         assert_eq!(all([Standing::Undecided; 0]).standing, Undecided);
+        let parts = |standings: &[Standing]| -> Vec<Judged> {
+            standings.iter().map(|&standing| standing.into()).collect()
+        };
+        assert_eq!(most(&parts(&[Holds, Undecided, Holds])).standing, Holds);
+        let no = parts(&[DoesNotHold, DoesNotHold, Holds]);
+        assert_eq!(most(&no).standing, DoesNotHold);
+        assert_eq!(most(&parts(&[DoesNotHold, Holds])).standing, Undecided);
+        // Intervals a third as wide, and half as wide, decide them.
+        let [three, two] =
+            [0.3, 0.2].map(|reach| at_most(estimate(1.0, 1.0 - reach, 1.0 + reach), 1.1));
+        let undecided = most(&[Holds.into(), two, three]);
+        assert_eq!(undecided.times.map(f64::round), Some(9.0));
+        assert_eq!(most(&[Standing::Undecided.into(), two]).times, None);
     }
     #[test]
     fn an_undecided_claim_says_how_many_times_as_many_runs_it_takes() {
