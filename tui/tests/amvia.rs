@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 use common::amvia::{Server, amvia, error, text};
 use common::experiments::{folder, lab, lines};
 use common::{Lab, build_library};
-use jitterlab_skip::skip;
 use serde_json::Value;
 
 /// Calls at once are made under two names: each gets its own reply.

@@ -44,12 +44,15 @@ pub(super) struct Lane<W> {
     pub(super) error: Option<c_int>,
     /// Since when the first one could not be performed; the others then wait behind it.
     pub(super) stuck_since: Option<u64>,
-    pub(super) waiting: Option<(NonNull<Entry<W>>, NonNull<Entry<W>>)>,
+    pub(super) waiting: Option<Chain<W>>,
     /// A send that does not wait was refused, and its program may wait to be told of room.
     pub(super) refused: bool,
     /// What they are for ends: none of them is tried again.
     pub(super) given_up: bool,
 }
+
+/// The first and the last of the entries that wait.
+type Chain<W> = (NonNull<Entry<W>>, NonNull<Entry<W>>);
 
 /// All lanes.
 pub(super) struct Lanes<W>([Lane<W>; LANES]);
