@@ -424,7 +424,7 @@ impl Driver {
         }
     }
 
-    /// The lease of a peer has ended. What it may still ask for is gone, and the new incarnation says so. Where the log refuses
+    /// The lease of a peer has ended. Its requests are forgotten, and the new incarnation tells it so. Where the log refuses
     /// that, the peer stays for another lease.
     fn forget(&mut self, number: usize) -> Result<(), EndpointError> {
         let forgotten = match self.keeps_log() {

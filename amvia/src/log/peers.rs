@@ -26,7 +26,7 @@ impl Known {
         ]
     }
 
-    /// What an entry says. None: it is damaged.
+    /// The meaning of an entry. None: it is damaged.
     pub(super) fn decode([first, peer]: [u64; 2]) -> Option<Option<Known>> {
         if first == 0 {
             return Some(None);

@@ -39,13 +39,13 @@ pub(super) const HALF: usize = 64;
 /// 64-bit words of one half.
 pub(super) const WORDS: usize = HALF / 8;
 
-/// What a slot takes whose areas have so many bytes.
+/// The bytes of a slot with areas of this size.
 #[inline]
 pub(super) fn slot_bytes(area_bytes: usize) -> usize {
     2 * HALF + 2 * area_bytes
 }
 
-/// What an area for a payload of so many bytes takes.
+/// The bytes of an area for a payload of this size.
 pub(super) fn area_bytes(payload: usize) -> usize {
     payload.next_multiple_of(HALF)
 }

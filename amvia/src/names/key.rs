@@ -137,7 +137,7 @@ impl Key {
     }
 }
 
-/// Whether systemd has handed the file to this process (systemd.exec(5), LoadCredential=). It then belongs to root, and an ACL lets
+/// True for a file that systemd has handed to this process (systemd.exec(5), LoadCredential=). It then belongs to root, and an ACL lets
 /// the service's user read it: the bits of the group, which say what the ACL allows at most, are those of reading. Before systemd
 /// 255 such a file has mode 400 and is the user's own.
 fn is_credential(path: &Path, mode: u32, owner: u32) -> bool {

@@ -351,13 +351,13 @@ impl Connection {
         (self.link.wake != NEVER).then_some(self.link.wake)
     }
 
-    /// Whether there is anything to be done.
+    /// True while an intent waits to be carried out.
     #[inline]
     pub fn has_actions(&self) -> bool {
         self.link.has_intents()
     }
 
-    /// Whether the next thing to be done is to send a message in one frame.
+    /// True if the next intent is to send a message in one frame.
     #[inline]
     pub fn is_whole_next(&self) -> bool {
         self.link.is_whole_next()

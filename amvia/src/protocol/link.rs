@@ -285,7 +285,7 @@ impl Link {
         });
     }
 
-    /// Whether there is anything to be done.
+    /// True while an intent waits to be carried out.
     #[inline]
     pub(super) fn has_intents(&self) -> bool {
         !self.intents.is_empty()

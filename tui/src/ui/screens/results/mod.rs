@@ -47,6 +47,22 @@ enum Does {
     Svg,
 }
 
+const FIGURE: Binding<Does> = Binding {
+    keys: &[Key::Char('f')],
+    does: "figure",
+    command: Does::Figure,
+};
+const MORE: Binding<Does> = Binding {
+    keys: &[Key::Char('+')],
+    does: "ask for more",
+    command: Does::More,
+};
+const LESS: Binding<Does> = Binding {
+    keys: &[Key::Char('-')],
+    does: "less",
+    command: Does::Less,
+};
+
 const FOLDERS: &[Binding<Does>] = &[
     Binding {
         keys: &[Key::Enter, Key::Right],
@@ -87,21 +103,9 @@ const FOLDERS: &[Binding<Does>] = &[
 
 /// Keys while two folders are compared.
 const AGAINST: &[Binding<Does>] = &[
-    Binding {
-        keys: &[Key::Char('f')],
-        does: "figure",
-        command: Does::Figure,
-    },
-    Binding {
-        keys: &[Key::Char('+')],
-        does: "ask for more",
-        command: Does::More,
-    },
-    Binding {
-        keys: &[Key::Char('-')],
-        does: "less",
-        command: Does::Less,
-    },
+    FIGURE,
+    MORE,
+    LESS,
     Binding {
         keys: &[Key::Escape],
         does: "back",
@@ -156,21 +160,9 @@ const LEVELS: &[Binding<Does>] = &[
         does: "report",
         command: Does::Report,
     },
-    Binding {
-        keys: &[Key::Char('+')],
-        does: "ask for more",
-        command: Does::More,
-    },
-    Binding {
-        keys: &[Key::Char('-')],
-        does: "less",
-        command: Does::Less,
-    },
-    Binding {
-        keys: &[Key::Char('f')],
-        does: "figure",
-        command: Does::Figure,
-    },
+    MORE,
+    LESS,
+    FIGURE,
     Binding {
         keys: &[Key::Left, Key::Escape],
         does: "back",
