@@ -256,7 +256,9 @@ impl Injection {
                 entered if entered > 0 && self.clock.reads_counter() => entered,
                 _ => self.clock.now(),
             };
-            let elapsed = self.clock.ticks_to_ns(now.saturating_sub(began));
+            // A replay may have begun before the counter was 0.
+            let ticks = now.wrapping_sub(began).cast_signed().max(0).cast_unsigned();
+            let elapsed = self.clock.ticks_to_ns(ticks);
             return replay::at_time(recording, elapsed, seed);
         }
         let (delay, place) = stream.place.get().next(recording, seed);
