@@ -2,22 +2,11 @@
 
 use std::process::Command;
 
-/// What an example says. It is built if it has to be: cargo does not when it is asked for one test alone.
+use jitterlab_skip::built;
+
+/// What an example says.
 fn said(example: &str) -> String {
-    // target/PROFILE/deps/this-test
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().unwrap().parent().unwrap();
-    let mut build = Command::new(env!("CARGO"));
-    build
-        .args(["build", "--quiet", "--package", "jitterlab-amvia"])
-        .args(["--example", example, "--target-dir"])
-        .arg(folder.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"));
-    if folder.ends_with("release") {
-        build.arg("--release");
-    }
-    assert!(build.status().unwrap().success());
-    let program = folder.join("examples").join(example);
+    let program = built().join("examples").join(example);
     let output = Command::new(program).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");

@@ -347,7 +347,7 @@ fn ledgers_agree_after(test: &str, over: &str, transactions: usize, kills: usize
                     "{name} ended by itself"
                 );
             }
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(1));
         }
         let victim = draw.below(names.len());
         let child = &mut children[victim];
@@ -359,7 +359,7 @@ fn ledgers_agree_after(test: &str, over: &str, transactions: usize, kills: usize
         *child = start(test, &names[victim], folder, over);
     }
     while done() < transactions {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
     File::create(folder.join("stop")).unwrap();
     for child in &mut children[SERVERS..] {
@@ -428,7 +428,7 @@ fn killed_at_each_store(test: &str, victim: &str) {
                 (server, was_killed) = (begin("server-0", None), true);
                 server_kills.insert(names[0].clone(), 1);
             }
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_millis(1));
         };
         assert!(ended.success());
         server.kill().unwrap();

@@ -5,9 +5,10 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use common::Lab;
 use common::amvia::{Server, amvia, error, text};
 use common::experiments::{folder, lab, lines};
-use common::{Lab, build_library};
+use jitterlab_skip::built;
 use serde_json::Value;
 
 /// Calls at once are made under two names: each gets its own reply.
@@ -434,7 +435,7 @@ fn what_failures_cost_goes_from_an_experiment_to_its_report() {
 /// There is no call that could be caught: the layer itself takes the delays, and counts them where those of calls are counted.
 #[test]
 fn what_is_injected_is_injected_over_shared_memory_too() {
-    build_library();
+    built();
     let lab = Lab::new();
     let program = env!("CARGO_BIN_EXE_jitterlab");
     for mode in ["spin", "defer"] {

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-use common::{Lab, build_library, text};
+use common::{Lab, text};
 use insta::assert_snapshot;
-use jitterlab_skip::skip;
+use jitterlab_skip::{built, skip};
 use serde_json::{Value, json};
 
 /// The programs: name, source, options of the compiler.
@@ -38,7 +38,7 @@ const PROGRAMS: [(&str, &str, &[&str]); 5] = [
 /// cannot be started while another process has it open to write.
 fn programs() -> &'static Path {
     static MADE: LazyLock<PathBuf> = LazyLock::new(|| {
-        build_library();
+        built();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doctor");
         std::fs::create_dir_all(&folder).unwrap();
         for (name, source, options) in PROGRAMS {

@@ -8,10 +8,10 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use common::experiments::{is_running, until};
-use common::{Lab, build_library, text};
+use common::{Lab, text};
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::protocol::{self, Program, Request};
-use jitterlab_skip::skip;
+use jitterlab_skip::{built, skip};
 use serde_json::Value;
 
 /// A command that has to succeed.
@@ -91,7 +91,7 @@ fn hosts_are_network_namespaces() {
     if !is_root() {
         return;
     }
-    build_library();
+    built();
     let namespaces = Namespaces::new();
     let [a, b] = &namespaces.names;
     let lab = Lab::new();
@@ -109,7 +109,7 @@ fn hosts_are_at_the_end_of_ssh() {
     if !is_root() {
         return;
     }
-    build_library();
+    built();
     let lab = Lab::new();
     let path = ssh::path_to_sshd(&lab);
     let program = env!("CARGO_BIN_EXE_jitterlab");

@@ -6,15 +6,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use common::{Lab, build_library, text};
+use common::{Lab, text};
 use jitterlab_base::page;
+use jitterlab_skip::built;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
 /// A folder with tables of constant delays, a seed, and a program that sends when it is told to.
 fn lab() -> Lab {
-    build_library();
+    built();
     let lab = Lab::new();
     for delay in ["50us", "200us"] {
         lab.done(&format!(

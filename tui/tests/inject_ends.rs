@@ -6,15 +6,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::experiments::{SMALL, folder, lines};
-use common::{Lab, build_library, text};
+use common::{Lab, text};
 use jitterlab_base::page;
 use jitterlab_base::page::Namespaces;
-use jitterlab_skip::skip;
+use jitterlab_skip::{built, skip};
 use nix::unistd::geteuid;
 use serde_json::Value;
 
 fn lab() -> Lab {
-    build_library();
+    built();
     let lab = Lab::new();
     lab.done("dist make --shape constant --mean 10us -o t.dist");
     lab.write("s.seed", "7\n");

@@ -7,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Lab, build_library, text};
-use jitterlab_skip::skip;
+use common::{Lab, text};
+use jitterlab_skip::{built, skip};
 use serde_json::Value;
 
 fn lab() -> Lab {
-    build_library();
+    built();
     let lab = Lab::new();
     lab.done("dist make --shape constant --mean 10us -o t.dist");
     lab.write("s.seed", "7\n");

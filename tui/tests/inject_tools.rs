@@ -7,11 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use common::{Lab, build_library, text};
+use common::{Lab, text};
+use jitterlab_skip::built;
 
 /// A folder with a table of 50 us and a seed.
 fn lab() -> Lab {
-    build_library();
+    built();
     let lab = Lab::new();
     lab.done("dist make --shape constant --mean 50us -o 50us.dist");
     lab.write("s.seed", "7\n");

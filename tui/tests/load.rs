@@ -287,7 +287,7 @@ fn a_sink_that_is_killed_ends_the_load() {
         // The sink has a thread for the sender, and one for what it sends.
         let threads = format!("/proc/{}/task", sink.id());
         while std::fs::read_dir(&threads).unwrap().count() < 3 {
-            thread::yield_now();
+            thread::sleep(std::time::Duration::from_millis(1));
         }
         sink.kill().unwrap();
         sink.wait().unwrap();

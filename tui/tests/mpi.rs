@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{Lab, build_library, text};
+use common::{Lab, text};
 use insta::assert_snapshot;
-use jitterlab_skip::skip;
+use jitterlab_skip::{built, skip};
 use serde_json::{Value, json};
 
 /// The MPIs of this machine, by the end of the names of their programs. jitterlab itself needs none.
@@ -30,7 +30,7 @@ fn is_installed(mpi: &str) -> bool {
 
 /// A folder with a table, a seed and the program `ring`, built for an MPI.
 fn lab(mpi: &str) -> Lab {
-    build_library();
+    built();
     let lab = Lab::new();
     lab.done("dist make --shape constant --mean 50us -o t.dist");
     lab.write("s.seed", "7\n");
@@ -225,7 +225,7 @@ fn a_trace_shows_who_sends_how_much_to_whom() {
 
 #[test]
 fn a_trace_of_nothing_says_so() {
-    build_library();
+    built();
     let lab = Lab::new();
     let output = run(&lab, "inject trace -- true");
     assert_eq!(output.status.code(), Some(1));
@@ -238,7 +238,7 @@ fn a_trace_of_nothing_says_so() {
 
 #[test]
 fn a_signal_ends_the_program_that_is_traced_and_not_the_report() {
-    build_library();
+    built();
     let lab = Lab::new();
     let mut trace = lab.mortal("inject trace --format json -- sh -c");
     let mut trace = trace

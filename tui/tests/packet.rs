@@ -430,7 +430,7 @@ fn a_server_that_is_killed_ends_the_run() {
     // The client is there when the server has taken its connection.
     let served = format!("/proc/{}/fd", server.child.id());
     while sockets(&served) < 2 {
-        thread::yield_now();
+        thread::sleep(std::time::Duration::from_millis(1));
     }
     server.child.kill().unwrap();
     server.child.wait().unwrap();

@@ -5,12 +5,12 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{build_library, text};
-use jitterlab_skip::{skip, skip_part};
+use common::text;
+use jitterlab_skip::{built, skip, skip_part};
 
 #[test]
 fn programs_do_under_injection_what_they_do_alone() {
-    build_library();
+    built();
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../injector/preload/tests/programs/run");
     if Command::new("python3").arg("--version").output().is_err() {

@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Lab, build_library, text};
+use common::{Lab, text};
+use jitterlab_skip::built;
 use serde_json::{Value, json};
 
 /// Round trips of 10 us, of which every tenth to nineteenth is 15 us longer; a column says when they were sent.
@@ -52,7 +53,7 @@ fn a_recording_says_what_was_recorded() {
 #[test]
 fn what_cannot_be_replayed_is_refused_before_anything_starts() {
     let lab = lab();
-    build_library();
+    built();
     lab.done("dist make --shape constant --mean 50us -o t.dist");
     lab.refuses(
         "inject run --replay t.dist -- touch made",
@@ -143,7 +144,7 @@ impl Running {
 #[test]
 fn a_program_replays_a_recording_by_message() {
     let lab = lab();
-    build_library();
+    built();
     let mut running = Running::start(&lab, "--by-message --each-rank");
     // As many as the recording has: each delay once.
     running.send(200);
@@ -176,7 +177,7 @@ fn a_program_replays_a_recording_by_message() {
 #[test]
 fn by_time_is_what_it_is_if_nothing_is_said() {
     let lab = lab();
-    build_library();
+    built();
     let mut running = Running::start(&lab, "");
     running.send(10);
     let status = running.status(&lab);

@@ -6,8 +6,8 @@ mod pty;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use common::{Lab, build_library};
-use jitterlab_skip::skip;
+use common::Lab;
+use jitterlab_skip::{built, skip};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use pty::Session;
@@ -98,7 +98,7 @@ fn a_program_that_was_started_by_hand_is_watched() {
 
 #[test]
 fn delays_are_switched_and_scaled() {
-    build_library();
+    built();
     let lab = Lab::new();
     let mut program = lab.command("inject run --hook socket --delay 50us -- sleep 300");
     let mut program = program

@@ -8,7 +8,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{Lab, build_library, text};
+use common::{Lab, text};
+use jitterlab_skip::built;
 use serde_json::Value;
 
 const RUN: &str = "packet run --case rtt --iterations 50 --warmup-iterations 5 --timeout 2s";
@@ -251,7 +252,7 @@ fn a_server_outlives_whoever_comes() {
         .unwrap();
     while sockets_to(&to) < 2 {
         assert!(client.try_wait().unwrap().is_none());
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     client.kill().unwrap();
     client.wait().unwrap();
@@ -280,7 +281,7 @@ fn a_server_that_is_killed_ends_the_run() {
         .spawn()
         .unwrap();
     while sockets_to(&to) < 2 {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     served.0.kill().unwrap();
     let output = client.wait_with_output().unwrap();
@@ -444,7 +445,7 @@ fn a_sink_of_load_that_is_killed_ends_it_and_one_without_the_device_refuses() {
 /// The hooks stand before libibverbs although the program opens it by itself.
 #[test]
 fn sends_are_delayed_under_injection() {
-    build_library();
+    built();
     let mock = Mock::new();
     mock.0
         .done("dist make --shape constant --mean 1us -o t.dist");

@@ -8,31 +8,15 @@ use std::sync::OnceLock;
 use std::thread;
 
 use jitterlab_amvia::names::{self, Key};
-use jitterlab_skip::{skip, skip_part};
+use jitterlab_skip::{built, skip, skip_part};
 use tempfile::TempDir;
 
 const TRANSPORTS: [&str; 2] = ["udp", "shm"];
 
-/// The library, built if it has to be: cargo builds no shared library for a test by itself.
+/// The library.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        // target/PROFILE/deps/this-test
-        let test = std::env::current_exe().unwrap();
-        let folder = test.parent().unwrap().parent().unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args(["build", "--quiet", "--lib", "--package"])
-            .arg("jitterlab-amvia-capi")
-            .arg("--target-dir")
-            .arg(folder.parent().unwrap())
-            .current_dir(env!("CARGO_MANIFEST_DIR"));
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
-        folder.join("libamvia.so")
-    })
+    LIBRARY.get_or_init(|| built().join("libamvia.so"))
 }
 
 fn is_there(program: &str) -> bool {

@@ -1,4 +1,4 @@
-//! How a test says what this machine lacks, so that it is not counted as passed.
+//! How a test says what this machine lacks, so that it is not counted as passed, and what cargo builds for no test by itself.
 //!
 //! libtest knows no test that skips itself at run time: whoever returns early has passed. A test therefore says so in a
 //! line on stderr, past libtest, which keeps only what is printed with `print!` and `eprint!`. Everybody who runs
@@ -6,8 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
+
 use std::fmt::Display;
 use std::io::Write as _;
+
+pub use build::built;
 
 /// Says that the test of this thread, or an indispensable part of it, cannot be tried here, and why: `there is no mpirun`.
 /// The test is counted as skipped, whatever else it tries.

@@ -8,11 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jitterlab_skip::skip;
+use jitterlab_skip::{built, skip};
 use serde_json::Value;
 
 use crate::common::experiments::until;
-use crate::common::{Lab, build_library, text};
+use crate::common::{Lab, text};
 
 /// A command that has to succeed.
 fn done(command: &str) {
@@ -49,7 +49,7 @@ impl Cluster {
     /// With hosts `n1`, `n2` and so on.
     pub fn new(hosts: usize) -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        build_library();
+        built();
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let cluster = Cluster {
             lab: Lab::new(),

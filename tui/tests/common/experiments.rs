@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Lab, build_library};
+use super::Lab;
+use jitterlab_skip::built;
 
 /// An experiment with every kind of level and suite; a run takes some ten milliseconds.
 pub const SMALL: &str = r#"
@@ -36,7 +37,7 @@ suites:
 "#;
 
 pub fn lab(experiment: &str) -> Lab {
-    build_library();
+    built();
     let lab = Lab::new();
     lab.write("e.yaml", experiment);
     lab
@@ -135,7 +136,7 @@ pub fn is_running(marker: &str) -> bool {
     })
 }
 
-/// Waits for something that happens soon, or never.
+/// Waits for something that happens soon, or never. It looks once a millisecond, and leaves the CPU to what it waits for.
 pub fn until(happened: impl Fn() -> bool) {
     let start = Instant::now();
     while !happened() {
@@ -143,6 +144,6 @@ pub fn until(happened: impl Fn() -> bool) {
             start.elapsed() < Duration::from_secs(60),
             "it has not happened"
         );
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -105,23 +105,6 @@ impl Lab {
     }
 }
 
-/// Builds the library that is preloaded, beside the program: the tests of this package alone do
-/// not ask for it.
-pub fn build_library() {
-    static BUILT: std::sync::Once = std::sync::Once::new();
-    BUILT.call_once(|| {
-        let program = Path::new(env!("CARGO_BIN_EXE_jitterlab"));
-        let profile = program.parent().unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "jitterlab-preload"]);
-        build.arg("--target-dir").arg(profile.parent().unwrap());
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
-    });
-}
-
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }

@@ -1,12 +1,13 @@
 //! What tests of ranks need.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
-use jitterlab_skip::skip;
+use jitterlab_skip::{built, skip};
 
-use super::{Lab, build_library};
+use super::Lab;
 
 /// Whether there is an MPI, with the program of ranks built beside this one; says so if not.
 pub fn has_mpi() -> bool {
@@ -15,16 +16,7 @@ pub fn has_mpi() -> bool {
         skip("there is no mpirun; apt-get install libopenmpi-dev openmpi-bin");
         return false;
     }
-    build_library();
-    let program = Path::new(env!("CARGO_BIN_EXE_jitterlab"));
-    let profile = program.parent().unwrap();
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "jitterlab-mpi"]);
-    build.arg("--target-dir").arg(profile.parent().unwrap());
-    if profile.ends_with("release") {
-        build.arg("--release");
-    }
-    assert!(build.status().unwrap().success());
+    built();
     true
 }
 
@@ -36,28 +28,15 @@ pub fn has_mpich(lab: &Lab) -> bool {
         skip("there is no mpirun.mpich; apt-get install libmpich-dev mpich");
         return false;
     }
-    build_library();
-    // Bindings are made for the MPI that MPICC names: each has its target directory.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("mpich");
-    let mut build = Command::new(env!("CARGO"));
-    build.env("MPICC", "mpicc.mpich");
-    build.args(["build", "--quiet", "--package", "jitterlab-mpi"]);
-    assert!(
-        build
-            .arg("--target-dir")
-            .arg(&target)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let folder = Path::new(env!("CARGO_BIN_EXE_jitterlab")).parent().unwrap();
+    let of_mpich = built_for_mpich();
+    let folder = built();
     for (file, name) in [
         (folder.join("jitterlab"), "jitterlab"),
         (
             folder.join("libjitterlab_preload.so"),
             "libjitterlab_preload.so",
         ),
-        (target.join("debug/jitterlab-mpi"), "jitterlab-mpi"),
+        (of_mpich.to_owned(), "jitterlab-mpi"),
     ] {
         std::fs::copy(file, lab.path("bin").join(name)).unwrap();
     }
@@ -69,4 +48,26 @@ pub fn has_mpich(lab: &Lab) -> bool {
     let executable = PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(lab.path("bin/mpirun"), executable).unwrap();
     true
+}
+
+/// The program of ranks with MPICH's bindings, which have a target directory of their own.
+fn built_for_mpich() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("mpich");
+        let status = Command::new(env!("CARGO"))
+            .env("MPICC", "mpicc.mpich")
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "jitterlab-mpi",
+                "--target-dir",
+            ])
+            .arg(&target)
+            .status()
+            .unwrap();
+        assert!(status.success());
+        target.join("debug/jitterlab-mpi")
+    })
 }

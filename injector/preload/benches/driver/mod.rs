@@ -114,26 +114,10 @@ fn compile(source: &str, target: &Path, options: &[&str]) {
     assert!(status.success());
 }
 
-/// The optimised library, built if it has to be.
+/// The optimised library.
 fn library() -> String {
-    let bench = std::env::current_exe().unwrap();
-    let folder = bench.parent().unwrap().parent().unwrap();
-    let status = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "--release",
-            "--lib",
-            "--package",
-            "jitterlab-preload",
-        ])
-        .arg("--target-dir")
-        .arg(folder.parent().unwrap())
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status()
-        .unwrap();
-    assert!(status.success());
-    folder.join("libjitterlab_preload.so").display().to_string()
+    let path = jitterlab_skip::built().join("libjitterlab_preload.so");
+    path.display().to_string()
 }
 
 /// The middle one.

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use jitterlab_injector::control::Hook;
 use jitterlab_injector::environment;
 use jitterlab_injector::generator::TABLE_ENTRIES;
+use jitterlab_skip::built;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -208,29 +209,8 @@ pub fn is_listening(port: u16) -> bool {
     })
 }
 
-/// The library, built if it has to be: cargo builds no shared library for a test by itself.
+/// The library.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        // target/PROFILE/deps/this-test
-        let test = std::env::current_exe().unwrap();
-        let folder = test.parent().unwrap().parent().unwrap();
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args([
-                "build",
-                "--quiet",
-                "--lib",
-                "--package",
-                "jitterlab-preload",
-            ])
-            .arg("--target-dir")
-            .arg(folder.parent().unwrap())
-            .current_dir(env!("CARGO_MANIFEST_DIR"));
-        if folder.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success());
-        folder.join("libjitterlab_preload.so")
-    })
+    LIBRARY.get_or_init(|| built().join("libjitterlab_preload.so"))
 }
