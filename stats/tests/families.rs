@@ -207,22 +207,31 @@ fn recognisable() -> Vec<Positive> {
     ]
 }
 
+/// `SEEDS=100` tries more of them, which takes minutes.
 #[test]
 fn the_family_that_samples_came_from_is_chosen() {
+    let seeds: u64 = std::env::var("SEEDS").map_or(2, |seeds| seeds.parse().unwrap());
     for law in recognisable() {
-        for seed in 0..2 {
+        let mut right = 0;
+        for seed in 0..seeds {
             let mut samples = vec![0.0; N / 4];
             samples.extend(draw(&law, 100 + seed, N));
             let candidates = imitation::candidates(&samples).unwrap();
             let Distribution::WithZeros { zeros, rest } = candidates[0].distribution else {
                 panic!("{:?}", candidates[0])
             };
-            assert_eq!(rest.name(), law.name(), "seed {seed}: {candidates:#?}");
+            right += u64::from(rest.name() == law.name());
             assert!((zeros - 0.2).abs() < 1e-12);
             let mean = summary::mean(&samples).unwrap();
             close("mean", candidates[0].distribution.mean(), mean, 1e-12);
             assert_eq!(candidates[0].closeness.fault(), None);
         }
+        println!("{}: right in {right} of {seeds}", law.name());
+        assert!(
+            100 * right >= 95 * seeds,
+            "{}: {right} of {seeds}",
+            law.name()
+        );
     }
 }
 

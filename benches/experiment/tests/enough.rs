@@ -110,14 +110,12 @@ fn p(records: &[RunRecord], level: usize, base: usize) -> f64 {
     repeated::paired(&ratios, 0.95).unwrap().p
 }
 
+/// `EXPERIMENTS=2000` tries more of them, which takes minutes; docs/experiment.md has their shares.
 #[test]
 fn power_and_false_findings_are_those_that_were_planned() {
-    // Of 2,000, which take minutes, docs/experiment.md has the shares.
-    const EXPERIMENTS: u64 = 300;
-    /// What chance makes of a share of so many, in 999 of 1,000 cases.
-    fn scatter(share: f64) -> f64 {
-        3.3 * (share * (1.0 - share) / EXPERIMENTS as f64).sqrt()
-    }
+    let experiments = std::env::var("EXPERIMENTS").map_or(300, |number| number.parse().unwrap());
+    // What chance makes of a share of so many, in 999 of 1,000 cases.
+    let scatter = |share: f64| 3.3 * (share * (1.0 - share) / experiments as f64).sqrt();
     let experiment = experiment("");
     // By variation at a fixed mean, 5 %; by the mean only, 5 %; nothing.
     for (name, slower) in [
@@ -126,15 +124,15 @@ fn power_and_false_findings_are_those_that_were_planned() {
         ("null", [1.0, 1.0]),
     ] {
         let (mut found, mut blocks) = (0, 0);
-        for seed in 0..EXPERIMENTS {
+        for seed in 0..experiments {
             let (records, _) = World::new(seed, 0.045, slower).run(&experiment);
             found += u64::from(p(&records, 2, 1) < ALPHA);
             blocks += records.len() as u64 / 3;
         }
-        let share = found as f64 / EXPERIMENTS as f64;
+        let share = found as f64 / experiments as f64;
         println!(
             "{name}: {:.1} blocks; variation found in {:.1} %",
-            blocks as f64 / EXPERIMENTS as f64,
+            blocks as f64 / experiments as f64,
             100.0 * share
         );
         if name == "variation" {
