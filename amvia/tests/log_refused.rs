@@ -20,11 +20,12 @@ const ECHO: u16 = 1;
 const REQUESTS: u32 = 50;
 
 /// In a process of its own, which strace refuses some waits for the disk, once it is connected: those for requests, replies and
-/// releases, each for the payload and for the record.
+/// releases at the client; at the server those for requests, starts of handlers and replies; each for the payload and for the
+/// record.
 #[test]
 fn each_request_goes_out_as_it_was_made() {
-    if std::env::var_os(INSIDE).is_some() {
-        return on_a_disk_that_refuses();
+    if let Ok(who) = std::env::var(INSIDE) {
+        return on_a_disk_that_refuses(&who);
     }
     let strace = || {
         let mut strace = Command::new("strace");
@@ -38,38 +39,44 @@ fn each_request_goes_out_as_it_was_made() {
     {
         return skip("strace is not there, or may not trace");
     }
-    for step in [4, 7] {
+    for (who, step) in [("client", 4), ("client", 7), ("server", 4), ("server", 7)] {
         let output = strace()
             .args(["-e", &format!("inject=msync:error=EIO:when=20+{step}")])
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", TEST, "--nocapture"])
-            .env(INSIDE, "1")
+            .env(INSIDE, who)
             .output()
             .unwrap();
-        assert!(output.status.success(), "{step}: {output:?}");
+        assert!(output.status.success(), "{who}, {step}: {output:?}");
     }
 }
 
-fn on_a_disk_that_refuses() {
+/// One of two ends has a log on it.
+fn on_a_disk_that_refuses(who: &str) {
     let udp = || Udp::bind("127.0.0.1:0".parse().unwrap(), Udp::MTU).unwrap();
     let config = Config {
         message: 100,
         ..Config::default()
     };
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let kept = Options {
-        config: config.clone(),
-        durability: Durability::Power,
-        log: Some(folder.path().join("client")),
-        ..Options::default()
-    };
-    let unkept = Options {
-        config,
-        ..Options::default()
-    };
     let bundles = [(); 2].map(|()| Bundle::new().unwrap());
-    let client = bundles[0].endpoint("client", udp(), &kept).unwrap();
-    let server = bundles[1].endpoint("server", udp(), &unkept).unwrap();
+    let end = |bundle: &Bundle, name: &str| {
+        let unkept = Options {
+            config: config.clone(),
+            ..Options::default()
+        };
+        let options = match name == who {
+            true => Options {
+                durability: Durability::Power,
+                log: Some(folder.path().join(name)),
+                ..unkept
+            },
+            false => unkept,
+        };
+        bundle.endpoint(name, udp(), &options).unwrap()
+    };
+    let client = end(&bundles[0], "client");
+    let server = end(&bundles[1], "server");
     let ran = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&ran);
     let echo = server.on(ECHO, move |call| {
@@ -83,8 +90,7 @@ fn on_a_disk_that_refuses() {
     let count = |is_refused: bool| refused.set(refused.get() + u32::from(is_refused));
     let poll = || {
         assert!(begun.elapsed() < LONG, "it does not come to this");
-        bundles[1].poll().unwrap();
-        count(bundles[0].poll().is_err());
+        bundles.iter().for_each(|one| count(one.poll().is_err()));
     };
     while !matches!(client.standing(peer), Ok(Standing::Connected(_))) {
         poll();

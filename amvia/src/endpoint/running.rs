@@ -73,7 +73,13 @@ impl Driver {
             };
             let connection = &mut peer.connection;
             let starts = connection.start(self.now, due.slot, due.id, &mut self.shared);
-            self.carry_out(due.peer)?;
+            if let Err(error) = self.carry_out(due.peer) {
+                if starts {
+                    // The log does not say yet that it runs: its turn comes again.
+                    self.due.push_back(due);
+                }
+                return Err(error);
+            }
             if !starts {
                 return Ok(false);
             }

@@ -262,7 +262,7 @@ impl Connection {
     }
 
     /// The driver is about to run the handler of an [`Action::Run`]. False: it must not (the request was cancelled, or its
-    /// initiator needs no answer any more).
+    /// initiator needs no answer any more). A driver whose log has refused the record calls it again once the log has it.
     pub fn start(
         &mut self,
         now: Nanos,

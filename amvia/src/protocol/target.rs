@@ -331,9 +331,13 @@ impl Target {
             record.state,
             TargetState::RequestReceived | TargetState::ReplyNotSent
         );
-        if !is_waiting || self.is_given_up(link, id) {
+        let has_started = record.state == TargetState::Started;
+        if !(is_waiting || has_started) || self.is_given_up(link, id) {
             record.is_out = false;
             return false;
+        }
+        if has_started {
+            return true;
         }
         record.ends = link
             .config
