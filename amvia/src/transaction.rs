@@ -202,7 +202,7 @@ pub enum InitiatorState {
     RequestProcessing,
     /// The reply is here. Final.
     Processed,
-    /// The handler has run, and the target no longer has its reply. Final.
+    /// The handler has run, and its reply is gone: the target has freed it, or this end takes no message so long. Final.
     ReplyGone,
     /// The target has no such handler; nothing ran. Final.
     AckNotFound,

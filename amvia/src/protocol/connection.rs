@@ -282,10 +282,11 @@ impl Connection {
     }
 
     /// A handler that was started has ended, and its reply of `length` bytes for the initiator's `handler` is in the slot of
-    /// the receive pool.
+    /// the receive pool. An initiator that takes no message of this length any more is told that the handler has run, and that
+    /// its reply is gone.
     ///
     /// # Errors
-    /// No handler runs in this slot, or the reply is too long: nothing has changed.
+    /// No handler runs in this slot, or the reply has no room in it: nothing has changed.
     pub fn handled(
         &mut self,
         now: Nanos,

@@ -251,12 +251,12 @@ pub enum SlotError {
     /// No handler runs in this slot.
     #[error("no handler runs in slot {}", .0.0)]
     NotRunning(Slot),
-    /// The initiator takes no message of this length.
-    #[error("the reply has {length} bytes, but the initiator accepts at most {most}")]
+    /// A slot has no room for a reply of this length.
+    #[error("the reply has {length} bytes, a slot has room for {most}")]
     TooLong {
         /// Its bytes.
         length: u32,
-        /// Bytes that the initiator takes.
+        /// Bytes that a slot has room for.
         most: u32,
     },
 }

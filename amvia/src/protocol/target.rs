@@ -357,7 +357,7 @@ impl Target {
         handler: u16,
         length: u32,
     ) -> Result<(), SlotError> {
-        let most = link.longest();
+        let most = link.config.message;
         if length > most {
             return Err(SlotError::TooLong { length, most });
         }
@@ -550,7 +550,7 @@ fn respond(
             }
             return;
         }
-        TargetState::ReplySent => {
+        TargetState::ReplySent if record.reply <= link.longest() => {
             let message = Message {
                 role: Role::Reply,
                 slot,
@@ -563,6 +563,8 @@ fn respond(
             link.send(message, have, burst);
             return;
         }
+        // The initiator takes less than it did when the handler was started.
+        TargetState::ReplySent => Reason::ReplyGone,
         TargetState::ErrAck => Reason::NoHandler,
         TargetState::HandlerTimeout => Reason::HandlerTime,
         TargetState::Cancelled => Reason::NotRun,

@@ -136,7 +136,7 @@ pub enum Reason {
     NotRun,
     /// The process was killed while the handler ran.
     Indeterminate,
-    /// The handler has run; the reply is freed.
+    /// The handler has run; the reply is freed, or longer than what the initiator takes.
     ReplyGone,
 }
 

@@ -1,6 +1,6 @@
 //! Either side is killed and comes back from its log.
 
-use super::pair::{Event, Pair};
+use super::pair::{Event, Node, Pair, local};
 use jitterlab_amvia::protocol::{Config, Protocol, Slot};
 use jitterlab_amvia::transaction::InitiatorState;
 
@@ -195,4 +195,37 @@ fn what_ended_before_the_kill_is_delivered_once_more() {
     let next = pair.request(b"def");
     until(&mut pair, next, InitiatorState::Processed);
     assert_eq!(pair.a.connection.record(next).unwrap().id.sequence, 2);
+}
+
+/// The initiator comes back while its handler runs, and takes shorter messages than before.
+#[test]
+fn a_reply_that_has_grown_too_long_frees_its_slot_and_says_that_the_handler_has_run() {
+    let shorter = Config {
+        message: 4,
+        ..config()
+    };
+    // It remembers its request, as none with a log does, or it does not.
+    for since in [1, 2] {
+        let mut pair = Pair::connected(config());
+        let slot = pair.request(b"longer than that");
+        pair.deliver();
+        let running = pair.b.start(pair.now, &mut pair.to_a).unwrap();
+        let old = std::mem::replace(&mut pair.a, Node::new(&shorter, local(1, 2, since), 2));
+        if since == 1 {
+            pair.a = old.restarted(&shorter, local(1, 2, since), pair.now);
+        }
+        pair.a.connection.connect(pair.now);
+        pair.a.act(&mut pair.to_b);
+        pair.deliver();
+        pair.b.finish(pair.now, running, &mut pair.to_a);
+        if since == 1 {
+            until(&mut pair, slot, InitiatorState::ReplyGone);
+            pair.a.connection.release(slot).unwrap();
+        }
+        for _ in 0..2 * pair.config.window {
+            let next = pair.request(b"abc");
+            until(&mut pair, next, InitiatorState::Processed);
+            pair.a.connection.release(next).unwrap();
+        }
+    }
 }
