@@ -553,3 +553,47 @@ fn of_two_endpoints_of_one_name_and_incarnation_one_is_refused() {
     poll_until([&late, &server], || standing() != Standing::Connecting);
     assert_eq!(standing(), Standing::Unreachable(Some(Refusal::NameInUse)));
 }
+
+/// A server comes back with another window, and then as it was: who knew it is refused each time that it connects, and is connected
+/// then.
+#[test]
+fn a_known_peer_that_refuses_is_tried_again_at_each_connect() {
+    let open = |address: &str, window| {
+        let bundle = Bundle::new().unwrap();
+        let options = Options {
+            config: Config {
+                window,
+                ..Config::default()
+            },
+            ..Options::default()
+        };
+        let at = Udp::bind(address.parse().unwrap(), Udp::MTU).unwrap();
+        let endpoint = bundle.endpoint("server", at, &options).unwrap();
+        Node::of(bundle, endpoint)
+    };
+    let window = Config::default().window;
+    let (client, server) = (plain("client", udp()), open("127.0.0.1:0", window));
+    let peer = client.connect(&server);
+    let Address::Udp(at) = server.endpoint.address().unwrap() else {
+        panic!("over UDP");
+    };
+    drop(server);
+    let other = open(&at.to_string(), window - 1);
+    let standing = || client.endpoint.standing(peer).unwrap();
+    let refused = Standing::Unreachable(Some(Refusal::Window));
+    // A request finds out that it is another one, and ends.
+    let sent = client.request(peer, b"x");
+    let state = || client.endpoint.state(sent).unwrap();
+    poll_until([&client, &other], || state().is_unknown());
+    assert_eq!(standing(), refused);
+    for _ in 0..2 {
+        let address = other.endpoint.address().unwrap();
+        client.endpoint.begin_connect("server", &address).unwrap();
+        assert_eq!(standing(), Standing::Connecting);
+        poll_until([&client, &other], || standing() == refused);
+    }
+    drop(other);
+    let server = open(&at.to_string(), window);
+    client.connect(&server);
+    client.echo(&server, peer);
+}

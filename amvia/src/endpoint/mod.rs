@@ -242,9 +242,10 @@ impl Endpoint {
             let to = driver.transport.peer(address)?;
             let number = driver.peer(id, now)?;
             if let Some(peer) = &mut driver.peers[number] {
-                let is_there = peer.to == Some(to) && peer.connection.hello().is_some();
+                let is_connected = matches!(peer.standing, Standing::Connected(_));
+                let is_there = peer.to == Some(to) && is_connected;
                 (peer.to, peer.address) = (Some(to), Some(address.clone()));
-                if !matches!(peer.standing, Standing::Connected(_)) {
+                if !is_connected {
                     peer.standing = Standing::Connecting;
                 }
                 if !is_there {

@@ -86,12 +86,12 @@ impl Connection {
     }
 
     /// Begins to connect, unless that is under way. [`Action::Connected`] or [`Action::Unreachable`] follows. A peer that is
-    /// known is told once more who this end is: its answer shows where it is now.
+    /// connected is told once more who this end is: its answer shows where it is now.
     pub fn connect(&mut self, now: Nanos) {
         let first_incomplete = self.initiator.first_incomplete();
-        match self.link.hello {
-            Some(_) => self.link.renew(first_incomplete),
-            None => self.link.dial(now, first_incomplete),
+        match self.link.is_connected {
+            true => self.link.renew(first_incomplete),
+            false => self.link.dial(now, first_incomplete),
         }
     }
 
@@ -239,6 +239,7 @@ impl Connection {
         let Some(incarnation) = new else {
             self.link.confirmed = true;
             self.target.adopt(&self.link, pool, &hello, known);
+            self.link.be_connected(hello.incarnation);
             return;
         };
         let segments = self.link.segments(self.link.longest());
@@ -256,8 +257,7 @@ impl Connection {
     }
 
     fn hang_up(&mut self, refusal: Option<Refusal>) {
-        self.link.hang_up();
-        self.link.be_unreachable(refusal);
+        self.link.hang_up(refusal);
         self.initiator.unreachable(&mut self.link);
     }
 

@@ -70,9 +70,11 @@ pub(super) struct Link {
     pub(super) hello: Option<Hello>,
     /// Whether the peer has shown that it knows what this end says of itself.
     pub(super) confirmed: bool,
+    /// The driver takes the peer for connected.
+    pub(super) is_connected: bool,
     pub(super) timeout: super::Timeout,
     pub(super) counted: Counted,
-    /// When Connect is due again, while the peer is not known.
+    /// When Connect is due again, while the peer is not connected.
     pub(super) dial_due: Nanos,
     dial_tries: u16,
     dial_sent: Nanos,
@@ -92,6 +94,7 @@ impl Link {
             peer,
             hello: None,
             confirmed: false,
+            is_connected: false,
             counted: Counted::default(),
             dial_due: NEVER,
             dial_tries: 0,
@@ -148,7 +151,7 @@ impl Link {
 
     /// Begins to connect, unless that is under way.
     pub(super) fn dial(&mut self, now: Nanos, first_incomplete: u64) {
-        if self.dial_due == NEVER && self.hello.is_none() {
+        if self.dial_due == NEVER {
             self.dial_tries = 0;
             self.send_connect(now, first_incomplete);
         }
@@ -185,9 +188,11 @@ impl Link {
         tries >= 2 || !self.confirmed
     }
 
-    /// The peer has been refused, or refuses: connecting ends.
-    pub(super) fn hang_up(&mut self) {
+    /// The peer has been refused, refuses, or does not answer: connecting ends.
+    pub(super) fn hang_up(&mut self, refusal: Option<Refusal>) {
         self.dial_due = NEVER;
+        self.is_connected = false;
+        self.intend(Intent::Unreachable(refusal));
     }
 
     /// The peer is what it says. Gives its incarnation if that is new here.
@@ -199,7 +204,7 @@ impl Link {
         let known = self.hello.replace(hello);
         let is_new = known.is_none_or(|known| known.incarnation != hello.incarnation);
         if is_new {
-            self.confirmed = false;
+            (self.confirmed, self.is_connected) = (false, false);
             // Segments that are still to go were cut for the old peer.
             self.intents.drain(..self.taken);
             self.taken = 0;
@@ -252,12 +257,11 @@ impl Link {
         self.intend(Intent::Deliver(slot));
     }
 
+    /// The driver is told that the peer is connected, unless it takes it for that.
     pub(super) fn be_connected(&mut self, incarnation: Incarnation) {
-        self.intend(Intent::Connected(incarnation));
-    }
-
-    pub(super) fn be_unreachable(&mut self, refusal: Option<Refusal>) {
-        self.intend(Intent::Unreachable(refusal));
+        if !std::mem::replace(&mut self.is_connected, true) {
+            self.intend(Intent::Connected(incarnation));
+        }
     }
 
     pub(super) fn forget(&mut self) {

@@ -204,7 +204,7 @@ pub enum Action {
         /// The slot.
         slot: Slot,
     },
-    /// The peer is connected, for the first time or in a new incarnation.
+    /// The peer is connected: for the first time, in a new incarnation, or after it could not be.
     Connected {
         /// The peer's incarnation.
         incarnation: Incarnation,

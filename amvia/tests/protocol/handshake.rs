@@ -187,6 +187,44 @@ fn a_peer_with_other_choices_is_refused() {
     }
 }
 
+/// The peer that it knows is away, and then there again as it was: each attempt to connect ends, and the next begins anew.
+#[test]
+fn a_known_peer_that_could_not_be_reached_is_tried_again() {
+    let mut pair = Pair::connected(config());
+    let refuse = |pair: &Pair| Head {
+        tag: pair.a.connection.local().tag,
+        from: EndpointId(2),
+        body: Body::Refuse {
+            reason: Refusal::Full,
+        },
+    };
+    let head = refuse(&pair);
+    let Pair { a, to_b, now, .. } = &mut pair;
+    a.connection.frame(*now, &head, true, &mut a.shared);
+    a.act(to_b);
+    a.connection.connect(*now);
+    a.act(to_b);
+    assert_eq!(pair.a.events, [Event::Unreachable]);
+    while pair.a.events.len() < 2 {
+        pair.to_b.clear();
+        assert!(pair.pass(), "nothing is waited for");
+    }
+    pair.a.connection.connect(pair.now);
+    pair.a.act(&mut pair.to_b);
+    pair.settle();
+    let reached = Event::Connected(Incarnation(1));
+    assert_eq!(
+        pair.a.events,
+        [Event::Unreachable, Event::Unreachable, reached]
+    );
+    let slot = pair.request(b"abc");
+    pair.settle();
+    assert_eq!(
+        pair.a.connection.state(slot),
+        Some(InitiatorState::Processed)
+    );
+}
+
 #[test]
 fn an_old_life_of_an_endpoint_is_refused() {
     let mut pair = Pair::connected(config());
