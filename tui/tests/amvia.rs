@@ -118,11 +118,30 @@ fn a_server_killed_while_its_handler_ran_leaves_the_truth_in_its_log() {
     while !status(&theirs).contains("<ACKED, HANDLER_STARTED>") {
         assert!(call.try_wait().unwrap().is_none());
     }
+    // Who runs tells how its peers are, and each log which transactions it has with them.
+    let peers = |log: &str| {
+        let said = amvia(&["status", log, "--format", "json"]);
+        let said: Value = serde_json::from_slice(&said.stdout).unwrap();
+        said["peers"].clone()
+    };
+    while peers(&own)[0]["state"] != "connected" {
+        assert!(call.try_wait().unwrap().is_none());
+    }
+    let (of_client, of_server) = (peers(&own), peers(&theirs));
+    assert_eq!(of_client[0]["name"], "server");
+    assert_eq!(of_client[0]["address"], *server.1);
+    assert!(of_client[0]["incarnation"].is_u64(), "{of_client}");
+    assert_eq!(of_client[0]["sent"], 1);
+    assert_eq!(of_server[0]["received"], 1);
+    assert_eq!(of_server.as_array().unwrap().len(), 1);
+    assert!(status(&own).contains(&format!("server  {}  ", server.1)));
     server.0.kill().unwrap();
     server.0.wait().unwrap();
     call.kill().unwrap();
     call.wait().unwrap();
     assert!(status(&own).contains("REQUEST"), "{}", status(&own));
+    assert!(status(&own).contains("how its peers are is not known"));
+    assert_eq!(peers(&own)[0]["state"], Value::Null);
 
     let at = server.1.clone();
     let again = ["--listen", &at, "--durability", "process", "--log", &theirs];

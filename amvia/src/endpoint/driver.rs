@@ -287,7 +287,8 @@ impl Driver {
         match &mut self.publishing {
             Some(publishing) => {
                 if publishing.next <= now {
-                    publishing.publish(&self.peers, now);
+                    let incarnation = self.log.incarnation();
+                    publishing.publish(incarnation, &self.peers, &self.shared, now);
                 }
                 publishing.next
             }

@@ -61,6 +61,7 @@ pub use published::{Published, PublishedPeer, published};
 use bundle::{Place, Shared, State};
 use driver::Driver;
 use peer::Peer;
+use published::Text;
 
 /// An endpoint. Clones are handles of one endpoint, for any thread.
 ///
@@ -244,7 +245,8 @@ impl Endpoint {
             if let Some(peer) = &mut driver.peers[number] {
                 let is_connected = matches!(peer.standing, Standing::Connected(_));
                 let is_there = peer.to == Some(to) && is_connected;
-                (peer.to, peer.address) = (Some(to), Some(address.clone()));
+                peer.to = Some(to);
+                (peer.name, peer.address) = (Text::of(name), Text::of(&address.to_string()));
                 if !is_connected {
                     peer.standing = Standing::Connecting;
                 }

@@ -1,17 +1,19 @@
 //! A peer of an endpoint: its connection, and the messages that are under way.
 
+use super::published::Text;
 use super::received::Received;
 use crate::log;
 use crate::protocol::{Connection, Protocol};
 use crate::transaction::{EndpointId, Incarnation};
-use crate::transport::{self, Address};
+use crate::transport;
 use crate::wire::{Refusal, Tag};
 
 /// A peer of an endpoint.
 pub(super) struct Peer {
     pub(super) id: EndpointId,
-    /// Where it was said to be; none for one that has connected by itself.
-    pub(super) address: Option<Address>,
+    /// What it was said to be called, and where; nothing for one that has connected by itself.
+    pub(super) name: Text,
+    pub(super) address: Text,
     /// Where frames to it go; none while that is not known.
     pub(super) to: Option<transport::Peer>,
     /// The tag that it has been given.
@@ -56,7 +58,8 @@ impl Peer {
         };
         Peer {
             id,
-            address: None,
+            name: Text::default(),
+            address: Text::default(),
             to: None,
             tag,
             connection,

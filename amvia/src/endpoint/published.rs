@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use jitterlab_base::page::{
     self, Attached, Content, Head, Namespaces, Owner, PageError, attach, directory, is_deserted,
-    make_directory, set_text, text,
+    make_directory, text,
 };
 use jitterlab_base::shared;
 use nix::unistd::geteuid;
 
 use super::peer::{Peer, Standing};
-use crate::protocol::{Counters, Nanos, Slot};
-use crate::transaction::{EndpointId, InitiatorState};
+use crate::protocol::{Counters, Nanos, ReplyPool, Slot};
+use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState};
 
 /// Between two times that it is published.
 pub(super) const PERIOD: Nanos = 100_000_000;
@@ -21,6 +21,26 @@ pub(super) const PERIOD: Nanos = 100_000_000;
 const PEERS: usize = 32;
 /// Pages are files of this name, before the process and a number.
 const PREFIX: &str = "amvia-";
+/// Words of a text.
+const WORDS: usize = 8;
+
+/// A text as a page has it: its first 64 bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Text([u64; WORDS]);
+
+impl Text {
+    pub(super) fn of(text: &str) -> Text {
+        let mut bytes = text.bytes();
+        let mut next = || std::array::from_fn(|_| bytes.next().unwrap_or(0));
+        Text(std::array::from_fn(|_| u64::from_ne_bytes(next())))
+    }
+
+    fn put(self, words: &[AtomicU64; WORDS]) {
+        for (word, value) in words.iter().zip(self.0) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
 
 shared! {
     /// Figures of one peer, as atomics.
@@ -38,6 +58,11 @@ shared! {
         abandoned: AtomicU64,
         duplicates: AtomicU64,
         no_room: AtomicU64,
+        targets: [AtomicU64; TargetState::ALL.len()],
+        /// While it is connected.
+        incarnation: AtomicU64,
+        name: [AtomicU64; WORDS],
+        address: [AtomicU64; WORDS],
     }
 }
 
@@ -45,14 +70,15 @@ shared! {
     /// The page of an endpoint.
     pub(super) struct EndpointPage {
         head: Head,
-        name: [AtomicU64; 8],
+        name: [AtomicU64; WORDS],
         window: AtomicU64,
+        incarnation: AtomicU64,
         peers: [PeerSlot; PEERS],
     }
 }
 
 impl Content for EndpointPage {
-    const MAGIC: u64 = u64::from_be_bytes(*b"jlabend\x01");
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabend\x02");
     const NAME: &'static str = "page of an endpoint";
 
     fn head(&self) -> &Head {
@@ -90,7 +116,7 @@ impl Publishing {
             &own.join(format!("{PREFIX}{process}.{n}")),
             |page: &EndpointPage| {
                 page.head.set_owner(&Owner::own());
-                set_text(&page.name, name.as_bytes());
+                Text::of(name).put(&page.name);
                 page.window.store(window.into(), Ordering::Relaxed);
             },
         )?;
@@ -101,12 +127,20 @@ impl Publishing {
         })
     }
 
-    /// Publishes what is known of peers.
-    pub(super) fn publish(&mut self, peers: &[Option<Peer>], now: Nanos) {
+    /// Publishes in which life the endpoint is, and what is known of its peers, whose requests may be in a pool that they share.
+    pub(super) fn publish(
+        &mut self,
+        incarnation: u32,
+        peers: &[Option<Peer>],
+        shared: &ReplyPool,
+        now: Nanos,
+    ) {
         self.next = now + PERIOD;
+        let life = &self.page.incarnation;
+        life.store(incarnation.into(), Ordering::Relaxed);
         let known = peers.iter().flatten();
         for (slot, peer) in self.page.peers.iter().zip(known) {
-            slot.publish(peer);
+            slot.publish(peer, shared);
         }
     }
 }
@@ -120,24 +154,28 @@ impl Drop for Publishing {
 }
 
 impl PeerSlot {
-    fn publish(&self, peer: &Peer) {
+    fn publish(&self, peer: &Peer, shared: &ReplyPool) {
         let connection = &peer.connection;
         let mut states = [0; InitiatorState::ALL.len()];
         let slots = (0..u16::from(connection.config().window)).map(Slot);
         for record in slots.filter_map(|slot| connection.record(slot)) {
-            let at = InitiatorState::ALL
-                .iter()
-                .position(|it| *it == record.state);
-            states[at.unwrap_or(0)] += 1;
+            states[usize::from(record.state.code())] += 1;
         }
-        for (word, n) in self.states.iter().zip(states) {
+        let mut targets = [0; TargetState::ALL.len()];
+        for state in connection.received(shared) {
+            targets[usize::from(state.code())] += 1;
+        }
+        let words = self.states.iter().chain(&self.targets);
+        for (word, n) in words.zip(states.into_iter().chain(targets)) {
             word.store(n, Ordering::Relaxed);
         }
-        let standing = match peer.standing {
-            Standing::Connecting => 1,
-            Standing::Connected(_) => 2,
-            Standing::Unreachable(_) => 3,
+        let (standing, incarnation) = match peer.standing {
+            Standing::Connecting => (1, 0),
+            Standing::Connected(Incarnation(life)) => (2, life.into()),
+            Standing::Unreachable(_) => (3, 0),
         };
+        peer.name.put(&self.name);
+        peer.address.put(&self.address);
         let Counters {
             requests,
             retransmissions,
@@ -150,6 +188,7 @@ impl PeerSlot {
         } = *connection.counters();
         for (word, value) in [
             (&self.standing, standing),
+            (&self.incarnation, incarnation),
             (&self.credits, connection.credits()),
             (&self.requests, requests),
             (&self.started, started),
@@ -172,6 +211,8 @@ pub struct Published {
     pub process: Option<u32>,
     /// Its name, the first 64 bytes.
     pub name: String,
+    /// The life that it is in.
+    pub incarnation: u32,
     /// Transactions under way at most, with each peer.
     pub window: u64,
     /// Its peers; the first 32 of more.
@@ -179,16 +220,25 @@ pub struct Published {
 }
 
 /// Figures of one peer.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PublishedPeer {
     /// Its endpoint.
     pub endpoint: EndpointId,
+    /// Its name; empty for one that has connected by itself.
+    pub name: String,
+    /// Where it was said to be, the first 64 bytes; empty for one that has connected by itself.
+    pub address: String,
     /// The peer has answered; none if it cannot be reached.
     pub connected: Option<bool>,
+    /// The life that it is in; none while it is not connected.
+    pub incarnation: Option<u32>,
     /// Requests that can be made now.
     pub credits: u64,
     /// Transactions by state, in the order of [`InitiatorState::ALL`], until they are released.
     pub states: [u64; InitiatorState::ALL.len()],
+    /// Transactions that the peer has begun by state, in the order of [`TargetState::ALL`], until it has said that it needs
+    /// no answer.
+    pub targets: [u64; TargetState::ALL.len()],
     /// Requests made.
     pub requests: u64,
     /// Handlers started.
@@ -249,8 +299,13 @@ fn files() -> io::Result<Vec<PathBuf>> {
 impl EndpointPage {
     fn published(&self, process: Option<u32>) -> Published {
         let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let read = |words: &[AtomicU64]| String::from_utf8_lossy(&text(words)).into_owned();
+        let life = |word: &AtomicU64| load(word) as u32;
         let peer = |slot: &PeerSlot| PublishedPeer {
             endpoint: EndpointId(load(&slot.endpoint)),
+            name: read(&slot.name),
+            address: read(&slot.address),
+            incarnation: Some(life(&slot.incarnation)).filter(|life| *life != 0),
             connected: match load(&slot.standing) {
                 1 => Some(false),
                 2 => Some(true),
@@ -258,6 +313,7 @@ impl EndpointPage {
             },
             credits: load(&slot.credits),
             states: std::array::from_fn(|state| load(&slot.states[state])),
+            targets: std::array::from_fn(|state| load(&slot.targets[state])),
             requests: load(&slot.requests),
             started: load(&slot.started),
             retransmissions: load(&slot.retransmissions),
@@ -269,7 +325,8 @@ impl EndpointPage {
         let known = self.peers.iter().filter(|slot| load(&slot.endpoint) != 0);
         Published {
             process,
-            name: String::from_utf8_lossy(&text(&self.name)).into_owned(),
+            name: read(&self.name),
+            incarnation: life(&self.incarnation),
             window: load(&self.window),
             peers: known.map(peer).collect(),
         }

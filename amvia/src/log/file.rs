@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::head::{self, Head, NoHead};
 use super::map::Map;
+use super::peers::{self, Known};
 use super::record::{self, Slot};
 use super::{Durability, LogError, Place, Record, Shape, incarnation_by_clock};
 use crate::transaction::EndpointId;
@@ -253,17 +254,26 @@ pub struct Snapshot {
     pub shape: Shape,
     /// The places that hold a record, and the bytes of its payload; none where the slot is damaged.
     pub records: Vec<(Place, Option<(Record, usize)>)>,
+    /// The peers by their numbers; none where the entry is damaged.
+    pub peers: Vec<(u32, Option<Known>)>,
 }
 
-/// Looks at the log at `path`, which may be in use: it is neither changed nor locked. A slot that is written several times
-/// while the file is read looks damaged; the file is then read again, some times at most.
+impl Snapshot {
+    fn is_whole(&self) -> bool {
+        self.records.iter().all(|(_, found)| found.is_some())
+            && self.peers.iter().all(|(_, known)| known.is_some())
+    }
+}
+
+/// Looks at the log at `path`, which may be in use: it is neither changed nor locked. What is written several times while the
+/// file is read looks damaged; the file is then read again, some times at most.
 ///
 /// # Errors
 /// The file cannot be read, is no log, or is one of another format.
 pub fn look(path: &Path) -> Result<Snapshot, LogError> {
     let mut snapshot = look_once(path)?;
     for _ in 0..LOOKS {
-        if snapshot.records.iter().all(|(_, found)| found.is_some()) {
+        if snapshot.is_whole() {
             break;
         }
         snapshot = look_once(path)?;
@@ -271,7 +281,7 @@ pub fn look(path: &Path) -> Result<Snapshot, LogError> {
     Ok(snapshot)
 }
 
-/// Readings of a file at most that follow one with damaged slots.
+/// Readings of a file at most that follow one with damage.
 const LOOKS: usize = 4;
 
 fn look_once(path: &Path) -> Result<Snapshot, LogError> {
@@ -297,12 +307,21 @@ fn look_once(path: &Path) -> Result<Snapshot, LogError> {
             }
         }
     });
+    let known = (0..head.shape.peers).filter_map(|number| {
+        let entry = &bytes[head.shape.entry(number)..][..peers::ENTRY];
+        match Known::read(entry) {
+            Some(None) => None,
+            Some(known) => Some((number, known)),
+            None => Some((number, None)),
+        }
+    });
     Ok(Snapshot {
         endpoint: EndpointId(head.endpoint),
         incarnation: head.incarnation,
         since: head.since,
         shape: head.shape,
         records: records.collect(),
+        peers: known.collect(),
     })
 }
 

@@ -215,20 +215,15 @@ impl Log {
     /// # Panics
     /// There is no such number.
     pub fn peer(&self, number: u32) -> Result<Option<Known>, LogError> {
-        Known::decode(self.entry(number)).ok_or_else(|| LogError::DamagedPeer {
+        Known::read(self.entry(number)).ok_or_else(|| LogError::DamagedPeer {
             path: self.path(),
             number,
         })
     }
 
-    /// The words of an entry in the table of peers.
-    fn entry(&self, number: u32) -> [u64; 2] {
-        let entry = &self.map[self.shape.entry(number)..][..peers::ENTRY];
-        [0, 8].map(|at| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&entry[at..][..8]);
-            u64::from_ne_bytes(word)
-        })
+    /// An entry in the table of peers.
+    fn entry(&self, number: u32) -> &[u8] {
+        &self.map[self.shape.entry(number)..][..peers::ENTRY]
     }
 
     /// Gives a number that is free to a peer, which is remembered from now on.
@@ -265,7 +260,7 @@ impl Log {
     pub fn forget(&mut self, number: u32) -> Result<(), LogError> {
         self.renew()?;
         let at = self.shape.entry(number);
-        let known = self.entry(number)[0];
+        let [known, _] = peers::words(self.entry(number));
         store_word(&mut self.map, at, 0);
         self.watched();
         if let Err(error) = self.sync(at, peers::ENTRY) {

@@ -27,7 +27,11 @@ impl Known {
     }
 
     /// The meaning of an entry. None: it is damaged.
-    pub(super) fn decode([first, peer]: [u64; 2]) -> Option<Option<Known>> {
+    pub(super) fn read(entry: &[u8]) -> Option<Option<Known>> {
+        Known::decode(words(entry))
+    }
+
+    fn decode([first, peer]: [u64; 2]) -> Option<Option<Known>> {
         if first == 0 {
             return Some(None);
         }
@@ -42,4 +46,13 @@ impl Known {
         let since = crc32c::crc32c(&self.since.0.to_ne_bytes());
         crc32c::crc32c_append(since, &self.peer.0.to_ne_bytes())
     }
+}
+
+/// The two words of an entry.
+pub(super) fn words(entry: &[u8]) -> [u64; 2] {
+    [0, 8].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&entry[at..][..8]);
+        u64::from_ne_bytes(word)
+    })
 }

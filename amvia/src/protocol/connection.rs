@@ -8,7 +8,7 @@ use super::{
     Action, Config, Counters, Entry, Local, Nanos, Payload, Place, Protocol, RecoverError,
     RequestError, Slot, SlotError, Timeout,
 };
-use crate::transaction::{EndpointId, InitiatorState, TransactionId};
+use crate::transaction::{EndpointId, InitiatorState, TargetState, TransactionId};
 use crate::wire::{Body, Head, Hello, Refusal};
 
 /// One pair of endpoints, seen from one of them. The [module](super) says what a driver does with it.
@@ -424,6 +424,16 @@ impl Connection {
     /// Whether the question what became of a transaction is on its way.
     pub fn is_asking(&self, slot: Slot) -> bool {
         self.initiator.is_asking(slot)
+    }
+
+    /// The states of the peer's transactions, as their target has them: of those that it may still ask for, or whose handler
+    /// runs. `shared`: the receive pool that all peers share, if they do.
+    pub fn received<'a>(&'a self, shared: &'a ReplyPool) -> impl Iterator<Item = TargetState> + 'a {
+        let pool = match self.link.config.protocol {
+            Protocol::Amudp => shared,
+            Protocol::Amvia | Protocol::TwoWay => &self.own,
+        };
+        self.target.states(&self.link, pool)
     }
 
     /// Requests that can be made before one is released.

@@ -177,6 +177,12 @@ impl ReplyPool {
         self.records.get_mut(slot.index())
     }
 
+    /// The records of a peer, to be looked at.
+    pub(super) fn records_of(&self, peer: EndpointId) -> impl Iterator<Item = &Received> {
+        let records = self.records.iter();
+        records.filter(move |record| record.id.initiator == peer && !record.is_free())
+    }
+
     /// The records of a peer.
     pub(super) fn of(&mut self, peer: EndpointId) -> impl Iterator<Item = (Slot, &mut Received)> {
         let slots = self

@@ -428,6 +428,17 @@ impl Target {
         pool.of(link.peer).all(|(_, record)| !record.is_out)
     }
 
+    /// The states of requests that the peer may still ask for, or whose handler runs.
+    pub(super) fn states<'a>(
+        &'a self,
+        link: &'a Link,
+        pool: &'a ReplyPool,
+    ) -> impl Iterator<Item = TargetState> + 'a {
+        let kept = |record: &&Received| record.is_out || !self.is_given_up(link, record.id);
+        let records = pool.records_of(link.peer).filter(kept);
+        records.map(|record| record.state)
+    }
+
     pub(super) fn deadline(link: &Link, pool: &mut ReplyPool) -> Nanos {
         let due = |record: &mut Received| record.ack_due.min(record.ends).min(record.resend_due);
         pool.of(link.peer)

@@ -1,10 +1,12 @@
-//! `jitterlab amvia status`: what the log of an endpoint says of each transaction; and how a log makes room for a new one.
+//! `jitterlab amvia status`: what the log of an endpoint says of each peer and each transaction; and how a log makes room for a
+//! new one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use jitterlab_amvia::log::{self, Pool, Snapshot};
-use jitterlab_amvia::transaction::{InitiatorState, TargetState};
+use jitterlab_amvia::endpoint::{PublishedPeer, published};
+use jitterlab_amvia::log::{self, Known, Pool, Snapshot};
+use jitterlab_amvia::transaction::{EndpointId, InitiatorState, TargetState};
 use jitterlab_base::show;
 use serde::Serialize;
 
@@ -40,7 +42,25 @@ struct Shown {
     incarnation: u32,
     since: u32,
     damaged_slots: usize,
+    damaged_peers: usize,
+    /// Its process runs here, and is seen: it tells how the peers are.
+    runs: bool,
+    peers: Vec<Peer>,
     transactions: Vec<Transaction>,
+}
+
+#[derive(Serialize)]
+struct Peer {
+    endpoint: String,
+    since: u32,
+    /// Transactions that are not released.
+    sent: usize,
+    /// Transactions of which a record is kept.
+    received: usize,
+    name: Option<String>,
+    address: Option<String>,
+    incarnation: Option<u32>,
+    state: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -65,7 +85,7 @@ impl Status {
         let snapshot = log::look(&self.log).map_err(Failure::input)?;
         let shown = Shown::of(&snapshot);
         output::print(self.format, &shown, || shown.text(self.all))?;
-        Ok(match shown.damaged_slots {
+        Ok(match shown.damaged_slots + shown.damaged_peers {
             0 => Exit::Done,
             _ => Exit::Finding,
         })
@@ -100,11 +120,22 @@ impl Shown {
                 bytes,
             })
         });
+        let transactions: Vec<Transaction> = transactions.collect();
+        let seen = seen(snapshot);
+        let known = snapshot.peers.iter().filter_map(|(_, known)| *known);
+        let peers = known.map(|known| Peer::of(known, &transactions, seen.as_deref()));
         Shown {
             endpoint: snapshot.endpoint.to_string(),
             incarnation: snapshot.incarnation,
             since: snapshot.since,
-            transactions: transactions.collect(),
+            runs: seen.is_some(),
+            peers: peers.collect(),
+            transactions,
+            damaged_peers: snapshot
+                .peers
+                .iter()
+                .filter(|(_, known)| known.is_none())
+                .count(),
             damaged_slots: snapshot
                 .records
                 .iter()
@@ -123,6 +154,18 @@ impl Shown {
                 "{} damaged slots: what became of their transactions is unknown\n",
                 self.damaged_slots
             );
+        }
+        if self.damaged_peers > 0 {
+            text += &format!("{} damaged entries of peers\n", self.damaged_peers);
+        }
+        if !self.peers.is_empty() {
+            text += &output::aligned(&self.peer_rows());
+            text += match self.runs {
+                true => "",
+                false => {
+                    "no process of yours has the endpoint here: how its peers are is not known\n"
+                }
+            };
         }
         if self.transactions.is_empty() {
             return text + "no transaction that is not released\n";
@@ -152,5 +195,75 @@ impl Shown {
             std::iter::once(head.to_vec()).chain(rows).collect()
         };
         text + &output::aligned(&rows)
+    }
+
+    /// The peers; without the columns that only the running endpoint fills, where it does not run.
+    fn peer_rows(&self) -> Vec<Vec<String>> {
+        let row = |peer: &Peer| {
+            let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
+            vec![
+                peer.endpoint.clone(),
+                peer.since.to_string(),
+                peer.sent.to_string(),
+                peer.received.to_string(),
+                text(&peer.name),
+                text(&peer.address),
+                text(&peer.incarnation.map(|life| life.to_string())),
+                peer.state.unwrap_or("-").into(),
+            ]
+        };
+        let head = [
+            "peer",
+            "since",
+            "sent",
+            "received",
+            "name",
+            "address",
+            "incarnation",
+            "state",
+        ];
+        let mut rows = vec![head.map(String::from).to_vec()];
+        rows.extend(self.peers.iter().map(row));
+        if !self.runs {
+            rows.iter_mut().for_each(|row| row.truncate(4));
+        }
+        rows
+    }
+}
+
+/// The peers of the endpoint as its process here publishes them; none where no process has it in this life.
+fn seen(snapshot: &Snapshot) -> Option<Vec<PublishedPeer>> {
+    let mut all = published().ok()?.into_iter();
+    let is_it = all.find(|one| {
+        let id = EndpointId::of(&one.name);
+        (id, one.incarnation) == (snapshot.endpoint, snapshot.incarnation)
+    });
+    is_it.map(|one| one.peers)
+}
+
+impl Peer {
+    fn of(known: Known, transactions: &[Transaction], seen: Option<&[PublishedPeer]>) -> Peer {
+        let endpoint = known.peer.to_string();
+        let count = |pool| {
+            let its = |one: &&Transaction| (one.pool, &one.peer) == (pool, &endpoint);
+            transactions.iter().filter(its).count()
+        };
+        let mut seen = seen.into_iter().flatten();
+        let seen = seen.find(|peer| peer.endpoint == known.peer);
+        let said = |text: &String| Some(show::printable(text)).filter(|text| !text.is_empty());
+        Peer {
+            since: known.since.0,
+            sent: count("sent"),
+            received: count("received"),
+            name: seen.and_then(|peer| said(&peer.name)),
+            address: seen.and_then(|peer| said(&peer.address)),
+            incarnation: seen.and_then(|peer| peer.incarnation),
+            state: seen.map(|peer| match peer.connected {
+                Some(true) => "connected",
+                Some(false) => "connecting",
+                None => "unreachable",
+            }),
+            endpoint,
+        }
     }
 }

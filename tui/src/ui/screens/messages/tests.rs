@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer};
-use jitterlab_amvia::transaction::{EndpointId, InitiatorState};
+use jitterlab_amvia::transaction::{EndpointId, InitiatorState, TargetState};
 use tempfile::NamedTempFile;
 
 use super::Seen;
@@ -19,11 +19,18 @@ fn peer(endpoint: u64, connected: Option<bool>) -> PublishedPeer {
     states[InitiatorState::RequestSent as usize] = 3;
     states[InitiatorState::Processed as usize] = 1;
     states[InitiatorState::Released as usize] = 4;
+    let mut targets = [0; TargetState::ALL.len()];
+    targets[TargetState::Started as usize] = 1;
+    targets[TargetState::ReplySent as usize] = 2;
     PublishedPeer {
         endpoint: EndpointId(endpoint),
+        name: String::new(),
+        address: String::new(),
         connected,
+        incarnation: connected.map(|_| 1),
         credits: 4,
         states,
+        targets,
         requests: 10_000,
         started: 0,
         retransmissions: 12,
@@ -64,6 +71,7 @@ fn a_second_is_small_enough_for_a_serial_line() {
     let mut client = Published {
         process: Some(4_711),
         name: "client".into(),
+        incarnation: 1,
         window: 8,
         peers: (0..3).map(|n| peer(n, Some(true))).collect(),
     };
@@ -92,16 +100,19 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
         Published {
             process: Some(4_711),
             name: "client".into(),
+            incarnation: 1,
             window: 8,
             peers: vec![peer(0xdead_beef, Some(true)), peer(7, None)],
         },
         Published {
             process: Some(4_712),
             name: "server".into(),
+            incarnation: 1,
             window: 8,
             peers: Vec::new(),
         },
     ];
+    endpoints[0].peers[1].name = "replica".into();
     let begun = Instant::now();
     let mut told = |endpoints: &[Published], seconds: u64| {
         let seen = Seen {
@@ -127,9 +138,10 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
         "4711  client  2 peers, 8 credits each",
         "00000000deadbeef  connected  4 of 8 credits free",
         "3 RequestSent, 1 Processed",
+        "1 Started, 2 ReplySent",
         "2500 requests, 0 handlers, 10 retransmissions, 2 abandoned",
         "15,000 requests",
-        "0000000000000007  unreachable",
+        "replica  unreachable",
     ] {
         assert!(shown.contains(text), "{text} in {shown}");
     }
@@ -139,10 +151,10 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
     // Both together, above them.
     assert!(shown.contains("all, a second   2500 requests"), "{shown}");
     // The second one is led to where there is no room for both.
-    let unseen = |app: &mut App| !picture(app, 80, 12).contains("0000000000000007");
+    let unseen = |app: &mut App| !picture(app, 80, 14).contains("replica");
     assert!(unseen(&mut app));
     press(&mut app, &[Key::Right, Key::Down]);
-    assert!(!unseen(&mut app), "{}", picture(&mut app, 80, 12));
+    assert!(!unseen(&mut app), "{}", picture(&mut app, 80, 14));
     press(&mut app, &[Key::Escape]);
     assert!(unseen(&mut app));
     press(&mut app, &[Key::Down]);

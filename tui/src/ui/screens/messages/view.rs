@@ -1,7 +1,7 @@
 //! How it is drawn.
 
 use jitterlab_amvia::endpoint::{Published, PublishedPeer};
-use jitterlab_amvia::transaction::InitiatorState;
+use jitterlab_amvia::transaction::{InitiatorState, TargetState};
 use jitterlab_base::show::{count, counted, number, printable};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -165,6 +165,16 @@ fn rates_text(it: Rates) -> String {
     )
 }
 
+/// How many transactions are in each state.
+fn states_text<S: std::fmt::Debug>(states: impl Iterator<Item = (S, u64)>) -> String {
+    let some = states.filter(|(_, n)| *n > 0);
+    let some: Vec<String> = some.map(|(state, n)| format!("{n} {state:?}")).collect();
+    match some.is_empty() {
+        true => "none under way".into(),
+        false => some.join(", "),
+    }
+}
+
 fn peer_lines(
     endpoint: &Published,
     peer: &PublishedPeer,
@@ -183,24 +193,22 @@ fn peer_lines(
         None => ("unreachable", theme.bad()),
     };
     let credits = format!("  {} of {} credits free", peer.credits, endpoint.window);
+    let called = match peer.name.as_str() {
+        "" => peer.endpoint.to_string(),
+        name => printable(name),
+    };
     let mut lines = vec![Line::from(vec![
-        Span::styled(format!("{:016x}", peer.endpoint.0), name),
+        Span::styled(called, name),
         Span::styled(format!("  {standing}"), style),
         Span::raw(credits),
     ])];
     let row = |label, text: &str| row(label, text, width, theme);
     let states = InitiatorState::ALL.into_iter().zip(peer.states);
-    let states: Vec<String> = states
-        // One that is released is no transaction any more.
-        .filter(|(state, n)| *n > 0 && *state != InitiatorState::Released)
-        .map(|(state, n)| format!("{n} {state:?}"))
-        .collect();
-    let states = if states.is_empty() {
-        "none under way".into()
-    } else {
-        states.join(", ")
-    };
-    lines.extend(row("  own requests  ", &states));
+    // One that is released is no transaction any more.
+    let states = states.filter(|(state, _)| *state != InitiatorState::Released);
+    lines.extend(row("  own requests  ", &states_text(states)));
+    let targets = TargetState::ALL.into_iter().zip(peer.targets);
+    lines.extend(row("  its requests  ", &states_text(targets)));
     if let Some(it) = rates {
         lines.extend(row("  a second      ", &rates_text(it)));
     }
