@@ -1,7 +1,7 @@
 //! The histogram against the crate `hdrhistogram` and against sorted samples.
 
 use jitterlab_stats::Error;
-use jitterlab_stats::histogram::{Histogram, buckets};
+use jitterlab_stats::histogram::{Compact, Histogram, buckets};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -129,5 +129,34 @@ proptest! {
         prop_assert_eq!(both.since(&of(&first)).unwrap(), of(&second));
         let written = serde_json::to_string(&both).unwrap();
         prop_assert_eq!(serde_json::from_str::<Histogram>(&written).unwrap(), both);
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_kept_is_what_was_counted(
+        first in vec(values(), 0..50), second in vec(values(), 0..50),
+    ) {
+        let counted = |values: &[u64]| {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|&value| histogram.record(value));
+            histogram
+        };
+        let mut kept = Compact::of(first.iter().copied());
+        prop_assert_eq!(&kept, &Compact::from(&counted(&first)));
+        prop_assert_eq!(kept.is_empty(), first.is_empty());
+        kept.add(&Compact::of(second.iter().copied()));
+        let both = [first, second].concat();
+        prop_assert_eq!(&Histogram::from(&kept), &counted(&both));
+        let written = serde_json::to_string(&kept).unwrap();
+        prop_assert_eq!(&written, &serde_json::to_string(&counted(&both)).unwrap());
+        prop_assert_eq!(serde_json::from_str::<Compact>(&written).unwrap(), kept);
+    }
+}
+
+#[test]
+fn buckets_that_do_not_ascend_or_are_empty_are_refused() {
+    for wrong in ["[[7,1],[7,1]]", "[[7,1],[3,1]]", "[[7,0]]", "[[5001,1]]"] {
+        assert!(serde_json::from_str::<Compact>(wrong).is_err(), "{wrong}");
     }
 }

@@ -291,6 +291,17 @@ fn two_hosts_are_measured_and_nobody_is_blamed() {
     assert_eq!(attempt["nodes"][0]["slowdown"], Value::Null);
     assert_eq!(attempt["pairs"][0]["hosts"], json!(["a", "b"]));
     assert!(attempt["pairs"][0]["rtt_ns"].as_f64().unwrap() > 0.0);
+    // Every round trip of every measurement is in the histogram.
+    let sum = |of: &Value, count: &dyn Fn(&Value) -> u64| -> u64 {
+        of.as_array().unwrap().iter().map(count).sum()
+    };
+    let counted = sum(&attempt["pairs"][0]["histogram_ns"], &|bucket| {
+        bucket[1].as_u64().unwrap()
+    });
+    let measured = sum(&attempt["runs"], &|run| {
+        run["rtt_ns"]["n"].as_u64().unwrap()
+    });
+    assert_eq!(counted, measured);
 }
 
 /// Two hosts, measured often enough for a test.
@@ -372,7 +383,7 @@ fn a_baseline_that_was_measured_in_another_way_is_refused() {
     );
     lab.write("zero.yaml", lab.read("h.yaml").replace("100%", "0%"));
     lab.write("torn.json", &lab.read("kept.json")[..100]);
-    let older = lab.read("kept.json").replace("\"version\": 2,", "");
+    let older = lab.read("kept.json").replace("\"version\": 3,", "");
     lab.write("older.json", &older);
     for (arguments, message) in [
         (
@@ -393,7 +404,7 @@ fn a_baseline_that_was_measured_in_another_way_is_refused() {
         ),
         (
             "validate h.yaml --transport udp --baseline older.json",
-            "older.json holds a validation of format 1, and this jitterlab reads format 2: keep a new one",
+            "older.json holds a validation of format 1, and this jitterlab reads format 3: keep a new one",
         ),
         (
             "validate h.yaml --transport udp --keep none/kept.json",

@@ -14,6 +14,7 @@ use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Slowdow
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
 use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::gate::{Decision, Slower};
+use jitterlab_stats::histogram::Compact;
 use jitterlab_stats::summary::Summary;
 
 use kept::assert_kept;
@@ -84,6 +85,7 @@ fn validation() -> Validation {
                     slowdown: Some(slowdown),
                     outlier: false,
                 },
+                histogram_ns: histogram(),
             }],
             lost: vec![lost()],
             failures: vec![failure()],
@@ -137,6 +139,10 @@ fn run() -> Run {
     }
 }
 
+fn histogram() -> Compact {
+    Compact::of([2, 2, 5_000, 2])
+}
+
 fn events() -> Vec<Event<'static>> {
     vec![
         Event::Begins {
@@ -147,6 +153,7 @@ fn events() -> Vec<Event<'static>> {
         },
         Event::Run {
             run: Cow::Owned(run()),
+            histogram_ns: Cow::Owned(histogram()),
         },
         Event::Measured { done: 1, of: 6 },
         Event::Lost {
@@ -177,13 +184,17 @@ fn no_field_of_a_validation_can_go_missing() {
 fn events_are_read_back_and_one_that_is_being_written_is_left_out() {
     let events = events();
     let text = lines(&events);
-    assert_eq!(Event::read(text.as_bytes()).unwrap(), events);
+    let read = Event::read(text.as_bytes(), 0).unwrap();
+    assert_eq!(read, (events.clone(), text.len()));
     let last = text.trim_end().rfind('\n').unwrap() + 1;
     for cut in last..text.len() {
-        let read = Event::read(&text.as_bytes()[..cut]).unwrap();
-        assert_eq!(read, events[..events.len() - 1]);
+        let (read, bytes) = Event::read(&text.as_bytes()[..cut], 0).unwrap();
+        assert_eq!((&read[..], bytes), (&events[..events.len() - 1], last));
+        // It is read when it is whole.
+        let rest = Event::read(&text.as_bytes()[bytes..], read.len()).unwrap();
+        assert_eq!(rest, (events[read.len()..].to_vec(), text.len() - last));
     }
-    assert!(Event::read(b"").unwrap().is_empty());
+    assert_eq!(Event::read(b"", 0).unwrap(), (Vec::new(), 0));
 }
 
 #[test]
@@ -191,19 +202,19 @@ fn events_of_another_version_and_lines_that_are_none_are_refused() {
     let text = lines(&events());
     for (wrong, message) in [
         (
-            text.replacen("\"version\":2,", "", 1),
-            "its format is 1, and this jitterlab reads format 2: validate again",
+            text.replacen("\"version\":3,", "", 1),
+            "its format is 1, and this jitterlab reads format 3: validate again",
         ),
         (
-            text.replacen("\"version\":2,", "\"version\":3,", 1),
-            "its format is 3, and this jitterlab reads format 2: validate again",
+            text.replacen("\"version\":3,", "\"version\":4,", 1),
+            "its format is 4, and this jitterlab reads format 3: validate again",
         ),
         (
             text.replacen("\"done\"", "\"made\"", 1),
             "line 3 was not written by this version of jitterlab",
         ),
     ] {
-        let error = Event::read(wrong.as_bytes()).unwrap_err();
+        let error = Event::read(wrong.as_bytes(), 0).unwrap_err();
         assert_eq!(error.to_string(), message);
     }
 }

@@ -2,16 +2,18 @@
 
 mod bins;
 pub mod buckets;
+mod compact;
 
 use std::fmt;
 
 use hdrhistogram::Histogram as Hdr;
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
 use crate::Error;
 
 pub use bins::Bins;
+pub use compact::Compact;
 
 /// How often values of each size occurred. Values are whole numbers, as a rule nanoseconds; those above
 /// [`buckets::HIGHEST`] count as that one.
@@ -140,21 +142,12 @@ impl fmt::Debug for Histogram {
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.buckets().map(|(lowest, _, count)| (lowest, count)))
+        Compact::from(self).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut histogram = Histogram::new();
-        for (lowest, count) in Vec::<(u64, u64)>::deserialize(deserializer)? {
-            if buckets::range(buckets::index(lowest)).0 != lowest {
-                return Err(D::Error::custom(format!(
-                    "no bucket of a histogram begins at {lowest}"
-                )));
-            }
-            histogram.record_n(lowest, count);
-        }
-        Ok(histogram)
+        Ok(Histogram::from(&Compact::deserialize(deserializer)?))
     }
 }

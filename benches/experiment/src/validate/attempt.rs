@@ -7,6 +7,7 @@ use std::thread;
 use jitterlab_node_tuning::validation::judge::{Judgement, Limits, Measurement, judge};
 use jitterlab_node_tuning::validation::remain::{self, left_out};
 use jitterlab_node_tuning::validation::tournament::{Match, Round, schedule};
+use jitterlab_stats::histogram::Compact;
 use nix::unistd::Pid;
 
 use super::ValidateError;
@@ -30,6 +31,7 @@ pub fn attempt<'a>(
         attendance: Attendance::of(hosts.len()),
         runs: Vec::new(),
         measurements: Vec::new(),
+        histograms: BTreeMap::new(),
         failures: Vec::new(),
         repetitions: cluster.repetitions,
         done: 0,
@@ -61,6 +63,8 @@ struct Measuring<'m, 'a> {
     attendance: Attendance,
     runs: Vec<Run>,
     measurements: Vec<Measurement>,
+    /// All round trips of each pair, by the places of its hosts, the smaller first.
+    histograms: BTreeMap<(usize, usize), Compact>,
     failures: Vec<(Match, Failure)>,
     repetitions: u32,
     done: usize,
@@ -150,7 +154,10 @@ impl Measuring<'_, '_> {
         };
         (self.watch)(Event::Run {
             run: Cow::Borrowed(&run),
+            histogram_ns: Cow::Borrowed(&measured.histogram_ns),
         });
+        let histogram = self.histograms.entry(pair_of(m)).or_default();
+        histogram.add(&measured.histogram_ns);
         self.runs.push(run);
     }
 
@@ -205,7 +212,7 @@ impl Measuring<'_, '_> {
         }
     }
 
-    fn end(self, judgement: Judgement) -> Attempt {
+    fn end(mut self, judgement: Judgement) -> Attempt {
         let lost = self.attendance.end();
         let absent: Vec<usize> = lost.keys().copied().collect();
         // What fails with a host that is lost says nothing about the other one.
@@ -239,6 +246,7 @@ impl Measuring<'_, '_> {
                 .into_iter()
                 .map(|verdict| PairRow {
                     hosts: [name(verdict.pair.0), name(verdict.pair.1)],
+                    histogram_ns: self.histograms.remove(&verdict.pair).unwrap_or_default(),
                     verdict,
                 })
                 .collect(),
@@ -262,13 +270,17 @@ impl Measuring<'_, '_> {
     }
 }
 
+/// The places of its hosts, the smaller first.
+fn pair_of(m: Match) -> (usize, usize) {
+    (m.client.min(m.server), m.client.max(m.server))
+}
+
 /// The pairs that failed in at least half of their repetitions: one failure among many is an accident, for which no
 /// host has to go.
 fn mostly_failed(failures: &[(Match, Failure)], repetitions: u32) -> Vec<(usize, usize)> {
     let mut times: BTreeMap<(usize, usize), u32> = BTreeMap::new();
     for (m, _) in failures {
-        let pair = (m.client.min(m.server), m.client.max(m.server));
-        *times.entry(pair).or_default() += 1;
+        *times.entry(pair_of(*m)).or_default() += 1;
     }
     times.retain(|_, times| 2 * *times >= repetitions);
     times.into_keys().collect()

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jitterlab_stats::histogram::Compact;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -27,6 +28,8 @@ pub enum Event<'a> {
     Run {
         /// The measurement.
         run: Cow<'a, Run>,
+        /// How often round trips of each size occurred in it, in nanoseconds.
+        histogram_ns: Cow<'a, Compact>,
     },
     /// A host cannot be measured.
     Lost {
@@ -76,12 +79,13 @@ pub enum EventsError {
 }
 
 impl Event<'static> {
-    /// Reads a file of events. A last line without its end is still being written, and left out.
+    /// Reads a file of events, or what has been added to one of which so many events were read before. A last line without its end
+    /// is still being written, and left out. Gives the bytes that were read, too.
     ///
     /// # Errors
     /// The file has another format, or a line of it is no event.
-    pub fn read(file: &[u8]) -> Result<Vec<Self>, EventsError> {
-        let lines = file.split_inclusive(|&byte| byte == b'\n');
+    pub fn read(text: &[u8], before: usize) -> Result<(Vec<Self>, usize), EventsError> {
+        let lines = text.split_inclusive(|&byte| byte == b'\n');
         let whole = lines.filter(|line| line.ends_with(b"\n"));
         let read = |(line, text): (usize, &[u8])| {
             let broken = |source| EventsError::Broken { line, source };
@@ -93,6 +97,8 @@ impl Event<'static> {
             }
             serde_json::from_slice(text).map_err(broken)
         };
-        (1..).zip(whole).map(read).collect()
+        let bytes = whole.clone().map(<[u8]>::len).sum();
+        let events: Result<Vec<Self>, _> = (before + 1..).zip(whole).map(read).collect();
+        Ok((events?, bytes))
     }
 }

@@ -5,6 +5,7 @@ use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
 use jitterlab_stats::gate::{Decision, Slower};
+use jitterlab_stats::histogram::Compact;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ pub struct Validation {
 
 impl Validation {
     /// The format that is written, of events too, and the only one that is read. It changes with any change of what is stored.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// Whether every host fitted from the beginning.
     pub fn all_fit(&self) -> bool {
@@ -132,6 +133,8 @@ pub struct PairRow {
     /// The verdict.
     #[serde(flatten)]
     pub verdict: PairVerdict,
+    /// How often round trips of each size occurred in all of its measurements, in nanoseconds.
+    pub histogram_ns: Compact,
 }
 
 /// A host that could not be measured: not reached, or stalled.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::{Controller, Program, Worker, together};
 use jitterlab_packet::transport::Transport;
+use jitterlab_stats::histogram::Compact;
 use jitterlab_stats::summary::Summary;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Deserialize;
@@ -45,6 +46,8 @@ pub struct Measured {
     pub lost: u64,
     /// Round trips.
     pub rtt_ns: Summary,
+    /// How often those of each size occurred.
+    pub histogram_ns: Compact,
 }
 
 impl<'a> Stations<'a> {
@@ -126,6 +129,7 @@ impl<'a> Stations<'a> {
         ];
         let host = cluster.host(client).ok_or("it is not in the file")?;
         let mut command = command(&["packet", "run"], &options);
+        command.push("--histogram".into());
         command.extend(link::of_client(self.transport, cluster.verbs, host));
         let program = self.program(client, command);
         let time = Nanos(cluster.warmup.0 + cluster.duration.0 + SLACK.0);

@@ -8,6 +8,7 @@ use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_live::Timing;
+use jitterlab_stats::histogram::{Compact, Histogram};
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -408,6 +409,34 @@ impl Report {
             discarded: outcome.discarded,
             point: Point::of(options.size, outcome)?,
         })
+    }
+}
+
+/// A run with how often round trips of each size occurred.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detailed {
+    /// The run.
+    #[serde(flatten)]
+    pub report: Report,
+    /// Its round trips, in nanoseconds.
+    pub histogram_ns: Compact,
+}
+
+impl Text for Detailed {
+    fn parts(&self) -> Vec<Part> {
+        let histogram = Histogram::from(&self.histogram_ns);
+        let row = |(lowest, highest, count): (u64, u64, u64)| {
+            [
+                show::time(lowest as f64),
+                show::time(highest as f64),
+                show::count(count),
+            ]
+        };
+        let head = ["from", "to", "round trips"].map(String::from);
+        let rows = [head].into_iter().chain(histogram.buckets().map(row));
+        let mut parts = self.report.parts();
+        parts.push(Part::Table(rows.map(Vec::from).collect()));
+        parts
     }
 }
 

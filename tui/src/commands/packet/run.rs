@@ -12,9 +12,10 @@ use jitterlab_packet::cases::bandwidth::{self, Bandwidth};
 use jitterlab_packet::cases::buffer_reuse::{self, MOST_BUFFERS, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::open_loop::{self, Timetable};
-use jitterlab_packet::cases::rtt::{self, Length, Report, Rtt};
+use jitterlab_packet::cases::rtt::{self, Detailed, Length, Report, Rtt};
 use jitterlab_packet::cases::{self, Case, Told, bidirectional, completion, latency, overhead};
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
+use jitterlab_stats::histogram::Compact;
 use serde::Serialize;
 
 use super::link::VerbsOptions;
@@ -92,6 +93,9 @@ pub struct Run {
     /// rtt: write every round trip to this file, as Parquet, or as text if its name ends in .csv
     #[arg(long)]
     samples: Option<PathBuf>,
+    /// rtt: also print how often round trips of each size occurred
+    #[arg(long)]
+    histogram: bool,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -127,6 +131,7 @@ impl Run {
         let given = [
             ("--rate", self.open.is_given(), Told::Rate),
             ("--samples", self.samples.is_some(), Told::Samples),
+            ("--histogram", self.histogram, Told::Samples),
             ("--window", self.window.is_some(), Told::Window),
             ("--buffers", !self.buffers.is_empty(), Told::Buffers),
             ("--reuse", !self.reuse.is_empty(), Told::Reuse),
@@ -350,7 +355,18 @@ impl Run {
                 };
                 let outcome = outcome.map_err(failure)?;
                 // First: what was measured is not lost where the file cannot be written.
-                let report = self.print(shown, Report::of(latency, &outcome))?;
+                let report = Report::of(latency, &outcome);
+                let report = match self.histogram {
+                    true => {
+                        let histogram_ns = Compact::of(outcome.samples.iter().copied());
+                        let detailed = report.map(|report| Detailed {
+                            report,
+                            histogram_ns,
+                        });
+                        self.print(shown, detailed)?.report
+                    }
+                    false => self.print(shown, report)?,
+                };
                 self.keep(&report, &outcome.samples)?;
             }
             Case::Latency => {

@@ -101,6 +101,7 @@ fn shade(relative: f64, least: f64) -> (char, u8) {
 mod tests {
     use jitterlab_experiment::validate::PairRow;
     use jitterlab_node_tuning::validation::judge::{PairVerdict, Unit};
+    use jitterlab_stats::histogram::Compact;
 
     use super::*;
 
@@ -120,6 +121,7 @@ mod tests {
                     slowdown: None,
                     outlier: false,
                 },
+                histogram_ns: Compact::default(),
             })
         });
         Attempt {

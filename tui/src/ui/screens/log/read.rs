@@ -132,8 +132,8 @@ fn of_log(path: &Path) -> Vec<Entry> {
 /// What a validation could not measure: its events have no times, but their file has one.
 fn of_validation(path: &Path) -> Vec<Entry> {
     let bytes = fs::read(path).unwrap_or_default();
-    let problems = match Event::read(&bytes) {
-        Ok(events) => Validated::of(events).problems,
+    let problems = match Event::read(&bytes, 0) {
+        Ok((events, _)) => Validated::of(events).problems,
         Err(error) => vec![printable(&error.to_string())],
     };
     let when = changed(path);

@@ -8,6 +8,7 @@ mod view;
 
 use std::any::Any;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jitterlab_base::show::printable;
@@ -20,7 +21,7 @@ use crate::ui::keys::{Binding, Hint, Key, command, hints};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
 use jobs::{Start, Stop};
-use read::{HostsFile, Look, Seen, Validated};
+use read::{Follower, HostsFile, Look, Seen, Validated};
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -66,6 +67,7 @@ const KEYS: &[Binding<Does>] = &[
 pub fn screen(base: &Base) -> Box<dyn Screen> {
     Box::new(ValidateScreen {
         folder: base.folder.clone(),
+        follower: Arc::default(),
         looks: false,
         seen: None,
         chosen: None,
@@ -78,6 +80,7 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
 #[derive(Debug)]
 struct ValidateScreen {
     folder: PathBuf,
+    follower: Arc<Mutex<Follower>>,
     /// Whether files are being looked at.
     looks: bool,
     /// What there is; not looked for yet.
@@ -220,6 +223,7 @@ impl Screen for ValidateScreen {
         self.looks = true;
         self.is_new = false;
         Some(Action::work(Look {
+            follower: Arc::clone(&self.follower),
             folder: self.folder.clone(),
             chosen: self.chosen.clone(),
         }))

@@ -1,14 +1,17 @@
 //! What is seen of hosts files and validations: a validation is followed by the file that `--events` writes.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jitterlab_base::show::printable;
 use jitterlab_cluster::inventory::{self, Inventory};
 use jitterlab_experiment::spec::Cluster;
 use jitterlab_experiment::validate::{Event, Validation};
 use jitterlab_packet::transport::Transport;
+use jitterlab_stats::histogram::Compact;
 use jitterlab_stats::summary::Summary;
 
 use super::jobs::events_of;
@@ -31,6 +34,23 @@ pub struct HostsFile {
 /// Two hosts, the smaller name first.
 pub type Pair = [String; 2];
 
+/// What was measured of a pair.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measured {
+    /// Each measurement.
+    pub runs: Vec<Summary>,
+    /// The round trips of all of them, in nanoseconds.
+    pub samples: Arc<Compact>,
+}
+
+impl Measured {
+    /// Adds a measurement.
+    pub fn add(&mut self, run: Summary, samples: &Compact) {
+        self.runs.push(run);
+        Arc::make_mut(&mut self.samples).add(samples);
+    }
+}
+
 /// A validation as far as it has come.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Validated {
@@ -45,7 +65,9 @@ pub struct Validated {
     /// Measurements that there will be.
     pub of: usize,
     /// What was measured, by pair.
-    pub pairs: BTreeMap<Pair, Vec<Summary>>,
+    pub pairs: BTreeMap<Pair, Measured>,
+    /// The round trips of all pairs.
+    pub all: Arc<Compact>,
     /// What could not be measured, in words.
     pub problems: Vec<String>,
     /// What was found.
@@ -67,7 +89,8 @@ impl Validated {
         all
     }
 
-    fn take(&mut self, event: Event) {
+    /// Takes in what happens.
+    pub fn take(&mut self, event: Event) {
         match event {
             // With spares in it, all pairs are measured anew.
             Event::Begins {
@@ -83,9 +106,11 @@ impl Validated {
                     ..Validated::default()
                 }
             }
-            Event::Run { run } => {
+            Event::Run { run, histogram_ns } => {
                 let pair = pair(&run.client, &run.server);
-                self.pairs.entry(pair).or_default().push(run.rtt_ns);
+                let measured = self.pairs.entry(pair).or_default();
+                measured.add(run.rtt_ns, &histogram_ns);
+                Arc::make_mut(&mut self.all).add(&histogram_ns);
             }
             Event::Measured { done, of } => (self.done, self.of) = (done, of),
             Event::Lost { lost } => {
@@ -110,9 +135,57 @@ pub struct Seen {
     pub validated: Option<(PathBuf, Result<Validated, String>)>,
 }
 
+/// Follows the events of one validation: what was read of their file is not read again.
+#[derive(Debug, Default)]
+pub struct Follower {
+    path: PathBuf,
+    /// Its first line, which tells one validation from the next: that has the number of its process.
+    begins: Vec<u8>,
+    /// The bytes, and the events, that were read.
+    read: u64,
+    events: usize,
+    validated: Validated,
+}
+
+impl Follower {
+    /// Reads on, or from the beginning where it is another validation; nothing where there is none.
+    fn look(&mut self, path: &Path) -> Option<Result<Validated, String>> {
+        let mut file = BufReader::new(File::open(path).ok()?);
+        let mut begins = Vec::new();
+        file.read_until(b'\n', &mut begins).ok()?;
+        let length = file.get_ref().metadata().ok()?.len();
+        if self.path != path || self.begins != begins || length < self.read {
+            *self = Follower {
+                path: path.into(),
+                begins,
+                ..Follower::default()
+            };
+        }
+        let mut text = Vec::new();
+        file.seek(SeekFrom::Start(self.read)).ok()?;
+        file.read_to_end(&mut text).ok()?;
+        let (events, bytes) = match Event::read(&text, self.events) {
+            Ok(read) => read,
+            Err(error) => {
+                *self = Follower::default();
+                return Some(Err(printable(&format!("{}: {error}", path.display()))));
+            }
+        };
+        self.read += bytes as u64;
+        self.events += events.len();
+        let take = |event| self.validated.take(event);
+        events.into_iter().for_each(take);
+        let all = &mut self.validated;
+        all.running = all.found.is_none() && is_validating(all.pid);
+        Some(Ok(all.clone()))
+    }
+}
+
 /// Looks for hosts files, and at the validation of the one that is chosen: news are [`Seen`].
 #[derive(Debug)]
 pub struct Look {
+    /// Who follows the validation.
+    pub follower: Arc<Mutex<Follower>>,
     /// Where hosts files and `results` are.
     pub folder: PathBuf,
     /// The one that is chosen; the first one where none is.
@@ -122,23 +195,16 @@ pub struct Look {
 impl Task for Look {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         let mut paths = entries(&self.folder);
-        paths.retain(|path| {
-            let ending = path.extension().and_then(|ending| ending.to_str());
-            matches!(ending, Some("yaml" | "yml" | INI))
-        });
+        paths.retain(|path| may_name_hosts(path));
         paths.sort();
         let files: Vec<HostsFile> = paths.iter().filter_map(|path| hosts_file(path)).collect();
         let first = files.first().map(|file| file.path.clone());
         let is_there = |chosen: &PathBuf| files.iter().any(|file| file.path == *chosen);
         let chosen = self.chosen.filter(is_there).or(first);
+        let follower = self.follower.lock();
+        let mut follower = follower.unwrap_or_else(PoisonError::into_inner);
         let validated = chosen.and_then(|path| {
-            let file = events_of(&self.folder, &path);
-            let read = Event::read(&fs::read(&file).ok()?).map(|events| {
-                let mut validated = Validated::of(events);
-                validated.running = validated.found.is_none() && is_validating(validated.pid);
-                validated
-            });
-            let read = read.map_err(|error| printable(&format!("{}: {error}", file.display())));
+            let read = follower.look(&events_of(&self.folder, &path))?;
             Some((path, read))
         });
         tell(Box::new(Seen { files, validated }));
@@ -148,8 +214,14 @@ impl Task for Look {
 /// The ending of inventories that are no YAML.
 const INI: &str = "ini";
 
+/// Whether a file ends as hosts files do.
+pub fn may_name_hosts(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("yaml" | "yml" | INI))
+}
+
 /// Nothing of a file that speaks of no hosts, or that is an experiment.
-fn hosts_file(path: &Path) -> Option<HostsFile> {
+pub fn hosts_file(path: &Path) -> Option<HostsFile> {
     let text = fs::read_to_string(path).ok()?;
     if inventory::is_inventory(&text, path) {
         return of_inventory(&text, path);

@@ -6,6 +6,7 @@ use jitterlab_experiment::validate::{
 };
 use jitterlab_node_tuning::validation::judge::{NodeVerdict, PairVerdict, Unit};
 use jitterlab_packet::transport::Wait;
+use jitterlab_stats::histogram::Compact;
 use jitterlab_stats::summary::Summary;
 
 use super::read::{Look, Seen, pair};
@@ -18,12 +19,13 @@ use crate::ui::testing::{
 
 const HOSTS: [&str; 6] = ["n1", "n2", "n3", "n4", "n5", "n6"];
 
-/// A measurement whose median is so many microseconds.
-fn run(us: f64) -> Summary {
+/// A measurement whose median is so many microseconds: its round trips, too.
+fn run(us: f64) -> (Summary, Compact) {
     let samples: Vec<f64> = (0..100)
         .map(|n| (us + f64::from(n - 50) * 0.01) * 1e3)
         .collect();
-    Summary::of(&samples).unwrap()
+    let summary = Summary::of(&samples).unwrap();
+    (summary, Compact::of(samples.iter().map(|&ns| ns as u64)))
 }
 
 /// Half of it measured: n3 is slow, and so is the pair of n1 and n5.
@@ -43,8 +45,12 @@ fn validated(running: bool) -> Validated {
             }
             let slow = [i, j].contains(&2) || (i, j) == (4, 0);
             let us = if slow { 24.0 } else { 20.0 };
-            let runs = (0..5).map(|n| run(us + f64::from(n) * 0.1)).collect();
-            validated.pairs.insert(pair(a, b), runs);
+            let measured = validated.pairs.entry(pair(a, b)).or_default();
+            for n in 0..5 {
+                let (summary, samples) = run(us + f64::from(n) * 0.1);
+                measured.add(summary, &samples);
+                Arc::make_mut(&mut validated.all).add(&samples);
+            }
         }
     }
     validated
@@ -72,6 +78,7 @@ fn found() -> Validation {
             slowdown: None,
             outlier: true,
         },
+        histogram_ns: Compact::default(),
     };
     Validation {
         version: Validation::VERSION,
@@ -192,17 +199,19 @@ fn it_is_started_and_stopped_after_a_question() {
 #[test]
 fn what_happens_makes_a_validation() {
     let event = |json: &str| serde_json::from_str(json).unwrap();
+    let (rtt_ns, samples) = run(20.0);
     let run = Event::Run {
         run: std::borrow::Cow::Owned(Run {
             client: "b".into(),
             server: "a".into(),
             repetition: 0,
             lost: 0,
-            rtt_ns: run(20.0),
+            rtt_ns,
         }),
+        histogram_ns: std::borrow::Cow::Borrowed(&samples),
     };
     let validated = Validated::of(vec![
-        event(r#"{"event":"begins","version":2,"pid":7,"hosts":["a","b"],"measurements":3}"#),
+        event(r#"{"event":"begins","version":3,"pid":7,"hosts":["a","b"],"measurements":3}"#),
         run,
         event(r#"{"event":"measured","done":1,"of":3}"#),
         event(r#"{"event":"lost","lost":{"host":"b","reason":"gone"}}"#),
@@ -211,7 +220,8 @@ fn what_happens_makes_a_validation() {
         ),
     ]);
     assert_eq!((validated.pid, validated.done, validated.of), (7, 1, 3));
-    assert_eq!(validated.pairs[&pair("a", "b")].len(), 1);
+    assert_eq!(validated.pairs[&pair("a", "b")].runs.len(), 1);
+    assert_eq!(*validated.all, samples);
     assert_eq!(validated.problems, ["b is left out: gone", "a - b: late"]);
 }
 
@@ -228,13 +238,14 @@ fn a_validation_of_another_version_is_refused_in_one_line() {
     std::fs::write(events, format!("{older}\n")).unwrap();
     let mut seen = Seen::default();
     let look = Look {
+        follower: Arc::default(),
         folder: folder.path().into(),
         chosen: None,
     };
     Box::new(look).run(&mut |news| seen = *news.downcast().unwrap());
     let (_, read) = seen.validated.clone().unwrap();
     let wrong = read.unwrap_err();
-    let said = "its format is 1, and this jitterlab reads format 2: validate again";
+    let said = "its format is 1, and this jitterlab reads format 3: validate again";
     assert!(wrong.ends_with(said), "{wrong}");
     let mut app = app_at("Validate");
     tell(&mut app, seen);
@@ -261,6 +272,7 @@ fn hosts_files_of_a_folder_are_found() {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     let look = Look {
+        follower: Arc::default(),
         folder: folder.path().into(),
         chosen: None,
     };

@@ -2,6 +2,7 @@
 
 use jitterlab_base::show::{self, counted, printable};
 use jitterlab_experiment::validate::{Attempt, Reason};
+use jitterlab_stats::histogram::Histogram;
 use jitterlab_stats::summary::{Summary, quantile};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -9,8 +10,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::ValidateScreen;
-use super::read::{Validated, pair};
+use super::read::{Measured, Validated, pair};
 use crate::shown::cut;
+use crate::ui::parts::axis::{Range, Zoom};
+use crate::ui::parts::ladder::Ladder;
 use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram};
 use crate::ui::theme::Theme;
@@ -127,8 +130,8 @@ fn state(validated: &Validated, theme: Theme) -> (String, Style) {
 }
 
 /// The median of medians.
-fn median(runs: &[Summary]) -> f64 {
-    let mut medians: Vec<f64> = runs.iter().map(|run| run.median).collect();
+fn median(measured: &Measured) -> f64 {
+    let mut medians: Vec<f64> = measured.runs.iter().map(|run| run.median).collect();
     medians.sort_unstable_by(f64::total_cmp);
     quantile(&medians, 0.5)
 }
@@ -138,7 +141,7 @@ fn typical(validated: &Validated) -> f64 {
     if let Some(attempt) = verdict(validated) {
         return attempt.typical_ns;
     }
-    let mut all: Vec<f64> = validated.pairs.values().map(|runs| median(runs)).collect();
+    let mut all: Vec<f64> = validated.pairs.values().map(median).collect();
     all.sort_unstable_by(f64::total_cmp);
     match all.is_empty() {
         true => 0.0,
@@ -216,7 +219,7 @@ fn draw_map(
     }
 }
 
-/// The measurements of the pair that is chosen.
+/// The pair that is chosen: all of its round trips, over those of all pairs.
 fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize; 2], theme: Theme) {
     let [Some(a), Some(b)] = at.map(|at| validated.hosts.get(at)) else {
         return;
@@ -231,13 +234,12 @@ fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize;
     }
     let title = printable(&format!("{a} - {b}"));
     let mut lines = vec![Line::styled(title, theme.heading())];
-    let Some(runs) = validated.pairs.get(&pair(a, b)) else {
+    let Some(measured) = validated.pairs.get(&pair(a, b)) else {
         lines.push(Line::from("not measured yet"));
         return put_all(buffer, area, &lines);
     };
-    let typical = typical(validated);
-    let own = median(runs);
-    let slower = 100.0 * (own / typical.max(1.0) - 1.0);
+    let own = median(measured);
+    let slower = 100.0 * (own / typical(validated).max(1.0) - 1.0);
     let outlier = match is_outlier(validated, a, b) {
         true => Span::styled(", an outlier", theme.bad()),
         false => Span::raw(""),
@@ -245,55 +247,74 @@ fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize;
     lines.push(Line::from(vec![
         Span::raw(format!(
             "measured {} times: median {}, {slower:+.1} %",
-            runs.len(),
+            measured.runs.len(),
             show::time(own)
         )),
         outlier,
     ]));
-    let of = |figure: fn(&Summary) -> f64| {
-        let mut all: Vec<f64> = runs.iter().map(figure).collect();
-        all.sort_unstable_by(f64::total_cmp);
-        all
-    };
-    let [p99, p999] = [of(|run| run.p99), of(|run| run.p999)];
-    let most = of(|run| run.max).last().copied().unwrap_or(0.0);
-    lines.extend(wrapped(
-        Span::raw(""),
-        &format!(
-            "99 % {}, 99.9 % {} (medians), longest {}",
-            show::time(quantile(&p99, 0.5)),
-            show::time(quantile(&p999, 0.5)),
-            show::time(most)
-        ),
-        Style::new(),
-        area.width,
-    ));
-    lines.push(Line::styled("medians of its measurements", theme.aside()));
+    let others = Histogram::from(&*validated.all);
+    let samples = Histogram::from(&*measured.samples);
+    let all = validated.pairs.values();
+    let heading = format!("{:>8}  {:>9}  {:>9}", "at most", "this pair", "all pairs");
+    lines.push(Line::styled(heading, theme.heading()));
+    let ladder = Ladder::of(&samples, greatest([measured]));
+    lines.extend(ladder.lines(Some(&Ladder::of(&others, greatest(all))), theme));
     put_all(buffer, area, &lines);
     let above = u16::try_from(lines.len())
         .unwrap_or(u16::MAX)
         .min(area.height);
-    let rest = Rect {
+    let below = Rect {
         y: area.y + above,
         height: area.height - above,
         ..area
     };
-    // The axis is that of all pairs: where a pair lies among them is what is asked.
-    let mut all: Vec<f64> = validated
-        .pairs
-        .values()
-        .flatten()
-        .map(|run| run.median)
-        .collect();
-    all.sort_unstable_by(f64::total_cmp);
-    if let (Some(&least), Some(&greatest)) = (all.first(), all.last()) {
-        let axis = histogram::axis(least, greatest, histogram::columns(rest));
-        histogram::draw(
-            buffer,
-            rest,
-            &axis.of_sorted(&of(|run| run.median)),
-            &axis,
-            theme,
-        );
+    let [trips, medians] = match below.height >= WITH_MEDIANS {
+        true => Layout::vertical([Constraint::Fill(2), Constraint::Fill(1)]).areas(below),
+        false => [below, Rect::default()],
+    };
+    if let Some(range) = Range::of([&samples, &others], Zoom::Most) {
+        let axis = range.axis(histogram::columns(trips));
+        let [own, all] = [&samples, &others].map(|it| axis.of_histogram(it));
+        histogram::draw_over(buffer, trips, &own, &all, &axis, theme);
     }
+    draw_medians(buffer, medians, measured, validated, theme);
+}
+
+/// So many rows show the medians of a pair, too.
+const WITH_MEDIANS: u16 = 24;
+
+/// The longest round trip, in nanoseconds.
+fn greatest<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> u64 {
+    let runs = measured.into_iter().flat_map(|it| &it.runs);
+    runs.map(|run| run.max).fold(0.0, f64::max) as u64
+}
+
+/// The medians of its measurements, on the axis of all pairs: where a pair lies among them is what is asked.
+fn draw_medians(
+    buffer: &mut Buffer,
+    area: Rect,
+    measured: &Measured,
+    validated: &Validated,
+    theme: Theme,
+) {
+    let medians = |of: &[Summary]| -> Vec<f64> {
+        let mut medians: Vec<f64> = of.iter().map(|run| run.median).collect();
+        medians.sort_unstable_by(f64::total_cmp);
+        medians
+    };
+    let runs = validated.pairs.values().flat_map(|it| &it.runs);
+    let all = medians(&runs.copied().collect::<Vec<_>>());
+    let (Some(&least), Some(&greatest)) = (all.first(), all.last()) else {
+        return;
+    };
+    let title = Line::styled("medians of its measurements", theme.aside());
+    put(buffer, area, 0, &title);
+    let below = Rect {
+        y: area.y + area.height.min(1),
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+    let axis = histogram::axis(least, greatest, histogram::columns(below));
+    let counts = axis.of_sorted(&medians(&measured.runs));
+    histogram::draw(buffer, below, &counts, &axis, theme);
 }
