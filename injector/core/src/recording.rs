@@ -244,6 +244,7 @@ impl Recording {
             origin: format!("{} {}", path.display(), self.origin)
                 .trim_end()
                 .to_string(),
+            times: 1.0,
         }
     }
 }

@@ -10,6 +10,7 @@
 //! last field and goes to the end of the line. A file without it holds nanoseconds, or spins if
 //! the reader is told so.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::named;
@@ -311,12 +312,25 @@ fn delay(word: &str, unit: DelayUnit) -> Result<u32, String> {
     }
 }
 /// The table of an injected program, and where it came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TableSource {
     /// The 4,096 delays.
     pub entries: Box<[u32; TABLE_ENTRIES]>,
     /// Its file, if it has one, and its origin; the first 256 bytes.
     pub origin: String,
+    /// By what the delays of that origin were multiplied; 1 where they are as they were.
+    pub times: f64,
+}
+
+/// Where it came from, and by what its delays were multiplied.
+impl fmt::Display for TableSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin)?;
+        match self.times {
+            1.0 => Ok(()),
+            times => write!(f, ", times {times}"),
+        }
+    }
 }
 
 impl TableSource {
@@ -335,15 +349,15 @@ impl TableSource {
         TableSource {
             entries: Box::new(*table.entries()),
             origin: table.origin().to_string(),
+            times: 1.0,
         }
     }
 
-    /// The same, each delay multiplied by `factor` and rounded. Its origin says by what the delays of the first one were multiplied.
+    /// The same, each delay multiplied by `factor` and rounded.
     ///
     /// # Errors
     /// `factor` is no number of 0 or more, or a delay would be longer than a table can hold.
     pub fn scaled(&self, factor: f64, unit: DelayUnit) -> Result<Self, ScaleError> {
-        const TIMES: &str = ", times ";
         if !(factor.is_finite() && factor >= 0.0) {
             return Err(ScaleError::NoFactor(factor));
         }
@@ -355,22 +369,15 @@ impl TableSource {
         if f64::from(longest) * factor > f64::from(most) {
             return Err(ScaleError::TooLong { factor, longest });
         }
-        let (origin, before) = match self.origin.rsplit_once(TIMES) {
-            Some((origin, before)) => match before.parse::<f64>() {
-                Ok(before) => (origin, before),
-                Err(_) => (self.origin.as_str(), 1.0),
-            },
-            None => (self.origin.as_str(), 1.0),
-        };
         let mut entries = self.entries.clone();
         for entry in entries.iter_mut() {
             *entry = (f64::from(*entry) * factor).round() as u32;
         }
-        let origin = match before * factor {
-            1.0 => origin.to_string(),
-            factor => format!("{origin}{TIMES}{factor}"),
-        };
-        Ok(TableSource { entries, origin })
+        Ok(TableSource {
+            entries,
+            origin: self.origin.clone(),
+            times: self.times * factor,
+        })
     }
 }
 

@@ -31,6 +31,7 @@ fn table(entry: impl Fn(usize) -> u32) -> TableSource {
     TableSource {
         entries: Box::new(std::array::from_fn(entry)),
         origin: "test".into(),
+        times: 1.0,
     }
 }
 

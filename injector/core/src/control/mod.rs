@@ -61,7 +61,7 @@ shared! {
 }
 
 impl Content for Page {
-    const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x08");
+    const MAGIC: u64 = u64::from_be_bytes(*b"jlabctl\x09");
     const NAME: &'static str = "control page";
 
     fn head(&self) -> &Head {

@@ -83,7 +83,8 @@ const ORIGIN_WORDS: usize = 64;
 const FLAGS: usize = 0;
 const SEEDINGS: usize = 1;
 const SEED: usize = 2;
-const ORIGIN_AT: usize = 4;
+const TIMES: usize = 4;
+const ORIGIN_AT: usize = 6;
 /// Where the table begins.
 pub(super) const TABLE_AT: usize = ORIGIN_AT + ORIGIN_WORDS;
 /// Words in a published block.
@@ -128,9 +129,14 @@ pub(super) fn head(word: impl Fn(usize) -> Option<u32>) -> Option<Head> {
         } else {
             DelayUnit::Spins
         },
-        seed: u64::from(word(SEED)?) | u64::from(word(SEED + 1)?) << 32,
+        seed: long(word(SEED)?, word(SEED + 1)?),
         seedings: word(SEEDINGS)?,
     })
+}
+
+/// The number whose halves are two words.
+fn long(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
 }
 
 /// Zeroed words on the heap, never on the stack on their way there: a program may fork in a thread
@@ -154,6 +160,7 @@ pub(super) fn decode(words: &[u32; SETTINGS_WORDS]) -> (Settings, TableSource) {
     let table = TableSource {
         entries,
         origin: String::from_utf8_lossy(&origin).into_owned(),
+        times: f64::from_bits(long(words[TIMES], words[TIMES + 1])),
     };
     (settings, table)
 }
@@ -170,8 +177,10 @@ pub(super) fn encode(settings: &Settings, table: &TableSource) -> Box<[u32; SETT
         | flag(settings.stretch == Stretch::Each, EACH_RANK)
         | flag(settings.unit == DelayUnit::Spins, SPINS);
     words[SEEDINGS] = settings.seedings;
-    words[SEED] = settings.seed as u32;
-    words[SEED + 1] = (settings.seed >> 32) as u32;
+    for (at, long) in [(SEED, settings.seed), (TIMES, table.times.to_bits())] {
+        words[at] = long as u32;
+        words[at + 1] = (long >> 32) as u32;
+    }
     for (word, bytes) in words[ORIGIN_AT..TABLE_AT]
         .iter_mut()
         .zip(table.origin.as_bytes().chunks(4))
@@ -197,7 +206,7 @@ mod tests {
             order in proptest::sample::select(&Order::ALL[..]),
             (seed, seedings) in any::<(u64, u32)>(),
             origin in "[a-z=() ./]{0,256}",
-            first in any::<u32>(), last in any::<u32>(),
+            first in any::<u32>(), last in any::<u32>(), times in 0.0..1e9,
         ) {
             let settings = Settings {
                 enabled,
@@ -212,7 +221,7 @@ mod tests {
             let mut entries = Box::new([7; TABLE_ENTRIES]);
             entries[0] = first;
             entries[TABLE_ENTRIES - 1] = last;
-            let table = TableSource { entries, origin };
+            let table = TableSource { entries, origin, times };
             prop_assert_eq!(decode(&encode(&settings, &table)), (settings, table));
         }
     }

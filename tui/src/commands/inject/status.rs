@@ -54,6 +54,8 @@ struct Program {
     #[serde(flatten)]
     settings: Settings,
     table: String,
+    /// By what its delays are multiplied.
+    times: f64,
     table_mean: f64,
     calls: BTreeMap<&'static str, u64>,
     delays: u64,
@@ -104,7 +106,8 @@ impl Program {
                 .map(|family| family.name())
                 .collect(),
             settings,
-            table: table.origin,
+            table: table.to_string(),
+            times: table.times,
             table_mean: summary::mean(&entries).unwrap_or(0.0),
             calls: Hook::ALL
                 .iter()

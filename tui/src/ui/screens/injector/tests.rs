@@ -32,6 +32,7 @@ fn program(pid: u32, rank: u64, hooks: &[HookFamily]) -> Program {
             ..Settings::NONE
         },
         table: "load20.dist exponential(mean=10000)".into(),
+        times: 1.0,
         table_mean: 10_000.0,
         totals,
     }

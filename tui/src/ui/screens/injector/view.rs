@@ -89,12 +89,14 @@ fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
         let settings = &program.settings;
         let state = if settings.enabled { "on" } else { "off" };
         let text = format!(
-            "{:>8}  {state:<3}  {:<5}  {:>12} delays  rank {:<4} {}",
+            "{:>8}  {state:<3}  {:<5}  {:<6}  {:>12} delays  rank {:<4} {}  {}",
             program.address.to_string(),
             settings.mode.name(),
+            format!("×{}", program.times),
             count(program.totals.delays),
             program.rank,
-            program.name
+            program.name,
+            program.table
         );
         put(
             buffer,
@@ -138,7 +140,11 @@ fn about(program: &Program, width: u16, theme: Theme) -> Vec<Line<'static>> {
             width,
         )
     };
-    let mut lines = row(source, format!("{}, {mean}", program.table));
+    let times = match program.times {
+        1.0 => String::new(),
+        times => format!(", times {times}"),
+    };
+    let mut lines = row(source, format!("{}{times}, {mean}", program.table));
     lines.extend(row(
         "delays    ",
         format!("{how}, on {}; {}", hooks.join(", "), means(program)),

@@ -29,8 +29,9 @@ pub struct Program {
     pub hooks: Vec<HookFamily>,
     /// Its settings.
     pub settings: Settings,
-    /// Where its table came from, and the mean of that in its unit.
+    /// Where its table came from, by what the delays of that are multiplied, and their mean then, in its unit.
     pub table: String,
+    pub times: f64,
     pub table_mean: f64,
     /// What its threads have counted.
     pub totals: Totals,
@@ -51,6 +52,7 @@ impl Program {
             hooks: HookFamily::ALL.into_iter().filter(is_on).collect(),
             settings,
             table: printable(&table.origin),
+            times: table.times,
             table_mean: summary::mean(&entries).unwrap_or(0.0),
             totals: page.totals(),
         }
