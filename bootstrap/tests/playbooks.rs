@@ -54,6 +54,36 @@ fn each_variable_of_a_role_is_specified_and_documented() {
     );
 }
 
+/// Ansible checks variables where a role has a specification for the tasks that are taken from it.
+#[test]
+fn each_entry_of_a_role_that_a_playbook_takes_is_specified() {
+    let playbooks = fs::read_dir(root().join("playbooks/playbooks")).unwrap();
+    let mut entries = Vec::new();
+    for playbook in playbooks.map(|playbook| playbook.unwrap().path()) {
+        let text = fs::read_to_string(&playbook).unwrap();
+        let mut role = "";
+        for line in text.lines().map(str::trim) {
+            if let Some(name) = line.strip_prefix("name: jitterlab.cluster.") {
+                role = name;
+            } else if let Some(tasks) = line.strip_prefix("tasks_from: ") {
+                entries.push(format!("{role}/{}", tasks.trim_end_matches(".yml")));
+            }
+        }
+    }
+    assert!(!entries.is_empty());
+    let is_specified = |entry: &&String| {
+        let (role, tasks) = entry.split_once('/').unwrap();
+        let specification = format!("playbooks/roles/{role}/meta/argument_specs.yml");
+        let specification = fs::read_to_string(root().join(specification)).unwrap();
+        keys(&specification, 2).contains(tasks)
+    };
+    let missing: Vec<&String> = entries
+        .iter()
+        .filter(|entry| !is_specified(entry))
+        .collect();
+    assert!(missing.is_empty(), "not specified: {missing:?}");
+}
+
 #[test]
 fn ansible_finds_nothing_wrong() {
     if !root().join("target/ansible/bin/ansible-lint").exists() {
