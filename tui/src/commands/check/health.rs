@@ -65,7 +65,11 @@ fn checked(system: &System, duration: Nanos) -> String {
     let fit = match &looked.survey {
         Ok(survey) if looked.tuned => match (unfit(survey), &standing) {
             (Some(reason), _) => Fit::Unfit(in_short(&reason)),
-            (None, Ok(standing)) => quiet(system, survey, standing, duration),
+            (None, Ok(standing)) => match has_noise(system) {
+                Some(true) => quiet(standing, || heard(system, survey, duration)),
+                Some(false) => Fit::Fit,
+                None => Fit::Unknown(NOISE),
+            },
             (None, Err(_)) => Fit::Unknown(NOISE),
         },
         // Only what was applied can fail to hold.
@@ -102,24 +106,32 @@ fn unfit(survey: &Survey) -> Option<String> {
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// Whether the CPUs of a node are quiet. They are not if they are too noisy twice. Only an idle node is listened to: a job would be disturbed, and be what
-/// is measured.
-fn quiet(system: &System, survey: &Survey, standing: &Standing, duration: Nanos) -> Fit {
+/// Whether noise on these CPUs says something of the node: not on a copy of a tree, nor where they are emulated. `None` if that cannot be read.
+fn has_noise(system: &System) -> Option<bool> {
     if !system.is_live() {
-        return Fit::Fit;
+        return Some(false);
     }
-    match Topology::read(system.root()) {
-        Ok(topology) if topology.is_emulated() => return Fit::Fit,
-        Ok(_) if standing.is_idle() => {}
-        _ => return Fit::Unknown(NOISE),
-    }
-    let listen = || match listen(system, survey, duration) {
+    let topology = Topology::read(system.root()).ok()?;
+    Some(!topology.is_emulated())
+}
+
+/// What is heard of the CPUs in so much time.
+fn heard(system: &System, survey: &Survey, duration: Nanos) -> Fit {
+    match listen(system, survey, duration) {
         Ok(noise) => match noise.findings.first() {
             Some(first) => Fit::Unfit(in_short(&format!("{NOISE}{}", first.message))),
             None => Fit::Fit,
         },
         Err(_) => Fit::Unknown(NOISE),
-    };
+    }
+}
+
+/// Whether the CPUs of a node are quiet. They are not if they are too noisy twice. Only an idle node is listened to: a job would be disturbed, and be what
+/// is measured.
+fn quiet(standing: &Standing, mut listen: impl FnMut() -> Fit) -> Fit {
+    if !standing.is_idle() {
+        return Fit::Unknown(NOISE);
+    }
     match listen() {
         Fit::Unfit(_) => listen(),
         found => found,
@@ -178,10 +190,59 @@ mod tests {
         assert_eq!(within(LIMIT, || "fit".into()), "fit");
     }
 
+    fn standing(states: &str) -> Standing {
+        Standing::read(&format!("   State={states} \n")).unwrap()
+    }
+
+    fn noise() -> Fit {
+        Fit::Unfit("noise: CPU 3 loses 2 % of its time".into())
+    }
+
+    #[test]
+    fn a_node_is_drained_if_it_is_too_noisy_twice_and_not_listened_to_while_a_job_runs() {
+        let ours = |states: &str| {
+            let reason = "Reason=jitterlab: noise: CPU 3 [root@2026-11-26T08:00:00]";
+            Standing::read(&format!("   State={states} \n   {reason}\n")).unwrap()
+        };
+        let drained = || Act::Drain("noise: CPU 3 loses 2 % of its time".into());
+        // By how a node stands, and what is heard: what is done, and how often it is listened to.
+        for (standing, hears, act, times) in [
+            (standing("IDLE"), vec![noise(), noise()], drained(), 2),
+            (standing("IDLE"), vec![noise(), Fit::Fit], Act::Nothing, 2),
+            (standing("IDLE"), vec![Fit::Fit], Act::Nothing, 1),
+            (standing("IDLE"), vec![Fit::Unknown(NOISE)], Act::Nothing, 1),
+            (standing("ALLOCATED"), vec![], Act::Nothing, 0),
+            (ours("IDLE+DRAIN"), vec![Fit::Fit], Act::Resume, 1),
+            (ours("IDLE+DRAIN"), vec![noise(), noise()], drained(), 2),
+            (ours("MIXED+DRAIN"), vec![], Act::Nothing, 0),
+            (
+                ours("IDLE+DRAIN"),
+                vec![Fit::Unknown(NOISE)],
+                Act::Nothing,
+                1,
+            ),
+        ] {
+            let mut heard = 0;
+            let found = quiet(&standing, || {
+                heard += 1;
+                hears[heard - 1].clone()
+            });
+            let found = undisturbed(found, &standing);
+            assert_eq!((standing.act(&found), heard), (act, times), "{standing:?}");
+        }
+    }
+
+    #[test]
+    fn a_copy_of_a_tree_has_no_noise() {
+        let tree = tempfile::tempdir().unwrap();
+        assert_eq!(
+            has_noise(&System::at(tree.path(), tree.path())),
+            Some(false)
+        );
+    }
+
     #[test]
     fn noise_that_a_job_may_have_made_is_not_known() {
-        let standing = |states: &str| Standing::read(&format!("   State={states} \n")).unwrap();
-        let noise = || Fit::Unfit("noise: CPU 3 loses 2 % of its time".into());
         let setting = || Fit::Unfit("swappiness (drifted)".into());
         for (found, states, left) in [
             (noise(), "IDLE", noise()),
