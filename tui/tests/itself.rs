@@ -43,6 +43,24 @@ fn manual_pages_are_written() {
     assert_eq!(wrong.status.code(), Some(3), "{wrong:?}");
 }
 
+/// What Debian's packages say of themselves is what the manifest says.
+#[test]
+fn packages_name_the_version_and_the_licence() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let packages = |file: &str| fs::read_to_string(root.join("packages").join(file)).unwrap();
+    let version = format!("jitterlab ({}-1) ", env!("CARGO_PKG_VERSION"));
+    assert!(packages("changelog").starts_with(&version), "{version}");
+    let licence = env!("CARGO_PKG_LICENSE").replace(" OR ", " or ");
+    let copyright = packages("copyright");
+    assert!(copyright.contains(&format!("License: {licence}\n")));
+    for each in licence.split(" or ") {
+        assert!(
+            copyright.contains(&format!("\nLicense: {each}\n ")),
+            "{each}"
+        );
+    }
+}
+
 /// The names of the files of a folder that end like this.
 fn names(folder: PathBuf, endings: &[&str]) -> BTreeSet<String> {
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
