@@ -252,6 +252,31 @@ fn family_keeps_the_mean_and_stays_above_0() {
     }
 }
 
+/// The paper's has three parameters; where that is not what was made, it is said.
+#[test]
+fn family_says_which_lognormal_the_samples_have() {
+    let lab = Lab::new();
+    let described = |samples: String| {
+        lab.write("samples.csv", samples);
+        let said = text(&lab.run("dist family samples.csv -o family").stdout);
+        let line = said.lines().find(|line| line.starts_with("lognormal "));
+        line.unwrap().split_once(": ").unwrap().1.to_string()
+    };
+    let above = "14000\n14500\n15000\n44000\n45000\n46000\n47000\n48000\n".repeat(100);
+    assert_eq!(
+        described(above.clone()),
+        "lognormal as fitted, of two parameters: with three it would reach below 0"
+    );
+    assert_eq!(
+        described(above + &"0\n".repeat(200)),
+        "lognormal as fitted, of two parameters beside 20 % zeros: with three it would reach below 0"
+    );
+    // As of an exponential law that begins at 10 us.
+    let begins = |i: u32| 1e4 - 1e4 * (1.0 - (f64::from(i) + 0.5) / 800.0).ln();
+    let skewed = (0..800).map(|i| format!("{}\n", begins(i)));
+    assert_eq!(described(skewed.collect()), "lognormal as fitted");
+}
+
 /// Too few samples are above 0 for a fit, but a constant and the samples themselves need none.
 #[test]
 fn family_writes_what_can_be_had_and_says_why_the_rest_cannot() {

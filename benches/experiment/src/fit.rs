@@ -6,7 +6,9 @@
 //! by a delay and count as 0.
 
 use jitterlab_base::show;
+use jitterlab_injector::check::AskedAndMade;
 use jitterlab_injector::family::{Family, Fitted, Member};
+use jitterlab_injector::table::DistributionTable;
 use jitterlab_packet::transport::Transport;
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::imitation::{Closeness, Fault, NEAR};
@@ -125,7 +127,7 @@ pub fn injectable_moments(excess: &[f64]) -> Result<(f64, f64), Error> {
 }
 
 /// The table of each shape, or why there is none.
-pub type Imitations = Vec<(Member, Result<Imitation, Error>)>;
+pub type Imitations = Vec<(Member, Result<Imitation, String>)>;
 
 /// Fits an excess (in nanoseconds) and makes the table of each shape, or says why there is none. All tables have the mean of the excess.
 ///
@@ -134,9 +136,18 @@ pub type Imitations = Vec<(Member, Result<Imitation, Error>)>;
 pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Imitations, Error> {
     let family = Family::from_samples(excess)?;
     let imitation = |shape: Member| {
-        let fitted = family.fitted(shape, seed)?;
-        let closeness = Closeness::between(excess, &fitted.made.table.sorted())?;
-        Ok(Imitation { fitted, closeness })
+        let fitted = family
+            .fitted(shape, seed)
+            .map_err(|error| error.to_string())?;
+        let table = fitted.made.whole(shape)?;
+        if !shape.imitates() {
+            as_asked(shape, table, family.mean())?;
+        }
+        let closeness = Closeness::between(excess, &table.sorted());
+        Ok(Imitation {
+            closeness: closeness.map_err(|error| error.to_string())?,
+            fitted,
+        })
     };
     Ok(shapes
         .iter()
@@ -144,9 +155,30 @@ pub fn tables(excess: &[f64], shapes: &[Member], seed: u64) -> Result<Imitations
         .collect())
 }
 
+/// Holds a table that claims to imitate nothing to what it was made for: the mean of the excess and, if it is constant, no deviation. By how much scales
+/// vary follows from their law, of which no table holds the far tail.
+fn as_asked(shape: Member, table: &DistributionTable, mean: f64) -> Result<(), String> {
+    let std = match shape {
+        Member::Uniform => 0.0,
+        _ => table.std(),
+    };
+    let asked = AskedAndMade::of(table, mean, std);
+    match asked.are_met() {
+        true => Ok(()),
+        false => Err(format!(
+            "its table has a mean of {} and a standard deviation of {}, and was made for {} and {}",
+            show::time(asked.mean_ns),
+            show::time(asked.std_ns),
+            show::time(mean),
+            show::time(std)
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jitterlab_injector::shape;
     use rand::{RngExt, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -176,6 +208,51 @@ mod tests {
             assert!(table.std() > last, "{:?}", imitation.fitted.member);
             last = table.std();
             assert_eq!(imitation.fitted.made.raised, 0);
+        }
+    }
+
+    #[test]
+    fn a_shape_whose_delays_no_table_holds_is_refused() {
+        let law = Distribution::LogNormal {
+            shape: 0.7,
+            location: 0.0,
+            scale: 5e7,
+        };
+        let excess = law.slices(20_000);
+        for (shape, imitation) in tables(
+            &excess,
+            &[Member::Uniform, Member::Lognormal, Member::Scale25],
+            1,
+        )
+        .unwrap()
+        {
+            match (shape, imitation) {
+                (Member::Scale25, Err(why)) => assert!(
+                    why.ends_with(" of the 4096 delays of scale25 are beyond 1 s, the longest that a table holds"),
+                    "{why}"
+                ),
+                (shape, imitation) => assert!(shape != Member::Scale25 && imitation.is_ok(), "{shape}"),
+            }
+        }
+    }
+
+    #[test]
+    fn constant_and_scaled_delays_are_held_to_what_they_were_made_for() {
+        let table = |distribution: Distribution| shape::table(&distribution, 1).table;
+        let constant = table(Distribution::Constant { value: 10_000.0 });
+        let varied = table(Distribution::Uniform {
+            low: 5_000.0,
+            high: 15_000.0,
+        });
+        for (shape, table, mean, held) in [
+            (Member::Uniform, &constant, 10_000.0, true),
+            (Member::Uniform, &constant, 10_200.0, false),
+            (Member::Uniform, &varied, 10_000.0, false),
+            (Member::Scale50, &varied, 10_000.0, true),
+            (Member::Scale50, &varied, 9_800.0, false),
+        ] {
+            let found = as_asked(shape, table, mean);
+            assert_eq!(found.is_ok(), held, "{shape} {mean} {found:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Distributions that imitate one set of samples, and the paper's five, which keep their mean and vary the variation (latency-variation,
 //! section 5.3).
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use jitterlab_stats::distribution::Distribution;
 use jitterlab_stats::positive::Positive;
 use jitterlab_stats::{Error, imitation};
@@ -110,6 +110,26 @@ pub struct Fitted {
     pub made: Made,
 }
 
+impl Fitted {
+    /// What it is, for people: also which lognormal the samples have.
+    pub fn description(&self) -> String {
+        let what = self.member.description();
+        match (self.member, &self.distribution) {
+            (
+                Member::Lognormal | Member::Scale75 | Member::Scale50 | Member::Scale25,
+                Some(Distribution::WithZeros { zeros, .. }),
+            ) => {
+                let beside = match *zeros > 0.0 {
+                    true => format!(" beside {} zeros", show::percent(*zeros)),
+                    false => String::new(),
+                };
+                format!("{what}, of two parameters{beside}: with three it would reach below 0")
+            }
+            _ => what.into(),
+        }
+    }
+}
+
 impl Family {
     /// Fits the samples (nanoseconds). Samples that cannot be fitted still have the members that need no fit.
     ///
@@ -122,6 +142,11 @@ impl Family {
             mean: slices.iter().sum::<f64>() / slices.len() as f64,
             slices,
         })
+    }
+
+    /// The samples' mean, of which those below 0 count as 0, in nanoseconds.
+    pub fn mean(&self) -> f64 {
+        self.mean
     }
 
     /// The samples, of which those below 0 count as 0, as 4,096 delays of the same mean and standard deviation, ascending.

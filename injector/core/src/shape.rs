@@ -1,5 +1,7 @@
 //! From a distribution to a table.
 
+use std::fmt::Display;
+
 use jitterlab_base::show;
 use jitterlab_stats::distribution::Distribution;
 use rand::SeedableRng;
@@ -114,6 +116,21 @@ pub struct Made {
     pub raised: usize,
     /// Entries that would have been beyond 1 s and are 1 s.
     pub lowered: usize,
+}
+
+impl Made {
+    /// The table, if it holds all of the delays of `of`, which it was made from.
+    ///
+    /// # Errors
+    /// Some are beyond 1 s: how many, for people.
+    pub fn whole(&self, of: impl Display) -> Result<&DistributionTable, String> {
+        match self.lowered {
+            0 => Ok(&self.table),
+            lowered => Err(format!(
+                "{lowered} of the {TABLE_ENTRIES} delays of {of} are beyond 1 s, the longest that a table holds"
+            )),
+        }
+    }
 }
 
 /// Makes a table whose delays, drawn at random, follow `distribution` (in nanoseconds).

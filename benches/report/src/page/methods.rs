@@ -62,7 +62,7 @@ fn notes(analysed: &Analysed) -> Vec<(&'static str, String)> {
             likelihood, with the share of zeros beside them, and scaled to the mean of the excess. The one that comes closest by \
             Wasserstein-1 distance is chosen, and of those that are as close as samples scatter, the one of the fewest parameters. Akaike's \
             criterion assumes that round trips are independent and decides nothing. The empirical table is the excess itself. Of the \
-            paper's five, the constant is what it calls uniform, the lognormal is as fitted, and the others have 25, 50 and 75 % of its \
+            paper's five, the constant is what it calls uniform, the lognormal is as fitted (of two parameters beside a share of zeros, where with three it would reach below 0), and the others have 25, 50 and 75 % of its \
             scale and the shape that keeps the mean. A table imitates the load if it is closer to the excess than a constant is, and its \
             standard deviation is within a quarter of the excess's. One delay is added to each round trip, on the side that asks.".into()),
         ("Injected against background", format!(

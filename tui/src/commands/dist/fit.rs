@@ -191,7 +191,7 @@ pub struct FamilyOptions {
 #[derive(Serialize)]
 struct FamilyMember {
     name: &'static str,
-    description: &'static str,
+    description: String,
     distribution: Option<Distribution>,
     mean_ns: Option<f64>,
     std_ns: Option<f64>,
@@ -206,6 +206,10 @@ impl FamilyMember {
         let fitted = family
             .fitted(member, seed)
             .map_err(|error| error.to_string());
+        let description = match &fitted {
+            Ok(fitted) => fitted.description(),
+            Err(_) => member.description().into(),
+        };
         let made = fitted.and_then(|fitted| match whole(fitted.made, member) {
             Ok(table) => Ok((fitted.distribution, table)),
             Err(failure) => Err(failure.to_string()),
@@ -217,7 +221,7 @@ impl FamilyMember {
         let table = made.as_ref().map(|(_, table)| table);
         FamilyMember {
             name: member.name(),
-            description: member.description(),
+            description,
             mean_ns: table.map(DistributionTable::mean),
             std_ns: table.map(DistributionTable::std),
             table: table.map(|_| folder.join(format!("{member}.dist"))),

@@ -111,12 +111,7 @@ const NEAR: f64 = 0.05;
 
 /// The table, if it can hold all of the delays of what it was made from.
 pub(super) fn whole(made: Made, of: impl std::fmt::Display) -> Result<DistributionTable, Failure> {
-    if made.lowered > 0 {
-        return Err(Failure::input(format!(
-            "{} of the 4096 delays of {of} are beyond 1 s, the longest that a table holds",
-            made.lowered
-        )));
-    }
+    made.whole(&of).map_err(Failure::input)?;
     if made.raised > 0 {
         eprintln!(
             "jitterlab: {} of the 4096 delays of {of} are negative and become 0",
