@@ -267,3 +267,35 @@ fn a_newcomer_finds_out_whether_one_is_slower_than_the_other() {
     session.until("Is b slower than a by more than 5 %?");
     leave(session);
 }
+
+#[test]
+fn a_saved_experiment_is_edited_and_one_that_cannot_be_stays_as_it_is() {
+    let lab = Lab::new();
+    lab.write("short.yaml", SHORT);
+    let mut session = Session::start(&lab, "ui", 80, 24);
+    session.until("q leave");
+    session.press("3");
+    session.until("new experiment");
+    session.press("\x1b[H\r");
+    session.until("on this machine");
+    session.press("\r");
+    session.until("Enter runs it");
+    session.until("experiment  packet");
+    let made = lab.read("packet.yaml");
+    assert!(made.contains("repetitions: 5"), "{made}");
+    session.press("e");
+    session.until("edits packet.yaml");
+    session.press("+");
+    session.until("6 times each");
+    session.press("\r");
+    session.until("runs        12,");
+    let saved = lab.read("packet.yaml");
+    assert_eq!(saved, made.replace("repetitions: 5", "repetitions: 6"));
+    // What the choices cannot make is told.
+    session.press("\x1b[B");
+    session.until("experiment  short");
+    session.press("e");
+    session.until("short.yaml: its `suites` is not among what can be chosen");
+    assert_eq!(lab.read("short.yaml"), SHORT);
+    leave(session);
+}

@@ -1,12 +1,15 @@
-//! A new experiment: what is chosen, and the file that it makes.
+//! An experiment that is made, or a file that is edited: what is chosen, and the file that it makes.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::durable::write_atomically;
 use jitterlab_base::show::printable;
 
 use super::catalogue::{self, Choice, Chosen, Group, Plan};
-use crate::ui::action::{Action, News, Task, outcome};
+use super::edit::Choices;
+use super::place::{Hosts, Place};
+use crate::ui::action::{Action, Failed, News, Said, Task};
 use crate::ui::keys::{Binding, Key, MOVES, moved};
 
 /// What keys do.
@@ -15,6 +18,7 @@ pub enum Does {
     Move,
     Toggle,
     Repeat,
+    Place,
     Save,
     Back,
 }
@@ -30,6 +34,11 @@ pub const KEYS: &[Binding<Does>] = &[
         keys: &[Key::Char('+'), Key::Char('-')],
         does: "repetitions",
         command: Does::Repeat,
+    },
+    Binding {
+        keys: &[Key::Char('h')],
+        does: "hosts",
+        command: Does::Place,
     },
     Binding {
         keys: &[Key::Enter],
@@ -65,7 +74,12 @@ pub struct Builder {
     pub at: usize,
     /// How often each run is done.
     pub repetitions: u32,
+    /// Where it measures, and where it did at first.
+    pub place: Place,
+    first: Place,
     cpu: u32,
+    /// The file that is edited, and what that was when it was opened; nothing where a new one is made.
+    file: Option<(PathBuf, Choices)>,
     /// What comes of it.
     pub plan: Plan,
 }
@@ -73,21 +87,43 @@ pub struct Builder {
 impl Builder {
     /// The first choice; both ends of a packet case are on this CPU.
     pub fn new(cpu: u32) -> Self {
-        let groups = catalogue::all();
-        let repetitions = 5;
-        let chosen = Chosen {
-            groups: &groups,
+        Builder::with(cpu, catalogue::all(), 5, Place::Here(cpu), None)
+    }
+
+    /// An experiment file, to be edited.
+    pub fn of(path: PathBuf, choices: Choices, cpu: u32) -> Self {
+        let Choices {
+            groups,
             repetitions,
-            cpu,
-        };
-        let plan = chosen.plan();
+            place,
+            ..
+        } = choices.clone();
+        Builder::with(cpu, groups, repetitions, place, Some((path, choices)))
+    }
+
+    fn with(
+        cpu: u32,
+        groups: Vec<Group>,
+        repetitions: u32,
+        place: Place,
+        file: Option<(PathBuf, Choices)>,
+    ) -> Self {
+        let plan = plan(&groups, repetitions, &place, file.as_ref());
         Builder {
             groups,
             at: 1,
             repetitions,
+            first: place.clone(),
+            place,
             cpu,
+            file,
             plan,
         }
+    }
+
+    /// The file that is edited.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(path, _)| path.as_path())
     }
 
     /// The lines of the tree.
@@ -98,8 +134,9 @@ impl Builder {
         })
     }
 
-    /// Does what a key says; [`Does::Back`] is done by whoever shows it. What is saved goes into `folder`.
-    pub fn key(&mut self, does: Does, key: Key, folder: &Path) -> Option<Action> {
+    /// Does what a key says; [`Does::Back`] is done by whoever shows it. What is saved goes into `folder`, in which there are these hosts
+    /// files.
+    pub fn key(&mut self, does: Does, key: Key, folder: &Path, hosts: &[Hosts]) -> Option<Action> {
         const MOST: u32 = 1000;
         match does {
             Does::Move => {
@@ -112,16 +149,35 @@ impl Builder {
                 self.repetitions = (self.repetitions + 1).min(MOST);
             }
             Does::Repeat => self.repetitions = (self.repetitions - 1).max(1),
+            Does::Place if hosts.is_empty() && self.first == Place::Here(self.cpu) => {
+                let words = "there is no hosts file beside the experiment files";
+                return Some(Action::Say(words.into()));
+            }
+            Does::Place => self.next_place(hosts),
             Does::Save => return Some(self.save(folder)),
             Does::Back => return None,
         }
-        self.plan = Chosen {
-            groups: &self.groups,
-            repetitions: self.repetitions,
-            cpu: self.cpu,
-        }
-        .plan();
+        self.plan = plan(
+            &self.groups,
+            self.repetitions,
+            &self.place,
+            self.file.as_ref(),
+        );
         None
+    }
+
+    /// This machine, then where a file that is edited measured, then the hosts files, and so on.
+    fn next_place(&mut self, hosts: &[Hosts]) {
+        let mut all = vec![Place::Here(self.cpu)];
+        let others = hosts.iter().cloned().map(Place::There);
+        for place in [self.first.clone()].into_iter().chain(others) {
+            if !all.contains(&place) {
+                all.push(place);
+            }
+        }
+        let at = all.iter().position(|place| *place == self.place);
+        let next = at.map_or(0, |at| (at + 1) % all.len());
+        self.place = all.swap_remove(next);
     }
 
     /// A choice, or all of a group.
@@ -151,16 +207,42 @@ impl Builder {
     }
 
     fn save(&self, folder: &Path) -> Action {
-        match &self.plan.cost {
-            Ok(_) => Action::work(Save {
+        let text = self.plan.text.clone();
+        match (&self.plan.cost, &self.file) {
+            (Ok(_), None) => Action::work(Save {
                 folder: folder.into(),
                 name: self.plan.name.clone(),
-                text: self.plan.text.clone(),
+                text,
             }),
-            Err(error) => Action::Say(format!("this is no experiment yet: {error}")),
+            (Ok(_), Some((path, choices))) => Action::work(SaveAgain {
+                path: path.clone(),
+                before: choices.text.clone(),
+                text,
+            }),
+            (Err(error), _) => Action::Say(format!("this is no experiment yet: {error}")),
         }
     }
 }
+
+fn plan(
+    groups: &[Group],
+    repetitions: u32,
+    place: &Place,
+    file: Option<&(PathBuf, Choices)>,
+) -> Plan {
+    Chosen {
+        groups,
+        name: file.map(|(_, choices)| choices.name.as_str()),
+        seed: file.map_or(1, |(_, choices)| choices.seed),
+        repetitions,
+        place,
+    }
+    .plan()
+}
+
+/// News: the experiment file was saved.
+#[derive(Debug)]
+pub struct Saved(pub PathBuf);
 
 /// Saves an experiment file under a name that is free.
 #[derive(Debug)]
@@ -170,10 +252,6 @@ pub struct Save {
     text: String,
 }
 
-/// News: the experiment file was saved.
-#[derive(Debug)]
-pub struct Saved(pub PathBuf);
-
 impl Task for Save {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         let mut path = self.folder.join(format!("{}.yaml", self.name));
@@ -182,12 +260,43 @@ impl Task for Save {
             path = self.folder.join(format!("{}-{number}.yaml", self.name));
             number += 1;
         }
-        let shown = path.display();
-        let said = match write_atomically(&path, self.text.as_bytes()) {
-            Ok(()) => Ok(printable(&format!("saved as {shown}; Enter runs it"))),
-            Err(error) => Err(printable(&format!("cannot write {shown}: {error}"))),
-        };
-        tell(outcome(said));
-        tell(Box::new(Saved(path)));
+        save(path, &self.text, tell);
+    }
+}
+
+/// Saves a file that was edited, unless somebody else has changed it meanwhile.
+#[derive(Debug)]
+pub struct SaveAgain {
+    path: PathBuf,
+    /// What it was when it was opened.
+    before: String,
+    text: String,
+}
+
+impl Task for SaveAgain {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        match fs::read_to_string(&self.path) {
+            Ok(now) if now == self.before => save(self.path, &self.text, tell),
+            _ => {
+                let why = "was changed meanwhile, and is left as it is: go back, and open it again";
+                let why = format!("{} {why}", self.path.display());
+                tell(Box::new(Failed(printable(&why))));
+            }
+        }
+    }
+}
+
+fn save(path: PathBuf, text: &str, tell: &mut dyn FnMut(News)) {
+    let shown = path.display();
+    match write_atomically(&path, text.as_bytes()) {
+        Ok(()) => {
+            let said = format!("saved as {shown}; Enter runs it");
+            tell(Box::new(Said(printable(&said))));
+            tell(Box::new(Saved(path)));
+        }
+        Err(error) => {
+            let why = format!("cannot write {shown}: {error}");
+            tell(Box::new(Failed(printable(&why))));
+        }
     }
 }

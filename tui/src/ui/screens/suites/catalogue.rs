@@ -17,14 +17,17 @@ use jitterlab_experiment::suites::library::LibraryCaseKind;
 use jitterlab_packet::cases::Case as PacketCase;
 use jitterlab_packet::transport::Transport;
 
+use super::place::Place;
+
 /// A group of things to choose from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Its name; of a suite, as experiment files have it.
     pub name: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
-    kind: Kind,
+    /// What choices of it are.
+    pub kind: Kind,
     /// What can be chosen.
     pub options: Vec<Choice>,
 }
@@ -37,30 +40,33 @@ impl Group {
 }
 
 /// Something to choose.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// In a word.
     pub name: &'static str,
     /// What it is, in a line.
     pub about: &'static str,
     /// Of a case, how experiment files have it; of a level, its value.
-    text: String,
+    pub text: String,
     /// Whether it is chosen.
     pub is_on: bool,
 }
 
+/// What choices are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum Kind {
     /// A suite; whether it is started over MPI.
     Suite {
         mpi: bool,
     },
+    /// What carries messages of the packet suite.
     Transports,
     /// What carries active messages, and in which protocols.
     AmviaTransports,
     Protocols,
     /// How long each size is measured.
     Durations,
+    /// Levels.
     Loads,
     Imitations,
     Delays,
@@ -315,19 +321,23 @@ fn delays() -> Vec<Choice> {
     ["1us", "10us", "100us", "1ms"].map(delay).into()
 }
 
-/// How ranks are started: they speak over TCP, each on a CPU of its own, and every message is delayed where it enters a socket.
-const MPI: &str = "mpi: { on: both, hook: socket, arguments: [--map-by, hwthread, --bind-to, hwthread, --mca, pml, ob1, \
---mca, btl, \"self,tcp\", --mca, btl_tcp_if_include, lo] }\n";
+/// The first line of a file that is made here.
+pub const HEADER: &str =
+    "# Made by the screen Suites of `jitterlab ui`. What it means: docs/experiment.md.\n";
 
 /// What was chosen.
 #[derive(Debug)]
 pub struct Chosen<'a> {
     /// All that could be.
     pub groups: &'a [Group],
+    /// What the experiment is called; after its suites, if it has no name yet.
+    pub name: Option<&'a str>,
+    /// From which its order follows.
+    pub seed: u64,
     /// How often each run is done.
     pub repetitions: u32,
-    /// The CPU that both ends are on.
-    pub cpu: u32,
+    /// Where it measures.
+    pub place: &'a Place,
 }
 
 /// A case as experiment files have it, with each size measured for so long.
@@ -375,9 +385,9 @@ impl Chosen<'_> {
 
     /// The experiment, with what it costs by the same reckoning as `jitterlab run --dry-run`.
     pub fn plan(&self) -> Plan {
-        let name = self.name();
+        let name = self.name.map_or_else(|| self.suites_name(), String::from);
         let text = self.text(&name);
-        let parsed = Experiment::parse(&text, Path::new("new"));
+        let parsed = Experiment::parse(&self.place.filled(&text), Path::new("new"));
         let mut partial = Vec::new();
         let cost = match parsed {
             Ok(experiment) => {
@@ -423,7 +433,7 @@ impl Chosen<'_> {
     }
 
     /// The suites.
-    fn name(&self) -> String {
+    fn suites_name(&self) -> String {
         let is_suite = |group: &&Group| matches!(group.kind, Kind::Suite { .. });
         let suites = self.groups.iter().filter(is_suite);
         let with_cases = suites.filter(|group| group.options.iter().any(|option| option.is_on));
@@ -435,31 +445,23 @@ impl Chosen<'_> {
     }
 
     fn text(&self, name: &str) -> String {
-        let Chosen {
-            repetitions, cpu, ..
-        } = self;
-        let ends = [("client", cpu), ("server", cpu)];
-        let mut text = format!(
-            "# Made by the screen Suites of `jitterlab ui`. What it means: docs/experiment.md.\n\
-             name: {name}\nseed: 1\nrepetitions: {repetitions}\nhosts:\n"
-        );
-        for (end, cpu) in ends {
-            text += &format!("  {end}: {{ at: local, cpu: {cpu} }}\n");
-        }
         let is_mpi = self
             .on(|kind| kind == Kind::Suite { mpi: true })
             .any(|case| case.name != "redis");
         let is_amvia = self.suite("amvia").next().is_some();
-        if is_mpi || is_amvia {
-            // Ranks, and ends that poll, have a CPU each.
-            text += "  both: { at: local }\n";
-        }
+        let Chosen {
+            seed, repetitions, ..
+        } = self;
+        let mut text = format!("{HEADER}name: {name}\nseed: {seed}\nrepetitions: {repetitions}\n");
+        text += &self.place.section(is_mpi || is_amvia);
         if is_mpi {
-            text += MPI;
+            text += &self.place.mpi();
         }
         let loads = self.texts(Kind::Loads);
         if !loads.is_empty() {
-            text += "load: { transport: udp, from: client, to: server, message: 16KiB }\n";
+            let [from, to] = self.place.ends();
+            text +=
+                &format!("load: {{ transport: udp, from: {from}, to: {to}, message: 16KiB }}\n");
         }
         text += &format!("levels:\n  load: [{loads}]\n");
         let imitations = self.texts(Kind::Imitations);
@@ -489,6 +491,8 @@ impl Chosen<'_> {
             chosen => format!(", protocols: [{chosen}]"),
         };
         let duration = self.on(|kind| kind == Kind::Durations).next();
+        let [from, to] = self.place.ends();
+        let [from_polling, to_polling] = self.place.polling_ends();
         let mut text = String::from("suites:\n");
         for group in self.groups {
             let Kind::Suite { .. } = group.kind else {
@@ -499,12 +503,17 @@ impl Chosen<'_> {
                 let (name, text) = (case.name, lasting(&case.text, duration));
                 match group.name {
                     "packet" => format!(
-                        "    - {{ case: {name}, transports: [{transports}], from: client, to: server, {text} }}\n"
+                        "    - {{ case: {name}, transports: [{transports}], from: {from}, to: {to}, {text} }}\n"
                     ),
                     "amvia" => format!(
-                        "    - {{ case: {name}, transports: [{amvia_transports}]{protocols}, from: both, to: both, {text} }}\n"
+                        "    - {{ case: {name}, transports: [{amvia_transports}]{protocols}, from: {from_polling}, to: {to_polling}, \
+                         {text} }}\n"
                     ),
-                    "application" => format!("    - {{ name: {name}, {text} }}\n"),
+                    "application" => {
+                        let text = text.replace("on: client", &format!("on: {from}"));
+                        let text = text.replace("on: server", &format!("on: {to}"));
+                        format!("    - {{ name: {name}, {text} }}\n")
+                    }
                     _ => format!("    - {{ case: {name}, {text} }}\n"),
                 }
             };

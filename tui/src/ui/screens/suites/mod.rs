@@ -2,7 +2,9 @@
 
 mod builder;
 mod catalogue;
+mod edit;
 mod jobs;
+mod place;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -34,8 +36,8 @@ pub enum Focus {
     List,
     /// Through the runs of a folder.
     Runs,
-    /// Through what a new experiment can be made from.
-    New,
+    /// Through what an experiment can be made from.
+    Tree,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +47,7 @@ enum Does {
     Stop,
     Pause,
     Into,
+    Edit,
     Out,
 }
 
@@ -75,6 +78,18 @@ const ON_NEW: &[Binding<Does>] = &[
         keys: &[Key::Enter, Key::Right],
         does: "choose what it measures",
         command: Does::Into,
+    },
+    STOP,
+    PAUSE,
+];
+/// Keys on an experiment file.
+const ON_FILE: &[Binding<Does>] = &[
+    CHOOSE,
+    RUN,
+    Binding {
+        keys: &[Key::Char('e')],
+        does: "edit",
+        command: Does::Edit,
     },
     STOP,
     PAUSE,
@@ -124,7 +139,9 @@ struct Suites {
     seen: Option<Seen>,
     /// The file or folder that is chosen; the new experiment where none is.
     selected: Option<PathBuf>,
-    /// The new experiment.
+    /// The CPU that new experiments measure on.
+    cpu: u32,
+    /// The new experiment, or the file that is edited.
     builder: Builder,
     /// Where the arrow keys lead.
     focus: Focus,
@@ -146,6 +163,7 @@ impl Suites {
             is_more: false,
             seen: None,
             selected: None,
+            cpu: base.cpu,
             builder: Builder::new(base.cpu),
             awaits_file: None,
             focus: Focus::List,
@@ -159,6 +177,7 @@ impl Suites {
         Wanted {
             folder: self.folder().map(|folder| folder.path.clone()),
             run: self.run,
+            hosts: self.focus == Focus::Tree,
         }
     }
 
@@ -231,8 +250,9 @@ impl Suites {
     fn bindings(&self) -> &'static [Binding<Does>] {
         match self.focus {
             Focus::List if self.selected.is_none() => ON_NEW,
+            Focus::List if self.file().is_some() => ON_FILE,
             Focus::List => IN_LIST,
-            Focus::Runs | Focus::New => IN_RUNS,
+            Focus::Runs | Focus::Tree => IN_RUNS,
         }
     }
 
@@ -260,6 +280,27 @@ impl Suites {
             Some(at) if at + 1 == runs => self.run = None,
             Some(at) => self.run = Some(at),
             None => {}
+        }
+    }
+
+    /// Opens the file that is chosen, or says why not.
+    fn edit(&mut self) -> Option<Action> {
+        let file = self.file()?;
+        match file.choices.clone() {
+            Ok(choices) => {
+                self.builder = Builder::of(file.path.clone(), choices, self.cpu);
+                self.focus = Focus::Tree;
+                None
+            }
+            Err(why) => Some(Action::Say(format!("{}: {why}", name(&file.path)))),
+        }
+    }
+
+    /// Leaves the tree; what was chosen of a file that is not saved is forgotten.
+    fn leave_tree(&mut self) {
+        self.focus = Focus::List;
+        if self.builder.file().is_some() {
+            self.builder = Builder::new(self.cpu);
         }
     }
 
@@ -333,7 +374,7 @@ impl Screen for Suites {
 
     fn hints(&self) -> Vec<Hint> {
         match self.focus {
-            Focus::New => hints(builder::KEYS),
+            Focus::Tree => hints(builder::KEYS),
             _ => hints(self.bindings()),
         }
     }
@@ -343,19 +384,21 @@ impl Screen for Suites {
     }
 
     fn key(&mut self, key: Key, measures: bool) -> Option<Action> {
-        if self.focus == Focus::New {
+        if self.focus == Focus::Tree {
             let does = command(builder::KEYS, key)?;
             if matches!(does, builder::Does::Back) {
-                self.focus = Focus::List;
+                self.leave_tree();
             }
-            return self.builder.key(does, key, &self.base);
+            let hosts = self.seen.as_ref().map_or(&[][..], |seen| &seen.hosts);
+            return self.builder.key(does, key, &self.base, hosts);
         }
         match command(self.bindings(), key)? {
-            Does::Into if self.selected.is_none() => self.focus = Focus::New,
+            Does::Into if self.selected.is_none() => self.focus = Focus::Tree,
             Does::Run if measures => return Some(Action::refused_for_noise()),
             Does::Run => return self.ask_for_run(),
             Does::Stop => return Some(self.ask_for_stop()),
             Does::Pause => return Some(self.pause()),
+            Does::Edit => return self.edit(),
             Does::Out => self.focus = Focus::List,
             Does::Into if self.run_at().is_some() => self.focus = Focus::Runs,
             Does::Into => {}
@@ -378,7 +421,7 @@ impl Screen for Suites {
         }
         if let Some(Saved(path)) = news.downcast_ref() {
             self.awaits_file = Some(path.clone());
-            self.focus = Focus::List;
+            self.leave_tree();
         }
         None
     }

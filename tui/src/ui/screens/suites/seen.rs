@@ -6,6 +6,8 @@ use std::sync::Arc;
 use jitterlab_base::show::printable;
 use jitterlab_experiment::standing::Standing;
 
+use super::edit::Choices;
+use super::place::Hosts;
 use crate::shown::Brief;
 
 /// What there is, as it was seen last.
@@ -13,6 +15,8 @@ use crate::shown::Brief;
 pub struct Seen {
     /// Experiment files, by name.
     pub files: Vec<ExperimentFile>,
+    /// The hosts of hosts files.
+    pub hosts: Vec<Hosts>,
     /// Result folders, the newest first.
     pub folders: Vec<Folder>,
     /// The result folder that is looked into.
@@ -26,6 +30,8 @@ pub struct ExperimentFile {
     pub path: PathBuf,
     /// What it describes, line by line, or why it is no experiment.
     pub about: Result<Vec<String>, String>,
+    /// It as choices, or why it cannot be edited as such.
+    pub choices: Result<Choices, String>,
 }
 
 /// A result folder.
@@ -115,6 +121,8 @@ pub struct Wanted {
     pub folder: Option<PathBuf>,
     /// The attempt whose samples are shown, by its place; the last one where it is not said.
     pub run: Option<usize>,
+    /// Whether hosts files are read.
+    pub hosts: bool,
 }
 
 /// The last part of a path, as it is shown.

@@ -5,6 +5,8 @@ use std::path::Path;
 use jitterlab_experiment::standing::Standing;
 
 use super::builder::Row;
+use super::edit::Choices;
+use super::place::Hosts;
 use super::seen::{RunLine, Samples, Shown, State};
 use super::*;
 use crate::shown::Brief;
@@ -41,6 +43,7 @@ fn seen() -> Seen {
             ExperimentFile {
                 path: "node.yaml".into(),
                 about: Err("node.yaml:1:1: missing key `name`".into()),
+                choices: Err("node.yaml:1:1: missing key `name`".into()),
             },
             ExperimentFile {
                 path: "quick.yaml".into(),
@@ -48,8 +51,10 @@ fn seen() -> Seen {
                     "experiment  quick".into(),
                     "runs        8, about 2:40 min".into(),
                 ]),
+                choices: Err("its `resolve` is not among what can be chosen here".into()),
             },
         ],
+        hosts: Vec::new(),
         folders: vec![
             folder(NEW, 5, 0, true),
             folder(OLD, 3, 1, false),
@@ -206,6 +211,7 @@ fn what_is_looked_for_is_what_is_seen() {
     let wants = |run| Wanted {
         folder: Some(format!("results/{NEW}").into()),
         run,
+        hosts: false,
     };
     assert_eq!(screen.wanted(), wants(None));
     assert!(screen.look(false).is_some());
@@ -293,10 +299,10 @@ fn of_durations_one_is_chosen() {
         let is_it = |row: Row| matches!(row, Row::Choice(choice) if choice.name == name);
         let at = builder.rows().position(is_it);
         builder.at = at.unwrap();
-        builder.key(builder::Does::Toggle, Key::Char(' '), Path::new("lab"));
+        builder.key(builder::Does::Toggle, Key::Char(' '), Path::new("lab"), &[]);
     }
     assert!(builder.plan.text.contains("duration: 30s"));
-    builder.key(builder::Does::Toggle, Key::Char(' '), Path::new("lab"));
+    builder.key(builder::Does::Toggle, Key::Char(' '), Path::new("lab"), &[]);
     assert!(builder.plan.text.contains("duration: 300ms"));
 }
 
@@ -357,7 +363,12 @@ fn an_experiment_is_made_from_what_is_chosen() {
     let mut next = seen();
     let about = Ok(vec!["experiment  packet".into()]);
     let path = "packet.yaml".into();
-    next.files.push(ExperimentFile { path, about });
+    let choices = Err("another file".into());
+    next.files.push(ExperimentFile {
+        path,
+        about,
+        choices,
+    });
     tell(&mut app, (next, true));
     press(&mut app, &[Key::Enter]);
     let question = "run packet.yaml beside the one that runs?";
@@ -371,4 +382,107 @@ fn an_experiment_is_made_from_what_is_chosen() {
     assert!(press(&mut app, &[Key::Enter]).is_empty());
     let shown = picture(&mut app, 80, 24);
     assert!(shown.contains("there is nothing to measure"), "{shown}");
+}
+
+/// The same files, of which the second one can be edited.
+fn with_choices() -> (Seen, Choices) {
+    let mut seen = seen();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("quick.yaml");
+    std::fs::write(&file, &Builder::new(1).plan.text).unwrap();
+    let choices = Choices::of(&file).unwrap();
+    seen.files[1].choices = Ok(choices.clone());
+    (seen, choices)
+}
+
+#[test]
+fn a_file_is_edited_and_saved_under_its_name() {
+    let mut app = at_experiments();
+    press(&mut app, &[Key::Home, Key::Down, Key::Down]);
+    // What the tree cannot express is said.
+    assert!(letters(&mut app, "e").is_empty());
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("quick.yaml: its `resolve` is not among"),
+        "{shown}"
+    );
+    let (seen, choices) = with_choices();
+    tell(&mut app, (seen, true));
+    letters(&mut app, "e");
+    pictures("suites_edit", &mut app);
+    fits_anywhere(&mut app);
+    press(&mut app, &[Key::Down]);
+    letters(&mut app, " +");
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("24 runs, 6 times each"), "{shown}");
+    let saves = press(&mut app, &[Key::Enter]).join("");
+    for text in [
+        "SaveAgain { path: \"quick.yaml\"",
+        &format!("before: {:?}", choices.text),
+        "repetitions: 6",
+        "case: latency",
+    ] {
+        assert!(saves.contains(text), "{text} in {saves}");
+    }
+    // What is not saved is forgotten.
+    press(&mut app, &[Key::Left]);
+    letters(&mut app, "e");
+    assert!(picture(&mut app, 80, 24).contains("10 runs, 5 times each"));
+    press(&mut app, &[Key::Left, Key::Home, Key::Enter]);
+    assert!(!picture(&mut app, 80, 24).contains("edits"));
+}
+
+#[test]
+fn hosts_are_those_of_a_hosts_file() {
+    let mut app = at_experiments();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nodes.yaml");
+    let nodes =
+        "hosts: { a: { at: ssh a, address: 10.0.0.1 }, b: { at: ssh b, address: 10.0.0.2 } }\n";
+    std::fs::write(&file, nodes).unwrap();
+    let mut seen = seen();
+    seen.hosts.extend(Hosts::of_file(&file));
+    tell(&mut app, (seen, true));
+    press(&mut app, &[Key::Home, Key::Enter]);
+    assert!(picture(&mut app, 80, 24).contains("on this machine, both ends on CPU 1"));
+    letters(&mut app, "h");
+    let shown = picture(&mut app, 80, 24);
+    assert!(
+        shown.contains("hosts of nodes.yaml: from a to b"),
+        "{shown}"
+    );
+    let saves = press(&mut app, &[Key::Enter]).join("");
+    assert!(
+        saves.contains("hosts_file: nodes.yaml") && saves.contains("from: a, to: b"),
+        "{saves}"
+    );
+    letters(&mut app, "h");
+    assert!(picture(&mut app, 80, 24).contains("on this machine"));
+}
+
+#[test]
+fn a_file_that_somebody_else_has_changed_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.yaml");
+    std::fs::write(&path, &Builder::new(1).plan.text).unwrap();
+    let choices = Choices::of(&path).unwrap();
+    let save = || {
+        let mut builder = Builder::of(path.clone(), choices.clone(), 1);
+        builder.key(builder::Does::Repeat, Key::Char('+'), folder.path(), &[]);
+        let Some(Action::Do(task)) =
+            builder.key(builder::Does::Save, Key::Enter, folder.path(), &[])
+        else {
+            panic!("nothing is saved");
+        };
+        let mut told = Vec::new();
+        task.run(&mut |news| told.push(news));
+        told.iter().any(|news| news.is::<Saved>())
+    };
+    assert!(save());
+    let saved = std::fs::read_to_string(&path).unwrap();
+    assert!(saved.contains("repetitions: 6"), "{saved}");
+    assert_eq!(Choices::of(&path).unwrap().repetitions, 6);
+    // It is no more what was opened.
+    assert!(!save());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), saved);
 }

@@ -2,7 +2,7 @@
 //!
 //! The interface is the folder: whoever fills it, it is seen. Files are read again when they have changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,11 +15,14 @@ use jitterlab_experiment::spec::Experiment;
 use jitterlab_experiment::standing::Standing;
 use jitterlab_experiment::store::{ResultFolder, who_fills};
 
+use super::edit::Choices;
+use super::place::Hosts;
 use super::seen::{ExperimentFile, Folder, Followed, RunLine, Samples, Seen, Shown, State, Wanted};
 use crate::outcome::Failure;
 use crate::shown::{self, Brief};
 use crate::ui::action::{News, Task};
 use crate::ui::files::{Stamp, entries, stamp};
+use crate::ui::screens::validate::read::may_name_hosts;
 
 /// Files of samples that are read in one look.
 const READ_AT_ONCE: usize = 8;
@@ -46,6 +49,7 @@ impl Task for Look {
 pub struct Watcher {
     base: PathBuf,
     files: HashMap<PathBuf, (Stamp, ExperimentFile)>,
+    hosts: BTreeMap<PathBuf, (Stamp, Option<Hosts>)>,
     folders: HashMap<PathBuf, (Stamp, Result<Standing, String>)>,
     opened: Option<Opened>,
 }
@@ -65,6 +69,7 @@ impl Watcher {
         Watcher {
             base,
             files: HashMap::new(),
+            hosts: BTreeMap::new(),
             folders: HashMap::new(),
             opened: None,
         }
@@ -73,6 +78,11 @@ impl Watcher {
     /// Looks; says whether that was all there is to be read.
     pub fn look(&mut self, want: &Wanted) -> (Seen, bool) {
         let files = self.files();
+        if want.hosts {
+            self.find_hosts();
+        }
+        let hosts = self.hosts.values().filter_map(|(_, hosts)| hosts.clone());
+        let hosts = hosts.collect();
         let folders = self.folders();
         let (followed, is_all) = match &want.folder {
             Some(path) => self.follow(path, want.run),
@@ -80,6 +90,7 @@ impl Watcher {
         };
         let seen = Seen {
             files,
+            hosts,
             folders,
             followed,
         };
@@ -98,6 +109,7 @@ impl Watcher {
                 Some((then, file)) if then == now => file,
                 _ => ExperimentFile {
                     about: about(&path),
+                    choices: Choices::of(&path),
                     path: path.clone(),
                 },
             };
@@ -105,6 +117,20 @@ impl Watcher {
             self.files.insert(path, (now, file));
         }
         seen
+    }
+
+    /// Reads hosts files. It may take its time: addresses of an inventory are looked up.
+    fn find_hosts(&mut self) {
+        let mut known = std::mem::take(&mut self.hosts);
+        let paths = entries(&self.base).into_iter();
+        for path in paths.filter(|path| path.is_file() && may_name_hosts(path)) {
+            let now = stamp(&path);
+            let hosts = match known.remove(&path) {
+                Some((then, hosts)) if then == now => hosts,
+                _ => Hosts::of_file(&path),
+            };
+            self.hosts.insert(path, (now, hosts));
+        }
     }
 
     fn folders(&mut self) -> Vec<Folder> {

@@ -5,8 +5,10 @@ use super::*;
 fn plan(groups: &[Group]) -> Plan {
     Chosen {
         groups,
+        name: None,
+        seed: 1,
         repetitions: 3,
-        cpu: 1,
+        place: &Place::Here(1),
     }
     .plan()
 }

@@ -1,14 +1,16 @@
 //! How the new experiment is drawn: a tree of what can be chosen, what it costs, and its file.
 
+use jitterlab_base::show::printable;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::shown::time;
+use crate::shown::{cut, time};
 use crate::ui::parts::beside;
 use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
 use crate::ui::screens::suites::builder::{Builder, Row};
+use crate::ui::screens::suites::seen::name;
 use crate::ui::theme::Theme;
 
 /// Draws it; `is_here`: keys go to it.
@@ -42,17 +44,27 @@ fn cost(builder: &Builder, width: u16, theme: Theme) -> Vec<Line<'static>> {
         1 => "once".into(),
         n => format!("{n} times each"),
     };
+    let mut lines = Vec::new();
+    if let Some(file) = builder.file() {
+        let edits = format!("edits {}", name(file));
+        lines.push(Line::styled(edits, theme.heading()));
+    }
+    let place = printable(&builder.place.about());
+    lines.push(Line::styled(cut(&place, width.into()), theme.aside()));
     match &builder.plan.cost {
         Ok((runs, seconds)) => {
             let cost = format!("{runs} runs, {times}: about {}", time(*seconds));
-            let mut lines = vec![Line::styled(cost, theme.good())];
+            lines.push(Line::styled(cost, theme.good()));
             for partial in &builder.plan.partial {
                 lines.extend(wrapped(Span::raw(""), partial, theme.warning(), width));
             }
-            lines
         }
-        Err(error) => wrapped(Span::raw("not yet: "), error, theme.warning(), width),
+        Err(error) => {
+            let why = wrapped(Span::raw("not yet: "), error, theme.warning(), width);
+            lines.extend(why);
+        }
     }
+    lines
 }
 
 fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, theme: Theme) {

@@ -22,16 +22,16 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Suites, theme: Them
     let Some(seen) = &screen.seen else {
         return put(buffer, area, 0, &Line::from("looking"));
     };
-    /// With this much room, the list stays beside a new experiment while one chooses from that.
+    /// With this much room, the list stays beside an experiment that is made.
     const BESIDE: u16 = 110;
-    let is_new = screen.focus == Focus::New;
-    if is_new && area.width < BESIDE {
-        return builder::draw(buffer, area, &screen.builder, is_new, theme);
+    let is_tree = screen.focus == Focus::Tree;
+    if is_tree && area.width < BESIDE {
+        return builder::draw(buffer, area, &screen.builder, is_tree, theme);
     }
     let [left, right] = beside(area, (area.width * 2 / 5).min(44));
     draw_list(buffer, left, screen, seen, theme);
-    if screen.selected.is_none() {
-        builder::draw(buffer, right, &screen.builder, is_new, theme);
+    if is_tree || screen.selected.is_none() {
+        builder::draw(buffer, right, &screen.builder, is_tree, theme);
     } else if let Some(file) = screen.file() {
         let lines = match &file.about {
             Ok(about) => about.iter().cloned().map(Line::from).collect(),
