@@ -143,6 +143,8 @@ pub enum Planned {
     Samples(u64),
     /// So many parts, at least and at most; how long one takes is seen.
     Counted([u32; 2]),
+    /// Whatever comes until it is stopped.
+    Endless,
 }
 
 /// How long it still takes.
@@ -180,6 +182,7 @@ impl Left {
                 let bound = if least == most { "" } else { "at most " };
                 Some(format!("{bound}about {} left", shown::time(left)))
             }
+            Planned::Endless => None,
         }
     }
 
@@ -195,7 +198,10 @@ impl Left {
 }
 
 /// Shows what this process publishes, until it is over.
-pub struct Shown(Option<(Sender<()>, JoinHandle<()>)>);
+pub struct Shown {
+    status: Status,
+    look: Option<(Sender<()>, JoinHandle<()>)>,
+}
 
 impl Shown {
     /// Begins, if stderr is a terminal. It is looked at by a thread that keeps off the CPUs `measuring`; where there are no
@@ -204,8 +210,9 @@ impl Shown {
         const PERIOD: Duration = Duration::from_millis(250);
         let status = Status::new();
         let Some(others) = others(measuring).filter(|_| status.is_terminal()) else {
-            return Shown(None);
+            return Shown { status, look: None };
         };
+        let shows = status.clone();
         let followed = follow_own();
         let (over, is_over) = channel();
         let look = move || {
@@ -219,20 +226,28 @@ impl Shown {
                 let mut parts = vec![total.label.clone()];
                 parts.extend(samples(&total));
                 parts.extend(left.after(total.samples(), total.part, begun.elapsed()));
-                status.show(&parts);
+                shows.show(&parts);
             }
-            status.show(&[]);
+            shows.show(&[]);
             drop(followed);
         };
         // What measures waits for its end, also where another one polls at real-time priority on the CPUs that are left.
         let thread = beside(|| std::thread::spawn(look));
-        Shown(Some((over, thread)))
+        Shown {
+            status,
+            look: Some((over, thread)),
+        }
+    }
+
+    /// Prints a line on stderr that stays.
+    pub fn say(&self, line: &str) {
+        self.status.say(line);
     }
 }
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        if let Some((over, thread)) = self.0.take() {
+        if let Some((over, thread)) = self.look.take() {
             drop(over);
             let _ = thread.join();
         }

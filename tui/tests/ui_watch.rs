@@ -96,6 +96,50 @@ fn a_program_that_was_started_by_hand_is_watched() {
     program.end();
 }
 
+/// Leads to a source on Live, from the first one on: there may be programs of other tests of this user.
+fn watch(session: &mut Session, command: &str) {
+    session.press("\x1b[H");
+    for source in 1.. {
+        session.until(&format!("  {source} of "));
+        let shown = session.shown();
+        if shown
+            .lines()
+            .nth(1)
+            .is_some_and(|title| title.contains(command))
+        {
+            return;
+        }
+        session.press("\x1b[B");
+    }
+}
+
+/// Both ends: one has samples, and the other counts what it is sent.
+#[test]
+fn active_messages_that_were_started_by_hand_are_watched() {
+    let lab = Lab::new();
+    let place = format!("shm://by-hand-{}", std::process::id());
+    let serve = format!("amvia serve --listen {place}");
+    let mut server = Session::start(&lab, &serve, 200, 24);
+    server.until("listening");
+    let call = format!("amvia call server@{place} --count 1000000000");
+    let mut client = Session::start(&lab, &call, 200, 24);
+    client.until("samples");
+    server.until("messages, ");
+    let mut session = Session::start(&lab, "ui", 200, 60);
+    session.until("q leave");
+    session.press("4");
+    watch(&mut session, &call);
+    session.until("32B  closed loop");
+    watch(&mut session, &serve);
+    session.until("messages a second");
+    leave(session);
+    client.press("\x03");
+    client.end();
+    server.press("\x03");
+    server.until("handlers run");
+    assert_eq!(server.end().code(), Some(0));
+}
+
 #[test]
 fn delays_are_switched_and_scaled() {
     built();

@@ -16,6 +16,7 @@ use jitterlab_base::named;
 use jitterlab_base::show;
 use jitterlab_base::show::printable;
 use jitterlab_base::units::{Bytes, Nanos};
+use jitterlab_live::{Count, Publisher, Timing};
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::quantile;
 use serde::Serialize;
@@ -27,6 +28,7 @@ use crate::commands::packet::{count, span};
 use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::status::{Planned, Shown};
 
 /// Options of `amvia call`.
 #[derive(clap::Args)]
@@ -153,7 +155,11 @@ struct Unknown {
 impl Call {
     /// Makes the requests, one after the other.
     pub fn run(self) -> Result<Exit, Failure> {
-        pin(choose(self.cpu))?;
+        let cpu = choose(self.cpu);
+        let measuring: Vec<usize> = cpu.into_iter().collect();
+        let shown = Shown::begin(&measuring, Planned::Samples(self.count));
+        pin(cpu)?;
+        let live = self.publisher();
         let address = self.address()?;
         let bundle = Bundle::new().map_err(failed)?;
         let own = End::own(&address)?;
@@ -185,10 +191,11 @@ impl Call {
             None => vec![0; self.size.0 as usize],
         };
         for _ in 0..self.count {
-            if !self.one(&bundle, client, peer, &data, &mut called)? {
+            if !self.one(&bundle, client, peer, &data, live, &mut called)? {
                 break;
             }
         }
+        drop(shown);
         if let Standing::Unreachable(Some(refusal)) = client.standing(peer).map_err(failed)? {
             return Err(failed(EndpointError::Refused { address, refusal }));
         }
@@ -199,6 +206,15 @@ impl Call {
             true => Exit::Done,
             false => Exit::Finding,
         })
+    }
+
+    /// The way to whoever follows.
+    fn publisher(&self) -> Publisher {
+        let live = jitterlab_live::publisher();
+        let bytes = self.data.as_ref().map(|data| Bytes(data.len() as u64));
+        live.begin(&bytes.unwrap_or(self.size).to_string());
+        live.timed(Timing::ClosedLoop);
+        live
     }
 
     fn address(&self) -> Result<Address, Failure> {
@@ -231,6 +247,7 @@ impl Call {
         client: &Endpoint,
         peer: PeerId,
         data: &[u8],
+        live: Publisher,
         called: &mut Called,
     ) -> Result<bool, Failure> {
         let Handler(handler) = self.handler;
@@ -246,6 +263,7 @@ impl Call {
         }
         let took = begun.elapsed();
         if client.state(sent).map_err(failed)?.is_unknown() {
+            live.count(Count::Lost, 1);
             called.unknown.push(Unknown {
                 after_ns: took.as_nanos() as f64,
                 timeouts_ns: timeouts.as_nanos() as f64,
@@ -254,6 +272,7 @@ impl Call {
         let state = self.learn(bundle, client, sent)?;
         *called.states.entry(state.to_string()).or_default() += 1;
         if state == InitiatorState::Processed {
+            live.sample(|| took.as_nanos() as u64);
             called.round_trips_ns.push(took.as_nanos() as f64);
             let reply = client.reply(sent, |reply| String::from_utf8_lossy(reply).into_owned());
             called.reply = Some(reply.map_err(failed)?);

@@ -12,6 +12,7 @@ use jitterlab_amvia::transaction::Incarnation;
 use jitterlab_amvia::transport::Address;
 use jitterlab_amvia_suite::handlers::{ECHO, TAKE, echo, take};
 use jitterlab_base::units::Nanos;
+use jitterlab_live::Count;
 use jitterlab_packet::transport::Wait;
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -22,6 +23,7 @@ use crate::cpus::{beside, choose, pin};
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::end_with_stdin;
+use crate::status::{Planned, Shown};
 use jitterlab_base::show;
 
 /// Options of `amvia serve`.
@@ -77,7 +79,14 @@ const LEASE: Duration = Duration::from_secs(30);
 impl Serve {
     /// Answers until it is stopped.
     pub fn run(self) -> Result<Exit, Failure> {
-        pin(choose(self.cpu))?;
+        let cpu = choose(self.cpu);
+        let serving: Vec<usize> = cpu.into_iter().collect();
+        // A server that another command has started has no line of its own.
+        let shown = match self.until_stdin_closes {
+            true => None,
+            false => Some(Shown::begin(&serving, Planned::Endless)),
+        };
+        pin(cpu)?;
         if self.until_stdin_closes {
             end_with_stdin();
         }
@@ -91,10 +100,14 @@ impl Serve {
         let opened = self.end.open(&bundle, &self.name, &self.listen)?;
         let endpoint = &opened.endpoint;
         let runs = Arc::new(AtomicU64::new(0));
+        let live = jitterlab_live::publisher();
+        live.begin("requests");
         let count = |handler: fn(&mut Call<'_>)| {
             let runs = Arc::clone(&runs);
             move |call: &mut Call<'_>| {
                 runs.fetch_add(1, Ordering::Relaxed);
+                live.count(Count::Messages, 1);
+                live.count(Count::Bytes, call.bytes().len() as u64);
                 handler(call);
             }
         };
@@ -117,9 +130,14 @@ impl Serve {
             }
             .map_err(failed)?;
             if let Some(trouble) = keeper.as_ref().and_then(Keeper::trouble) {
-                eprintln!("jitterlab: {} is not kept registered: {trouble}", self.name);
+                let line = format!("jitterlab: {} is not kept registered: {trouble}", self.name);
+                match &shown {
+                    Some(shown) => shown.say(&line),
+                    None => eprintln!("{line}"),
+                }
             }
         }
+        drop(shown);
         let peers = endpoint.peers().map_err(failed)?;
         let peers = peers.into_iter().map(|peer| {
             let counters = endpoint.counters(peer)?;
