@@ -106,11 +106,11 @@ const PICKING: &[Binding<Picks>] = &[
     },
 ];
 
-/// What was asked and achieved in a second, in nanoseconds a delay; nothing where nothing was delayed.
+/// What was asked and achieved in a second, in nanoseconds a delay. Where nothing was delayed, the table in force is what asks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Second {
     asked: f64,
-    achieved: f64,
+    achieved: Option<f64>,
 }
 
 /// The screen.
@@ -178,7 +178,10 @@ impl Injector {
         self.looks = false;
         self.picture.take(seen.live.at, seen.live.heard.clone());
         self.seen = Some(seen.clone());
-        let now = self.program().map(|it| (it.address, it.totals));
+        let program = self.program();
+        let in_force = program.filter(|it| it.settings.enabled);
+        let in_force = in_force.map(|it| it.table_mean);
+        let now = program.map(|it| (it.address, it.totals));
         let before = std::mem::replace(&mut self.before, now);
         let (Some((address, now)), Some((other, before))) = (now, before) else {
             return;
@@ -189,10 +192,16 @@ impl Injector {
         }
         let delays = now.delays.saturating_sub(before.delays);
         let mean = |now: u64, before: u64| now.saturating_sub(before) as f64 / delays as f64;
-        self.seconds.push((delays > 0).then(|| Second {
-            asked: mean(now.asked_ns, before.asked_ns),
-            achieved: mean(now.achieved_ns, before.achieved_ns),
-        }));
+        self.seconds.push(match delays {
+            0 => in_force.map(|asked| Second {
+                asked,
+                achieved: None,
+            }),
+            _ => Some(Second {
+                asked: mean(now.asked_ns, before.asked_ns),
+                achieved: Some(mean(now.achieved_ns, before.achieved_ns)),
+            }),
+        });
     }
 
     /// Changes the program that is chosen, or all.

@@ -156,6 +156,41 @@ fn what_is_asked_and_what_is_achieved_is_shown() {
 }
 
 #[test]
+fn what_is_in_force_is_shown_of_each_program() {
+    let mut app = app_at("Injector");
+    let mut programs = [
+        program(7, 0, &[HookFamily::Socket]),
+        program(8, 1, &[HookFamily::Socket]),
+    ];
+    programs[1].settings.enabled = false;
+    programs[1].times = 2.5;
+    programs[1].table = "load40.dist".into();
+    let look = |app: &mut App| {
+        for second in 0..5 {
+            tell(app, seen(second, &programs, Histogram::new()));
+        }
+        picture(app, 80, 24)
+    };
+    let shown = look(&mut app);
+    let row = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap();
+    assert!(row("rank 0").contains("on   spin   ×1 "), "{shown}");
+    assert!(
+        row("rank 1").contains("off  spin   ×2.5 ") && row("rank 1").contains("load40.dist"),
+        "{shown}"
+    );
+    // Neither sends. What is on asks for the mean of its table, and what is off for nothing; one point is that of the name.
+    let points = |shown: &str| shown.matches('○').count() - 1;
+    assert_eq!(points(&shown), 4, "{shown}");
+    press(&mut app, &[Key::Down]);
+    let shown = look(&mut app);
+    assert!(
+        shown.contains("load40.dist, times 2.5, mean 10 us"),
+        "{shown}"
+    );
+    assert_eq!(points(&shown), 0, "{shown}");
+}
+
+#[test]
 fn a_second_is_small_enough_for_a_serial_line() {
     let mut app = app_at("Injector");
     let mut programs = [program(7, 0, &[HookFamily::Socket])];

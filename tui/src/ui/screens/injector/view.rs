@@ -195,9 +195,9 @@ fn draw_curves(
         );
     }
     let width = curves::columns(area);
-    let points = |of: fn(&Second) -> f64| {
+    let points = |of: fn(&Second) -> Option<f64>| {
         let seconds = screen.seconds.columns(width);
-        let delayed = seconds.filter_map(|(column, second)| Some((column, of(second.as_ref()?))));
+        let delayed = seconds.filter_map(|(column, second)| Some((column, of(second.as_ref()?)?)));
         delayed.collect()
     };
     let curves = [
@@ -207,7 +207,7 @@ fn draw_curves(
         },
         Curve {
             name: "asked",
-            points: points(|it| it.asked),
+            points: points(|it| Some(it.asked)),
         },
     ];
     curves::draw(buffer, area, &curves, curves::short_of, theme);
