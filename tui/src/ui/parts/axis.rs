@@ -14,9 +14,17 @@ pub enum Zoom {
     Most,
     /// All but one in ten, at either end.
     Middle,
+    /// The slowest one in a hundred.
+    Tail,
 }
 
-named!(Zoom, All => "all", Most => "0.1 to 99.9 %", Middle => "10 to 90 %");
+named!(
+    Zoom,
+    All => "all",
+    Most => "0.1 to 99.9 %",
+    Middle => "10 to 90 %",
+    Tail => "99 to 100 %"
+);
 
 impl Zoom {
     /// The next one, which shows fewer; after the last one, the first.
@@ -24,7 +32,8 @@ impl Zoom {
         match self {
             Zoom::All => Zoom::Most,
             Zoom::Most => Zoom::Middle,
-            Zoom::Middle => Zoom::All,
+            Zoom::Middle => Zoom::Tail,
+            Zoom::Tail => Zoom::All,
         }
     }
 
@@ -33,6 +42,7 @@ impl Zoom {
             Zoom::All => (0.0, 1.0),
             Zoom::Most => (0.001, 0.999),
             Zoom::Middle => (0.1, 0.9),
+            Zoom::Tail => (0.99, 1.0),
         }
     }
 }
@@ -46,7 +56,7 @@ pub struct Range {
 
 impl Range {
     /// Where so many of these samples are, in nanoseconds; nothing where there are none. Its ends are rounded outwards to quarters of an
-    /// octave, so that an axis stays as it is while samples come.
+    /// octave, so that an axis stays as it is while samples come; where the tail begins, to 32nds, since below it is what hides it.
     pub fn of<'a>(all: impl IntoIterator<Item = &'a Histogram>, zoom: Zoom) -> Option<Self> {
         let (low, high) = zoom.shares();
         let ends = |histogram: &Histogram| {
@@ -57,7 +67,14 @@ impl Range {
         };
         let ends = all.into_iter().filter_map(ends);
         let (from, to) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-        Some(Range::around(from, to))
+        let around = Range::around(from, to);
+        Some(match zoom {
+            Zoom::Tail => Range {
+                from: rounded(from, 32.0, f64::floor),
+                ..around
+            },
+            _ => around,
+        })
     }
 
     /// The same of samples in ascending order.
@@ -70,14 +87,35 @@ impl Range {
     /// From one time to another, rounded in the same way.
     pub fn around(from: f64, to: f64) -> Self {
         const STEPS: f64 = 4.0;
-        let step = |ns: f64| ns.max(1.0).log2() * STEPS;
-        let (first, last) = (step(from).floor(), step(to).ceil());
-        let at = |step: f64| (step / STEPS).exp2();
+        let from = rounded(from, STEPS, f64::floor);
+        // Of samples that are all equal there is something to be seen, too.
+        let least = from * (2.0 / STEPS).exp2();
         Range {
-            from: at(first),
-            // Of samples that are all equal there is something to be seen, too.
-            to: at(last.max(first + 2.0)),
+            from,
+            to: rounded(to, STEPS, f64::ceil).max(least),
         }
+    }
+
+    /// From one of these times to the other, as they are.
+    pub fn between(a: f64, b: f64) -> Self {
+        /// So much from end to end, at least.
+        const LEAST: f64 = 1.01;
+        let from = a.min(b).max(1.0);
+        Range {
+            from,
+            to: a.max(b).max(from * LEAST),
+        }
+    }
+
+    /// The time at a share of the way from end to end.
+    pub fn at(self, share: f64) -> f64 {
+        self.from * (self.to / self.from).powf(share)
+    }
+
+    /// At which share of the way a time lies; one beyond an end, at that end.
+    pub fn place(self, ns: f64) -> f64 {
+        let share = (ns / self.from).ln() / (self.to / self.from).ln();
+        share.clamp(0.0, 1.0)
     }
 
     /// An axis of so many bins from end to end.
@@ -94,6 +132,11 @@ impl Range {
         let margin = (self.to / self.from).powf(free as f64 / inner as f64);
         Bins::logarithmic(self.from / margin, self.to * margin, bins)
     }
+}
+
+/// A time at a step, of which an octave has so many.
+fn rounded(ns: f64, steps: f64, round: fn(f64) -> f64) -> f64 {
+    (round(ns.max(1.0).log2() * steps) / steps).exp2()
 }
 
 /// Round times on an axis: 1, 2 and 5 of each decade; where that is fewer than three, more of them.
@@ -148,6 +191,17 @@ mod tests {
         samples.record_n(12_000, 1_000_000);
         let axis = Range::of([&samples], Zoom::Most).unwrap().axis(60);
         assert!(axis.place(12_000.0) > axis.place(10_000.0) + 15);
+    }
+
+    #[test]
+    fn a_part_of_an_axis_is_between_two_times() {
+        let range = Range::between(40_000.0, 10_000.0);
+        assert!((range.at(0.5) - 20_000.0).abs() < 1e-6);
+        assert!((range.place(20_000.0) - 0.5).abs() < 1e-12);
+        assert_eq!([range.place(1.0), range.place(1e9)], [0.0, 1.0]);
+        // Of one time there is something to be seen, too.
+        let one = Range::between(0.0, 0.0);
+        assert!(one.at(1.0) > one.at(0.0));
     }
 
     #[test]

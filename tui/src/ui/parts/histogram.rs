@@ -22,14 +22,50 @@ pub fn axis(from: f64, to: f64, columns: usize) -> Bins {
     Bins::logarithmic(from, to.max(from * LEAST), columns)
 }
 
+/// Marks a column of the axis that was drawn in an area.
+pub fn mark(buffer: &mut Buffer, area: Rect, column: usize, theme: Theme) {
+    let (Some(row), Ok(column)) = (area.height.checked_sub(2), u16::try_from(column)) else {
+        return;
+    };
+    let x = area.x + MARGIN + column;
+    if x < area.right() {
+        buffer[(x, area.y + row)]
+            .set_symbol("↑")
+            .set_style(theme.here());
+    }
+}
+
 /// How many columns there are for counts in an area.
 pub fn columns(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(MARGIN))
 }
 
+/// The count that is as high as the area. Where the axis shows a part, what lies beyond it counts in the columns at its ends, which
+/// are cut off.
+fn highest(counts: &[u64], is_part: bool) -> u64 {
+    let most = |counts: &[u64]| counts.iter().copied().max().unwrap_or(0);
+    let inner = counts.get(1..counts.len().saturating_sub(1));
+    match inner.map(most) {
+        Some(inner) if is_part && inner > 0 => inner,
+        _ => most(counts),
+    }
+}
+
 /// Draws counts, one a column, with their axis below them.
 pub fn draw(buffer: &mut Buffer, area: Rect, counts: &[u64], bins: &Bins, theme: Theme) {
-    let most = counts.iter().copied().max().unwrap_or(0);
+    draw_part(buffer, area, counts, bins, false, theme);
+}
+
+/// The same on an axis that may show a part of what was counted.
+pub fn draw_part(
+    buffer: &mut Buffer,
+    area: Rect,
+    counts: &[u64],
+    bins: &Bins,
+    is_part: bool,
+    theme: Theme,
+) {
+    let most = highest(counts, is_part);
     let heights = counts
         .iter()
         .map(|&count| count as f64 / most.max(1) as f64);
@@ -39,17 +75,18 @@ pub fn draw(buffer: &mut Buffer, area: Rect, counts: &[u64], bins: &Bins, theme:
 }
 
 /// Draws counts, one a column, and over them the outline of others, both as shares of their sum: they may be sums of very
-/// different size.
+/// different size. `is_part`: the axis shows a part of what was counted.
 pub fn draw_over(
     buffer: &mut Buffer,
     area: Rect,
     counts: &[u64],
     others: &[u64],
     bins: &Bins,
+    is_part: bool,
     theme: Theme,
 ) {
     let sum = |counts: &[u64]| counts.iter().sum::<u64>().max(1) as f64;
-    let most = |counts: &[u64]| counts.iter().copied().max().unwrap_or(0) as f64 / sum(counts);
+    let most = |counts: &[u64]| highest(counts, is_part) as f64 / sum(counts);
     let top = most(counts).max(most(others)).max(f64::MIN_POSITIVE);
     let Some(bars) = frame(buffer, area, &percent(top), bins, theme) else {
         return;
@@ -62,8 +99,7 @@ pub fn draw_over(
     draw_bars(buffer, bars, heights(counts).into_iter());
     for (column, height) in (bars.x..bars.right()).zip(heights(others)) {
         if height > 0.0 {
-            // At most the height of the bars.
-            let above = (height * f64::from(bars.height)).ceil() as u16;
+            let above = (height.min(1.0) * f64::from(bars.height)).ceil() as u16;
             let cell = &mut buffer[(column, bars.bottom() - above.clamp(1, bars.height))];
             cell.set_symbol("━").set_style(theme.series(true));
         }
@@ -109,7 +145,7 @@ fn draw_bars(buffer: &mut Buffer, bars: Rect, heights: impl Iterator<Item = f64>
 /// A bar that fills a share of the height; of what is there at all, something is seen.
 fn bar(buffer: &mut Buffer, area: Rect, column: u16, share: f64) {
     let full = f64::from(area.height) * 8.0;
-    let mut eighths = (share * full).round() as usize;
+    let mut eighths = (share.min(1.0) * full).round() as usize;
     if share > 0.0 {
         eighths = eighths.max(1);
     }

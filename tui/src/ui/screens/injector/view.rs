@@ -12,10 +12,10 @@ use ratatui::text::{Line, Span};
 use super::watch::Program;
 use super::{Injector, Second};
 use crate::shown::cut;
-use crate::ui::parts::axis::Zoom;
 use crate::ui::parts::beside;
 use crate::ui::parts::curves::{self, Curve};
 use crate::ui::parts::text::{first_shown, put, put_all, wrapped};
+use crate::ui::screens::live::lens::Lens;
 use crate::ui::screens::live::view::{draw_histogram, shift_line};
 use crate::ui::theme::Theme;
 
@@ -234,7 +234,7 @@ fn draw_effect(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme)
         height: area.height - above,
         ..area
     };
-    draw_histogram(buffer, below, picture, Zoom::Most, theme);
+    draw_histogram(buffer, below, picture, &Lens::default(), theme);
 }
 
 fn draw_tables(buffer: &mut Buffer, area: Rect, screen: &Injector, at: usize, theme: Theme) {

@@ -1,6 +1,7 @@
 //! Live: the distribution of what is being measured, while it is measured.
 
 mod history;
+pub mod lens;
 pub mod picture;
 mod ranks;
 #[cfg(test)]
@@ -17,9 +18,9 @@ use ratatui::layout::Rect;
 
 use crate::ui::action::Action;
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
-use crate::ui::parts::axis::Zoom;
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
+use lens::Lens;
 use picture::Picture;
 use watch::{Found, Look, Seen, Source, Watcher};
 
@@ -30,6 +31,9 @@ enum Does {
     Unpin,
     Freeze,
     Zoom,
+    Cursor,
+    Mark,
+    Back,
     Ranks,
 }
 
@@ -60,6 +64,21 @@ const KEYS: &[Binding<Does>] = &[
         command: Does::Ranks,
     },
     Binding {
+        keys: &[Key::Left, Key::Right],
+        does: "cursor",
+        command: Does::Cursor,
+    },
+    Binding {
+        keys: &[Key::Char(' ')],
+        does: "mark, zoom between",
+        command: Does::Mark,
+    },
+    Binding {
+        keys: &[Key::Escape],
+        does: "whole again",
+        command: Does::Back,
+    },
+    Binding {
         keys: MOVES,
         does: "what is watched",
         command: Does::Choose,
@@ -78,7 +97,7 @@ struct Live {
     picture: Picture,
     /// What is shown while all goes on.
     frozen: Option<Box<Picture>>,
-    zoom: Zoom,
+    lens: Lens,
     /// Whether ranks are shown where there is room for them or the heat map.
     ranks: bool,
 }
@@ -92,7 +111,7 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
         chosen: None,
         picture: Picture::default(),
         frozen: None,
-        zoom: Zoom::default(),
+        lens: Lens::default(),
         ranks: false,
     })
 }
@@ -145,7 +164,14 @@ impl Screen for Live {
                     None => Some(Box::new(self.picture.clone())),
                 };
             }
-            Does::Zoom => self.zoom = self.zoom.next(),
+            Does::Zoom => self.lens.next_zoom(),
+            Does::Cursor => {
+                if let Some(range) = self.lens.range(self.shown().distributions()) {
+                    self.lens.step(range, key == Key::Right);
+                }
+            }
+            Does::Mark => self.lens.mark_or_zoom(),
+            Does::Back => self.lens.back(),
             Does::Ranks => self.ranks = !self.ranks,
         }
         None

@@ -29,6 +29,16 @@ pub struct Distribution {
 }
 
 impl Distribution {
+    /// The share of its samples that are longer than a time in nanoseconds.
+    pub fn beyond(&self, ns: f64) -> f64 {
+        let longer = self
+            .samples
+            .buckets()
+            .filter(|(lowest, ..)| *lowest as f64 > ns);
+        let n: u64 = longer.map(|(.., count)| count).sum();
+        n as f64 / self.samples.count().max(1) as f64
+    }
+
     /// Its percentiles.
     pub fn ladder(&self) -> Ladder {
         Ladder::of(&self.samples, self.max)
@@ -104,6 +114,12 @@ impl Picture {
         self.end_seconds(at, done);
         self.end_block(at);
         self.heard = Some(heard);
+    }
+
+    /// The samples of what is pinned, and of what runs.
+    pub fn distributions(&self) -> impl Iterator<Item = &Histogram> {
+        let pinned = self.pinned.iter().map(|it| &it.samples);
+        pinned.chain([&self.running.samples])
     }
 
     /// Pins what runs; whatever comes from now on is laid over it.

@@ -7,13 +7,13 @@ use jitterlab_stats::special::phi_inverse;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::lens::Lens;
 use super::picture::Picture;
 use super::view;
 use super::watch::{Found, Heard, Progress, Seen, Source, of_experiment};
 use crate::ui::app::App;
 use crate::ui::keys::Key;
-use crate::ui::parts::axis::Zoom;
-use crate::ui::recorded::folder;
+use crate::ui::recorded;
 use crate::ui::testing::{
     PLAIN, app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
 };
@@ -165,19 +165,30 @@ fn a_run_is_watched_and_the_next_one_laid_over_it() {
     fits_anywhere(&mut watch.app);
 }
 
-/// What was told of a run.
-#[test]
-fn a_recorded_run_is_watched() {
+/// The screen after what was told of a run.
+fn recorded(file: &str) -> Watch {
     let mut watch = Watch::new();
-    let told = std::fs::read_to_string(folder().join("live.jsonl")).unwrap();
-    for line in told.lines() {
-        let now = serde_json::from_str(line).unwrap();
+    for line in recorded::lines(file) {
+        let now = serde_json::from_str(&line).unwrap();
         let source = Source::Experiment(EXPERIMENT.into());
         watch.tell(Some(of_experiment(source, now)));
         // It was recorded every other time.
         watch.at += 0.25;
     }
-    pictures("recorded_live", &mut watch.app);
+    watch
+}
+
+#[test]
+fn recorded_runs_are_watched() {
+    let mut packets = recorded("live.jsonl");
+    pictures("recorded_live", &mut packets.app);
+    let mut library = recorded("library.jsonl");
+    letters(&mut library.app, "r");
+    assert!(library.shown().contains("slowest first"));
+    pictures("recorded_live_library", &mut library.app);
+    let mut npb = recorded("npb.jsonl");
+    assert!(npb.shown().contains("of its iterations: "));
+    pictures("recorded_live_npb", &mut npb.app);
 }
 
 /// What runs on after it was pinned is another sample: the same is never compared with itself.
@@ -234,16 +245,55 @@ fn what_is_frozen_stays_and_the_rest_goes_on() {
         "{shown}"
     );
     letters(&mut watch.app, "u");
-    let zoomed = ["all", "10 to 90 %", "0.1 to 99.9 %"];
-    for _ in zoomed {
+    let zoomed = ["10 to 90 %", "99 to 100 %", "all", "0.1 to 99.9 %"];
+    for zoom in zoomed {
         letters(&mut watch.app, "z");
         let shown = watch.shown();
-        assert!(
-            zoomed
-                .iter()
-                .any(|zoom| shown.contains(&format!("zoom {zoom}")))
-        );
+        assert!(shown.contains(&format!("zoom {zoom}")), "{shown}");
     }
+}
+
+/// One in a hundred takes 40 us or more: among all samples they are a low line, and of the tail they are all that is seen.
+#[test]
+fn the_tail_is_looked_at_by_itself() {
+    let mut watch = Watch::new();
+    let mut run = Run::new("packet-rtt-udp.none.r1", 10_000.0, 0);
+    run.total.histogram.record_n(10_000, 99_000);
+    for us in 0..100 {
+        run.total.histogram.record_n((40 + us % 10) * 1_000, 10);
+    }
+    run.total.max_ns = 49_000;
+    watch.tell(Some(run.heard()));
+    let count_of_top = |shown: &str| {
+        let row = shown.lines().find(|line| line.contains('█')).unwrap();
+        row.split_whitespace().next().unwrap().to_string()
+    };
+    assert_eq!(count_of_top(&watch.shown()), "99000");
+    letters(&mut watch.app, "zz");
+    let tail = watch.shown();
+    assert!(tail.contains("zoom 99 to 100 %"), "{tail}");
+    assert!(
+        count_of_top(&tail).parse::<u64>().unwrap() <= 1_000,
+        "{tail}"
+    );
+    // By a cursor, the part that one likes.
+    letters(&mut watch.app, "z");
+    press(&mut watch.app, &[Key::Right; 20]);
+    let shown = watch.shown();
+    assert!(shown.contains("1 % beyond"), "{shown}");
+    letters(&mut watch.app, " ");
+    press(&mut watch.app, &[Key::Right; 44]);
+    letters(&mut watch.app, " ");
+    let part = watch.shown();
+    assert!(part.contains("zoom 2") || part.contains("zoom 3"), "{part}");
+    assert!(
+        count_of_top(&part).parse::<u64>().unwrap() <= 1_000,
+        "{part}"
+    );
+    pictures("live_part", &mut watch.app);
+    press(&mut watch.app, &[Key::Escape]);
+    assert!(watch.shown().contains("zoom all"));
+    assert_eq!(count_of_top(&watch.shown()), "99000");
 }
 
 /// A sample of 1 s among a million at 10 us moves nothing out of sight.
@@ -255,8 +305,13 @@ fn an_outlier_flattens_no_picture() {
         run.total.histogram.record_n(10_000, 1_000_000);
         run.sample(1e9);
         watch.tell(Some(run.heard()));
-        for _ in 0..3 {
+        for _ in 0..4 {
             let shown = picture(&mut watch.app, width, height);
+            letters(&mut watch.app, "z");
+            if shown.contains("zoom 99 to 100 %") {
+                // The median is no part of the tail.
+                continue;
+            }
             let bars = shown.lines().find(|line| line.contains('█')).unwrap();
             let bars: Vec<char> = bars.chars().collect();
             let at = bars.iter().position(|&symbol| symbol == '█').unwrap();
@@ -265,7 +320,6 @@ fn an_outlier_flattens_no_picture() {
             assert!(at >= 9 + 3, "{shown}");
             assert!(at + 3 < usize::from(width), "{shown}");
             assert!(shown.contains("max        1 s"), "{shown}");
-            letters(&mut watch.app, "z");
         }
     }
 }
@@ -416,10 +470,10 @@ fn the_work_of_a_picture_does_not_depend_on_the_rate() {
             heard.total.histogram = samples;
             let mut draw = || {
                 picture.take(f64::from(quarter) / 4.0, Some(heard.clone()));
-                view::draw_histogram(&mut buffer, area, &picture, Zoom::Most, PLAIN);
+                view::draw_histogram(&mut buffer, area, &picture, &Lens::default(), PLAIN);
                 view::draw_ladder(&mut buffer, area, &picture, PLAIN);
                 view::draw_strip(&mut buffer, area, &picture, PLAIN);
-                view::draw_heat(&mut buffer, area, &picture, Zoom::Most, PLAIN);
+                view::draw_heat(&mut buffer, area, &picture, &Lens::default(), PLAIN);
             };
             allocation_counter::measure(&mut draw).count_total
         };

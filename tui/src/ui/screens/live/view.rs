@@ -8,11 +8,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::history::Done;
+use super::lens::Lens;
 use super::picture::{Picture, Shift};
 use super::watch::Heard;
 use super::{Found, Live, ranks};
 use crate::shown::{self, cut};
-use crate::ui::parts::axis::{Range, Zoom};
 use crate::ui::parts::curves::{self, Curve};
 use crate::ui::parts::text::{put, put_all, wrapped};
 use crate::ui::parts::{beside, histogram, over_time};
@@ -26,7 +26,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
             None => "looking",
             Some(_) => {
                 "Nothing is being measured. An experiment that is started on the screen Suites, or by `jitterlab run` in this \
-                 folder, is shown here, and so are `jitterlab packet run` and `jitterlab noise run` in a terminal."
+                 folder, is shown here, and so are `jitterlab packet run`, `noise run` and `amvia` in a terminal."
             }
         };
         return put_all(
@@ -55,7 +55,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
             ),
         ])
         .areas(left);
-        draw_histogram(buffer, bars, picture, screen.zoom, theme);
+        draw_histogram(buffer, bars, picture, &screen.lens, theme);
         draw_ladder(buffer, ladder, picture, theme);
         draw_found(buffer, found, screen, heard, theme);
         let [strip, heat, table] = Layout::vertical([
@@ -65,7 +65,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
         ])
         .areas(right);
         draw_strip(buffer, strip, picture, theme);
-        draw_heat(buffer, heat, picture, screen.zoom, theme);
+        draw_heat(buffer, heat, picture, &screen.lens, theme);
         draw_ranks(buffer, table, heard, theme);
     } else {
         let [bars, middle, heat] = Layout::vertical([
@@ -74,13 +74,13 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
             Constraint::Fill(1),
         ])
         .areas(body);
-        draw_histogram(buffer, bars, picture, screen.zoom, theme);
+        draw_histogram(buffer, bars, picture, &screen.lens, theme);
         let [ladder, strip] = beside(middle, if picture.pinned.is_some() { 43 } else { 21 });
         draw_ladder(buffer, ladder, picture, theme);
         draw_strip(buffer, strip, picture, theme);
         match screen.ranks && !heard.total.ranks.is_empty() {
             true => draw_ranks(buffer, heat, heard, theme),
-            false => draw_heat(buffer, heat, picture, screen.zoom, theme),
+            false => draw_heat(buffer, heat, picture, &screen.lens, theme),
         }
     }
 }
@@ -161,7 +161,11 @@ fn figures(screen: &Live, picture: &Picture, heard: &Heard) -> String {
     if heard.load.is_some() {
         figures.push("under load".into());
     }
-    figures.push(format!("zoom {}", screen.zoom));
+    figures.push(screen.lens.about());
+    if let Some(cursor) = screen.lens.cursor {
+        let beyond = picture.running.beyond(cursor);
+        figures.push(format!("{} beyond {}", percent(beyond), time(cursor)));
+    }
     let found = screen.found.iter().flatten().count();
     if let (Some(at), true) = (screen.watched_at(), found > 1) {
         figures.push(format!("{} of {found} sources", at + 1));
@@ -202,31 +206,29 @@ pub fn shift_line(shift: Shift, theme: Theme) -> Line<'static> {
     }
 }
 
-/// The axis of both distributions.
-fn range(picture: &Picture, zoom: Zoom) -> Option<Range> {
-    let pinned = picture.pinned.iter().map(|it| &it.samples);
-    Range::of(pinned.chain([&picture.running.samples]), zoom)
-}
-
 /// Draws what runs, and over it what is pinned.
 pub fn draw_histogram(
     buffer: &mut Buffer,
     area: Rect,
     picture: &Picture,
-    zoom: Zoom,
+    lens: &Lens,
     theme: Theme,
 ) {
-    let Some(range) = range(picture, zoom) else {
+    let Some(range) = lens.range(picture.distributions()) else {
         return;
     };
-    let axis = range.axis(histogram::columns(area));
+    let axis = lens.axis(range, histogram::columns(area));
     let counts = axis.of_histogram(&picture.running.samples);
+    let is_part = lens.shows_part();
     match &picture.pinned {
-        None => histogram::draw(buffer, area, &counts, &axis, theme),
+        None => histogram::draw_part(buffer, area, &counts, &axis, is_part, theme),
         Some(pinned) => {
             let others = axis.of_histogram(&pinned.samples);
-            histogram::draw_over(buffer, area, &counts, &others, &axis, theme);
+            histogram::draw_over(buffer, area, &counts, &others, &axis, is_part, theme);
         }
+    }
+    for at in lens.mark.into_iter().chain(lens.cursor) {
+        histogram::mark(buffer, area, axis.place(at), theme);
     }
 }
 
@@ -294,14 +296,15 @@ pub(super) fn draw_heat(
     buffer: &mut Buffer,
     area: Rect,
     picture: &Picture,
-    zoom: Zoom,
+    lens: &Lens,
     theme: Theme,
 ) {
     let (columns, rows) = (over_time::columns(area), over_time::rows(area));
-    let Some(range) = range(picture, zoom).filter(|_| rows > 0) else {
+    let range = lens.range(picture.distributions());
+    let Some(range) = range.filter(|_| rows > 0) else {
         return;
     };
-    let axis = range.axis(rows);
+    let axis = lens.axis(range, rows);
     let mut slices = vec![None; columns];
     for (column, slice) in picture.history.seconds().columns(columns) {
         slices[column] = Some(slice);

@@ -151,7 +151,7 @@ fn draw_over(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
     };
     let axis = range.axis(histogram::columns(picture));
     let [others, counts] = [a, b].map(|it| axis.of_histogram(&it));
-    histogram::draw_over(buffer, picture, &counts, &others, &axis, theme);
+    histogram::draw_over(buffer, picture, &counts, &others, &axis, false, theme);
 }
 
 /// Levels, as far as there is room; the one that is chosen is among them.

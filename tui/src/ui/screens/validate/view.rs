@@ -275,7 +275,7 @@ fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize;
     if let Some(range) = Range::of([&samples, &others], Zoom::Most) {
         let axis = range.axis(histogram::columns(trips));
         let [own, all] = [&samples, &others].map(|it| axis.of_histogram(it));
-        histogram::draw_over(buffer, trips, &own, &all, &axis, theme);
+        histogram::draw_over(buffer, trips, &own, &all, &axis, false, theme);
     }
     draw_medians(buffer, medians, measured, validated, theme);
 }
