@@ -4,7 +4,6 @@ use std::path::Path;
 
 use jitterlab_experiment::spec::{Experiment, filled_in};
 
-use super::seen::name;
 use crate::ui::screens::validate::read::hosts_file;
 
 /// How ranks are started on one machine: they speak over TCP, each on a CPU of its own, and every message is delayed where it enters a
@@ -41,15 +40,15 @@ impl Hosts {
     /// Those of a hosts file beside the experiment files; nothing of a file that speaks of none, or cannot be read.
     pub fn of_file(path: &Path) -> Option<Self> {
         let file = hosts_file(path).filter(|file| file.wrong.is_none())?;
-        let shown = name(path);
+        let name = path.file_name()?.to_str()?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let named = match shown.chars().all(is_plain) {
-            true => shown.clone(),
-            false => serde_json::to_string(path.file_name()?.to_str()?).ok()?,
+        let named = match name.chars().all(is_plain) {
+            true => name.into(),
+            false => serde_json::to_string(name).ok()?,
         };
         let written = format!("hosts_file: {named}\n");
         let filled = filled_in(written.clone(), path).ok()?;
-        Hosts::new(shown, written, filled, &file.hosts)
+        Hosts::new(name.into(), written, filled, &file.hosts)
     }
 
     /// Those of an experiment file, given with the hosts that it names another file for, too.
