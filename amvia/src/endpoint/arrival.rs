@@ -89,7 +89,10 @@ impl Driver {
                 Body::Connect(hello) | Body::Accept(hello)
                     if head.tag == peer.tag && peer.connection.refusal(hello).is_none() =>
                 {
-                    peer.to = Some(arrived.from);
+                    if let Some(before) = peer.to.replace(arrived.from) {
+                        self.transport.know(before, false);
+                    }
+                    self.transport.know(arrived.from, true);
                 }
                 Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => {}
                 _ => return self.refuse(arrived),
