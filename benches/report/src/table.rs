@@ -16,6 +16,9 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// The ends as they were found: what decides, also where it is not shown.
+    #[serde(skip)]
+    found: Option<(f64, f64)>,
 }
 
 /// A figure that cannot be below 0 is known to within a factor of this, or its interval says nothing.
@@ -28,32 +31,49 @@ impl Estimate {
             value,
             low: None,
             high: None,
+            found: None,
         }
     }
 
-    /// The ends of the interval.
+    /// An estimate with the ends of its interval.
+    pub fn within(value: f64, (low, high): (f64, f64)) -> Self {
+        Estimate {
+            value,
+            low: Some(low),
+            high: Some(high),
+            found: Some((low, high)),
+        }
+    }
+
+    /// The ends of the interval, as it is shown and drawn.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
 
-    /// The same, of what cannot be below 0: without its interval where that reaches below 0, or its ends are more than
-    /// a factor of 10 apart. So few runs do not estimate it.
+    /// The ends of the interval as they were found: what is asked of an estimate is decided by these, however far apart they are.
+    pub fn found(&self) -> Option<(f64, f64)> {
+        self.found
+    }
+
+    /// The same, of what cannot be below 0: its interval is not shown where it reaches below 0, or its ends are more than
+    /// a factor of 10 apart. So few runs do not estimate it. They can still decide ([`Estimate::found`]).
     pub fn positive(self) -> Self {
         let told = |&(low, high): &(f64, f64)| low >= 0.0 && high <= TOLD * low;
         let interval = self.interval().filter(told);
         Estimate {
-            value: self.value,
             low: interval.map(|(low, _)| low),
             high: interval.map(|(_, high)| high),
+            ..self
         }
     }
 
-    /// One over it, of an estimate above 0.
+    /// One over it, of an estimate above 0 whose interval is, too.
     pub fn inverse(&self) -> Self {
         Estimate {
             value: 1.0 / self.value,
             low: self.high.map(|x| 1.0 / x),
             high: self.low.map(|x| 1.0 / x),
+            found: self.found.map(|(low, high)| (1.0 / high, 1.0 / low)),
         }
     }
 
@@ -75,17 +95,14 @@ impl Estimate {
             value: self.value * factor,
             low: self.low.map(|x| x * factor),
             high: self.high.map(|x| x * factor),
+            found: self.found.map(|(low, high)| (low * factor, high * factor)),
         }
     }
 }
 
 impl From<Interval> for Estimate {
     fn from(interval: Interval) -> Self {
-        Estimate {
-            value: interval.estimate,
-            low: Some(interval.low),
-            high: Some(interval.high),
-        }
+        Estimate::within(interval.estimate, (interval.low, interval.high))
     }
 }
 
@@ -395,12 +412,9 @@ mod tests {
     #[test]
     fn an_interval_that_says_nothing_is_left_out() {
         let known = |low: f64, high: f64| {
-            let estimate = Estimate {
-                value: 2.0,
-                low: Some(low),
-                high: Some(high),
-            };
-            estimate.positive().interval().is_some()
+            let estimate = Estimate::within(2.0, (low, high)).positive();
+            assert_eq!(estimate.found(), Some((low, high)));
+            estimate.interval().is_some()
         };
         assert!(known(1.0, 3.0) && known(1.0, 10.0) && known(0.0, 0.0));
         assert!(!known(-0.1, 3.0) && !known(0.0, 3.0) && !known(1.0, 10.1));
@@ -408,11 +422,7 @@ mod tests {
 
     #[test]
     fn times_and_changes_are_read_in_units_of_their_size() {
-        let estimate = |value: f64| Estimate {
-            value,
-            low: Some(0.5 * value),
-            high: Some(2.0 * value),
-        };
+        let estimate = |value: f64| Estimate::within(value, (0.5 * value, 2.0 * value));
         for (value, text) in [
             (Value::Seconds(estimate(90e-6)), "90 µs (45 to 180)"),
             (Value::Seconds(estimate(2.0)), "2 s (1 to 4)"),
@@ -426,11 +436,7 @@ mod tests {
 
     #[test]
     fn one_declaration_gives_csv_and_text() {
-        let estimate = Estimate {
-            value: 1.5,
-            low: Some(1.25),
-            high: Some(2.0),
-        };
+        let estimate = Estimate::within(1.5, (1.25, 2.0));
         let table = Table::of(&[
             Pair("a, \"b\"", Some(estimate)),
             Pair("c", None),

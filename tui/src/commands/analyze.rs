@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use jitterlab_base::units::Percent;
 use jitterlab_report::analysis::levels::{CaseAtLevel, Comparison, Figure};
 use jitterlab_report::{Analysed, Error};
-use jitterlab_stats::gate::Slower;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
@@ -25,7 +24,7 @@ pub struct Command {
     /// The figure of a run that is compared: mean, median, p99 or p999
     #[arg(long, default_value = "median", requires = "a")]
     figure: Figure,
-    /// Ask whether b is slower by more than this; if it is, the exit status is 1
+    /// Ask whether b is slower by more than this; if it is, the exit status is 1, and 4 if that is undecided
     #[arg(long, default_value = "0%", requires = "a")]
     slower_by: Percent,
     #[arg(long, value_enum, default_value_t)]
@@ -41,10 +40,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         let by = command.slower_by.value() / 100.0;
         let comparison = Comparison::of(a, b, command.figure, by).map_err(Failure::input)?;
         output::print(command.format, &comparison, || comparison.to_string())?;
-        return Ok(match comparison.slower {
-            Slower::Yes => Exit::Finding,
-            Slower::No | Slower::Undecided => Exit::Done,
-        });
+        return Ok(comparison.slower.into());
     }
     let written = analysed.write_tables().map_err(failure)?;
     output::print(command.format, &analysed.analysis, || analysed.to_text())?;

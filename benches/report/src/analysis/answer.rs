@@ -493,7 +493,7 @@ impl Asked<'_> {
             self.delays,
             words::conjunction(ratio.value),
             self.base,
-            interval(ratio)
+            interval(told.slowdown.for_people())
         );
         let more = told.slowdown.more_in_words();
         let sentences = [Some(answer), told.beside.clone(), more];

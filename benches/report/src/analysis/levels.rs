@@ -198,7 +198,7 @@ impl Comparison {
             figure,
             a_ns: a.mean(figure),
             b_ns: b.mean(figure),
-            slower: Slower::by_interval(slowdown.and_then(|it| it.ratio.interval()), by),
+            slower: Slower::by_interval(slowdown.and_then(|it| it.ratio.found()), by),
             slowdown,
             by,
         })
@@ -223,7 +223,7 @@ impl Comparison {
         let Some(slowdown) = &self.slowdown else {
             return "no block of the experiment has both".into();
         };
-        let change = Value::Change(slowdown.ratio).for_people();
+        let change = Value::Change(slowdown.for_people()).for_people();
         let test = match slowdown.p {
             Some(p) if p < 0.001 => format!("paired t, {} blocks, p = {p:.1e}", slowdown.blocks),
             Some(p) => format!("paired t, {} blocks, p = {p:.3}", slowdown.blocks),
@@ -284,6 +284,16 @@ mod tests {
         let told = |by| Comparison::of(&a, &b, Figure::Median, by).unwrap().change();
         assert!(told(0.105).contains("; it takes "), "{}", told(0.105));
         assert!(!told(0.05).contains("it takes"), "{}", told(0.05));
+        // Pairs that scatter too much for their interval to be drawn decide as it does.
+        let scattered = timed(
+            "d",
+            &[(1, 3_700.0), (2, 481_265.0), (3, 69_300.0), (4, 190_000.0)],
+        );
+        let found = Comparison::of(&a, &scattered, Figure::Median, 0.0).unwrap();
+        assert_eq!(found.slower, Slower::Yes, "{found}");
+        let back = Comparison::of(&scattered, &a, Figure::Median, 0.0).unwrap();
+        assert_eq!(back.slower, Slower::No, "{back}");
+        assert!(found.change().contains(" to +"), "{found}");
         let elsewhere = timed("c", &[(7, 500.0)]);
         let unknown = Comparison::of(&a, &elsewhere, Figure::Mean, 0.05).unwrap();
         assert_eq!(

@@ -118,13 +118,11 @@ mod tests {
 
     #[test]
     fn a_load_is_named_by_what_was_produced_and_its_interval() {
-        let load = |asked: &[u8], low| Load {
+        let load = |asked: &[u8], low: Option<f64>| Load {
             asked: asked.into(),
-            produced: Estimate {
-                value: 47.04,
-                low,
-                high: low.map(|_| 47.9),
-            },
+            produced: low.map_or(Estimate::alone(47.04), |low| {
+                Estimate::within(47.04, (low, 47.9))
+            }),
         };
         for (load, short, long) in [
             (load(&[47], None), "load 47 %", "load 47 %"),

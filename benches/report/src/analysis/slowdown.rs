@@ -68,6 +68,14 @@ impl Slowdown {
         })
     }
 
+    /// The ratio as sentences tell it: where it shows a difference, with its interval also if that is too wide to be drawn.
+    pub fn for_people(&self) -> Estimate {
+        match self.ratio.found() {
+            Some(found) if self.is_significant() => Estimate::within(self.ratio.value, found),
+            _ => self.ratio,
+        }
+    }
+
     /// Whether the two differ, at the report's level of significance.
     pub fn is_significant(&self) -> bool {
         self.holm_p.is_some_and(|p| p < words::ALPHA)
@@ -214,6 +222,21 @@ mod tests {
             (single.ratio, single.p),
             (Estimate::alone(3.0f64.ln().exp()), None)
         );
+    }
+
+    #[test]
+    fn a_difference_is_told_with_an_interval_that_is_too_wide_to_be_drawn() {
+        let told = |ratios: &[f64]| {
+            let base = figures(&[(1, 1.0), (2, 1.0), (3, 1.0), (4, 1.0), (5, 1.0)]);
+            let blocks: Vec<(u32, f64)> = (1..).zip(ratios.iter().copied()).collect();
+            let mut slowdown = Slowdown::of(&figures(&blocks), &base).unwrap();
+            correct([&mut slowdown].into_iter());
+            assert_eq!(slowdown.ratio.interval(), None);
+            slowdown.for_people().interval()
+        };
+        let (low, high) = told(&[37.0, 4_765.0, 700.0, 1_900.0, 3_100.0]).unwrap();
+        assert!(low > 50.0 && high > 10.0 * low, "{low} {high}");
+        assert_eq!(told(&[0.1, 20.0, 0.5, 3.0, 1.0]), None);
     }
 
     #[test]

@@ -253,20 +253,17 @@ impl Excess {
     /// What is asked of the figures: a time in place of its excess.
     pub fn in_all(&self, excess: Estimate) -> Estimate {
         let of = |ns: f64| ns + self.error_free_ns;
-        Estimate {
-            value: of(excess.value),
-            low: excess.low.map(of),
-            high: excess.high.map(of),
-        }
+        let value = of(excess.value);
+        excess
+            .interval()
+            .map_or(Estimate::alone(value), |(low, high)| {
+                Estimate::within(value, (of(low), of(high)))
+            })
     }
 }
 
 fn reaching(value: f64, reach: f64) -> Estimate {
-    Estimate {
-        value,
-        low: Some(value - reach),
-        high: Some(value + reach),
-    }
+    Estimate::within(value, (value - reach, value + reach))
 }
 
 impl OfWay for Stage {

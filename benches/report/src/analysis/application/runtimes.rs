@@ -358,7 +358,7 @@ fn variation_alone(
         words::time(std)
     );
     let ratio = slowdown.ratio.value;
-    let told = match (slowdown.ratio.interval(), slowdown.p_in_words()) {
+    let told = match (slowdown.for_people().interval(), slowdown.p_in_words()) {
         (Some((low, high)), Some(p)) => format!(
             "Under the most varied delays {application} took {} time {} under constant ones. {}: 95 % interval {} to {}, paired \
              t test, {p}, {n}.",
@@ -426,30 +426,32 @@ fn mean_alone(application: &str, row: &Runtime) -> Option<String> {
     let (mean, _) = row.injected_ns?;
     let delays = format!("constant delays of {}", words::time(mean));
     let ratio = slowdown.ratio.value;
-    Some(match (slowdown.ratio.interval(), slowdown.p_in_words()) {
-        (Some((low, high)), Some(p)) => {
-            let tested = format!(
-                "(95 % interval {} to {}, {p})",
-                words::signed_percent(low),
-                words::signed_percent(high)
-            );
-            if slowdown.is_significant() {
-                let change = words::change(ratio);
-                format!(
-                    "The mean alone: {delays} made the {timed} of {application} {change} than no injection {tested}."
-                )
-            } else {
-                let change = words::signed_percent(ratio);
-                format!(
-                    "The mean alone: no effect of {delays} on the {timed} of {application} could be shown; the \
+    Some(
+        match (slowdown.for_people().interval(), slowdown.p_in_words()) {
+            (Some((low, high)), Some(p)) => {
+                let tested = format!(
+                    "(95 % interval {} to {}, {p})",
+                    words::signed_percent(low),
+                    words::signed_percent(high)
+                );
+                if slowdown.is_significant() {
+                    let change = words::change(ratio);
+                    format!(
+                        "The mean alone: {delays} made the {timed} of {application} {change} than no injection {tested}."
+                    )
+                } else {
+                    let change = words::signed_percent(ratio);
+                    format!(
+                        "The mean alone: no effect of {delays} on the {timed} of {application} could be shown; the \
                      difference from no injection was {change} {tested}."
-                )
+                    )
+                }
             }
-        }
-        _ => format!(
-            "The mean alone: whether {delays} slow {application} {}; the difference from no injection was {}.",
-            slowdown.not_said(),
-            words::signed_percent(ratio)
-        ),
-    })
+            _ => format!(
+                "The mean alone: whether {delays} slow {application} {}; the difference from no injection was {}.",
+                slowdown.not_said(),
+                words::signed_percent(ratio)
+            ),
+        },
+    )
 }

@@ -362,7 +362,7 @@ pub fn greatest<'a>(rows: &'a [Operation], case: &str) -> Option<&'a Operation> 
 
 /// Interval and test, in brackets.
 fn tested(ratio: &Slowdown) -> Option<String> {
-    let ((low, high), p) = ratio.ratio.interval().zip(ratio.p_in_words())?;
+    let ((low, high), p) = ratio.for_people().interval().zip(ratio.p_in_words())?;
     Some(format!(
         "(95 % interval {} to {}, {p}, n = {} of runs)",
         words::signed_percent(low),

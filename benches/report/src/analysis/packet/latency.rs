@@ -203,9 +203,11 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
         None => highest.level.to_string(),
     };
     let (before, after) = (time(none.mean_ns), time(highest.mean_ns));
-    let intervals = none.mean_ns.interval().zip(highest.mean_ns.interval());
-    let mean = match intervals {
-        Some((none, loaded)) if loaded.0 > none.1 || loaded.1 < none.0 => {
+    let found = none.mean_ns.found().zip(highest.mean_ns.found());
+    let is_longer = found.is_some_and(|(none, loaded)| loaded.0 > none.1);
+    let is_shorter = found.is_some_and(|(none, loaded)| loaded.1 < none.0);
+    let mean = match none.mean_ns.interval().zip(highest.mean_ns.interval()) {
+        _ if is_longer || is_shorter => {
             format!("Under {load} the mean {link} changed from {before} to {after}")
         }
         Some(_) => format!(
@@ -217,15 +219,17 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
             words::not_said(none.runs.min(highest.runs), "run")
         ),
     };
-    let is_shorter =
-        highest.load.is_some() && intervals.is_some_and(|(none, loaded)| loaded.1 < none.0);
     Some(format!(
         "{mean}. The standard deviation was {} and {}, the 99.9th percentile {} and {}.{}",
         words::time(none.std_ns.value),
         words::time(highest.std_ns.value),
         words::time(none.p999_ns),
         words::time(highest.p999_ns),
-        if is_shorter { ASLEEP } else { "" },
+        if is_shorter && highest.load.is_some() {
+            ASLEEP
+        } else {
+            ""
+        },
     ))
 }
 

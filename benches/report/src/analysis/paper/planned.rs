@@ -100,7 +100,7 @@ impl Planned<'_> {
 
     /// How far the interval reaches to either side, as a logarithm.
     fn reach(&self) -> Option<f64> {
-        let (low, high) = self.found.ratio.interval()?;
+        let (low, high) = self.found.ratio.found()?;
         Some((high / low).ln() / 2.0)
     }
 
@@ -116,8 +116,12 @@ impl Planned<'_> {
             };
         };
         let size = words::signed_percent(effect);
-        let high = self.found.ratio.high.unwrap_or(f64::INFINITY);
-        if high < effect {
+        if self
+            .found
+            .ratio
+            .found()
+            .is_some_and(|(_, high)| high < effect)
+        {
             return format!("the interval excludes {size}");
         }
         let reaches = words::signed_percent(reach.exp());

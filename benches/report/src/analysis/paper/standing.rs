@@ -72,8 +72,7 @@ const MOST_TIMES: f64 = 1_000.0;
 
 /// Whether a claim holds that two figures stand in an order.
 pub fn ordered(first: Estimate, second: Estimate, claimed: Ordering) -> Judged {
-    let Some(((low, high), (other_low, other_high))) = first.interval().zip(second.interval())
-    else {
+    let Some(((low, high), (other_low, other_high))) = first.found().zip(second.found()) else {
         return Standing::Undecided.into();
     };
     let found = if high < other_low {
@@ -100,7 +99,7 @@ pub fn ordered(first: Estimate, second: Estimate, claimed: Ordering) -> Judged {
 /// differ by, with the errors of both, has to be little.
 pub fn alike(first: Estimate, second: Estimate) -> Judged {
     let reach = |of: Estimate| {
-        let (low, high) = of.interval()?;
+        let (low, high) = of.found()?;
         (low > 0.0).then(|| (high / low).ln() / 2.0)
     };
     let Some((reach, other)) = reach(first).zip(reach(second)) else {
@@ -125,7 +124,7 @@ pub fn alike(first: Estimate, second: Estimate) -> Judged {
 
 /// Whether a claim holds that a figure is at most so much: its whole interval is.
 pub fn at_most(figure: Estimate, limit: f64) -> Judged {
-    match figure.interval() {
+    match figure.found() {
         Some((_, high)) if high <= limit => Standing::Holds.into(),
         Some((low, _)) if low > limit => Standing::DoesNotHold.into(),
         Some((low, high)) => Judged::undecided(
@@ -247,11 +246,7 @@ mod tests {
     use super::*;
 
     fn estimate(value: f64, low: f64, high: f64) -> Estimate {
-        Estimate {
-            value,
-            low: Some(low),
-            high: Some(high),
-        }
+        Estimate::within(value, (low, high))
     }
 
     #[test]
@@ -286,6 +281,13 @@ mod tests {
         let no = parts(&[DoesNotHold, DoesNotHold, Holds]);
         assert_eq!(most(&no).standing, DoesNotHold);
         assert_eq!(most(&parts(&[DoesNotHold, Holds])).standing, Undecided);
+        // An interval that is too wide to be drawn decides all the same.
+        let wide = estimate(40.0, 3.0, 500.0).positive();
+        assert_eq!(wide.interval(), None);
+        assert_eq!(at_most(wide, 1.05).standing, DoesNotHold);
+        assert_eq!(at_most(wide.inverse(), 1.05).standing, Holds);
+        let below = estimate(6.0, -2.0, 14.0).positive();
+        assert_eq!(ordered(below, narrow(20.0), Ordering::Less).standing, Holds);
         // Intervals a third as wide, and half as wide, decide them.
         let [three, two] =
             [0.3, 0.2].map(|reach| at_most(estimate(1.0, 1.0 - reach, 1.0 + reach), 1.1));
