@@ -71,14 +71,19 @@ class JitterlabGate(rfm.RunOnlyRegressionTest):
         open_or_slower = [
             f"{quantity['name']} is slower by more than {self.gate}"
             if quantity['slower'] == 'yes' else f"{quantity['name']} is undecided"
+            + (', since it had other delays' if quantity['other_delays'] else '')
             for quantity in found['quantities'] if quantity['slower'] != 'no'
         ]
         missing = [f'{name} was not measured' for name in found['missing']]
+        other_loop = [
+            f"{it['name']} was measured in the {it['b']} loop, and in the {it['a']} one before"
+            for it in found['other_loop']
+        ]
         failing = [
             f"{it['name']} fails more often: {it['b']['failed']} of {it['b']['all']} attempts"
             for it in found['failing']
         ]
-        return sn.assert_eq(found['slower'], 'no', msg='; '.join(open_or_slower + missing + failing))
+        return sn.assert_eq(found['slower'], 'no', msg='; '.join(open_or_slower + missing + other_loop + failing))
 
     def said(self):
         """What was said on stderr."""

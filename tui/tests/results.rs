@@ -207,6 +207,85 @@ fn a_release_that_fails_more_often_does_not_pass_though_it_is_no_slower() {
     assert_eq!(releases.compared("crashing kept").0, Some(0));
 }
 
+/// A copy of a lab's folder, with another content of a file.
+fn changed(lab: &Lab, folder: &str, copy: &str, file: &str, change: impl Fn(String) -> String) {
+    let mut copies = Command::new("cp");
+    copies.args(["-r", folder, copy]).current_dir(lab.path(""));
+    assert!(copies.status().unwrap().success());
+    let file = format!("{copy}/{file}");
+    lab.write(&file, change(lab.read(&file)));
+}
+
+#[test]
+fn the_open_loop_and_the_closed_one_are_not_compared() {
+    let lab = Lab::new();
+    lab.write("e.yaml", PACKETS);
+    measured(&lab, "closed");
+    lab.write(
+        "e.yaml",
+        PACKETS.replace("udp], warmup", "udp], rate: 2000, warmup"),
+    );
+    measured(&lab, "open");
+    let output = lab.run("results compare closed open --gate 100% --format json");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (output.status.code(), &found["slower"]),
+        (Some(4), &json!("undecided")),
+        "{found:#}"
+    );
+    assert_eq!(found["quantities"], json!([]));
+    assert_eq!(
+        found["other_loop"],
+        json!([{ "name": "packet-rtt-udp.none", "a": "closed", "b": "open" }])
+    );
+    let said = text(&lab.run("results compare closed open").stdout).replace("\n  ", " ");
+    let words = "undecided, since b measured it in another loop: packet-rtt-udp.none (open, and in a closed)";
+    assert!(said.contains(words), "{said}");
+}
+
+#[test]
+fn what_had_other_delays_is_not_decided_and_delays_that_differ_are_told() {
+    let lab = Lab::new();
+    let levels = "seed: 1\nlevels: { injected: { delays: [1ms] } }\n";
+    lab.write("e.yaml", PACKETS.replace("seed: 1\n", levels));
+    measured(&lab, "a");
+    let with_mean = |ns: &'static str| {
+        move |made: String| {
+            let mean = made.find("\"mean_ns\"").unwrap();
+            let end = mean + made[mean..].find(',').unwrap();
+            made.replace(&made[mean..end], &format!("\"mean_ns\": {ns}"))
+        }
+    };
+    changed(&lab, "a", "b", "tables/made.json", with_mean("1500000.0"));
+    changed(
+        &lab,
+        "a",
+        "near",
+        "tables/made.json",
+        with_mean("1010000.0"),
+    );
+    let compared = |folder: &str| {
+        let arguments = format!("results compare a {folder} --gate 20% --format json");
+        let found: Value = serde_json::from_slice(&lab.run(&arguments).stdout).unwrap();
+        let injected = found["quantities"].as_array().unwrap().iter();
+        let mut injected = injected.filter(|it| it["name"] == "packet-rtt-udp.delay-1ms");
+        (found.clone(), injected.next().unwrap().clone())
+    };
+    // The same runs: of any number of them, but with other delays.
+    let (found, injected) = compared("b");
+    assert_eq!(injected["slower"], "undecided", "{found:#}");
+    assert_eq!(injected["other_delays"]["b"]["mean_ns"], 1.5e6);
+    let differs = "the delays of injected delay 1ms: mean 1.5 ms, standard deviation 0 ns; in a mean 1 ms, standard deviation 0 ns";
+    assert_eq!(found["differences"], json!([differs]));
+    let said = text(&lab.run("results compare a b --gate 20%").stdout).replace("\n  ", " ");
+    let words = "undecided: packet-rtt-udp.delay-1ms had other delays (mean 1.5 ms";
+    assert!(said.contains(words), "{said}");
+    // Means that differ by less than the gate are told, and runs are compared: they are the same.
+    let (found, injected) = compared("near");
+    assert_eq!(injected["other_delays"], json!(null));
+    assert_eq!(found["differences"].as_array().unwrap().len(), 1);
+}
+
 const PACKETS: &str = "name: packets
 seed: 1
 repetitions: 2

@@ -19,6 +19,7 @@ use crate::analysis::condition::{Link, Reader};
 use crate::analysis::gate::{Attempts, Side};
 use crate::analysis::levels::CaseAtLevel;
 use crate::analysis::normality::Normality;
+use crate::analysis::other_delays::Delays;
 use crate::analysis::packet::fits::Injected;
 use crate::analysis::packet::made::MadeTable;
 use crate::analysis::{Analysis, Input};
@@ -146,6 +147,7 @@ impl Side {
             cases,
             without_figures,
             attempts,
+            delays: Delays::by_level(&folder.fits()?, &folder.made()?),
             environment: folder.environment()?,
             experiment_file: folder.experiment_file().into(),
         })

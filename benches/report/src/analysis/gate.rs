@@ -5,12 +5,14 @@ use std::fmt;
 
 use jitterlab_base::show;
 use jitterlab_experiment::environment::Environment;
+use jitterlab_experiment::level::Level;
 use jitterlab_experiment::merge;
 use jitterlab_stats::Error as StatsError;
 use jitterlab_stats::gate::{Decision, Gate, Slower};
 use serde::Serialize;
 
 use crate::analysis::levels::{CaseAtLevel, Figure};
+use crate::analysis::other_delays::{Delays, OtherDelays};
 use crate::table::{Column, Estimate, Row, Table, Value, column};
 use crate::words::{self, ALPHA};
 
@@ -23,6 +25,8 @@ pub struct Side {
     pub without_figures: Vec<String>,
     /// How often runs of a name were tried, and how often that failed.
     pub attempts: BTreeMap<String, Attempts>,
+    /// The delays of each level at which some were injected.
+    pub delays: BTreeMap<Level, Delays>,
     /// What was measured on.
     pub environment: Environment,
     /// The experiment file as it was frozen.
@@ -90,6 +94,35 @@ pub struct Failing {
     pub b: Attempts,
 }
 
+/// Round trips of a name that were measured in the one loop in a, and in the other in b.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherLoop {
+    /// Their name without the repetition.
+    pub name: String,
+    /// The loop of a: `closed` or `open`.
+    pub a: &'static str,
+    /// The loop of b.
+    pub b: &'static str,
+}
+
+impl OtherLoop {
+    fn of(a: &CaseAtLevel, b: &CaseAtLevel) -> Option<Self> {
+        let (of_a, of_b) = a.its_loop().zip(b.its_loop())?;
+        (of_a != of_b).then(|| OtherLoop {
+            name: a.name.clone(),
+            a: of_a,
+            b: of_b,
+        })
+    }
+}
+
+impl fmt::Display for OtherLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OtherLoop { name, a, b } = self;
+        write!(f, "{name} ({b}, and in a {a})")
+    }
+}
+
 impl fmt::Display for Failing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Failing { name, a, b } = self;
@@ -116,6 +149,8 @@ pub struct Quantity {
     pub slower: Slower,
     /// How many repetitions more of each it takes to decide, if the ratio stays what it is.
     pub more_repetitions: Option<u64>,
+    /// The delays that were injected, if their means differ by more than the gate: then nothing is decided.
+    pub other_delays: Option<OtherDelays>,
 }
 
 impl Quantity {
@@ -137,12 +172,26 @@ impl Quantity {
             ratio: ratio.map_or(unknown, Estimate::from),
             slower,
             more_repetitions: more,
+            other_delays: None,
+        }
+    }
+
+    /// The same, undecided: a change of the delays that were injected is none of what is measured.
+    fn with(self, other_delays: OtherDelays) -> Self {
+        Quantity {
+            slower: Slower::Undecided,
+            more_repetitions: None,
+            other_delays: Some(other_delays),
+            ..self
         }
     }
 
     /// Why it is not decided.
     fn open(&self) -> String {
         let name = &self.name;
+        if let Some(delays) = &self.other_delays {
+            return format!("{name} had other delays ({})", delays.moments());
+        }
         match (self.ratio.interval(), self.more_repetitions) {
             (Some(_), Some(more)) => {
                 format!(
@@ -211,19 +260,21 @@ pub struct Gated {
     pub figure: Figure,
     /// The confidence of each interval; they hold together with 95 %.
     pub confidence: f64,
-    /// Whether anything is slower. *No* takes certainty for everything, nothing missing, and nothing that fails more often.
+    /// Whether anything is slower. *No* takes certainty for everything, nothing missing or of another loop, and nothing that fails more often.
     pub slower: Slower,
     /// Quantities of both folders.
     pub quantities: Vec<Quantity>,
     /// Names that only folder a has.
     pub missing: Vec<String>,
+    /// What was measured in the open loop in one folder and in the closed one in the other: these are not compared.
+    pub other_loop: Vec<OtherLoop>,
     /// What fails more often in b: how long it would have taken is not known.
     pub failing: Vec<Failing>,
     /// Names that only folder b has; they are not judged.
     pub new: Vec<String>,
     /// Names without samples and without a runtime; they are not compared.
     pub not_compared: Vec<String>,
-    /// Where the experiments differ first, and what is different about the hosts.
+    /// Where the experiments differ first, and what is different about injected delays and the hosts.
     pub differences: Vec<String>,
 }
 
@@ -237,16 +288,30 @@ impl Gated {
             .cases
             .iter()
             .filter_map(|it| Some((it, b.case(&it.name)?)));
-        let both: Vec<(&CaseAtLevel, &CaseAtLevel)> = both.collect();
+        let mut both: Vec<(&CaseAtLevel, &CaseAtLevel)> = both.collect();
+        let mut other_loop = Vec::new();
+        both.retain(|(a, b)| match OtherLoop::of(a, b) {
+            Some(other) => {
+                other_loop.push(other);
+                false
+            }
+            None => true,
+        });
         let held = Gate::new(gate, ALPHA, both.len())?;
-        let quantities: Vec<Quantity> = both
-            .iter()
-            .map(|(a, b)| Quantity::of(a, b, figure, &held))
-            .collect();
+        let other_delays = OtherDelays::of(&a.delays, &b.delays);
+        let quantity = |(a, b): &(&CaseAtLevel, &CaseAtLevel)| {
+            let quantity = Quantity::of(a, b, figure, &held);
+            let mut of_level = other_delays.iter().filter(|it| it.level == a.level);
+            match of_level.find(|it| it.differ_by_more_than(gate)) {
+                Some(other) => quantity.with(*other),
+                None => quantity,
+            }
+        };
+        let quantities: Vec<Quantity> = both.iter().map(quantity).collect();
         let missing = a.alone(b);
         let decided = quantities.iter().map(|it| it.slower);
         let failing = b.fails_more_than(a);
-        let not_known = vec![Slower::Undecided; missing.len() + failing.len()];
+        let not_known = vec![Slower::Undecided; missing.len() + other_loop.len() + failing.len()];
         let mut not_compared = [&a.without_figures[..], &b.without_figures].concat();
         not_compared.sort();
         not_compared.dedup();
@@ -257,10 +322,11 @@ impl Gated {
             slower: Slower::any(decided.chain(not_known)),
             quantities,
             missing,
+            other_loop,
             failing,
             new: b.alone(a),
             not_compared,
-            differences: differences(a, b),
+            differences: differences(a, b, &other_delays),
         })
     }
 
@@ -279,6 +345,11 @@ impl Gated {
             say("undecided", &[quantity.open()]);
         }
         say("undecided, since b has no runs of it", &self.missing);
+        let other_loop: Vec<String> = self.other_loop.iter().map(OtherLoop::to_string).collect();
+        say(
+            "undecided, since b measured it in another loop",
+            &other_loop,
+        );
         let failing: Vec<String> = self.failing.iter().map(Failing::to_string).collect();
         say("undecided, since it fails more often in b", &failing);
         say("new in b, and compared with nothing", &self.new);
@@ -293,13 +364,14 @@ impl Gated {
     }
 }
 
-/// Where the experiments differ first, and what is different about the hosts.
-fn differences(a: &Side, b: &Side) -> Vec<String> {
+/// Where the experiments differ first, and what is different about injected delays and the hosts.
+fn differences(a: &Side, b: &Side, other_delays: &[OtherDelays]) -> Vec<String> {
     let experiment = merge::first_difference(&a.experiment_file, &b.experiment_file);
     let mut differences: Vec<String> = experiment
         .map(|it| format!("the experiment: {it}"))
         .into_iter()
         .collect();
+    differences.extend(other_delays.iter().map(OtherDelays::to_string));
     let of_b = &b.environment;
     differences.extend(a.environment.changes(&of_b.jitterlab, &of_b.hosts));
     if let (Some(bandwidth), Some(now)) = (a.environment.bandwidth, of_b.bandwidth)

@@ -103,6 +103,11 @@ impl CaseAtLevel {
         self.runs.len()
     }
 
+    /// Of round trips of packets: the loop that they were measured in, `closed` or `open`.
+    pub fn its_loop(&self) -> Option<&'static str> {
+        self.its_loop
+    }
+
     /// Whether its runs are timed as a whole, and have one figure.
     pub fn is_timed(&self) -> bool {
         matches!(self.runs.first(), Some((_, Shown::Runtime(_))))

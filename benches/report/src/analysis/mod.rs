@@ -14,6 +14,7 @@ pub mod levels;
 pub mod library;
 pub mod load;
 pub mod normality;
+pub mod other_delays;
 pub mod packet;
 pub mod paper;
 pub mod pictures;

@@ -43,7 +43,7 @@ impl Compare {
             )));
         }
         let gated = Gated::of(&a, &b, self.figure, self.gate.fraction()).map_err(Failure::input)?;
-        if gated.quantities.is_empty() {
+        if gated.quantities.is_empty() && gated.other_loop.is_empty() {
             return Err(Failure::input(format!(
                 "{} and {} have no runs of the same name that have samples or a runtime",
                 self.a.display(),
