@@ -44,11 +44,16 @@ fn tables_are_printed_and_the_page_is_written() {
     let path = folder.display();
     let output = lab.run(&format!("analyze {path}"));
     assert_eq!(output.status.code(), Some(0));
-    assert!(text(&output.stdout).contains("RTT over UDP"));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("RTT over UDP"));
     assert!(text(&output.stderr).contains("latency.csv"));
     let output = lab.run(&format!("analyze {path} --format json"));
     let analysis: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(analysis["latency"][0]["runs"], 2);
+    // The answer stands there once.
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let answer = words(analysis["answer"]["sentence"].as_str().unwrap());
+    assert_eq!(words(&printed).matches(&answer).count(), 1, "{printed}");
     assert!(!folder.join("report/index.html").exists());
     let page = lab.done(&format!("report {path}"));
     assert_eq!(page.trim_end(), format!("{path}/report/index.html"));

@@ -102,7 +102,8 @@ impl Analysed {
         let mut text = format!("{}\n", answer.question);
         text.push_str(&words::wrapped(&answer.sentence));
         text.push('\n');
-        for sentence in parts.into_iter().flatten() {
+        let sentences = parts.into_iter().flatten();
+        for sentence in sentences.filter(|it| **it != answer.sentence) {
             text.push_str(&words::wrapped(sentence));
         }
         for table in self.analysis.tables() {

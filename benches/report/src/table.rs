@@ -341,7 +341,7 @@ impl Table {
     pub fn text_columns(&self) -> Vec<Vec<String>> {
         let column = |at: usize| {
             let heading = std::iter::once(self.headings[at].text.to_string());
-            let cells = heading.chain(self.rows.iter().map(|row| row[at].for_people()));
+            let cells = heading.chain(self.rows.iter().map(|row| self.seen(row, at).for_people()));
             let cells: Vec<String> = cells.collect();
             let width = cells.iter().map(|cell| cell.chars().count()).max();
             let (width, is_numeric) = (width.unwrap_or(0), self.is_numeric(at));
@@ -352,6 +352,20 @@ impl Table {
             padded.collect()
         };
         self.shown().map(column).collect()
+    }
+
+    /// A value of a row as people see it: in a column of microseconds a time from 1 s on has its own unit.
+    pub fn seen(&self, row: &[Value], column: usize) -> Value {
+        let is_of_micros = self.headings[column].name.ends_with("_us");
+        let us = match row[column] {
+            Value::Number(us) => Estimate::alone(us),
+            Value::Estimate(us) => us,
+            _ => return row[column].clone(),
+        };
+        match is_of_micros && us.value >= 1e6 {
+            true => Value::Seconds(us.scaled(1e-6)),
+            false => row[column].clone(),
+        }
     }
 
     /// The columns that people see: those in which there is something.
@@ -432,6 +446,17 @@ mod tests {
         ] {
             assert_eq!(value.for_people(), text);
         }
+    }
+
+    #[test]
+    fn a_time_from_a_second_on_is_not_told_in_microseconds() {
+        let pair = |us: f64| Pair("x", Some(Estimate::within(us, (0.5 * us, 2.0 * us))));
+        let table = Table::of(&[pair(2e6), pair(2e5)]);
+        let text = table.to_text();
+        assert!(text.contains("2 s (1 to 4)"), "{text}");
+        assert!(text.contains("200000 (100000 to 400000)"), "{text}");
+        let csv = String::from_utf8(table.to_csv().unwrap()).unwrap();
+        assert!(csv.contains("2000000,1000000,4000000"), "{csv}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn grid(table: &Table) -> Markup {
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for &i in &shown { (cell(&row[i], table.is_numeric(i))) } }
+                        tr { @for &i in &shown { (cell(&table.seen(row, i), table.is_numeric(i))) } }
                     }
                 }
             }
