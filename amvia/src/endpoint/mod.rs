@@ -41,6 +41,7 @@ mod published;
 mod received;
 mod records;
 mod running;
+mod text;
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,7 +62,7 @@ pub use published::{Published, PublishedPeer, published};
 use bundle::{Place, Shared, State};
 use driver::Driver;
 use peer::Peer;
-use published::Text;
+use text::Text;
 
 /// An endpoint. Clones are handles of one endpoint, for any thread.
 ///

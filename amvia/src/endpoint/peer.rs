@@ -1,7 +1,7 @@
 //! A peer of an endpoint: its connection, and the messages that are under way.
 
-use super::published::Text;
 use super::received::Received;
+use super::text::Text;
 use crate::log;
 use crate::protocol::{Connection, Protocol};
 use crate::transaction::{EndpointId, Incarnation};

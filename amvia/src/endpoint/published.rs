@@ -12,6 +12,7 @@ use jitterlab_base::shared;
 use nix::unistd::geteuid;
 
 use super::peer::{Peer, Standing};
+use super::text::{Text, WORDS};
 use crate::protocol::{Counters, Nanos, ReplyPool, Slot};
 use crate::transaction::{EndpointId, Incarnation, InitiatorState, TargetState};
 
@@ -21,27 +22,6 @@ pub(super) const PERIOD: Nanos = 100_000_000;
 const PEERS: usize = 32;
 /// Pages are files of this name, before the process and a number.
 const PREFIX: &str = "amvia-";
-/// Words of a text.
-const WORDS: usize = 8;
-
-/// A text as a page has it: its first 64 bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Text([u64; WORDS]);
-
-impl Text {
-    pub(super) fn of(text: &str) -> Text {
-        let mut bytes = text.bytes();
-        let mut next = || std::array::from_fn(|_| bytes.next().unwrap_or(0));
-        Text(std::array::from_fn(|_| u64::from_ne_bytes(next())))
-    }
-
-    fn put(self, words: &[AtomicU64; WORDS]) {
-        for (word, value) in words.iter().zip(self.0) {
-            word.store(value, Ordering::Relaxed);
-        }
-    }
-}
-
 shared! {
     /// Figures of one peer, as atomics.
     struct PeerSlot {
