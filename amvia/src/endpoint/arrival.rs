@@ -89,10 +89,7 @@ impl Driver {
                 Body::Connect(hello) | Body::Accept(hello)
                     if head.tag == peer.tag && peer.connection.refusal(hello).is_none() =>
                 {
-                    if let Some(before) = peer.to.replace(arrived.from) {
-                        self.transport.know(before, false);
-                    }
-                    self.transport.know(arrived.from, true);
+                    peer.to = Some(arrived.from);
                 }
                 Body::Connect(_) | Body::Accept(_) | Body::Refuse { .. } => {}
                 _ => return self.refuse(arrived),

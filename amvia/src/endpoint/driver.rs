@@ -444,9 +444,6 @@ impl Driver {
         for message in &mut peer.received {
             message.clear(&mut *self.transport);
         }
-        if let Some(to) = peer.to {
-            self.transport.know(to, false);
-        }
         self.peers[number] = None;
         Ok(())
     }

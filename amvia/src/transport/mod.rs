@@ -47,10 +47,6 @@ pub trait Transport: Send {
     /// The address is of another transport, or the system refuses what is needed to reach it.
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError>;
 
-    /// The endpoint has taken a peer in that frames came from, or has let it go. A transport that keeps memory for each peer keeps
-    /// that of others only as long as they are few.
-    fn know(&mut self, _peer: Peer, _is_known: bool) {}
-
     /// Sends one frame, which is `head` followed by `payload`. Both may be used again after the call.
     ///
     /// # Errors
@@ -93,10 +89,6 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 
     fn peer(&mut self, address: &Address) -> Result<Peer, TransportError> {
         (**self).peer(address)
-    }
-
-    fn know(&mut self, peer: Peer, is_known: bool) {
-        (**self).know(peer, is_known);
     }
 
     #[inline]
