@@ -4,7 +4,7 @@ use std::process::Command;
 
 use jitterlab_skip::built;
 
-/// What an example says.
+/// The output of an example.
 fn said(example: &str) -> String {
     let program = built().join("examples").join(example);
     let output = Command::new(program).output().unwrap();

@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use crate::outcome::{Exit, Failure};
 
-/// What is asked about the command line.
+/// Commands about the command line.
 #[derive(clap::Subcommand)]
 pub enum Command {
     /// Print completions of commands and options for a shell

@@ -11,7 +11,7 @@ use crate::wire::{Refusal, Tag};
 /// A peer of an endpoint.
 pub(super) struct Peer {
     pub(super) id: EndpointId,
-    /// What it was said to be called, and where; nothing for one that has connected by itself.
+    /// The name and the address that the application gave; empty for a peer that connected by itself.
     pub(super) name: Text,
     pub(super) address: Text,
     /// Where frames to it go; none while that is not known.

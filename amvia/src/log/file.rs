@@ -265,8 +265,8 @@ impl Snapshot {
     }
 }
 
-/// Looks at the log at `path`, which may be in use: it is neither changed nor locked. What is written several times while the
-/// file is read looks damaged; the file is then read again, some times at most.
+/// Looks at the log at `path`, which may be in use: it is neither changed nor locked. A record that changes while the file is read
+/// looks damaged; the file is then read again, a limited number of times.
 ///
 /// # Errors
 /// The file cannot be read, is no log, or is one of another format.

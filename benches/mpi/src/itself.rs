@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use clap_complete::Shell;
 
-/// What is asked about the command line.
+/// Commands about the command line.
 #[derive(Subcommand)]
 pub enum Command {
     /// Print completions of commands and options for a shell

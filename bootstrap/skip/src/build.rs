@@ -46,7 +46,7 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// Whether there is what the bindings of MPI are made with.
+/// True if this machine has the compiler that the bindings of MPI are made with.
 fn has_mpi_compiler() -> bool {
     let compiler = std::env::var_os("MPICC").unwrap_or_else(|| "mpicc".into());
     Command::new(compiler).arg("--version").output().is_ok()

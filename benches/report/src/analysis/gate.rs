@@ -260,7 +260,7 @@ pub struct Gated {
     pub figure: Figure,
     /// The confidence of each interval; they hold together with 95 %.
     pub confidence: f64,
-    /// Whether anything is slower. *No* takes certainty for everything, nothing missing or of another loop, and nothing that fails more often.
+    /// The verdict. *No* takes certainty for everything, nothing missing or of another loop, and nothing that fails more often.
     pub slower: Slower,
     /// Quantities of both folders.
     pub quantities: Vec<Quantity>,

@@ -70,7 +70,7 @@ impl OtherDelays {
         both.filter(|it| it.a != it.b).collect()
     }
 
-    /// Whether one of the means is greater than the other by more than this share.
+    /// True if one of the means is greater than the other by more than this share.
     pub fn differ_by_more_than(&self, share: f64) -> bool {
         let (a, b) = (self.a.mean_ns, self.b.mean_ns);
         a.max(b) > a.min(b) * (1.0 + share)
