@@ -50,7 +50,7 @@ suites:
     - { case: hot-spot, transports: [verbs], from: a, to: b, slaves: 2, warmup: 5ms, duration: 50ms, timeout: 1s }
 EXPERIMENT
 SECONDS=0
-folder=$(timeout 600 jitterlab run experiment.yaml 2>err)
+folder=$(timeout 1500 jitterlab run experiment.yaml 2>err)
 is "the experiment" $? 0
 sed 's/^/# /' err
 echo "# $SECONDS s"
