@@ -143,20 +143,29 @@ pub struct Candidate {
 /// # Errors
 /// There is no sample, or one is not finite; of samples that are not all equal, fewer than ten are above 0, or those are all equal.
 pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
+    every(samples).map(|(found, _)| found)
+}
+
+/// The same, and each family that cannot be fitted to the samples, with the reason.
+///
+/// # Errors
+/// As [`candidates`].
+pub fn every(samples: &[f64]) -> Result<(Vec<Candidate>, Vec<(Family, Error)>), Error> {
     check(samples, "a fit of an excess", 1)?;
     let sorted = injectable(samples)?;
     if sorted[0] == sorted[sorted.len() - 1] {
         let distribution = Distribution::Constant { value: sorted[0] };
-        return Ok(vec![Candidate {
+        let constant = Candidate {
             distribution,
             closeness: Closeness::of_sorted(&sorted, &[sorted[0]]),
-        }]);
+        };
+        return Ok((vec![constant], Vec::new()));
     }
-    let (mut found, mut refused) = (Vec::new(), None);
+    let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for family in Family::ALL {
         match of_sorted(family, &sorted) {
             Ok(candidate) => found.push(candidate),
-            Err(error) => refused = Some(error),
+            Err(error) => left_out.push((family, error)),
         }
     }
     let (mean, _) = moments(&sorted);
@@ -169,11 +178,12 @@ pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
     let distance = |c: &Candidate| c.closeness.distance;
     found.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
     let Some(closest) = found.first().map(distance) else {
-        return Err(refused.unwrap_or(Error::TooFew {
+        let too_few = Error::TooFew {
             statistic: "a fit of an excess",
             needed: 1,
             given: 0,
-        }));
+        };
+        return Err(left_out.pop().map_or(too_few, |(_, error)| error));
     };
     let enough = closest + scatter(&sorted);
     let simplest = |&i: &usize| (found[i].distribution.parameters(), i);
@@ -181,7 +191,7 @@ pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
     if let Some(chosen) = as_close.min_by_key(simplest) {
         found[..=chosen].rotate_right(1);
     }
-    Ok(found)
+    Ok((found, left_out))
 }
 
 /// Fits one family to samples, an atom at 0 beside it, and gives it the samples' mean.

@@ -8,6 +8,7 @@ mod commands;
 mod cpus;
 mod files;
 mod itself;
+mod loops;
 mod outcome;
 mod output;
 mod peer;

@@ -440,6 +440,38 @@ fn samples_that_are_too_coarse_have_no_lognormal() {
     }
 }
 
+/// One sample of 20,000 is a million times the others; then all lie along a generalised Pareto distribution without a mean.
+#[test]
+fn a_tail_that_no_table_and_not_every_family_has_is_said() {
+    let lab = Lab::new();
+    let tail: String = (1..20_000)
+        .map(|i| format!("{}\n", 800 + i % 101))
+        .chain(["840000000\n".into()])
+        .collect();
+    lab.write("tail.csv", tail);
+    lab.done("dist make --samples tail.csv -o t.dist");
+    let beside = lab.run("dist check t.dist --samples tail.csv");
+    assert_eq!(beside.status.code(), Some(1));
+    assert!(text(&beside.stdout).contains("does not imitate the samples"));
+
+    let heavy: String = (0..2_000)
+        .map(|i| (f64::from(i) + 0.5) / 2_000.0)
+        .map(|u| format!("{}\n", 1.0 + 1_000.0 * (u.powf(-1.5) - 1.0)))
+        .collect();
+    lab.write("heavy.csv", heavy);
+    let fitted = lab.json("dist fit heavy.csv --format json");
+    assert_eq!(
+        fitted["left_out"][0]["family"], "generalised-pareto",
+        "{fitted}"
+    );
+    let said = lab.run("dist fit heavy.csv");
+    assert!(
+        text(&said.stdout).contains("\nnot fitted: generalised-pareto: "),
+        "{}",
+        text(&said.stdout)
+    );
+}
+
 /// Half of the samples are 0, the others lie about two values: what load adds to a latency.
 #[test]
 fn a_table_of_samples_imitates_them_and_a_fitted_lognormal_does_not() {
@@ -488,6 +520,11 @@ fn a_table_of_samples_imitates_them_and_a_fitted_lognormal_does_not() {
     assert_eq!(off.status.code(), Some(1));
     assert!(text(&off.stdout).contains("The table does not have them"));
     lab.done("packet run --case rtt --transport udp --rate 2k --duration 20ms --samples open.csv");
+    lab.done("packet run --case rtt --transport udp --duration 20ms --samples closed.csv");
+    lab.refuses(
+        "dist record closed.csv --baseline open.csv -o o.recording",
+        "closed.csv was measured in the closed loop and open.csv in the open loop, and the two cannot be compared: the open loop counts a round trip from when its message was due, the closed loop from when it was sent; measure both in the same loop",
+    );
     lab.refuses(
         "dist record open.csv -o o.recording",
         "open.csv: round trips of an open loop do not follow one on the other: --times FILE says when each was due",

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::time::{Instant, SystemTime};
 
 use jitterlab_cluster::{OWN_VERSION, Unfit};
+use jitterlab_injector::family::Member;
 use jitterlab_live::Total;
 use thiserror::Error;
 
@@ -13,7 +14,7 @@ use crate::command::Failed;
 use crate::enough::{Enough, begun, enough};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
-use crate::fit::Fit;
+use crate::fit::{Fit, instead};
 use crate::hosts::Hosts;
 use crate::live::{self, Board, Now, Stage};
 use crate::pause;
@@ -43,10 +44,19 @@ pub enum ConductError {
     Bandwidth(String),
     /// Tables that claim to imitate a load do not.
     #[error(
-        "{}. Set `shapes: [empirical]`, which imitates any load, or `accept_poor_fit: true` under `injected:`, which injects these all the same",
-        .0.join("; ")
+        "{}. Set `shapes: [{instead}]`, which {}, or `accept_poor_fit: true` under `injected:`, which injects these all the same",
+        poor.join("; "),
+        match instead {
+            Member::Replay => "injects the excess itself: no table of 4,096 delays has a tail as heavy",
+            _ => "imitates nearly any load",
+        }
     )]
-    PoorFit(Vec<String>),
+    PoorFit {
+        /// Each table, and how far it is from the excess.
+        poor: Vec<String>,
+        /// The shape that does imitate.
+        instead: Member,
+    },
     /// Delays that the file asks for cannot be made.
     #[error(transparent)]
     Given(#[from] GivenError),
@@ -205,7 +215,8 @@ fn run_all<'a>(
             watch(Event::Fitted { fits: &fits });
             let poor = tables::poor(experiment, &fits);
             if !poor.is_empty() {
-                return Err(ConductError::PoorFit(poor));
+                let instead = instead(&fits);
+                return Err(ConductError::PoorFit { poor, instead });
             }
         }
         let mut is_over = false;

@@ -102,6 +102,15 @@ impl FittedMember {
     }
 }
 
+/// The shape to inject where tables of these fits are no imitation: a table of the excess, or, where that is none, the excess itself.
+pub fn instead(fits: &[Fit]) -> Member {
+    let mut members = fits.iter().flat_map(|fit| &fit.members);
+    match members.any(|member| member.shape == Member::Empirical && member.fault().is_some()) {
+        true => Member::Replay,
+        false => Member::Empirical,
+    }
+}
+
 /// A shape with its table.
 #[derive(Debug, Clone)]
 pub struct Imitation {
@@ -283,15 +292,30 @@ mod tests {
                 std,
                 std_of_samples: 22_700.0,
             };
-            let member = FittedMember {
-                shape: Member::Lognormal,
+            let member = |shape| FittedMember {
+                shape,
                 distribution: None,
                 mean_ns: 16_700.0,
                 std_ns: std,
                 closeness,
                 table: String::new(),
             };
-            member.poor(40)
+            let fit = |shape| Fit {
+                transport: Transport::Udp,
+                percent: 40,
+                n: 1_000,
+                baseline_median_ns: 10_000.0,
+                excess_mean_ns: 16_700.0,
+                excess_std_ns: 22_700.0,
+                members: vec![member(shape)],
+                refused: Vec::new(),
+            };
+            // Where a table of the excess itself is none, no table is one.
+            let poor = member(Member::Empirical).fault().is_some();
+            let shape = instead(&[fit(Member::Lognormal), fit(Member::Empirical)]);
+            assert_eq!(shape == Member::Replay, poor);
+            assert_eq!(instead(&[fit(Member::Lognormal)]), Member::Empirical);
+            member(Member::Lognormal).poor(40)
         };
         assert_eq!(
             told(18_100.0, 106_000.0).unwrap(),

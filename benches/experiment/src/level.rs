@@ -127,10 +127,15 @@ impl Level {
     }
 
     /// The levels whose delays all have the mean of this one's, which vary: against one of these it shows what variation
-    /// costs. None where its delays do not vary, or nothing is known of their mean.
+    /// costs. None where its delays do not vary, or nothing is known of their mean: a replay gives a program the delays of the time at
+    /// which it sends, whose mean is another one for each program.
     pub fn constants(self) -> Vec<Level> {
         match self {
             _ if self.is_constant() => Vec::new(),
+            Level::Injected {
+                shape: Member::Replay,
+                ..
+            } => Vec::new(),
             Level::Injected { percent, .. } | Level::Scaled { percent, .. } => vec![
                 Level::Injected {
                     percent,
@@ -305,7 +310,12 @@ mod tests {
             assert!(constant.is_constant(), "{constant}");
             assert!(constant.constants().is_empty(), "{constant}");
         }
-        for neither in [Level::None, Level::Load { percent: 60 }, Level::Table] {
+        for neither in [
+            Level::None,
+            Level::Load { percent: 60 },
+            Level::Table,
+            of_load(Member::Replay),
+        ] {
             assert!(!neither.is_constant() && neither.constants().is_empty());
         }
     }

@@ -1,15 +1,20 @@
 //! What is injected at a level: mean and standard deviation of its delays, and how they are told.
 
 use jitterlab_experiment::level::Level;
+use jitterlab_injector::family::Member;
 
 use crate::analysis::packet::fits::Injected;
 use crate::analysis::packet::made::MadeTable;
 use crate::words;
 
 /// Mean and standard deviation of what is injected at a level, in nanoseconds. Delays of a table are whole nanoseconds; what
-/// constant ones vary by is left from rounding, and counts as nothing.
+/// constant ones vary by is left from rounding, and counts as nothing. None of a replay: its delays depend on when a program sends.
 pub fn moments_ns(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
     let (mean, std) = match level {
+        Level::Injected {
+            shape: Member::Replay,
+            ..
+        } => return None,
         Level::Injected { percent, shape } => {
             let mut tables = tables.iter();
             let table = tables.find(|table| table.percent == percent && table.shape == shape)?;

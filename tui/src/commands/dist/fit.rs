@@ -71,6 +71,15 @@ impl std::str::FromStr for Choice {
 struct Fitted {
     samples: Summary,
     fits: Vec<FittedShape>,
+    /// Families that cannot be fitted to the samples.
+    left_out: Vec<LeftOut>,
+}
+
+/// A family, and why it cannot be fitted.
+#[derive(Serialize)]
+struct LeftOut {
+    family: &'static str,
+    reason: String,
 }
 
 /// One fit, the chosen one first.
@@ -106,8 +115,13 @@ impl FittedShape {
 impl FitOptions {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let samples = samples::read(&self.samples).map_err(Failure::input)?;
+        let mut left_out = Vec::new();
         let fits = match self.shape {
-            Choice::Best => imitation::candidates(&samples).map(|candidates| {
+            Choice::Best => imitation::every(&samples).map(|(candidates, refused)| {
+                left_out.extend(refused.into_iter().map(|(family, reason)| LeftOut {
+                    family: family.name(),
+                    reason: reason.to_string(),
+                }));
                 let fit = |candidate: &Candidate| Fit::new(candidate.distribution, &samples);
                 candidates.iter().map(fit).collect()
             }),
@@ -128,6 +142,7 @@ impl FitOptions {
         let fitted = Fitted {
             samples: Summary::of(&samples).map_err(Failure::input)?,
             fits,
+            left_out,
         };
         output::print(self.format, &fitted, || fitted.text())?;
         Ok(Exit::Done)
@@ -159,6 +174,9 @@ impl Fitted {
                 shape.kolmogorov_smirnov.d,
                 shape.fit.aic,
             ));
+        }
+        for LeftOut { family, reason } in &self.left_out {
+            text.push_str(&format!("not fitted: {family}: {reason}\n"));
         }
         if self.fits.len() > 1 {
             text.push_str(

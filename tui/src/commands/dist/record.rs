@@ -10,6 +10,7 @@ use jitterlab_stats::{autocorrelation, sorted, summary};
 use serde::Serialize;
 
 use crate::files;
+use crate::loops;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -63,6 +64,8 @@ impl Record {
                 self.samples.display()
             )));
         }
+        let baseline = self.baseline.as_deref();
+        loops::check([self.samples.as_path()].into_iter().chain(baseline))?;
         let round_trips = read(&self.samples)?;
         let times = self.times.as_ref().map(read).transpose()?;
         let less = match &self.baseline {

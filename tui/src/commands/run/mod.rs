@@ -110,7 +110,7 @@ fn experiment(
         conduct(&experiment, &mut recorder, hosts, &mut watch)
     });
     let tally = match conducted {
-        Err(error @ ConductError::PoorFit(_)) => {
+        Err(error @ ConductError::PoorFit { .. }) => {
             eprintln!("jitterlab: {error}");
             progress.fail(Some(folder.as_path()), &Failure::run(error));
             return Ok(Exit::Finding);

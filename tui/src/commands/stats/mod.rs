@@ -2,7 +2,6 @@
 
 mod description;
 mod independent;
-mod loops;
 mod recordings;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::sorted;
 use jitterlab_stats::summary::Summary;
 
+use crate::loops;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format, time_of};
 

@@ -417,8 +417,12 @@ pub fn in_words(
             .iter()
             .find_map(|row| row.fitted_over.as_ref().filter(|&over| over != link));
         sentences.push(format!(
-            "As an emulation of the {} under load, the {imitation} table is {}{}. {}",
+            "As an emulation of the {} under load, {} {}{}. {}",
             link,
+            match imitation {
+                Member::Replay => "the replay is".into(),
+                _ => format!("the {imitation} table is"),
+            },
             words::list(&verdicts),
             match foreign {
                 Some(fitted_over) => format!(" (it was made from the {fitted_over})"),

@@ -178,7 +178,12 @@ impl Found {
     /// The shape that stands for the load: of those that were injected and claim to imitate it, the one made from the fewest assumptions.
     pub fn imitation(&self) -> Member {
         let injected = |shape: &Member| self.tables.iter().any(|table| table.shape == *shape);
-        let imitations = [Member::Empirical, Member::Closest, Member::Lognormal];
+        let imitations = [
+            Member::Empirical,
+            Member::Closest,
+            Member::Lognormal,
+            Member::Replay,
+        ];
         imitations
             .into_iter()
             .find(injected)
