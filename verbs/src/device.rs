@@ -1,18 +1,17 @@
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
-use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use nix::errno::Errno;
 use rdma_sys::{
     ibv_close_device, ibv_context, ibv_device, ibv_device_attr, ibv_free_device_list,
-    ibv_get_device_list, ibv_get_device_name, ibv_open_device, ibv_port_attr, ibv_port_state,
-    ibv_query_device, ibv_query_port,
+    ibv_get_device_list, ibv_get_device_name, ibv_gid, ibv_gid_entry, ibv_open_device,
+    ibv_port_attr, ibv_port_state, ibv_query_device, ibv_query_gid_table, ibv_query_port,
 };
 
-use crate::port::gids;
+use crate::port::{GidEntry, gids};
 use crate::{Error, Mtu, Port};
 
 /// A device that is open.
@@ -99,13 +98,19 @@ impl Device {
         if code != 0 {
             return Err(Error::of_code("ibv_query_device", &self.name, code));
         }
-        (1..=device.phys_port_cnt)
-            .map(|number| self.port(number))
-            .collect()
+        let attributes: Vec<(u8, ibv_port_attr)> = (1..=device.phys_port_cnt)
+            .map(|number| Ok((number, self.port(number)?)))
+            .collect::<Result<_, Error>>()?;
+        let most = attributes.iter();
+        let most = most.map(|(_, port)| usize::try_from(port.gid_tbl_len).unwrap_or(0));
+        let entries = self.gid_entries(most.sum())?;
+        let ports = attributes.iter();
+        Ok(ports
+            .map(|&(number, ref port)| self.described(number, port, &entries))
+            .collect())
     }
 
-    fn port(&self, number: u8) -> Result<Port, Error> {
-        const LINK_LAYER_ETHERNET: u8 = 2;
+    fn port(&self, number: u8) -> Result<ibv_port_attr, Error> {
         // SAFETY: it holds numbers only, for which zeros are values.
         let mut port: ibv_port_attr = unsafe { std::mem::zeroed() };
         // SAFETY: the context is open, and `port` may be written.
@@ -113,7 +118,39 @@ impl Device {
         if code != 0 {
             return Err(Error::of_code("ibv_query_port", &self.name, code));
         }
-        Ok(Port {
+        Ok(port)
+    }
+
+    /// The GIDs in use of all ports, at most so many.
+    fn gid_entries(&self, most: usize) -> Result<Vec<GidEntry>, Error> {
+        let unused = ibv_gid_entry {
+            gid: ibv_gid { raw: [0; 16] },
+            gid_index: 0,
+            port_num: 0,
+            gid_type: 0,
+            ndev_ifindex: 0,
+        };
+        let mut entries = vec![unused; most];
+        // SAFETY: the context is open, and as many entries as are said may be written.
+        let found = unsafe { ibv_query_gid_table(self.context(), entries.as_mut_ptr(), most, 0) };
+        let Ok(found) = usize::try_from(found) else {
+            let code = i32::try_from(-found).unwrap_or(i32::MAX);
+            return Err(Error::of_code("ibv_query_gid_table", &self.name, code));
+        };
+        let entries = entries.iter().take(found);
+        let entry = |entry: &ibv_gid_entry| GidEntry {
+            port: entry.port_num,
+            index: entry.gid_index,
+            kind: entry.gid_type,
+            // SAFETY: both fields of the union are 16 bytes, which were written above or by libibverbs.
+            bytes: unsafe { entry.gid.raw },
+        };
+        Ok(entries.map(entry).collect())
+    }
+
+    fn described(&self, number: u8, port: &ibv_port_attr, entries: &[GidEntry]) -> Port {
+        const LINK_LAYER_ETHERNET: u8 = 2;
+        Port {
             device: self.name.clone(),
             number,
             is_active: port.state == ibv_port_state::IBV_PORT_ACTIVE,
@@ -124,8 +161,8 @@ impl Device {
                 .and_then(Mtu::of_code)
                 .unwrap_or(Mtu::MOST),
             longest: port.max_msg_sz,
-            gids: gids(Path::new("/"), &self.name, number),
-        })
+            gids: gids(number, entries),
+        }
     }
 
     /// The open device, for calls.

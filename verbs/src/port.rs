@@ -1,6 +1,4 @@
-use std::fs;
 use std::net::{IpAddr, Ipv6Addr};
-use std::path::Path;
 use std::str::FromStr;
 
 use jitterlab_base::units::UnitError;
@@ -108,32 +106,36 @@ fn address(bytes: &[u8; 16]) -> IpAddr {
         .map_or(IpAddr::V6(address), IpAddr::V4)
 }
 
-/// The GIDs of a port, as /sys has them (`root` is `/` but in tests): entries that are in use.
-pub(crate) fn gids(root: &Path, device: &str, port: u8) -> Vec<Gid> {
-    let folder = root.join(format!("sys/class/infiniband/{device}/ports/{port}"));
-    let Ok(entries) = fs::read_dir(folder.join("gids")) else {
-        return Vec::new();
-    };
-    let mut gids: Vec<Gid> = entries
+/// An entry of a device's GID tables, as the verbs give it.
+pub(crate) struct GidEntry {
+    /// The number of its port.
+    pub port: u32,
+    /// Its place in the table of the port.
+    pub index: u32,
+    /// A GID of InfiniBand, of RoCE version 1, or of RoCE version 2.
+    pub kind: u32,
+    /// The GID.
+    pub bytes: [u8; 16],
+}
+
+/// The GIDs of a port among those of its device, in the order of its table.
+pub(crate) fn gids(port: u8, entries: &[GidEntry]) -> Vec<Gid> {
+    /// `IBV_GID_TYPE_ROCE_V2`
+    const ROCE_V2: u32 = 2;
+    let of_port = entries.iter().filter(|entry| entry.port == port.into());
+    let in_use = of_port.filter(|entry| entry.bytes != [0; 16]);
+    let mut gids: Vec<Gid> = in_use
         .filter_map(|entry| {
-            let index = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            gid(&folder, index)
+            Some(Gid {
+                // A route names it by a byte.
+                index: u8::try_from(entry.index).ok()?,
+                bytes: entry.bytes,
+                is_roce_v2: entry.kind == ROCE_V2,
+            })
         })
         .collect();
     gids.sort_by_key(|gid| gid.index);
     gids
-}
-
-fn gid(folder: &Path, index: u8) -> Option<Gid> {
-    let address = fs::read_to_string(folder.join(format!("gids/{index}"))).ok()?;
-    let address: Ipv6Addr = address.trim().parse().ok()?;
-    // It cannot be read of an entry that is not in use.
-    let kind = fs::read_to_string(folder.join(format!("gid_attrs/types/{index}"))).ok()?;
-    (!address.is_unspecified()).then(|| Gid {
-        index,
-        bytes: address.octets(),
-        is_roce_v2: kind.trim() == "RoCE v2",
-    })
 }
 
 #[cfg(test)]
@@ -141,44 +143,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_read_as_the_kernel_shows_it() {
-        let root = tempfile::tempdir().unwrap();
-        let port = root.path().join("sys/class/infiniband/rxe0/ports/1");
-        fs::create_dir_all(port.join("gids")).unwrap();
-        fs::create_dir_all(port.join("gid_attrs/types")).unwrap();
+    fn a_port_has_its_own_gids_in_their_order() {
+        let entry = |port, index, kind, address: &str| GidEntry {
+            port,
+            index,
+            kind,
+            bytes: address.parse::<Ipv6Addr>().unwrap().octets(),
+        };
         let entries = [
-            (
-                "0",
-                "fe80:0000:0000:0000:5054:00ff:fe12:3456\n",
-                Some("IB/RoCE v1\n"),
-            ),
-            (
-                "1",
-                "0000:0000:0000:0000:0000:ffff:0a00:0001\n",
-                Some("RoCE v2\n"),
-            ),
-            (
-                "10",
-                "fd00:0000:0000:0000:0000:0000:0000:0001\n",
-                Some("RoCE v2\n"),
-            ),
-            // Not in use: the kernel gives an error in place of a type.
-            ("2", "0000:0000:0000:0000:0000:0000:0000:0000\n", None),
-            (
-                "3",
-                "0000:0000:0000:0000:0000:0000:0000:0000\n",
-                Some("RoCE v2\n"),
-            ),
-            ("4", "nonsense", Some("RoCE v2\n")),
-            ("readme", "", None),
+            entry(1, 10, 2, "fd00::1"),
+            entry(2, 0, 2, "fd00::2"),
+            entry(1, 0, 1, "fe80::5054:ff:fe12:3456"),
+            entry(1, 1, 2, "::ffff:10.0.0.1"),
+            entry(1, 3, 2, "::"),
+            entry(1, 300, 2, "fd00::3"),
         ];
-        for (index, gid, kind) in entries {
-            fs::write(port.join("gids").join(index), gid).unwrap();
-            if let Some(kind) = kind {
-                fs::write(port.join("gid_attrs/types").join(index), kind).unwrap();
-            }
-        }
-        let found: Vec<_> = gids(root.path(), "rxe0", 1)
+        let found = gids(1, &entries);
+        let found: Vec<_> = found
             .iter()
             .map(|gid| (gid.index, gid.address().to_string(), gid.is_roce_v2))
             .collect();
@@ -190,8 +171,7 @@ mod tests {
                 (10, "fd00::1".into(), true),
             ]
         );
-        assert_eq!(gids(root.path(), "rxe0", 2), []);
-        assert_eq!(gids(root.path(), "rxe1", 1), []);
+        assert_eq!(gids(3, &entries), []);
     }
 
     #[test]

@@ -193,7 +193,8 @@ pub fn answer(effects: &[Effect], brief: &[Brief], summary: &Summary, suites: &S
     if !effects.is_empty() {
         return of_variation(effects);
     }
-    if let Some(answer) = of_delays(&suites.application.runtimes) {
+    let runtimes = &suites.application.runtimes;
+    if let Some(answer) = of_delays(runtimes).or_else(|| of_load(runtimes, suites)) {
         return answer;
     }
     if let Some(answer) = of_operations(&suites.library.operations) {
@@ -307,30 +308,14 @@ fn of_variation(effects: &[Effect]) -> Answer {
 /// Without delays that are alike but for their variation: what the greatest delays do, against none.
 fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
     let injected = runtimes.iter().filter(|row| row.slowdown.is_some());
-    let greatest = injected.clone().max_by(|a, b| {
+    let greatest = injected.max_by(|a, b| {
         let moments = |row: &Runtime| row.injected_ns.unwrap_or_default();
         let ((mean, std), (other_mean, other_std)) = (moments(a), moments(b));
         mean.total_cmp(&other_mean).then(std.total_cmp(&other_std))
     })?;
     let (mean, std) = greatest.injected_ns?;
     let level = greatest.level;
-    let rows: Vec<&Runtime> = injected.filter(|row| row.level == level).collect();
-    // Each program is asked once.
-    let mut slowdowns: Vec<Slowdown> = rows.iter().filter_map(|row| row.slowdown).collect();
-    correct(slowdowns.iter_mut());
-    let programs = rows.iter().zip(slowdowns);
-    let asked = Asked {
-        programs: programs
-            .map(|(row, slowdown)| Told {
-                name: &row.application,
-                slowdown,
-                beside: None,
-            })
-            .collect(),
-        delays: injected::called(level, (mean, std)),
-        base: "none".into(),
-        no_effect: "no effect",
-    };
+    let asked = at_level(runtimes, level, injected::called(level, (mean, std)));
     Some(Answer {
         question: format!(
             "Does added latency slow {}?",
@@ -338,6 +323,47 @@ fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
         ),
         sentence: format!("{}{}", asked.sentence(), unknown(level)),
     })
+}
+
+/// Without delays: what the greatest load does, against none.
+fn of_load(runtimes: &[Runtime], suites: &Suites) -> Option<Answer> {
+    let loads = runtimes.iter().filter(|row| row.slowdown.is_some());
+    let loads = loads.filter_map(|row| match row.level {
+        Level::Load { percent } => Some((suites.packet.imitated(percent), row.level)),
+        _ => None,
+    });
+    let (_, level) = loads.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let load = suites.packet.level_called(level);
+    let asked = at_level(runtimes, level, format!("the packets of {load}"));
+    Some(Answer {
+        question: format!(
+            "Does background load slow {}?",
+            these(&asked.programs, PROGRAMS)
+        ),
+        sentence: asked.sentence(),
+    })
+}
+
+/// Programs at a level, which is called `delays`, against none.
+fn at_level(runtimes: &[Runtime], level: Level, delays: String) -> Asked<'_> {
+    let rows = runtimes.iter().filter(|row| row.level == level);
+    let rows: Vec<&Runtime> = rows.filter(|row| row.slowdown.is_some()).collect();
+    // Each program is asked once.
+    let mut slowdowns: Vec<Slowdown> = rows.iter().filter_map(|row| row.slowdown).collect();
+    correct(slowdowns.iter_mut());
+    let programs = rows.into_iter().zip(slowdowns);
+    Asked {
+        programs: programs
+            .map(|(row, slowdown)| Told {
+                name: &row.application,
+                slowdown,
+                beside: None,
+            })
+            .collect(),
+        delays,
+        base: "none".into(),
+        no_effect: "no effect",
+    }
 }
 
 /// The sentence for delays without constant ones of the same mean: variation and mean cannot be told apart.
