@@ -20,6 +20,7 @@ use crate::analysis::gate::{Attempts, Side};
 use crate::analysis::levels::CaseAtLevel;
 use crate::analysis::normality::Normality;
 use crate::analysis::other_delays::Delays;
+use crate::analysis::other_loads;
 use crate::analysis::packet::fits::Injected;
 use crate::analysis::packet::made::MadeTable;
 use crate::analysis::{Analysis, Input};
@@ -149,6 +150,7 @@ impl Side {
             without_figures,
             attempts,
             delays: Delays::by_level(&folder.fits()?, &folder.made()?),
+            loads: other_loads::produced(&done),
             environment: folder.environment()?,
             experiment_file: folder.experiment_file().into(),
         })

@@ -233,7 +233,7 @@ fn of_brief(brief: &[Brief], suites: &Suites) -> (&'static str, String) {
     let mut rows = brief.iter();
     let sentence = rows.next().map_or_else(
         || "No run says more than the tables below.".into(),
-        Brief::in_words,
+        |row| row.in_words(&|level| suites.packet.level_called(level)),
     );
     (question, sentence)
 }

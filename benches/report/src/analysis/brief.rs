@@ -118,8 +118,8 @@ impl Brief {
         }
     }
 
-    /// In a sentence.
-    pub fn in_words(&self) -> String {
+    /// In a sentence, its level called so.
+    pub fn in_words(&self, called: &dyn Fn(Level) -> String) -> String {
         let value = self.value().for_people();
         let unit = match self.unit {
             SECOND => String::new(),
@@ -127,7 +127,9 @@ impl Brief {
         };
         format!(
             "{}, {}: {} {value}{unit}.",
-            self.of, self.level, self.figure
+            self.of,
+            called(self.level),
+            self.figure
         )
     }
 }

@@ -105,7 +105,7 @@ pub struct Condition {
     pub lost: u64,
     /// Messages whose answer came too late to be a sample: after the timeout.
     pub reordered: u64,
-    /// The background load.
+    /// The background load of these runs.
     pub load: Option<Load>,
 }
 

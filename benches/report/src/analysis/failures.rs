@@ -9,11 +9,10 @@ use serde::Serialize;
 use crate::analysis::application::correlation;
 use crate::analysis::application::delays;
 use crate::analysis::condition::Link;
-use crate::analysis::load::Load;
+use crate::analysis::load::{Load, Loads};
 use crate::analysis::packet::fits;
 use crate::analysis::packet::latency::Latency;
 use crate::analysis::results::Results;
-use crate::analysis::rows::AtLevel;
 use crate::analysis::subject::subject;
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
@@ -165,7 +164,7 @@ pub fn gaps(
         ));
     }
     gaps.extend(unestimated(results));
-    gaps.extend(loads(results));
+    gaps.extend(loads(&results.suites.packet.loads));
     gaps.extend(missing(results));
     if done
         .iter()
@@ -361,43 +360,31 @@ fn unestimated(results: &Results) -> Option<String> {
 }
 
 /// Loads that were not what was asked for, and what the machine reaches.
-fn loads(results: &Results) -> Option<String> {
-    let rows = results.suites.packet.latency.iter();
-    let loads: Vec<(&Latency, &Load)> = rows
-        .filter_map(|row| Some((row, row.load.as_ref()?)))
-        .collect();
+fn loads(loads: &Loads) -> Option<String> {
     let told = |load: &Load| match load.produced.interval() {
         Some((low, high)) => format!("{:.0} % [{low:.0} to {high:.0}]", load.produced.value),
         None => format!("{:.0} %", load.produced.value),
     };
-    let off = loads.iter().filter(|(_, load)| {
-        let asked = load.asked.iter();
-        asked
-            .map(|&of| f64::from(of))
-            .any(|of| (load.produced.value - of).abs() > LOAD_TOLERANCE)
-            || load.asked.len() > 1
-    });
+    let is_off = |load: &&Load| load.is_joined() || !load.is_within(LOAD_TOLERANCE);
+    let off = loads.iter().filter(is_off);
     let off: Vec<String> = off
-        .map(|(row, load)| {
-            format!(
-                "asked {}, produced {} ({})",
-                load.asked(),
-                told(load),
-                row.link
-            )
-        })
+        .map(|load| format!("asked {}, produced {}", load.asked(), told(load)))
         .collect();
     if off.is_empty() {
         return None;
     }
+    let produced = |load: &&Load| load.produced.value;
     let highest = loads
         .iter()
-        .max_by(|(_, a), (_, b)| a.produced.value.total_cmp(&b.produced.value))?;
+        .max_by(|a, b| produced(a).total_cmp(&produced(b)))?;
+    let reaches = match highest.falls_short_by(LOAD_TOLERANCE) {
+        true => format!(" This machine reaches {}.", told(highest)),
+        false => String::new(),
+    };
     Some(format!(
-        "The load produced was not the load asked for: {}. This machine reaches {}. The report names a load by what was produced. It \
-         joins loads that came out equal. It names injected delays by both figures.",
-        words::list(&off),
-        told(highest.1)
+        "The load produced was not the load asked for: {}.{reaches} The report names a load by what was produced. It joins loads \
+         that came out equal. It names injected delays by both figures.",
+        words::list(&off)
     ))
 }
 
@@ -420,9 +407,7 @@ fn missing(results: &Results) -> Option<String> {
         show::counted(rows.len(), "condition"),
         words::percent_of(MISSING_TOLERANCE),
         worst.link,
-        worst
-            .name()
-            .unwrap_or_else(|| results.suites.packet.level_called(worst.level)),
+        results.suites.packet.level_called(worst.level),
         show::count(worst.lost),
         show::count(worst.reordered),
         show::count(worst.n as u64),

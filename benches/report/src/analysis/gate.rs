@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::analysis::levels::{CaseAtLevel, Figure};
 use crate::analysis::other_delays::{Delays, OtherDelays};
+use crate::analysis::other_loads::OtherLoad;
 use crate::table::{Column, Estimate, Row, Table, Value, column};
 use crate::words::{self, ALPHA};
 
@@ -27,6 +28,8 @@ pub struct Side {
     pub attempts: BTreeMap<String, Attempts>,
     /// The delays of each level at which some were injected.
     pub delays: BTreeMap<Level, Delays>,
+    /// The background load that was produced under each name of runs under load, in percent of the bandwidth.
+    pub loads: BTreeMap<String, f64>,
     /// What was measured on.
     pub environment: Environment,
     /// The experiment file as it was frozen.
@@ -151,6 +154,8 @@ pub struct Quantity {
     pub more_repetitions: Option<u64>,
     /// The delays that were injected, if their means differ by more than the gate: then nothing is decided.
     pub other_delays: Option<OtherDelays>,
+    /// The background loads that were produced, if they are not the same: then nothing is decided, either.
+    pub other_load: Option<OtherLoad>,
 }
 
 impl Quantity {
@@ -173,15 +178,20 @@ impl Quantity {
             slower,
             more_repetitions: more,
             other_delays: None,
+            other_load: None,
         }
     }
 
-    /// The same, undecided: a change of the delays that were injected is none of what is measured.
-    fn with(self, other_delays: OtherDelays) -> Self {
+    /// The same; undecided if there is either, since a change of the condition is none of what is measured.
+    fn with(self, other_delays: Option<OtherDelays>, other_load: Option<OtherLoad>) -> Self {
+        if other_delays.is_none() && other_load.is_none() {
+            return self;
+        }
         Quantity {
             slower: Slower::Undecided,
             more_repetitions: None,
-            other_delays: Some(other_delays),
+            other_delays,
+            other_load,
             ..self
         }
     }
@@ -191,6 +201,9 @@ impl Quantity {
         let name = &self.name;
         if let Some(delays) = &self.other_delays {
             return format!("{name} had other delays ({})", delays.moments());
+        }
+        if let Some(load) = &self.other_load {
+            return format!("{name} had another load ({load})");
         }
         match (self.ratio.interval(), self.more_repetitions) {
             (Some(_), Some(more)) => {
@@ -299,13 +312,12 @@ impl Gated {
         });
         let held = Gate::new(gate, ALPHA, both.len())?;
         let other_delays = OtherDelays::of(&a.delays, &b.delays);
+        let (loads_of_a, loads_of_b) = (&a.loads, &b.loads);
         let quantity = |(a, b): &(&CaseAtLevel, &CaseAtLevel)| {
-            let quantity = Quantity::of(a, b, figure, &held);
             let mut of_level = other_delays.iter().filter(|it| it.level == a.level);
-            match of_level.find(|it| it.differ_by_more_than(gate)) {
-                Some(other) => quantity.with(*other),
-                None => quantity,
-            }
+            let delays = of_level.find(|it| it.differ_by_more_than(gate)).copied();
+            let load = OtherLoad::of(&a.name, loads_of_a, loads_of_b);
+            Quantity::of(a, b, figure, &held).with(delays, load)
         };
         let quantities: Vec<Quantity> = both.iter().map(quantity).collect();
         let missing = a.alone(b);

@@ -1,17 +1,18 @@
 //! Background load by what was produced, which may be less than what was asked.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
 use serde::Serialize;
 
-use crate::analysis::repeated::{Repeated, mean_of};
+use crate::analysis::repeated::Repeated;
 use crate::table::Estimate;
 use crate::words;
 
-/// Loads that came to the same within so many percent of the bandwidth are one, if they were asked to be further apart.
-const SAME: f64 = 5.0;
+/// Loads that came to the same within so many percent of the bandwidth are one.
+pub const SAME: f64 = 5.0;
 
 /// A background load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,7 +28,7 @@ impl Load {
     pub fn of(runs: &[&RunRecord]) -> Option<Self> {
         let (mut asked, mut produced) = (Vec::new(), Repeated::default());
         for run in runs {
-            if let (Level::Load { percent }, Some(load)) = (run.level, &run.load) {
+            if let (Some(percent), Some(load)) = (asked_of(run), &run.load) {
                 asked.push(percent);
                 produced.add(run.block, load.produced_level);
             }
@@ -44,6 +45,31 @@ impl Load {
     pub fn asked(&self) -> String {
         let asked: Vec<String> = self.asked.iter().map(u8::to_string).collect();
         format!("{} %", words::list(&asked))
+    }
+
+    /// Whether another load came to the same: loads that were asked to be close together did only if they came out closer still.
+    fn is_same(&self, other: &Load) -> bool {
+        let produced = (self.produced.value - other.produced.value).abs();
+        let asked = |load: &Load| load.asked.first().copied().map_or(0.0, f64::from);
+        let asked = (asked(self) - asked(other)).abs();
+        produced <= SAME && (asked > SAME || produced < asked / 2.0)
+    }
+
+    /// Whether it is more than one that was asked for.
+    pub fn is_joined(&self) -> bool {
+        self.asked.len() > 1
+    }
+
+    /// Whether it is within so many percent of the bandwidth of all that was asked for.
+    pub fn is_within(&self, tolerance: f64) -> bool {
+        let mut asked = self.asked.iter();
+        asked.all(|&of| (self.produced.value - f64::from(of)).abs() <= tolerance)
+    }
+
+    /// Whether more was asked for than was produced, by over so many percent of the bandwidth.
+    pub fn falls_short_by(&self, tolerance: f64) -> bool {
+        let highest = self.asked.last();
+        highest.is_some_and(|&of| f64::from(of) - self.produced.value > tolerance)
     }
 
     /// Whether it is, in whole percent, what was asked for.
@@ -80,36 +106,66 @@ impl fmt::Display for Load {
     }
 }
 
-/// The loads asked for over one link, in ascending order, those together that came to the same.
-pub fn merged(runs: &[&RunRecord]) -> Vec<Vec<u8>> {
-    let mut asked: Vec<u8> = runs.iter().filter_map(|run| percent(run)).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    let produced = |of: u8| {
-        let runs = runs.iter().filter(|run| percent(run) == Some(of));
-        mean_of(runs.filter_map(|run| Some(run.load.as_ref()?.produced_level)))
-    };
-    let mut groups: Vec<(Option<f64>, Vec<u8>)> = Vec::new();
-    for of in asked {
-        let produced = produced(of);
-        match groups.last_mut() {
-            Some((first, group)) if is_same(*first, produced) => group.push(of),
-            _ => groups.push((produced, vec![of])),
+/// The loads of an experiment, by all runs under load; those that came to the same are one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Loads(Vec<Load>);
+
+impl Loads {
+    /// By these runs, in ascending order of what was asked for.
+    pub fn of(runs: &[&RunRecord]) -> Self {
+        let mut asked: Vec<u8> = runs.iter().filter_map(|run| asked_of(run)).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let of_any = |asked: &[u8]| {
+            let runs = runs.iter().copied();
+            let runs = runs.filter(|run| asked_of(run).is_some_and(|of| asked.contains(&of)));
+            Load::of(&runs.collect::<Vec<_>>())
+        };
+        // The first of those that are one decides which others are.
+        let mut groups: Vec<(Load, Vec<u8>)> = Vec::new();
+        for load in asked.iter().filter_map(|&of| of_any(&[of])) {
+            match groups.last_mut() {
+                Some((first, group)) if first.is_same(&load) => group.extend(load.asked),
+                _ => groups.push((load.clone(), load.asked)),
+            }
+        }
+        let loads = groups.iter().filter_map(|(_, asked)| of_any(asked));
+        Loads(loads.collect())
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Load> {
+        self.0.iter()
+    }
+
+    /// The load that was produced where this was asked for.
+    pub fn asked(&self, percent: u8) -> Option<&Load> {
+        self.0.iter().find(|load| load.asked.contains(&percent))
+    }
+
+    /// A run at the level of its condition: of loads that are one, that is the highest asked for.
+    pub fn joined<'a>(&self, run: &'a RunRecord) -> Cow<'a, RunRecord> {
+        let asked = asked_of(run);
+        let load = asked.and_then(|percent| self.asked(percent));
+        let highest = load.and_then(|load| load.asked.last().copied());
+        match highest {
+            Some(percent) if highest != asked => Cow::Owned(RunRecord {
+                level: Level::Load { percent },
+                ..run.clone()
+            }),
+            _ => Cow::Borrowed(run),
         }
     }
-    groups.into_iter().map(|(_, group)| group).collect()
 }
 
-fn percent(run: &RunRecord) -> Option<u8> {
-    match run.level {
-        Level::Load { percent } => Some(percent),
+/// The load that a run was measured under, as it was asked for.
+pub fn asked_of(run: &RunRecord) -> Option<u8> {
+    match (run.level, &run.load) {
+        (Level::Load { .. }, Some(load)) => Some(load.level.round() as u8),
+        (Level::Load { percent }, None) => Some(percent),
         _ => None,
     }
-}
-
-fn is_same(first: Option<f64>, second: Option<f64>) -> bool {
-    let both = first.zip(second);
-    both.is_some_and(|(first, second)| (second - first).abs() <= SAME)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod library;
 pub mod load;
 pub mod normality;
 pub mod other_delays;
+pub mod other_loads;
 pub mod packet;
 pub mod paper;
 pub mod pictures;
@@ -26,6 +27,8 @@ pub mod slowdown;
 mod subject;
 pub mod suite;
 pub mod summary;
+
+use std::borrow::Cow;
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::{Outcome, RunRecord};
@@ -40,6 +43,7 @@ use answer::{Answer, Effect};
 use brief::Brief;
 use condition::{RankReader, Reader};
 use failures::{Failure, Schedule};
+use load::Loads;
 use normality::Normality;
 use packet::fits::Injected;
 use packet::made::MadeTable;
@@ -108,8 +112,12 @@ impl Analysis {
                 failed: input.records.len(),
             });
         }
+        let loads = Loads::of(&done);
+        let joined: Vec<Cow<RunRecord>> = done.iter().map(|run| loads.joined(run)).collect();
+        let done: Vec<&RunRecord> = joined.iter().map(AsRef::as_ref).collect();
         let results = Results::of(&Measured {
             done: &done,
+            loads: &loads,
             experiment: input.experiment,
             tables: &input.tables,
             made: &input.made,

@@ -7,7 +7,6 @@ use jitterlab_stats::{grouped, ks};
 use serde::Serialize;
 
 use crate::analysis::condition::{BOOTSTRAP, Condition};
-use crate::analysis::load::Load;
 use crate::table::{Column, Row, Value, column};
 use crate::words;
 
@@ -54,8 +53,6 @@ pub struct Normality {
     pub subject: String,
     /// At which level, if at one.
     pub level: Option<Level>,
-    /// The name of the level, if it is a background load.
-    pub load: Option<Load>,
     /// What they are of.
     pub figures: Figures,
     /// How many there are.
@@ -73,11 +70,7 @@ impl Normality {
     pub fn of_condition(condition: &Condition) -> Option<Self> {
         let subject = condition.link.to_string();
         let level = Some(condition.level);
-        let tested = Normality::of(subject, level, Figures::RoundTrips, &condition.rtt.sorted)?;
-        Some(Normality {
-            load: condition.load.clone(),
-            ..tested
-        })
+        Normality::of(subject, level, Figures::RoundTrips, &condition.rtt.sorted)
     }
 
     /// Of any figures; `None` if they are fewer than five or all equal.
@@ -91,7 +84,6 @@ impl Normality {
         Some(Normality {
             subject,
             level,
-            load: None,
             figures,
             n: sample.len(),
             d: plain.d,
@@ -106,7 +98,6 @@ impl Normality {
         Some(Normality {
             subject,
             level: None,
-            load: None,
             figures: Figures::Runtimes,
             n: found.n,
             d: found.d,
@@ -136,11 +127,7 @@ impl Row for Normality {
                 "level",
                 "Level",
                 "condition of the runs; none where all levels were taken together",
-                |row: &Normality| match (&row.load, row.level) {
-                    (Some(load), _) => Value::Text(load.to_string()),
-                    (None, Some(level)) => Value::Level(level),
-                    (None, None) => Value::Missing,
-                },
+                |row: &Normality| row.level.map_or(Value::Missing, Value::Level),
             ),
             column("n", "n", "how many figures", |row: &Normality| {
                 Value::Count(row.n as u64)

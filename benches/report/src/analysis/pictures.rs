@@ -16,7 +16,7 @@ pub struct RttPicture {
     pub link: Link,
     /// At which level.
     pub level: Level,
-    /// The background load, at a level of load.
+    /// The background load of these runs, at a level of load.
     pub load: Option<Load>,
     /// Number of round trips.
     pub n: usize,
@@ -34,12 +34,6 @@ pub struct RttPicture {
 const POINTS: usize = 400;
 
 impl RttPicture {
-    /// What its level is called.
-    pub fn name(&self) -> String {
-        let load = self.load.as_ref();
-        load.map_or_else(|| self.level.to_string(), Load::to_string)
-    }
-
     /// Of a condition.
     pub fn of(condition: &Condition) -> Self {
         RttPicture {

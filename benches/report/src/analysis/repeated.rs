@@ -10,7 +10,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// A figure of repeated runs, one a run, with the block that each was measured in.
 ///
 /// A block holds every condition once, in an order of its own, and all its runs have one seed: what varies from
-/// block to block is no difference between conditions.
+/// block to block is no difference between conditions. It holds a condition of several loads that came to the same once for each.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Repeated {
     blocks: Vec<u32>,
@@ -41,22 +41,35 @@ impl Repeated {
             .map_or_else(|_| Estimate::alone(mean()), Into::into)
     }
 
-    /// The figure of a block, if there is one.
+    /// The figure of a block, if there is one; of several runs of it, their mean.
     pub fn of_block(&self, block: u32) -> Option<f64> {
-        let place = self.blocks.iter().position(|&of| of == block)?;
-        Some(self.figures[place])
+        let runs = self.blocks.iter().zip(&self.figures);
+        mean_of(
+            runs.filter(|&(&of, _)| of == block)
+                .map(|(_, &figure)| figure),
+        )
     }
 
-    /// What a figure and those of the same block in `others` make, wherever all are there and it can be told.
+    /// The blocks that have a figure, each once.
+    fn blocks(&self) -> impl Iterator<Item = u32> {
+        let known = |place: usize, block| self.blocks[..place].contains(block);
+        let blocks = self.blocks.iter().enumerate();
+        blocks
+            .filter(move |&(place, block)| !known(place, block))
+            .map(|(_, &block)| block)
+    }
+
+    /// What the figure of a block and those of the same block in `others` make, wherever all are there and it can be told.
     pub fn with<const N: usize>(
         &self,
         others: [&Repeated; N],
         make: impl Fn(f64, [f64; N]) -> Option<f64>,
     ) -> Repeated {
         let mut made = Repeated::default();
-        for (&block, &figure) in self.blocks.iter().zip(&self.figures) {
+        for block in self.blocks() {
             let of_others = others.map(|other| other.of_block(block));
             if of_others.iter().all(Option::is_some)
+                && let Some(figure) = self.of_block(block)
                 && let Some(result) = make(figure, of_others.map(Option::unwrap_or_default))
             {
                 made.add(block, result);

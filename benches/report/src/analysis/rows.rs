@@ -9,18 +9,13 @@ use crate::table::{Column, Estimate, Value, column};
 pub trait AtLevel {
     /// The level.
     fn level(&self) -> Level;
-
-    /// What it is called, where its rows know that themselves.
-    fn name(&self) -> Option<String> {
-        None
-    }
 }
 
 /// The columns that say the level: one for people, and its parts for programs.
 pub fn level_columns<R: AtLevel>() -> [Column<R>; 4] {
     [
         column("level", "Level", "condition of the runs", |row: &R| {
-            row.name().map_or(Value::Level(row.level()), Value::Text)
+            Value::Level(row.level())
         }),
         column("level_kind", "Kind", "none, load or injected", |row: &R| {
             Value::Text(row.level().kind().name().into())

@@ -4,6 +4,7 @@ use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::Experiment;
 
 use super::condition::{RankReader, Reader};
+use super::load::Loads;
 use super::normality::Normality;
 use super::packet::fits::Injected;
 use super::packet::made::MadeTable;
@@ -13,8 +14,10 @@ use crate::table::Table;
 /// What was measured.
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
-    /// The last attempt at each run, of those that were measured.
+    /// The last attempt at each run, of those that were measured, at the level of its condition ([`Loads::joined`]).
     pub done: &'a [&'a RunRecord],
+    /// The background loads.
+    pub loads: &'a Loads,
     /// The experiment.
     pub experiment: &'a Experiment,
     /// The distribution tables that were injected.

@@ -73,7 +73,7 @@ impl Summary {
                 performability::in_words(&amvia.excess, &amvia.performability),
             ]
             .concat(),
-            latency: latency::in_words(&packet.latency),
+            latency: latency::in_words(&packet.latency, &level_called),
             packet: places::in_words(&packet.places, &level_called),
             fits: fits::in_words(&packet.fits, &packet.latency, &packet.tables, &load_called),
             emulation: emulation::in_words(&packet.emulation, packet.imitation(), &load_called),

@@ -123,10 +123,7 @@ pub fn quantiles(analysis: &Analysis) -> Option<Figure> {
              percentile ({} a box, all runs together). Logarithmic.",
             n_of(all().map(|picture| picture.n), "round trip")
         ),
-        panels: links
-            .iter()
-            .map(|link| boxes(&link.to_string(), &of_link(analysis, link)))
-            .collect(),
+        panels: links.iter().map(|link| boxes(analysis, link)).collect(),
         columns: links.len().min(2),
         panel_height: 100.0 + 30.0 * most as f64,
     })
@@ -195,14 +192,15 @@ fn of_link<'a>(analysis: &'a Analysis, link: &Link) -> Vec<&'a RttPicture> {
         .collect()
 }
 
-fn boxes(title: &str, pictures: &[&RttPicture]) -> Panel {
+fn boxes(analysis: &Analysis, link: &Link) -> Panel {
+    let pictures = of_link(analysis, link);
     let us = |picture: &RttPicture| picture.box_ns.map(|ns| ns / 1e3);
     let (low, high) = range(pictures.iter().flat_map(|picture| us(picture)));
     // The first stands at the top.
     let names: Vec<String> = pictures
         .iter()
         .rev()
-        .map(|picture| picture.name())
+        .map(|picture| analysis.suites.packet.level_called(picture.level))
         .collect();
     let marks = pictures
         .iter()
@@ -215,7 +213,7 @@ fn boxes(title: &str, pictures: &[&RttPicture]) -> Panel {
         })
         .collect();
     Panel {
-        title: title.into(),
+        title: link.to_string(),
         x: Axis::log("RTT, µs", low, high),
         y: Axis::categories("", &names),
         series: vec![series("", 1, marks)],

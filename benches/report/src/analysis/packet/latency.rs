@@ -38,7 +38,7 @@ pub struct Latency {
     pub skew: Option<f64>,
     /// Skewness of a run, mean over runs with its interval; none without repeated runs.
     pub skew_of_run: Option<Estimate>,
-    /// The background load, at a level of load.
+    /// The background load of these runs, at a level of load.
     pub load: Option<Load>,
     /// Messages without an answer.
     pub lost: u64,
@@ -85,10 +85,6 @@ impl OverLink for Latency {
 impl AtLevel for Latency {
     fn level(&self) -> Level {
         self.level
-    }
-
-    fn name(&self) -> Option<String> {
-        self.load.as_ref().map(Load::to_string)
     }
 }
 
@@ -181,16 +177,16 @@ const ASLEEP: &str = " A round trip that is shorter under load is the mark of pr
                       the delays that this load adds cannot be told from it. `jitterlab tune apply` keeps processors awake.";
 
 /// The most that load did, or, where there was none, the greatest of the delays that were injected: one sentence a link.
-pub fn in_words(rows: &[Latency]) -> Vec<String> {
+pub fn in_words(rows: &[Latency], called: &dyn Fn(Level) -> String) -> Vec<String> {
     let mut links: Vec<&Link> = rows.iter().map(|row| &row.link).collect();
     links.dedup();
     links
         .into_iter()
-        .filter_map(|link| sentence(rows, link))
+        .filter_map(|link| sentence(rows, link, called))
         .collect()
 }
 
-fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
+fn sentence(rows: &[Latency], link: &Link, called: &dyn Fn(Level) -> String) -> Option<String> {
     let of_link = || rows.iter().filter(move |row| row.link == *link);
     let none = of_link().find(|row| row.level == Level::None)?;
     let loaded = of_link().filter(|row| matches!(row.level, Level::Load { .. }));
@@ -198,9 +194,10 @@ fn sentence(rows: &[Latency], link: &Link) -> Option<String> {
     let highest = loaded.max_by_key(|row| row.level);
     let highest =
         highest.or_else(|| delayed.max_by(|a, b| a.mean_ns.value.total_cmp(&b.mean_ns.value)))?;
-    let load = match highest.name() {
-        Some(load) => format!("background {load}"),
-        None => highest.level.to_string(),
+    let level = called(highest.level);
+    let load = match highest.level {
+        Level::Load { .. } => format!("background {level}"),
+        _ => level,
     };
     let (before, after) = (time(none.mean_ns), time(highest.mean_ns));
     let found = none.mean_ns.found().zip(highest.mean_ns.found());

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::analysis::condition::{Condition, Link, Reader};
-use crate::analysis::load::{self, Load};
+use crate::analysis::load::{self, Load, Loads};
 use crate::analysis::normality::Normality;
 use crate::analysis::pictures::{ExcessPicture, RttPicture};
 use crate::analysis::suite::{Measured, Suite};
@@ -27,6 +27,8 @@ use places::Place;
 /// What was found of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
+    /// The background loads, of all suites.
+    pub loads: Loads,
     /// Round trips by condition.
     pub latency: Vec<Latency>,
     /// Cases beside round trips.
@@ -56,6 +58,7 @@ impl Suite for Found {
     /// largest condition, not by the experiment.
     fn of(measured: &Measured) -> Result<Self, Error> {
         let mut found = Found {
+            loads: measured.loads.clone(),
             latency: Vec::new(),
             places: places::places(measured.done, &measured.experiment.suites.packet),
             fits: Vec::new(),
@@ -74,13 +77,18 @@ impl Suite for Found {
     }
 
     fn tables(&self) -> Vec<Table> {
+        // Fits, and what is made from them, are of a load as it was asked for.
+        let as_asked = |level: Level| match level {
+            Level::Load { percent } => self.load_called(percent),
+            other => self.level_called(other),
+        };
         vec![
             Table::of(&self.latency),
             Table::of(&self.places),
-            Table::of(&self.fits),
-            Table::of(&self.tables),
+            Table::of(&self.fits).calling(as_asked),
+            Table::of(&self.tables).calling(as_asked),
             Table::of(&self.made),
-            Table::of(&self.emulation),
+            Table::of(&self.emulation).calling(as_asked),
         ]
     }
 
@@ -97,34 +105,21 @@ impl Found {
             .filter(|run| Link::of(run).as_ref() == Some(link))
             .copied()
             .collect();
-        let condition = |level: Level| {
-            let at: Vec<&RunRecord> = runs
-                .iter()
-                .filter(|run| run.level == level)
-                .copied()
-                .collect();
-            Condition::of(link, level, &at, read)
+        let condition_of = |level: Level, is_of: &dyn Fn(&RunRecord) -> bool| {
+            let at = runs.iter().copied().filter(|run| is_of(run));
+            Condition::of(link, level, &at.collect::<Vec<_>>(), read)
         };
+        let condition = |level: Level| condition_of(level, &|run| run.level == level);
         let none = condition(Level::None)?;
         self.describe(none.as_ref());
-        let percents = percents(&runs);
-        let loads = load::merged(&runs);
         let mut injected_rows = Vec::new();
-        for &percent in &percents {
-            let background = condition(Level::Load { percent })?;
-            match loads.iter().find(|asked| asked.contains(&percent)) {
-                Some(asked) if asked.len() == 1 => self.describe(background.as_ref()),
-                // Loads that came to the same are one condition, described with the last of them.
-                Some(asked) if asked.last() == Some(&percent) => {
-                    let of_any = |run: &&RunRecord| {
-                        let mut asked = asked.iter();
-                        asked.any(|&percent| run.level == Level::Load { percent })
-                    };
-                    let of_any: Vec<&RunRecord> = runs.iter().copied().filter(of_any).collect();
-                    let one = Condition::of(link, Level::Load { percent }, &of_any, read)?;
-                    self.describe(one.as_ref());
-                }
-                _ => {}
+        for percent in percents(&runs) {
+            let level = Level::Load { percent };
+            // Fits, and what is made from them, are of a load as it was asked for.
+            let background = condition_of(level, &|run| load::asked_of(run) == Some(percent))?;
+            match self.loads.asked(percent) {
+                Some(load) if load.is_joined() => self.describe(condition(level)?.as_ref()),
+                _ => self.describe(background.as_ref()),
             }
             if let (Some(none), Some(background)) = (&none, &background) {
                 self.fit(percent, none, background);
@@ -199,31 +194,22 @@ impl Found {
     /// The load that an injected level imitates, in percent of the bandwidth: what was produced, or, where that is not
     /// known, what was asked for.
     pub fn imitated(&self, percent: u8) -> f64 {
-        let load = self.load(percent);
+        let load = self.loads.asked(percent);
         load.map_or(percent.into(), |load| load.produced.value)
-    }
-
-    /// The load that was produced where this was asked for.
-    fn load(&self, percent: u8) -> Option<&Load> {
-        let link = self.fitted_over(percent);
-        let mut rows = self
-            .latency
-            .iter()
-            .filter(|row| link.as_ref().is_none_or(|link| row.link == *link));
-        rows.find_map(|row| {
-            row.load
-                .as_ref()
-                .filter(|load| load.asked.contains(&percent))
-        })
     }
 
     /// A level as [`Found::level_called`]; a load also with the interval of what was produced.
     pub fn level_with_interval(&self, level: Level) -> String {
-        let load = match level {
-            Level::Load { percent } => self.load(percent),
-            _ => None,
-        };
+        let load = self.load_at(level);
         load.map_or_else(|| self.level_called(level), Load::with_interval)
+    }
+
+    /// The load of a condition.
+    fn load_at(&self, level: Level) -> Option<&Load> {
+        match level {
+            Level::Load { percent } => self.loads.asked(percent),
+            _ => None,
+        }
     }
 
     /// A load that delays imitate, in words: by what was produced, and what was asked for where that is something else.
@@ -239,7 +225,7 @@ impl Found {
         }
     }
 
-    /// A level in words, the load that it imitates as [`Found::load_called`].
+    /// A condition in words: a load by all that was asked for and came to it, the load that delays imitate as [`Found::load_called`].
     pub fn level_called(&self, level: Level) -> String {
         match level {
             Level::Injected { percent, shape } => {
@@ -249,8 +235,9 @@ impl Found {
                 "injected {} of {multiple} times its variation",
                 self.load_called(percent)
             ),
-            Level::Load { percent } => self.load_called(percent),
-            other => other.to_string(),
+            other => self
+                .load_at(other)
+                .map_or_else(|| other.to_string(), Load::to_string),
         }
     }
 }
@@ -269,9 +256,10 @@ fn made(runs: &[&RunRecord]) -> Vec<Level> {
     levels
 }
 
-/// The loads that runs were measured under or imitate, in ascending order.
+/// The loads that were asked for and that runs were measured under or imitate, in ascending order.
 fn percents(runs: &[&RunRecord]) -> Vec<u8> {
-    let mut percents: Vec<u8> = runs.iter().filter_map(|run| run.level.percent()).collect();
+    let asked = |run: &&RunRecord| load::asked_of(run).or(run.level.percent());
+    let mut percents: Vec<u8> = runs.iter().filter_map(asked).collect();
     percents.sort_unstable();
     percents.dedup();
     percents

@@ -13,7 +13,6 @@ use crate::analysis::library::operations::at_highest;
 use crate::analysis::packet::latency::Latency;
 use crate::analysis::results::Results;
 use crate::analysis::route::Route;
-use crate::analysis::rows::AtLevel;
 use crate::table::Estimate;
 use crate::words;
 
@@ -69,7 +68,7 @@ fn load(results: &Results) -> Option<Finding> {
             none.link,
             time(none.mean_ns),
             time(highest.mean_ns),
-            highest.name().unwrap_or_default(),
+            results.suites.packet.level_called(highest.level),
             time(none.std_ns),
             time(highest.std_ns),
             show::counted(none.runs, "run"),
