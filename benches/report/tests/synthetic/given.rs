@@ -85,7 +85,7 @@ fn with_delays(
     path
 }
 
-fn begun(directory: &Path, levels: &str, suites: &str) -> (PathBuf, Recorder) {
+pub(super) fn begun(directory: &Path, levels: &str, suites: &str) -> (PathBuf, Recorder) {
     let path = directory.join("given");
     let text = format!(
         "name: given\nseed: 1\nrepetitions: 5\nhosts: {{ client: {{ at: netns a, address: 10.0.0.1 }}, server: {{ at: netns b, address: 10.0.0.2 }} }}\n\
@@ -195,7 +195,7 @@ pub fn both_loops(directory: &Path) -> PathBuf {
     path
 }
 
-fn of_packets(case: &str, block: u32, result: PacketResult) -> RunRecord {
+pub(super) fn of_packets(case: &str, block: u32, result: PacketResult) -> RunRecord {
     RunRecord {
         case: case.into(),
         transport: Some(Transport::Udp),

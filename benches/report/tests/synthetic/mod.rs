@@ -5,6 +5,7 @@
 mod results;
 
 pub mod given;
+pub mod loaded;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
