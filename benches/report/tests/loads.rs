@@ -44,6 +44,10 @@ fn loads_that_came_to_the_same_are_one_condition_in_every_suite() {
     // The runs of a block are one pair with the one without load.
     let slowdown = analysed.analysis.suites.application.runtimes[1].slowdown;
     assert_eq!(slowdown.unwrap().blocks, 5);
+    let answer = &analysed.analysis.answer;
+    assert_eq!(answer.question, "Does background load slow redis?");
+    let with = " with the packets of load 48 % (asked 60 and 80 %) than with none";
+    assert!(answer.sentence.contains(with), "{answer:?}");
     let text = fs::read_to_string(&page).unwrap();
     let first = text.split("<section").next().unwrap();
     assert!(first.contains("; asked 60 and 80 %)"), "{first}");
