@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap_complete::Shell;
 
 use crate::outcome::{Exit, Failure};
+use crate::output;
 
 /// Commands about the command line.
 #[derive(clap::Subcommand)]
@@ -29,7 +30,10 @@ pub const TASK: (&str, &[&str]) = ("Use the command line", &["completions"]);
 pub fn run(command: Command, mut line: clap::Command) -> Result<Exit, Failure> {
     match command {
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut line, "jitterlab", &mut std::io::stdout());
+            // Not straight to stdout: `generate` panics where that cannot be written.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut line, "jitterlab", &mut script);
+            output::print_text(String::from_utf8(script).map_err(Failure::run)?)?;
         }
         Command::Man { folder } => {
             std::fs::create_dir_all(&folder)

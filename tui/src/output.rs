@@ -27,10 +27,18 @@ pub fn print(
     value: &impl serde::Serialize,
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
-    let mut out = match format {
+    let out = match format {
         Format::Text => text(),
         Format::Json => serde_json::to_string_pretty(value).map_err(Failure::run)?,
     };
+    print_text(out)
+}
+
+/// Prints what has no other form than text, on stdout.
+///
+/// # Errors
+/// As those of [`print`].
+pub fn print_text(mut out: String) -> Result<(), Failure> {
     if !out.ends_with('\n') {
         out.push('\n');
     }

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-fn jitterlab(arguments: &[&str]) -> std::process::Output {
-    Command::new(env!("CARGO_BIN_EXE_jitterlab"))
-        .args(arguments)
-        .output()
-        .unwrap()
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_jitterlab"));
+    command.args(arguments);
+    command
+}
+
+fn jitterlab(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
 }
 
 #[test]
@@ -24,6 +27,32 @@ fn completions_know_every_command() {
     }
     let wrong = jitterlab(&["completions", "tcsh"]);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+}
+
+/// A reader that goes away before all was written is no error, and a full disk is one: said in a line.
+#[test]
+fn completions_end_well_where_nobody_reads_them_and_say_where_they_cannot_be_written() {
+    for shell in ["bash", "zsh", "fish"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let gone = command(&["completions", shell]).stdout(writer).output();
+        let gone = gone.unwrap();
+        assert_eq!(gone.status.code(), Some(0), "{shell}: {gone:?}");
+        assert!(gone.stderr.is_empty(), "{shell}: {gone:?}");
+
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let full = command(&["completions", shell])
+            .stdout(full.unwrap())
+            .output();
+        let full = full.unwrap();
+        assert_eq!(full.status.code(), Some(3), "{shell}: {full:?}");
+        let said = String::from_utf8(full.stderr).unwrap();
+        assert!(
+            said.starts_with("jitterlab: ") && said.contains("No space left"),
+            "{shell}: {said}"
+        );
+        assert_eq!(said.lines().count(), 1, "{shell}: {said}");
+    }
 }
 
 /// One page for each command, which says what its options are.

@@ -1,6 +1,6 @@
 //! What `jitterlab-mpi` tells of its own command line, without an MPI: completions for shells, and manual pages.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,17 +27,31 @@ pub enum Command {
 pub fn run(command: Command, mut line: clap::Command) -> ExitCode {
     match command {
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut line, "jitterlab-mpi", &mut io::stdout());
+            // Not straight to stdout: `generate` panics where that cannot be written.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut line, "jitterlab-mpi", &mut script);
+            match io::stdout().write_all(&script) {
+                // A reader that has gone away (`… | head`) is no error.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    return failed(&format!("cannot print completions: {error}"));
+                }
+                _ => {}
+            }
         }
         Command::Man { folder } => {
             let written = std::fs::create_dir_all(&folder)
                 .and_then(|()| clap_mangen::generate_to(line, &folder));
             if let Err(error) = written {
                 let folder = folder.display();
-                eprintln!("jitterlab-mpi: cannot write manual pages to {folder}: {error}");
-                return ExitCode::from(3);
+                return failed(&format!("cannot write manual pages to {folder}: {error}"));
             }
         }
     }
     ExitCode::SUCCESS
+}
+
+fn failed(why: &str) -> ExitCode {
+    // Nobody is left to tell when stderr is closed; the exit status still speaks.
+    let _ = writeln!(io::stderr(), "jitterlab-mpi: {why}");
+    ExitCode::from(3)
 }
