@@ -224,6 +224,26 @@ fn what_is_not_followed_is_refused_in_one_line_with_its_place() {
         ("h", "n1 ansible_password=x\n", "it types no password"),
         (
             "h",
+            "n1 ansible_ssh_password=secret\n",
+            "jitterlab does not use `ansible_ssh_password`: it types no password",
+        ),
+        (
+            "h",
+            "n1 ansible_ssh_pkcs11_provider=p11.so\n",
+            "jitterlab does not use `ansible_ssh_pkcs11_provider`: put the options into ~/.ssh/config",
+        ),
+        (
+            "h",
+            "n1 ansible_private_key=secret\n",
+            "jitterlab does not use `ansible_private_key`: it takes no key but from a file",
+        ),
+        (
+            "h",
+            "n1 ansible_ssh_private_key=secret\n",
+            "jitterlab does not use `ansible_ssh_private_key`: it takes no key but from a file",
+        ),
+        (
+            "h",
             "n1 ansible_connection=docker\n",
             "`ansible_connection: docker` is not followed",
         ),

@@ -22,15 +22,19 @@ const CONNECTION: [&str; 1] = ["ansible_connection"];
 pub const PORT: &str = "ansible_port";
 
 /// Variables that change how a host is reached, or whose value counts, in ways that are not followed.
-const REFUSED: [(&str, &str); 9] = [
+const REFUSED: [(&str, &str); 13] = [
     ("ansible_ssh_common_args", OPTIONS),
     ("ansible_ssh_extra_args", OPTIONS),
     ("ansible_ssh_args", OPTIONS),
     ("ansible_ssh_executable", OPTIONS),
     ("ansible_host_key_checking", OPTIONS),
     ("ansible_ssh_host_key_checking", OPTIONS),
+    ("ansible_ssh_pkcs11_provider", OPTIONS),
     ("ansible_password", PASSWORD),
     ("ansible_ssh_pass", PASSWORD),
+    ("ansible_ssh_password", PASSWORD),
+    ("ansible_private_key", KEY),
+    ("ansible_ssh_private_key", KEY),
     (
         "ansible_group_priority",
         "put what counts into the variables of the host",
@@ -38,6 +42,7 @@ const REFUSED: [(&str, &str); 9] = [
 ];
 const OPTIONS: &str = "put the options into ~/.ssh/config, which Ansible's ssh reads as well";
 const PASSWORD: &str = "it types no password; give the host this user's public key";
+const KEY: &str = "it takes no key but from a file; name that in `ansible_ssh_private_key_file`";
 
 /// A host by its variables; `at` is where it is named.
 ///
