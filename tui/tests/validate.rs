@@ -370,6 +370,34 @@ fn what_has_become_slower_than_a_kept_validation_is_named() {
 }
 
 #[test]
+fn hosts_and_pairs_that_were_not_measured_then_are_named() {
+    let lab = Lab::new();
+    lab.write("h.yaml", LOCAL);
+    let output = lab.run("validate h.yaml --transport udp --keep kept.json");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    // The kept validation without some runs: those of a pair, or of a host.
+    for (of, unknown, compared) in [(&["a", "c"][..], "a - c", 2), (&["c"], "c", 1)] {
+        let mut kept: Value = serde_json::from_str(&lab.read("kept.json")).unwrap();
+        let runs = kept["attempts"][0]["runs"].as_array_mut().unwrap();
+        runs.retain(|run| {
+            let has = |host: &&str| run["client"] == **host || run["server"] == **host;
+            !of.iter().all(has)
+        });
+        lab.write("less.json", kept.to_string());
+        let less = "validate h.yaml --transport udp --baseline less.json";
+        let output = lab.run(&format!("{less} --format json"));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let baseline = &found["baseline"];
+        assert_eq!(baseline["not_compared"], json!([unknown]), "{baseline:#}");
+        let pairs = baseline["pairs"].as_array().unwrap();
+        assert_eq!(pairs.len(), compared, "{baseline:#}");
+        let said = text(&lab.run(less).stdout);
+        let line = format!("not compared, since then or now has none of it: {unknown}\n");
+        assert!(said.contains(&line), "{said}");
+    }
+}
+
+#[test]
 fn a_baseline_that_was_measured_in_another_way_is_refused() {
     let lab = Lab::new();
     two_hosts(&lab);

@@ -4,7 +4,7 @@
 //! take more, what each node adds, and what each pair has beyond. Each of these is one figure a repetition, then and now, and their ratio is held
 //! against a gate. So a node that has become slower is named, and not its partners.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jitterlab_stats::Error;
 use jitterlab_stats::gate::{Decision, Gate};
@@ -31,6 +31,8 @@ pub struct Drift {
     pub nodes: Vec<Option<Decision>>,
     /// What each pair takes beyond its nodes; below [`NODES`], all of its time.
     pub pairs: BTreeMap<(usize, usize), Decision>,
+    /// Pairs that were measured then and not now, or the other way round.
+    pub not_compared: Vec<(usize, usize)>,
 }
 
 /// From so many nodes on, what they add is told from what pairs have beyond.
@@ -48,9 +50,10 @@ pub fn drift(
     alpha: f64,
 ) -> Result<Drift, Error> {
     let levels = levels(then);
+    let measured = |it: &[Measured]| it.iter().map(|one| one.pair).collect::<BTreeSet<_>>();
+    let (of_then, of_now) = (measured(then), measured(now));
     let [then, now] = [then, now].map(|it| Figures::of(nodes, it, &levels));
-    let both = |pair: &&(usize, usize)| now.pairs.contains_key(*pair);
-    let pairs: Vec<(usize, usize)> = then.pairs.keys().filter(both).copied().collect();
+    let pairs: Vec<(usize, usize)> = of_then.intersection(&of_now).copied().collect();
     let are_told = nodes >= NODES;
     let others = if are_told { 1 + nodes } else { 0 };
     let gate = Gate::new(gate, alpha, pairs.len() + others)?;
@@ -71,6 +74,7 @@ pub fn drift(
                 )
             })
             .collect(),
+        not_compared: of_then.symmetric_difference(&of_now).copied().collect(),
     })
 }
 
@@ -211,5 +215,21 @@ mod tests {
         assert_eq!(found(&drifted), (vec![], vec![(0, 1)]));
         assert_eq!((drifted.typical, drifted.nodes), (None, vec![None; 2]));
         assert!(drift(2, &then, &then, 0.0, 0.05).is_err());
+    }
+
+    #[test]
+    fn pairs_that_only_one_of_both_has_are_named_and_the_others_compared() {
+        let all = measured(5, 1, |_, _| 1.0);
+        let without = |pair| {
+            let others = all.iter().filter(|one| one.pair != pair);
+            others.copied().collect::<Vec<_>>()
+        };
+        let drifted = drift(5, &without((1, 4)), &without((0, 2)), 0.05, 0.05).unwrap();
+        assert_eq!(drifted.not_compared, [(0, 2), (1, 4)]);
+        assert_eq!(drifted.pairs.len(), 8);
+        assert_eq!(found(&drifted), (vec![], vec![]));
+        // A pair that neither has is none of them.
+        let drifted = drift(5, &without((1, 4)), &without((1, 4)), 0.05, 0.05).unwrap();
+        assert!(drifted.not_compared.is_empty());
     }
 }

@@ -145,10 +145,8 @@ impl Kept {
     /// # Errors
     /// The minimum effect is 0.
     pub fn against(&self, now: &Validation) -> Result<Baseline, jitterlab_stats::Error> {
-        let known: BTreeSet<&str> = self.hosts().collect();
-        let measured_now = now.attempts.first();
-        let there = measured_now.map_or(&[][..], |attempt| &attempt.hosts);
-        let is_there: BTreeSet<&str> = there.iter().map(String::as_str).collect();
+        let (then, now_first) = (self.validation.attempts.last(), now.attempts.first());
+        let [known, is_there] = [then, now_first].map(hosts_of);
         let hosts: Vec<&str> = known.intersection(&is_there).copied().collect();
         let places: BTreeMap<&str, usize> = (0..).zip(&hosts).map(|(i, &it)| (it, i)).collect();
         let Setup {
@@ -160,10 +158,11 @@ impl Kept {
             typical,
             nodes,
             pairs,
+            not_compared,
         } = drift(
             hosts.len(),
-            &measured(self.validation.attempts.last(), &places),
-            &measured(measured_now, &places),
+            &measured(then, &places),
+            &measured(now_first, &places),
             minimum_effect,
             alpha,
         )?;
@@ -183,6 +182,9 @@ impl Kept {
                 decision,
             })
             .collect();
+        let alone = known.symmetric_difference(&is_there);
+        let pairs_alone = not_compared.into_iter();
+        let pairs_alone = pairs_alone.map(|(a, b)| format!("{} - {}", hosts[a], hosts[b]));
         let all = typical.iter().map(|it| it.slower);
         let all = all.chain(hosts_drift.iter().map(|it| it.decision.slower));
         Ok(Baseline {
@@ -190,10 +192,7 @@ impl Kept {
             typical,
             hosts: hosts_drift,
             pairs,
-            not_compared: known
-                .symmetric_difference(&is_there)
-                .map(|&name| name.into())
-                .collect(),
+            not_compared: alone.map(ToString::to_string).chain(pairs_alone).collect(),
         })
     }
 }
@@ -202,6 +201,13 @@ fn at_once(setup: &Setup) -> String {
     setup
         .at_once
         .map_or("all of a round".into(), |n| n.to_string())
+}
+
+/// The hosts that an attempt has measured with others.
+fn hosts_of(attempt: Option<&Attempt>) -> BTreeSet<&str> {
+    let runs = attempt.map_or(&[][..], |attempt| &attempt.runs);
+    let hosts = runs.iter().flat_map(|run| [&run.client, &run.server]);
+    hosts.map(String::as_str).collect()
 }
 
 /// The measurements of an attempt, between hosts that have places.

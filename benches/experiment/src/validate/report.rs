@@ -211,7 +211,7 @@ pub struct Baseline {
     pub hosts: Vec<HostDrift>,
     /// What each pair takes beyond its hosts; below four hosts, all of its time.
     pub pairs: Vec<PairDrift>,
-    /// Hosts that were not measured then, or are not now.
+    /// Hosts that were measured only then or only now; of the other hosts, pairs that were (`n2 - n5`).
     pub not_compared: Vec<String>,
 }
 

@@ -99,7 +99,7 @@ fn drift(baseline: &Baseline, least: f64) -> String {
         ),
     };
     if !baseline.not_compared.is_empty() {
-        let names = baseline.not_compared.join(" ");
+        let names = baseline.not_compared.join(", ");
         out.push_str(&format!(
             "not compared, since then or now has none of it: {names}\n"
         ));
