@@ -88,8 +88,14 @@ impl Releases {
 
 /// Runs `e.yaml`, and gives its result folder this name.
 fn measured(lab: &Lab, folder: &str) {
+    measured_with(lab, folder, 0);
+}
+
+/// The same of an experiment that ends with this status.
+fn measured_with(lab: &Lab, folder: &str, status: i32) {
     let output = lab.run(&format!("run e.yaml --headless --results made-{folder}"));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(status), "{said}");
     let mut made = fs::read_dir(lab.path(&format!("made-{folder}"))).unwrap();
     let made = made.next().unwrap().unwrap().path();
     fs::rename(made, lab.path(folder)).unwrap();
@@ -207,6 +213,41 @@ fn a_release_that_fails_more_often_does_not_pass_though_it_is_no_slower() {
     assert_eq!(releases.compared("crashing kept").0, Some(0));
 }
 
+#[test]
+fn a_release_that_fails_always_is_undecided_and_its_failures_are_told() {
+    let releases = Releases::new();
+    releases.measure("kept", 4, [1.0, 1.0]);
+    // The programs print nothing that a runtime could be read from.
+    releases.0.write("one", "");
+    releases.0.write("two", "");
+    measured_with(&releases.0, "broken", 1);
+    let (status, found) = releases.compared("kept broken");
+    assert_eq!((status, &found["slower"]), (Some(4), &json!("undecided")));
+    assert_eq!(found["quantities"], json!([]));
+    // Each is named once: it was tried, and so it is not missing.
+    assert_eq!(found["missing"], json!([]));
+    let failing = found["failing"].as_array().unwrap();
+    let names: Vec<&Value> = failing.iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["application-one.none", "application-two.none"]);
+    for it in failing {
+        assert_eq!(it["a"]["failed"], 0, "{it}");
+        assert_eq!(it["b"]["failed"], it["b"]["all"], "{it}");
+    }
+    let said = text(&releases.0.run("results compare kept broken").stdout).replace("\n  ", " ");
+    let words =
+        "undecided, since it fails more often in b: application-one.none (attempts that failed: ";
+    assert!(said.contains(words), "{said}");
+    // Nothing can be held against a folder without figures, nor planned by it.
+    releases.0.refuses(
+        "results compare broken kept",
+        "broken and kept have no runs of the same name that have samples or a runtime",
+    );
+    releases.0.refuses(
+        "results plan broken",
+        "broken has no run that has samples or a runtime, so that nothing can be planned by it",
+    );
+}
+
 /// A copy of a lab's folder, with another content of a file.
 fn changed(lab: &Lab, folder: &str, copy: &str, file: &str, change: impl Fn(String) -> String) {
     let mut copies = Command::new("cp");
@@ -249,21 +290,17 @@ fn what_had_other_delays_is_not_decided_and_delays_that_differ_are_told() {
     let levels = "seed: 1\nlevels: { injected: { delays: [1ms] } }\n";
     lab.write("e.yaml", PACKETS.replace("seed: 1\n", levels));
     measured(&lab, "a");
-    let with_mean = |ns: &'static str| {
-        move |made: String| {
-            let mean = made.find("\"mean_ns\"").unwrap();
-            let end = mean + made[mean..].find(',').unwrap();
-            made.replace(&made[mean..end], &format!("\"mean_ns\": {ns}"))
-        }
-    };
-    changed(&lab, "a", "b", "tables/made.json", with_mean("1500000.0"));
-    changed(
-        &lab,
-        "a",
-        "near",
-        "tables/made.json",
-        with_mean("1010000.0"),
-    );
+    for (folder, moment, ns) in [
+        ("b", "mean_ns", 1_500_000.0),
+        ("near", "mean_ns", 1_010_000.0),
+        ("varied", "std_ns", 300_000.0),
+    ] {
+        changed(&lab, "a", folder, "tables/made.json", |made| {
+            let mut made: Value = serde_json::from_str(&made).unwrap();
+            made[0]["moments"][moment] = json!(ns);
+            made.to_string()
+        });
+    }
     let compared = |folder: &str| {
         let arguments = format!("results compare a {folder} --gate 20% --format json");
         let found: Value = serde_json::from_slice(&lab.run(&arguments).stdout).unwrap();
@@ -280,6 +317,10 @@ fn what_had_other_delays_is_not_decided_and_delays_that_differ_are_told() {
     let said = text(&lab.run("results compare a b --gate 20%").stdout).replace("\n  ", " ");
     let words = "undecided: packet-rtt-udp.delay-1ms had other delays (mean 1.5 ms";
     assert!(said.contains(words), "{said}");
+    // So it is with delays of the same mean that vary more.
+    let (_, injected) = compared("varied");
+    assert_eq!(injected["slower"], "undecided", "{injected:#}");
+    assert_eq!(injected["other_delays"]["b"]["std_ns"], 3e5);
     // Means that differ by less than the gate are told, and runs are compared: they are the same.
     let (found, injected) = compared("near");
     assert_eq!(injected["other_delays"], json!(null));

@@ -119,18 +119,16 @@ impl Analysed {
 }
 
 impl Side {
-    /// Reads of a result folder what is compared with another one.
+    /// Reads of a result folder what is compared with another one. It may be one in which every run has failed.
     ///
     /// # Errors
-    /// The folder is none, a file of it is missing or broken, or no run of it was measured.
+    /// The folder is none, a file of it is missing or broken, or no run of it was tried.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let folder = ResultFolder::open(path)?;
-        let done = done(&folder);
-        if done.is_empty() {
-            return Err(Error::NothingMeasured {
-                failed: folder.records().len(),
-            });
+        if folder.attempts().is_empty() {
+            return Err(Error::NothingMeasured { failed: 0 });
         }
+        let done = done(&folder);
         let cases = CaseAtLevel::all(&done, &|record| Ok(folder.samples(record)?))?;
         let names = done.iter().map(|run| run.condition());
         let mut without_figures: Vec<String> = names

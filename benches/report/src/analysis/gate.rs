@@ -152,7 +152,7 @@ pub struct Quantity {
     pub slower: Slower,
     /// How many repetitions more of each it takes to decide, if the ratio stays what it is.
     pub more_repetitions: Option<u64>,
-    /// The delays that were injected, if their means differ by more than the gate: then nothing is decided.
+    /// The delays that were injected, if their means or standard deviations differ by more than the gate: then nothing is decided.
     pub other_delays: Option<OtherDelays>,
     /// The background loads that were produced, if they are not the same: then nothing is decided, either.
     pub other_load: Option<OtherLoad>,
@@ -277,7 +277,7 @@ pub struct Gated {
     pub slower: Slower,
     /// Quantities of both folders.
     pub quantities: Vec<Quantity>,
-    /// Names that only folder a has.
+    /// Names that a has figures of and b has not, except what failed in b.
     pub missing: Vec<String>,
     /// What was measured in the open loop in one folder and in the closed one in the other: these are not compared.
     pub other_loop: Vec<OtherLoop>,
@@ -320,9 +320,10 @@ impl Gated {
             Quantity::of(a, b, figure, &held).with(delays, load)
         };
         let quantities: Vec<Quantity> = both.iter().map(quantity).collect();
-        let missing = a.alone(b);
         let decided = quantities.iter().map(|it| it.slower);
         let failing = b.fails_more_than(a);
+        let mut missing = a.alone(b);
+        missing.retain(|name| failing.iter().all(|it| it.name != *name));
         let not_known = vec![Slower::Undecided; missing.len() + other_loop.len() + failing.len()];
         let mut not_compared = [&a.without_figures[..], &b.without_figures].concat();
         not_compared.sort();

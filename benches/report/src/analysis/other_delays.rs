@@ -70,10 +70,14 @@ impl OtherDelays {
         both.filter(|it| it.a != it.b).collect()
     }
 
-    /// True if one of the means is greater than the other by more than this share.
+    /// True if one of the means, or of the standard deviations, is greater than the other by more than this share. Delays are whole
+    /// nanoseconds: a standard deviation below one is what rounding has made of delays that are all alike.
     pub fn differ_by_more_than(&self, share: f64) -> bool {
-        let (a, b) = (self.a.mean_ns, self.b.mean_ns);
-        a.max(b) > a.min(b) * (1.0 + share)
+        let differ = |of: fn(&Delays) -> f64| {
+            let (a, b) = (of(&self.a), of(&self.b));
+            a.max(b) > a.min(b) * (1.0 + share)
+        };
+        differ(|it| it.mean_ns) || differ(|it| it.std_ns.max(1.0))
     }
 
     /// Both, for people.
@@ -94,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_are_others_where_either_moment_is_and_means_decide_by_their_share() {
+    fn delays_are_others_where_either_moment_is_and_both_decide_by_the_share() {
         let folder = |mean_ns: f64, std_ns: f64| {
             let injected = Delays { mean_ns, std_ns };
             let same = Delays {
@@ -105,19 +109,23 @@ mod tests {
         };
         let of = |a, b| OtherDelays::of(&a, &b);
         assert_eq!(of(folder(10.0, 1.0), folder(10.0, 1.0)), []);
-        let only_std = of(folder(10.0, 1.0), folder(10.0, 3.0));
-        assert!(!only_std[0].differ_by_more_than(0.05));
+        let differ = |a, b, share, beyond| {
+            let [other] = of(a, b)[..] else {
+                panic!("one level has other delays");
+            };
+            assert_eq!(other.differ_by_more_than(share), beyond, "{other} {share}");
+        };
         for (a, b, share, beyond) in [
             (10_000.0, 10_600.0, 0.05, true),
             (10_600.0, 10_000.0, 0.05, true),
             (10_000.0, 10_600.0, 0.07, false),
-            (0.0, 1.0, 5.0, true),
+            (0.0, 8.0, 5.0, true),
         ] {
-            let [other] = of(folder(a, 1e3), folder(b, 1e3))[..] else {
-                panic!("one level has other delays");
-            };
-            assert_eq!(other.differ_by_more_than(share), beyond, "{a} {b} {share}");
+            differ(folder(a, 1e3), folder(b, 1e3), share, beyond);
+            differ(folder(1e3, a), folder(1e3, b), share, beyond);
         }
+        // What whole nanoseconds make of 2422.6 and of 2422.3.
+        differ(folder(2422.6, 0.49), folder(2422.3, 0.46), 0.05, false);
         let said = of(folder(16_700.0, 22_700.0), folder(18_200.0, 2e6))[0].to_string();
         assert_eq!(
             said,

@@ -43,7 +43,9 @@ impl Compare {
             )));
         }
         let gated = Gated::of(&a, &b, self.figure, self.gate.fraction()).map_err(Failure::input)?;
-        if gated.quantities.is_empty() && gated.other_loop.is_empty() {
+        let have_nothing_in_common =
+            gated.quantities.is_empty() && gated.other_loop.is_empty() && gated.failing.is_empty();
+        if have_nothing_in_common {
             return Err(Failure::input(format!(
                 "{} and {} have no runs of the same name that have samples or a runtime",
                 self.a.display(),

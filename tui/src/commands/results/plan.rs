@@ -28,6 +28,12 @@ pub struct Plan {
 impl Plan {
     pub fn run(self) -> Result<Exit, Failure> {
         let side = Side::open(&self.folder).map_err(failure)?;
+        if side.cases.is_empty() {
+            return Err(Failure::input(format!(
+                "{} has no run that has samples or a runtime, so that nothing can be planned by it",
+                self.folder.display()
+            )));
+        }
         let planned =
             Planned::of(&side, self.figure, self.gate.fraction()).map_err(Failure::input)?;
         output::print(self.format, &planned, || planned.to_string())?;
