@@ -229,9 +229,14 @@ impl Comparison {
             return "no block of the experiment has both".into();
         };
         let change = Value::Change(slowdown.for_people()).for_people();
+        // Said, since it need not be the ratio of the means over runs that are told beside it.
+        let of = match slowdown.blocks {
+            1 => "in one block".into(),
+            blocks => format!("geometric mean of the ratios in {blocks} blocks"),
+        };
         let test = match slowdown.p {
-            Some(p) if p < 0.001 => format!("paired t, {} blocks, p = {p:.1e}", slowdown.blocks),
-            Some(p) => format!("paired t, {} blocks, p = {p:.3}", slowdown.blocks),
+            Some(p) if p < 0.001 => format!("paired t, p = {p:.1e}"),
+            Some(p) => format!("paired t, p = {p:.3}"),
             None => "no test without repetitions".into(),
         };
         let more = match self.slower {
@@ -244,7 +249,10 @@ impl Comparison {
                 show::counted(more as usize, "more repetition")
             )
         });
-        format!("{} of b against a: {change}, {test}{more}", self.figure)
+        format!(
+            "{} of b against a: {change}, {of}, {test}{more}",
+            self.figure
+        )
     }
 
     /// What is asked.
@@ -289,6 +297,18 @@ mod tests {
         let told = |by| Comparison::of(&a, &b, Figure::Median, by).unwrap().change();
         assert!(told(0.105).contains("; it takes "), "{}", told(0.105));
         assert!(!told(0.05).contains("it takes"), "{}", told(0.05));
+        // A run that is far off moves the means over runs, and not the ratios of most blocks: both are told for what they are.
+        let far_off = timed("e", &[(1, 900.0), (2, 101.0), (3, 99.0), (4, 100.0)]);
+        let dearer = timed("f", &[(1, 110.0), (2, 252.5), (3, 247.5), (4, 250.0)]);
+        let told = Comparison::of(&far_off, &dearer, Figure::Median, 0.0).unwrap();
+        assert!(told.a_ns.value > told.b_ns.value, "{told}");
+        assert!(
+            told.change().starts_with("median of b against a: +18 %")
+                && told
+                    .change()
+                    .contains(", geometric mean of the ratios in 4 blocks, paired t, p = "),
+            "{told}"
+        );
         // Pairs that scatter too much for their interval to be drawn decide as it does.
         let scattered = timed(
             "d",

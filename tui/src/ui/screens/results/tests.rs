@@ -134,7 +134,8 @@ fn levels_are_grouped_by_case_and_any_two_compared() {
         "{shown}"
     );
     assert!(
-        shown.contains("paired t, 5 blocks") && shown.contains("p = "),
+        shown.contains("geometric mean of the ratios")
+            && shown.contains("5 blocks, paired t, p = "),
         "{shown}"
     );
     // A load of 20 % takes 5 % more, give or take what runs differ by.
