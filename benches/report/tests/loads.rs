@@ -10,7 +10,7 @@ use jitterlab_report::Analysed;
 use jitterlab_report::analysis::gate::{Gated, Side};
 use jitterlab_report::analysis::levels::Figure;
 use jitterlab_stats::gate::Slower;
-use synthetic::loaded::{AskedAndProduced, loaded};
+use synthetic::loaded::{AskedAndProduced, loaded, loaded_beside};
 use synthetic::rows;
 
 /// The tables of every suite.
@@ -113,4 +113,20 @@ fn what_was_measured_under_another_load_is_not_decided_between_folders() {
     let words = format!("undecided: {load} had another load (20 %; in a 48 %)");
     assert!(said.contains(&words), "{said}");
     assert_eq!(slower(&other, "application-redis.none").0, Slower::No);
+}
+
+#[test]
+fn a_load_that_is_another_beside_what_takes_bandwidth_is_told() {
+    let gaps = |program: f64| {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = loaded_beside(directory.path(), &[(60, 60.0)], program);
+        let analysed = Analysed::open(&folder).unwrap();
+        analysed.analysis.summary.gaps.join(" ")
+    };
+    // Three cases have 60 %, and the program 40.
+    let said = gaps(40.0 / 60.0);
+    let words =
+        "The load that is called load 55 % (asked 60 %) was 40 % beside redis and 60 % beside ";
+    assert!(said.contains(words), "{said}");
+    assert!(!gaps(1.0).contains("beside"));
 }

@@ -1,5 +1,7 @@
 //! What went wrong, and what is missing.
 
+use std::collections::BTreeMap;
+
 use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, LevelKind};
 use jitterlab_experiment::record::{Outcome, RunRecord};
@@ -9,7 +11,7 @@ use serde::Serialize;
 use crate::analysis::application::correlation;
 use crate::analysis::application::delays;
 use crate::analysis::condition::Link;
-use crate::analysis::load::{Load, Loads};
+use crate::analysis::load::{Load, Loads, SAME, asked_of};
 use crate::analysis::packet::fits;
 use crate::analysis::packet::latency::Latency;
 use crate::analysis::results::Results;
@@ -165,6 +167,7 @@ pub fn gaps(
     }
     gaps.extend(unestimated(results));
     gaps.extend(loads(&results.suites.packet.loads));
+    gaps.extend(uneven(&results.suites.packet.loads, done));
     gaps.extend(missing(results));
     if done
         .iter()
@@ -386,6 +389,29 @@ fn loads(loads: &Loads) -> Option<String> {
          that came out equal. It names injected delays by both figures.",
         words::list(&off)
     ))
+}
+
+/// Loads that were not the same beside everything that was measured: what is measured takes bandwidth, too.
+fn uneven(loads: &Loads, done: &[&RunRecord]) -> Vec<String> {
+    let told = |load: &Load| {
+        let mut beside: BTreeMap<String, Vec<&RunRecord>> = BTreeMap::new();
+        let is_of = |run: &&&RunRecord| asked_of(run).is_some_and(|of| load.asked.contains(&of));
+        for run in done.iter().filter(is_of) {
+            beside.entry(subject(run)).or_default().push(run);
+        }
+        let produced = beside.iter();
+        let produced = produced.filter_map(|(of, runs)| Some((of, Load::of(runs)?.produced.value)));
+        let mut produced: Vec<(&String, f64)> = produced.collect();
+        produced.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let (least, most) = (produced.first()?, produced.last()?);
+        (most.1 - least.1 > SAME).then(|| {
+            format!(
+                "The load that is called {load} was {:.0} % beside {} and {:.0} % beside {}: its name is the mean of all runs.",
+                least.1, least.0, most.1, most.0
+            )
+        })
+    };
+    loads.iter().filter_map(told).collect()
 }
 
 /// Round trips that took too long to be there.

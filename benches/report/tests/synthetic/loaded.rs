@@ -11,6 +11,11 @@ pub type AskedAndProduced = (u8, f64);
 /// Makes the folder `directory/given` of an experiment that measures a program, an operation of MPI, one-way latency and active messages
 /// without load and under each of these loads, in five blocks. Everything takes longer by the share that is produced.
 pub fn loaded(directory: &Path, loads: &[AskedAndProduced]) -> PathBuf {
+    loaded_beside(directory, loads, 1.0)
+}
+
+/// The same, of which beside the program only such a share is produced.
+pub fn loaded_beside(directory: &Path, loads: &[AskedAndProduced], program: f64) -> PathBuf {
     let asked: Vec<String> = loads.iter().map(|(asked, _)| asked.to_string()).collect();
     let levels = format!(
         "{{ load: [{}] }}\nload: {{ transport: udp, from: client, to: server, message: 1400B }}",
@@ -44,7 +49,14 @@ mpi: { on: client }
                 ..results::load(asked)
             });
             for (run, samples) in runs(block, level, longer) {
-                let load = load.clone();
+                let share = match run.suite {
+                    SuiteKind::Application => program,
+                    _ => 1.0,
+                };
+                let load = load.clone().map(|load| Produced {
+                    produced_level: share * load.produced_level,
+                    ..load
+                });
                 keep(
                     &mut recorder,
                     &World::default(),
