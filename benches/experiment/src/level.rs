@@ -127,8 +127,8 @@ impl Level {
     }
 
     /// The levels whose delays all have the mean of this one's, which vary: against one of these it shows what variation
-    /// costs. None where its delays do not vary, or nothing is known of their mean: a replay gives a program the delays of the time at
-    /// which it sends, whose mean is another one for each program.
+    /// costs. None where its delays do not vary, or nothing is known of their mean: that of a replay depends on the stretch, and on when a
+    /// program sends.
     pub fn constants(self) -> Vec<Level> {
         match self {
             _ if self.is_constant() => Vec::new(),

@@ -294,6 +294,32 @@ fn a_time_is_called_what_it_is_and_read_in_a_unit_of_its_size() {
 }
 
 #[test]
+fn a_link_that_lacks_the_higher_of_loads_that_are_one_keeps_its_row() {
+    let failing = (1..=3).map(|run| (format!("packet-rtt-tcp.load-60.r{run}"), 3));
+    let (_directory, analysed) = analysed(&World {
+        reached: 20.0,
+        samples: 100,
+        application: false,
+        failing: failing.collect(),
+        ..World::default()
+    });
+    let page = analysed.write_report().unwrap();
+    let rows = synthetic::rows(page.parent().unwrap(), "latency");
+    let mut loads: Vec<(&str, &str, &str)> = rows
+        .iter()
+        .filter(|row| row["level_kind"] == "load")
+        .map(|row| {
+            let [transport, level, runs] =
+                ["transport", "level", "runs"].map(|it| row[it].as_str());
+            (transport, level, runs)
+        })
+        .collect();
+    loads.sort_unstable();
+    let one = "load 20 % (asked 20 and 60 %)";
+    assert_eq!(loads, [("tcp", one, "3"), ("udp", one, "6")]);
+}
+
+#[test]
 fn a_load_is_named_by_what_was_produced_and_those_that_are_the_same_are_one() {
     let said = |reached: f64| {
         let (_directory, analysed) = analysed(&World {

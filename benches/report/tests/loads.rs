@@ -23,7 +23,7 @@ fn reported(directory: &Path, loads: &[AskedAndProduced]) -> (Analysed, std::pat
     (analysed, page)
 }
 
-/// What the levels of load are called in a table.
+/// The names of the levels of load in a table.
 fn called(page: &Path, table: &str) -> BTreeSet<String> {
     let rows = rows(page.parent().unwrap(), table);
     let loads = rows.iter().filter(|row| row["level_kind"] == "load");

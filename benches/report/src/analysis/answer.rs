@@ -2,7 +2,7 @@
 //! its mean.
 
 use jitterlab_base::units::Nanos;
-use jitterlab_experiment::level::Level;
+use jitterlab_experiment::level::{Level, LevelKind};
 use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
@@ -88,7 +88,11 @@ fn uncorrected(results: &Results, experiment: &Experiment) -> Vec<Effect> {
 }
 
 /// The meaning of the words in the table of effects.
-pub fn note(effects: &[Effect], level_called: &dyn Fn(Level) -> String) -> Option<String> {
+pub fn note(
+    effects: &[Effect],
+    level_called: &dyn Fn(Level) -> String,
+    load_called: &dyn Fn(u8) -> String,
+) -> Option<String> {
     let mut levels: Vec<Level> = effects.iter().map(|of| of.by_variation.level).collect();
     levels.sort_unstable();
     levels.dedup();
@@ -96,7 +100,7 @@ pub fn note(effects: &[Effect], level_called: &dyn Fn(Level) -> String) -> Optio
         Level::Injected { percent, shape } => Some(format!(
             "“{}” are delays made of what {} adds to a round trip: {}.",
             level_called(level),
-            level_called(Level::Load { percent }),
+            load_called(percent),
             shape.description()
         )),
         _ => None,
@@ -194,10 +198,10 @@ pub fn answer(effects: &[Effect], brief: &[Brief], summary: &Summary, suites: &S
         return of_variation(effects);
     }
     let runtimes = &suites.application.runtimes;
-    if let Some(answer) = of_delays(runtimes).or_else(|| of_load(runtimes, suites)) {
+    if let Some(answer) = of_delays(runtimes, suites).or_else(|| of_load(runtimes, suites)) {
         return answer;
     }
-    if let Some(answer) = of_operations(&suites.library.operations) {
+    if let Some(answer) = of_operations(&suites.library.operations, suites) {
         return answer;
     }
     let has_load = suites.packet.latency.iter().any(|row| row.load.is_some());
@@ -249,8 +253,8 @@ struct Told<'a> {
 /// What programs are asked: what some delays do, against others or none.
 struct Asked<'a> {
     programs: Vec<Told<'a>>,
-    /// The delays, as a subject: `delays that vary`.
-    delays: String,
+    /// The cause, as a subject: `delays that vary`.
+    cause: String,
     /// What they are compared with: `none`.
     base: String,
     /// What is shown or not: `no effect of variation`.
@@ -285,7 +289,7 @@ fn of_variation(effects: &[Effect]) -> Answer {
     });
     let asked = Asked {
         programs: programs.collect(),
-        delays: "varied delays".into(),
+        cause: "varied delays".into(),
         base: match effects {
             // The mean stands in the sentence on it.
             [one] if told(one).is_some() => SAME_MEAN.into(),
@@ -306,16 +310,18 @@ fn of_variation(effects: &[Effect]) -> Answer {
 }
 
 /// Without delays that are alike but for their variation: what the greatest delays do, against none.
-fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
-    let injected = runtimes.iter().filter(|row| row.slowdown.is_some());
+fn of_delays(runtimes: &[Runtime], suites: &Suites) -> Option<Answer> {
+    let slowed = runtimes.iter().filter(|row| row.slowdown.is_some());
+    let injected = slowed.filter(|row| row.level.kind() == LevelKind::Injected);
     let greatest = injected.max_by(|a, b| {
         let moments = |row: &Runtime| row.injected_ns.unwrap_or_default();
         let ((mean, std), (other_mean, other_std)) = (moments(a), moments(b));
         mean.total_cmp(&other_mean).then(std.total_cmp(&other_std))
     })?;
-    let (mean, std) = greatest.injected_ns?;
     let level = greatest.level;
-    let asked = at_level(runtimes, level, injected::called(level, (mean, std)));
+    let load_called = |percent: u8| suites.packet.load_called(percent);
+    let cause = injected::called(level, greatest.injected_ns, &load_called);
+    let asked = at_level(runtimes, level, cause);
     Some(Answer {
         question: format!(
             "Does added latency slow {}?",
@@ -325,7 +331,7 @@ fn of_delays(runtimes: &[Runtime]) -> Option<Answer> {
     })
 }
 
-/// Without delays: what the greatest load does, against none.
+/// The effect of the greatest load against none, where no delays were injected.
 fn of_load(runtimes: &[Runtime], suites: &Suites) -> Option<Answer> {
     let loads = runtimes.iter().filter(|row| row.slowdown.is_some());
     let loads = loads.filter_map(|row| match row.level {
@@ -344,8 +350,8 @@ fn of_load(runtimes: &[Runtime], suites: &Suites) -> Option<Answer> {
     })
 }
 
-/// Programs at a level, which is called `delays`, against none.
-fn at_level(runtimes: &[Runtime], level: Level, delays: String) -> Asked<'_> {
+/// Programs at a level, whose `cause` is the subject of the sentence, against none.
+fn at_level(runtimes: &[Runtime], level: Level, cause: String) -> Asked<'_> {
     let rows = runtimes.iter().filter(|row| row.level == level);
     let rows: Vec<&Runtime> = rows.filter(|row| row.slowdown.is_some()).collect();
     // Each program is asked once.
@@ -360,7 +366,7 @@ fn at_level(runtimes: &[Runtime], level: Level, delays: String) -> Asked<'_> {
                 beside: None,
             })
             .collect(),
-        delays,
+        cause,
         base: "none".into(),
         no_effect: "no effect",
     }
@@ -380,7 +386,7 @@ fn unknown(level: Level) -> String {
 }
 
 /// The effect of delays on operations of MPI: that of their variation or, without constant delays of the same mean, that of the greatest delays.
-fn of_operations(rows: &[Operation]) -> Option<Answer> {
+fn of_operations(rows: &[Operation], suites: &Suites) -> Option<Answer> {
     let cases = operations::cases(rows);
     let by_variation = cases
         .iter()
@@ -409,9 +415,11 @@ fn of_operations(rows: &[Operation]) -> Option<Answer> {
     });
     let asked = Asked {
         programs: programs.collect(),
-        delays: match is_of_variation {
+        cause: match is_of_variation {
             true => "varied delays".into(),
-            false => injected::called(level, rows[0].injected_ns.unwrap_or_default()),
+            false => injected::called(level, rows[0].injected_ns, &|percent| {
+                suites.packet.load_called(percent)
+            }),
         },
         base: match is_of_variation {
             true => of_same_mean(
@@ -480,7 +488,7 @@ impl Asked<'_> {
                 let change = words::change(told.slowdown.ratio.value);
                 format!("{} take {change}", told.name)
             });
-            parts.push(format!("{} make {changed} than {}", self.delays, self.base));
+            parts.push(format!("{} make {changed} than {}", self.cause, self.base));
         }
         if !not_shown.is_empty() {
             let told = listed(&not_shown, |told| {
@@ -516,7 +524,7 @@ impl Asked<'_> {
             "{begin}: {} took {} time with {} {} with {}{}",
             told.name,
             words::more_or_less(ratio.value),
-            self.delays,
+            self.cause,
             words::conjunction(ratio.value),
             self.base,
             interval(told.slowdown.for_people())

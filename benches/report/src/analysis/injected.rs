@@ -8,7 +8,7 @@ use crate::analysis::packet::made::MadeTable;
 use crate::words;
 
 /// Mean and standard deviation of what is injected at a level, in nanoseconds. Delays of a table are whole nanoseconds; what
-/// constant ones vary by is left from rounding, and counts as nothing. None of a replay: its delays depend on when a program sends.
+/// constant ones vary by is left from rounding, and counts as nothing. None of a replay: its delays depend on the stretch, and on when a program sends.
 pub fn moments_ns(level: Level, tables: &[Injected], made: &[MadeTable]) -> Option<(f64, f64)> {
     let (mean, std) = match level {
         Level::Injected {
@@ -38,8 +38,21 @@ pub fn varied(level: Level) -> String {
     }
 }
 
-/// The delays of a level that have this mean and standard deviation, as a subject: `constant delays of 50 µs`.
-pub fn called(level: Level, (mean_ns, std_ns): (f64, f64)) -> String {
+/// The delays of a level that have this mean and standard deviation, as a subject: `constant delays of 50 µs`. Delays without known moments are
+/// those of a load: `delays that imitate load 48 % (replay)`.
+pub fn called(
+    level: Level,
+    moments_ns: Option<(f64, f64)>,
+    load_called: &dyn Fn(u8) -> String,
+) -> String {
+    let Some((mean_ns, std_ns)) = moments_ns else {
+        return match level {
+            Level::Injected { percent, shape } => {
+                format!("delays that imitate {} ({shape})", load_called(percent))
+            }
+            _ => level.to_string(),
+        };
+    };
     match level.is_constant() {
         true => format!("constant delays of {}", words::time(mean_ns)),
         false => format!(
@@ -74,10 +87,20 @@ mod tests {
     #[test]
     fn delays_are_called_by_times_in_the_unit_of_their_size() {
         let constant = Level::Delay { ns: 10_000_000 };
-        assert_eq!(called(constant, (1e7, 0.0)), "constant delays of 10 ms");
-        assert_eq!(
-            called(Level::Table, (500.0, 2e6)),
-            "delays of mean 500 ns and standard deviation 2 ms"
-        );
+        let replay = Level::Injected {
+            percent: 60,
+            shape: Member::Replay,
+        };
+        for (level, moments, said) in [
+            (constant, Some((1e7, 0.0)), "constant delays of 10 ms"),
+            (
+                Level::Table,
+                Some((500.0, 2e6)),
+                "delays of mean 500 ns and standard deviation 2 ms",
+            ),
+            (replay, None, "delays that imitate load 48 % (replay)"),
+        ] {
+            assert_eq!(called(level, moments, &|_| "load 48 %".into()), said);
+        }
     }
 }

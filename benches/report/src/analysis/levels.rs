@@ -229,7 +229,7 @@ impl Comparison {
             return "no block of the experiment has both".into();
         };
         let change = Value::Change(slowdown.for_people()).for_people();
-        // Said, since it need not be the ratio of the means over runs that are told beside it.
+        // The means over runs stand beside it, and their ratio may be another one.
         let of = match slowdown.blocks {
             1 => "in one block".into(),
             blocks => format!("geometric mean of the ratios in {blocks} blocks"),

@@ -47,26 +47,25 @@ impl Load {
         format!("{} %", words::list(&asked))
     }
 
-    /// Whether another load came to the same: loads that were asked to be close together did only if they came out closer still.
+    /// True if another load came to the same. Loads that were asked to be close together did only if they came out closer still.
     fn is_same(&self, other: &Load) -> bool {
         let produced = (self.produced.value - other.produced.value).abs();
         let asked = |load: &Load| load.asked.first().copied().map_or(0.0, f64::from);
-        let asked = (asked(self) - asked(other)).abs();
-        produced <= SAME && (asked > SAME || produced < asked / 2.0)
+        produced <= SAME && produced < (asked(self) - asked(other)).abs() / 2.0
     }
 
-    /// Whether it is more than one that was asked for.
+    /// True if several loads that were asked for are this one.
     pub fn is_joined(&self) -> bool {
         self.asked.len() > 1
     }
 
-    /// Whether it is within so many percent of the bandwidth of all that was asked for.
+    /// True if it is within so many percent of the bandwidth of all that was asked for.
     pub fn is_within(&self, tolerance: f64) -> bool {
         let mut asked = self.asked.iter();
         asked.all(|&of| (self.produced.value - f64::from(of)).abs() <= tolerance)
     }
 
-    /// Whether more was asked for than was produced, by over so many percent of the bandwidth.
+    /// True if more was asked for than was produced, by over so many percent of the bandwidth.
     pub fn falls_short_by(&self, tolerance: f64) -> bool {
         let highest = self.asked.last();
         highest.is_some_and(|&of| f64::from(of) - self.produced.value > tolerance)

@@ -168,8 +168,13 @@ impl Analysis {
     pub fn every_table(&self) -> Vec<Table> {
         let level_called = |level: Level| self.suites.packet.level_called(level);
         let with_interval = |level: Level| self.suites.packet.level_with_interval(level);
+        let load_called = |percent: u8| self.suites.packet.load_called(percent);
         let mut tables = vec![
-            Table::of(&self.effects).noted(answer::note(&self.effects, &with_interval)),
+            Table::of(&self.effects).noted(answer::note(
+                &self.effects,
+                &with_interval,
+                &load_called,
+            )),
             Table::of(&self.brief).calling(with_interval),
             Table::of(&self.paper),
         ];

@@ -11,14 +11,14 @@ use crate::analysis::load::{Load, SAME};
 /// The load under which runs of a name were measured, in percent of the bandwidth, where it is another one in b than in a.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OtherLoad {
-    /// That of a, mean over runs.
+    /// The load in a, mean over runs.
     pub a: f64,
-    /// That of b.
+    /// The load in b.
     pub b: f64,
 }
 
 impl OtherLoad {
-    /// That of a name that both folders have, if the two are not the same to within 5 % of the bandwidth.
+    /// The loads of a name that both folders have, if the two are not the same to within 5 % of the bandwidth.
     pub fn of(name: &str, a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -> Option<Self> {
         let other = OtherLoad {
             a: *a.get(name)?,

@@ -59,7 +59,7 @@ impl Repeated {
             .map(|(_, &block)| block)
     }
 
-    /// What the figure of a block and those of the same block in `others` make, wherever all are there and it can be told.
+    /// `make` of the figure of a block and those of the same block in `others`, wherever all are there and it can be told.
     pub fn with<const N: usize>(
         &self,
         others: [&Repeated; N],

@@ -6,7 +6,7 @@ use jitterlab_stats::correlation::Pearson;
 use jitterlab_stats::{correlation, summary};
 
 use super::emulation::imitated;
-use super::{called, n_of, range, series};
+use super::{but_the_replay, called, n_of, range, series};
 use crate::analysis::Analysis;
 use crate::analysis::application::groups::Group;
 use crate::analysis::application::runtimes::Runtime;
@@ -149,9 +149,10 @@ pub fn slowdowns(analysis: &Analysis) -> Option<Figure> {
         title: "Slowdown of applications by shape of the injected delays, at a fixed mean".into(),
         caption: format!(
             "Change of the runtime against no injection, with 95 % intervals over runs ({} a \
-             bar). Bars that stand together have delays of one mean; from left to right these vary \
+             bar). Bars that stand together have delays of one mean{}; from left to right these vary \
              more.",
-            n_of(rows.iter().map(|row| row.runs), "run")
+            n_of(rows.iter().map(|row| row.runs), "run"),
+            but_the_replay(rows.iter().map(|row| row.level))
         ),
         panels: applications
             .iter()

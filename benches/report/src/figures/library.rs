@@ -4,7 +4,7 @@
 use jitterlab_base::units::Nanos;
 use jitterlab_experiment::level::{Level, LevelKind, Member};
 
-use super::{called, n_of, range, reach, series};
+use super::{but_the_replay, called, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::injected::varied;
 use crate::analysis::library::operations::Operation;
@@ -37,8 +37,11 @@ pub fn centres(analysis: &Analysis, case: &str) -> Option<Figure> {
         false => "delays of each mean",
     };
     let beside = match imitates {
-        true => " The shapes of one load have one mean.",
-        false => "",
+        true => format!(
+            " The shapes of one load have one mean{}.",
+            but_the_replay(rows.iter().map(|row| row.level))
+        ),
+        false => String::new(),
     };
     let ranks = first
         .ranks

@@ -69,9 +69,11 @@ fn moment(
     for (i, link) in links(analysis).into_iter().enumerate() {
         // Without load stands where load 0 would; where that was measured too, they would hide
         // each other.
-        let has_zero = rows
-            .iter()
-            .any(|row| row.link == *link && row.level == (Level::Load { percent: 0 }));
+        let asks_zero = |row: &Latency| match &row.load {
+            Some(load) => load.asked.contains(&0),
+            None => row.level == Level::Load { percent: 0 },
+        };
+        let has_zero = rows.iter().any(|row| row.link == *link && asks_zero(row));
         let points: Vec<Point> = rows
             .iter()
             .filter(|row| row.link == *link && !(has_zero && row.level == Level::None))

@@ -157,6 +157,23 @@ fn called(shape: Member) -> &'static str {
     }
 }
 
+/// An exception to delays of one mean, where a replay is among these levels.
+fn but_the_replay(mut levels: impl Iterator<Item = Level>) -> &'static str {
+    let is_replay = |level: Level| {
+        matches!(
+            level,
+            Level::Injected {
+                shape: Member::Replay,
+                ..
+            }
+        )
+    };
+    match levels.any(is_replay) {
+        true => ", but for the replay",
+        false => "",
+    }
+}
+
 /// A series of marks.
 fn series(name: &str, style: usize, marks: Vec<Mark>) -> Series {
     Series {

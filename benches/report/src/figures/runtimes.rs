@@ -150,15 +150,18 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .iter()
         .flat_map(|&shape| rows(shape))
         .map(|(_, _, row)| row.runs);
+    let shapes: Vec<&str> = drawn.iter().map(|&shape| called(shape)).collect();
+    let shapes = words::list(&shapes);
+    let one_mean = match drawn[..] {
+        [_, varied] if varied != Member::Replay => " Both have one mean at each load imitated.",
+        _ => "",
+    };
     Some(Figure {
         id: "runtimes".into(),
-        title: format!(
-            "Runtime of applications by load imitated, with constant and with {varied} delays"
-        ),
+        title: format!("Runtime of applications by load imitated, with {shapes} delays"),
         caption: format!(
             "After the paper's figures 11 and 12: runtime in proportion to that without injection, with \
-             delays that are constant (“uniform”, left) and that vary ({varied}, right), with 95 % \
-             intervals over runs ({} a point). Both have one mean at each load imitated. Points of one \
+             {shapes} delays, with 95 % intervals over runs ({} a point).{one_mean} Points of one \
              load are shifted sideways, so that they do not hide each other.",
             n_of(counted, "run")
         ),
@@ -273,7 +276,9 @@ fn at_mean(analysis: &Analysis, constant: Level) -> Vec<&Runtime> {
 
 /// Those with delays that imitate a load, with that load and the shape.
 fn injected(analysis: &Analysis) -> impl Iterator<Item = (u8, Member, &Runtime)> {
-    slowed(analysis).filter_map(|row| match row.level {
+    let rows = analysis.suites.application.runtimes.iter();
+    let slowed = rows.filter(|row| row.slowdown.is_some());
+    slowed.filter_map(|row| match row.level {
         Level::Injected { percent, shape } => Some((percent, shape, row)),
         _ => None,
     })

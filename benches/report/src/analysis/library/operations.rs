@@ -322,7 +322,7 @@ pub fn in_words(
         let imitating = at_highest(rows, case, imitation).filter(|row| row.to_constant.is_some());
         match imitating.or_else(|| by_variation(rows, case)) {
             Some(row) => variation_in_words(rows, row, load_called),
-            None => delays_in_words(rows, greatest(rows, case)?),
+            None => delays_in_words(rows, greatest(rows, case)?, load_called),
         }
     };
     cases(rows).into_iter().filter_map(sentence).collect()
@@ -413,12 +413,13 @@ fn variation_in_words(
     Some(format!("{means}{}", medians(rows, row, row.constant?)?))
 }
 
-fn delays_in_words(rows: &[Operation], row: &Operation) -> Option<String> {
+fn delays_in_words(
+    rows: &[Operation],
+    row: &Operation,
+    load_called: &dyn Fn(u8) -> String,
+) -> Option<String> {
     let (ratio, case) = (row.to_none?, &row.case);
-    let delays = row.injected_ns.map_or_else(
-        || row.level.to_string(),
-        |moments| injected::called(row.level, moments),
-    );
+    let delays = injected::called(row.level, row.injected_ns, load_called);
     let size = words::signed_percent(ratio.ratio.value);
     let means = match tested(&ratio) {
         Some(tested) if ratio.is_significant() => format!(

@@ -256,10 +256,10 @@ fn made(runs: &[&RunRecord]) -> Vec<Level> {
     levels
 }
 
-/// The loads that were asked for and that runs were measured under or imitate, in ascending order.
+/// The loads of these runs in ascending order: those that were asked for, those of their conditions, and those that are imitated.
 fn percents(runs: &[&RunRecord]) -> Vec<u8> {
-    let asked = |run: &&RunRecord| load::asked_of(run).or(run.level.percent());
-    let mut percents: Vec<u8> = runs.iter().filter_map(asked).collect();
+    let of = |run: &&RunRecord| [load::asked_of(run), run.level.percent()];
+    let mut percents: Vec<u8> = runs.iter().flat_map(of).flatten().collect();
     percents.sort_unstable();
     percents.dedup();
     percents
