@@ -12,7 +12,7 @@ mod ranks;
 mod runtimes;
 
 use jitterlab_base::show;
-use jitterlab_experiment::level::Member;
+use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::Transport;
 
 use crate::analysis::Analysis;

@@ -150,7 +150,7 @@ pub fn by_load(analysis: &Analysis) -> Option<Figure> {
         .iter()
         .flat_map(|&shape| rows(shape))
         .map(|(_, _, row)| row.runs);
-    let shapes: Vec<&str> = drawn.iter().map(|&shape| called(shape)).collect();
+    let shapes: Vec<String> = drawn.iter().map(|&shape| called(shape).into()).collect();
     let shapes = words::list(&shapes);
     let one_mean = match drawn[..] {
         [_, varied] if varied != Member::Replay => " Both have one mean at each load imitated.",
