@@ -132,6 +132,9 @@ pub struct Candidate {
     pub closeness: Closeness,
 }
 
+/// Families that cannot be fitted to samples, each with the reason.
+pub type LeftOut = Vec<(Family, Error)>;
+
 /// Fits every family to samples, an atom at 0 beside it, and the lognormal of three parameters where all are above 0, and gives each the
 /// samples' mean: the chosen one first, then by distance.
 ///
@@ -150,7 +153,7 @@ pub fn candidates(samples: &[f64]) -> Result<Vec<Candidate>, Error> {
 ///
 /// # Errors
 /// As [`candidates`].
-pub fn every(samples: &[f64]) -> Result<(Vec<Candidate>, Vec<(Family, Error)>), Error> {
+pub fn every(samples: &[f64]) -> Result<(Vec<Candidate>, LeftOut), Error> {
     check(samples, "a fit of an excess", 1)?;
     let sorted = injectable(samples)?;
     if sorted[0] == sorted[sorted.len() - 1] {
