@@ -253,3 +253,21 @@ fn by_shape(
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::svg::Style;
+
+    #[test]
+    fn the_background_and_each_shape_have_a_look_of_their_own() {
+        let of_shapes = Member::ALL.into_iter().map(style);
+        let looks: HashSet<String> = of_shapes
+            .chain([BACKGROUND])
+            .map(|look| Style(look).stroke(1.0))
+            .collect();
+        assert_eq!(looks.len(), Member::ALL.len() + 1);
+    }
+}

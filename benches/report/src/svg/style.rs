@@ -78,6 +78,7 @@ enum Marker {
     Ring,
     Wedge,
     Frame,
+    Plus,
 }
 
 #[derive(Clone, Copy)]
@@ -90,9 +91,10 @@ enum Hatch {
     Dots,
     Upright,
     Grid,
+    Lattice,
 }
 
-const LOOKS: [Look; 8] = [
+const LOOKS: [Look; 9] = [
     Look {
         colour: "#16202c",
         in_the_dark: "#e6eaef",
@@ -149,6 +151,13 @@ const LOOKS: [Look; 8] = [
         marker: Marker::Frame,
         hatch: Hatch::Grid,
     },
+    Look {
+        colour: "#b3123c",
+        in_the_dark: "#ff7d99",
+        dash: "6 2 1 2",
+        marker: Marker::Plus,
+        hatch: Hatch::Lattice,
+    },
 ];
 
 impl Style {
@@ -203,6 +212,7 @@ impl Style {
                 Hatch::Dots => "M1 1.5h1.6M4 4.5h1.6",
                 Hatch::Upright => "M1.5 0V6M4.5 0V6",
                 Hatch::Grid => "M0 3H6M3 0V6",
+                Hatch::Lattice => "M0 6L6 0M0 0L6 6",
             };
             out.push_str(&format!(
                 "<pattern id=\"{figure}-hatch-{i}\" width=\"6\" height=\"6\" \
@@ -239,6 +249,11 @@ impl Style {
                 let stroke = format!("stroke=\"{}\" stroke-width=\"2.2\"", look.colour);
                 canvas.line((x - 3.8, y - 3.8), (x + 3.8, y + 3.8), &stroke);
                 canvas.line((x - 3.8, y + 3.8), (x + 3.8, y - 3.8), &stroke);
+            }
+            Marker::Plus => {
+                let stroke = format!("stroke=\"{}\" stroke-width=\"2.2\"", look.colour);
+                canvas.line((x - 4.6, y), (x + 4.6, y), &stroke);
+                canvas.line((x, y - 4.6), (x, y + 4.6), &stroke);
             }
             Marker::Wedge => {
                 canvas.polygon(

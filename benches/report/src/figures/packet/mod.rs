@@ -127,7 +127,7 @@ fn panel(
     let (first, last) = range(places.iter().copied());
     let label = curve.over.label();
     let x = match curve.over {
-        Over::Size if first < last => Axis::sizes(label, first / 1.5, last * 1.5),
+        Over::Size => Axis::sizes(label, first / 1.5, last * 1.5),
         Over::Buffers | Over::Window if first < last => Axis::log(label, first / 1.5, last * 1.5),
         Over::Computing => Axis::linear(label, 0.0, 100.0_f64.max(last)),
         _ => {
