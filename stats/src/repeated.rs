@@ -63,18 +63,9 @@ pub fn interval(
     }
     let merge = |all: Moments, next: &Moments| all.merged(*next);
     let estimate = statistic(&runs.iter().flatten().fold(Moments::NONE, merge))?;
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(bootstrap.seed);
-    let replicates = (0..bootstrap.resamples)
-        .map(|_| {
-            let mut drawn = Moments::NONE;
-            for _ in runs {
-                let run = &runs[random.random_range(0..runs.len())];
-                for _ in run {
-                    drawn = drawn.merged(run[random.random_range(0..run.len())]);
-                }
-            }
-            statistic(&drawn)
-        })
+    let replicates = resampled(runs, bootstrap)
+        .iter()
+        .map(statistic)
         .collect::<Result<Vec<f64>, Error>>()?;
     let positive = estimate > 0.0 && replicates.iter().all(|&x| x > 0.0);
     let freedom = runs.len() as f64 - 1.0;
@@ -93,6 +84,23 @@ pub fn interval(
         low,
         high,
     })
+}
+
+/// The moments of all samples of each two-stage resample. (Not generic, so that it is compiled here, with this crate's
+/// optimisation.)
+fn resampled(runs: &[Vec<Moments>], bootstrap: &Bootstrap) -> Vec<Moments> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(bootstrap.seed);
+    let resample = |_| {
+        let mut drawn = Moments::NONE;
+        for _ in runs {
+            let run = &runs[random.random_range(0..runs.len())];
+            for _ in run {
+                drawn = drawn.merged(run[random.random_range(0..run.len())]);
+            }
+        }
+        drawn
+    };
+    (0..bootstrap.resamples).map(resample).collect()
 }
 
 /// The mean of one figure a run, with the interval of Student's t.
