@@ -527,7 +527,7 @@ fn a_table_of_samples_imitates_them_and_a_fitted_lognormal_does_not() {
     );
     lab.refuses(
         "dist record open.csv -o o.recording",
-        "open.csv: round trips of an open loop do not follow one on the other: --times FILE says when each was due",
+        "open.csv: an open loop starts each round trip at a time of its own: give those times with --times FILE",
     );
     let out_of_reach = lab.run("dist make --samples excess.csv --scaled 0.1 -o s.dist");
     assert_eq!(out_of_reach.status.code(), Some(2));

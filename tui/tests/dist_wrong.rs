@@ -213,7 +213,7 @@ fn wrong_netem_tables_are_refused_with_their_line() {
 #[test]
 fn wrong_samples_are_refused_with_their_line() {
     let lab = Lab::new();
-    let number = "is not a sample: one number of nanoseconds a line, from 0 to 1e18";
+    let number = "is not a sample: each line is one number of nanoseconds, from 0 to 1e18";
     for (content, message) in [
         (b"".to_vec(), "w.csv holds no samples".to_string()),
         (

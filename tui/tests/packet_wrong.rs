@@ -190,7 +190,7 @@ fn wrong_options_are_refused() {
         ),
         (
             "rtt --rate 5k --seed 1",
-            "--seed is for --gaps exponential: fixed gaps are not drawn",
+            "--seed is for --gaps exponential: fixed gaps have nothing random",
         ),
         (
             "rtt --gaps fixed",

@@ -449,7 +449,7 @@ fn what_does_not_belong_together_is_refused_and_nothing_is_left() {
         ),
         (
             "results compare a a/../a",
-            "a is the same folder as a/../a: nothing is compared with itself",
+            "a is the same folder as a/../a: give two different folders",
         ),
         (
             "results compare a b --gate 0%",

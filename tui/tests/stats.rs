@@ -355,7 +355,7 @@ fn wrong_input_is_refused() {
         ("empty.csv fast.csv", "empty.csv holds no samples"),
         (
             "words.csv fast.csv",
-            "words.csv:3: `two` is not a sample: one number of nanoseconds a line, from 0 to 1e18",
+            "words.csv:3: `two` is not a sample: each line is one number of nanoseconds, from 0 to 1e18",
         ),
     ] {
         lab.refuses(&format!("stats compare {arguments}"), message);

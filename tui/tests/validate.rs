@@ -424,7 +424,7 @@ fn a_baseline_that_was_measured_in_another_way_is_refused() {
         ),
         (
             "validate zero.yaml --transport udp --baseline kept.json",
-            "a baseline takes a `minimum_effect` above 0: by less nothing is slower for certain",
+            "a baseline takes a `minimum_effect` above 0: no measurement shows a slowdown of 0 %",
         ),
         (
             "validate h.yaml --transport udp --baseline missing.json",

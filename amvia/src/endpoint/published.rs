@@ -193,7 +193,7 @@ pub struct Published {
     pub name: String,
     /// The life that it is in.
     pub incarnation: u32,
-    /// Transactions under way at most, with each peer.
+    /// Most transactions under way at once, with each peer.
     pub window: u64,
     /// Its peers; the first 32 of more.
     pub peers: Vec<PublishedPeer>,

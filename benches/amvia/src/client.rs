@@ -27,7 +27,7 @@ pub struct Options {
     pub adapter: Adapter,
     /// The protocol.
     pub protocol: Protocol,
-    /// Transactions under way at most: 1 to 64.
+    /// Most transactions under way at once: 1 to 64.
     pub window: u8,
     /// The longest message.
     pub message: Bytes,

@@ -56,10 +56,10 @@ pub enum Error {
     },
     /// The bursts do not show what the window hides.
     #[error(
-        "the bursts need one of at most {window} messages, which the window holds, and two of at least {long} messages"
+        "give a burst of at most {window} messages (the window) and two bursts of at least {long} messages"
     )]
     Bursts {
-        /// Transactions under way at most.
+        /// Most transactions under way at once.
         window: u64,
         /// Messages of a long burst.
         long: u64,

@@ -368,7 +368,7 @@ impl<'a> Excess<'a> {
         };
         let values = imitation::scaled(&slices, asked.multiple).map_err(|reach| {
             format!(
-                "no power of the excess of load {} % has {multiple} times its standard deviation: {:.3} to {:.1} times can be had, and 0",
+                "a table made from the excess of load {} % cannot have {multiple} times its standard deviation: 0, or {:.3} to {:.1} times, are possible",
                 self.percent, reach.least, reach.most
             )
         })?;

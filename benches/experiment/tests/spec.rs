@@ -365,13 +365,13 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "wait: block",
         "wait: block\n      timeout: 0s",
         (24, 16),
-        "a timeout is above 0",
+        "a timeout must be above 0",
     ),
     (
         "unit: per_second }",
         "unit: per_second }\n      timeout: 0s",
         (29, 16),
-        "a timeout is above 0",
+        "a timeout must be above 0",
     ),
     (
         "      server: { on: server, command: [redis-server] }\n      client: { on: client, command: [redis-benchmark] }",

@@ -48,7 +48,7 @@ pub enum Error {
         source: csv::Error,
     },
     /// A file that an earlier report has left cannot be removed.
-    #[error("cannot remove {path}, which is of an earlier report", path = path.display())]
+    #[error("cannot remove {path}, a file of an earlier report", path = path.display())]
     Remove {
         /// The file, or the directory of the report.
         path: PathBuf,

@@ -317,9 +317,9 @@ fn what_was_not_measured_is_named_with_what_it_takes() {
     assert_says(
         &paragraphs[1],
         &[
-            "Not asked about: abstract, figure 11 and figure 12 (it takes the benchmarks LU and EP",
-            "figure 7 and figure 8 (it takes a ping-pong over MPI",
-            "figure 9 and figure 10 (it takes a barrier",
+            "This experiment asks nothing about: abstract, figure 11 and figure 12 (needs the benchmarks LU and EP",
+            "figure 7 and figure 8 (needs a ping-pong over MPI",
+            "figure 9 and figure 10 (needs a barrier",
         ],
     );
 }

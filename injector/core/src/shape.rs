@@ -101,7 +101,7 @@ pub fn with_moments(shape: Shape, mean: f64, std: f64, seed: u64) -> Result<Made
         }
     }
     Err(format!(
-        "no table has {of} and standard deviation {}: above 0 and up to {} can be had",
+        "no table has {of} and standard deviation {}: at most {} is possible, and more than 0",
         show::time(std),
         show::time(low)
     ))

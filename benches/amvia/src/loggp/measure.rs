@@ -149,7 +149,7 @@ impl LogGp {
 struct Bench<'a> {
     client: &'a Client,
     clock: &'static Clock,
-    /// Transactions under way at most.
+    /// Most transactions under way at once.
     most: usize,
     under_way: VecDeque<Transaction>,
     done: u64,

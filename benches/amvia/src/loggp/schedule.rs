@@ -40,7 +40,7 @@ pub struct Schedule {
     pub costs: Costs,
     /// What a request takes at the target beside o_r and what is sent for it: its handler, in nanoseconds.
     pub handler: f64,
-    /// Transactions under way at most.
+    /// Most transactions under way at once.
     pub window: usize,
     /// What is injected, if anything is.
     pub injected: Option<Injected>,

@@ -33,7 +33,7 @@ pub struct Comparison {
     pub payload: usize,
     /// Transactions of each simulation.
     pub simulated: u64,
-    /// Transactions with faults of each experiment at most.
+    /// Most transactions with faults in each experiment.
     pub measured: u64,
     /// Draws faults and simulations.
     pub seed: u64,

@@ -36,7 +36,7 @@ pub struct Asked {
     pub payload: usize,
     /// Transactions of each simulation.
     pub simulated: u64,
-    /// Transactions with failures of each experiment at most.
+    /// Most transactions with failures in each experiment.
     pub measured: u64,
     /// Draws faults and simulations.
     pub seed: u64,

@@ -105,7 +105,7 @@ impl Layout {
         }
         let problem = |text: &str| {
             format!(
-                "`{}` is not a sample: one number of nanoseconds a line, from 0 to 1e18",
+                "`{}` is not a sample: each line is one number of nanoseconds, from 0 to 1e18",
                 shortened(text)
             )
         };

@@ -23,7 +23,7 @@ pub fn is_name(text: &str) -> bool {
 /// Refuses a time that leaves no time, or is too long.
 pub fn check_timeout<'a>(timeout: Nanos, at: &[Step<'a>]) -> Checked<'a> {
     if timeout.0 == 0 {
-        return wrong(at, "a timeout is above 0");
+        return wrong(at, "a timeout must be above 0");
     }
     check_time(timeout, at)
 }
@@ -32,7 +32,7 @@ pub fn check_timeout<'a>(timeout: Nanos, at: &[Step<'a>]) -> Checked<'a> {
 pub fn check_time<'a>(time: Nanos, at: &[Step<'a>]) -> Checked<'a> {
     const MOST: Nanos = Nanos(10 * 3600 * 1_000_000_000);
     if time > MOST {
-        return wrong(at, "this is longer than 36000s, the most there is");
+        return wrong(at, "this is longer than 10h, the longest that is allowed");
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ fn check_repetitions(experiment: &Experiment) -> Checked<'_> {
         return match of_auto.into_iter().find(|(_, is_there)| *is_there) {
             Some((key, _)) => wrong(
                 &[Key(key)],
-                "it belongs to `repetitions: auto`; a number of repetitions is done whatever it resolves",
+                "it belongs to `repetitions: auto`: a fixed number of repetitions has no effect to resolve",
             ),
             None => Ok(()),
         };
@@ -152,7 +152,7 @@ fn check_load_over_mpi<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
     if mpi.launcher == Launcher::Srun {
         return wrong(
             &at,
-            "load over MPI is started with mpirun: with srun the allocation says where ranks run",
+            "load over MPI is started with mpirun: under srun the allocation places the ranks",
         );
     }
     let names = mpi.hosts.keys().map(String::as_str);
@@ -180,10 +180,7 @@ fn check_mpi<'a>(scene: Scene<'a>, mpi: &'a Mpi) -> Checked<'a> {
         return Ok(());
     }
     if mpi.launcher == Launcher::Srun {
-        return wrong(
-            &at("hosts"),
-            "with srun the allocation says where ranks run",
-        );
+        return wrong(&at("hosts"), "under srun the allocation places the ranks");
     }
     if !mpi.hosts.contains_key(&mpi.on) {
         return wrong(

@@ -73,7 +73,7 @@ impl Row for Accuracy {
     fn columns() -> Vec<Column<Self>> {
         let mut columns = vec![column(
             "subject",
-            "Of",
+            "Program",
             "program delayed",
             |row: &Accuracy| Value::Text(row.subject.clone()),
         )];

@@ -145,9 +145,12 @@ impl Row for Brief {
     const TITLE: &'static str = "What was measured, in short";
 
     fn columns() -> Vec<Column<Self>> {
-        let mut columns = vec![column("of", "Of", "what was measured", |row: &Brief| {
-            Value::Text(row.of.clone())
-        })];
+        let mut columns = vec![column(
+            "of",
+            "Measured",
+            "what was measured",
+            |row: &Brief| Value::Text(row.of.clone()),
+        )];
         columns.extend(level_columns());
         columns.extend([
             column("figure", "Figure", "what it is", |row: &Brief| {

@@ -75,7 +75,7 @@ impl Row for Failure {
             }),
             column(
                 "subject",
-                "Of",
+                "Measured",
                 "what it was to measure",
                 |row: &Failure| Value::Text(row.subject.clone()),
             ),
@@ -160,7 +160,7 @@ pub fn gaps(
             .count();
     if single > 0 {
         gaps.push(format!(
-            "{} measured in a single run: nothing is known there of what varies from run to run, \
+            "{} measured in a single run: it does not show what varies from run to run, \
              and no interval is given.",
             plural(single, "condition was", "conditions were")
         ));

@@ -120,7 +120,7 @@ impl Row for Normality {
 
     fn columns() -> Vec<Column<Self>> {
         vec![
-            column("subject", "Of", "what was tested", |row: &Normality| {
+            column("subject", "Tested", "what was tested", |row: &Normality| {
                 Value::Text(row.subject.clone())
             }),
             column(
@@ -195,7 +195,7 @@ pub fn in_words(rows: &[Normality]) -> Vec<String> {
     };
     let trips = sentence(
         true,
-        |_| "they are compared by ranks and by distances of distribution functions, which assume none.",
+        |_| "they are compared by ranks and by distances of distribution functions: neither assumes a normal law.",
     );
     let runtimes = sentence(false, |rejected| match rejected {
         0 => {

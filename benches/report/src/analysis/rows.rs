@@ -94,7 +94,7 @@ pub fn link_columns<R: OverLink>() -> [Column<R>; 3] {
             |row: &R| Value::Text(row.link().transport.name().into()),
         )
         .in_csv_only(),
-        column("link", "Of", "both in words", |row: &R| {
+        column("link", "Measured", "both in words", |row: &R| {
             Value::Text(row.link().to_string())
         }),
     ]

@@ -223,7 +223,7 @@ impl Call {
         }
         let known = self.known.as_ref().ok_or_else(|| {
             Failure::input(format!(
-                "where is {0}? say {0}@ADDRESS, or --names and --key of a name server",
+                "the address of {0} is unknown: write {0}@ADDRESS, or give --names and --key of a name server",
                 self.to.name
             ))
         })?;

@@ -33,7 +33,7 @@ pub struct End {
     /// acknowledgement) or two-way (request, reply)
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
-    /// Transactions under way at most, in each direction
+    /// Most transactions under way at once, in each direction
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
     window: u8,
     /// Longest message
@@ -42,7 +42,7 @@ pub struct End {
     /// Shortest wait before a message is sent again
     #[arg(long, default_value = "1ms", value_parser = span)]
     min_rto: Nanos,
-    /// Longest wait before a message is sent again; with --min-rto as long, each wait is that long
+    /// Longest wait before a message is sent again; --min-rto of the same length makes all waits equal
     #[arg(long, default_value = "1s", value_parser = span)]
     max_rto: Nanos,
     /// Faults that this endpoint makes of what it sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7

@@ -35,17 +35,17 @@ struct Ends {
     /// acknowledgement) or two-way (request, reply)
     #[arg(long, default_value_t = Protocol::Amvia)]
     protocol: Protocol,
-    /// Transactions under way at most
+    /// Most transactions under way at once
     #[arg(long, default_value_t = WINDOW, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_WINDOW)))]
     window: u8,
     /// Shortest wait before a message is sent again [default: 1ms, for loggp 1s]
     #[arg(long, value_parser = span)]
     min_rto: Option<Nanos>,
-    /// Longest wait before a message is sent again; with --min-rto as long, each wait is that long [default: 1s]
+    /// Longest wait before a message is sent again; --min-rto of the same length makes all waits equal [default: 1s]
     #[arg(long, value_parser = span)]
     max_rto: Option<Nanos>,
-    /// Faults that this end makes of what it sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7; the server
-    /// that this command starts makes them, too
+    /// Faults in what this end sends, as in ber=1e-6,loss=1%,duplicate=1%,reorder=1%,delay=2ms,seed=7; the server that this
+    /// command starts makes the same faults
     #[arg(long, value_name = "FAULT=…,…")]
     faults: Option<Faults>,
     /// Address of a running `amvia serve --wait poll` of the same protocol, window, longest message and waits [default: start
@@ -74,7 +74,7 @@ pub struct Rtt {
     /// Number of transactions, as in 10k or 1M [default: 100k]
     #[arg(long, value_parser = count::<u64>(1..=1 << 27))]
     count: Option<u64>,
-    /// Time to measure instead
+    /// How long to measure, in place of a number
     #[arg(long, value_parser = span)]
     duration: Option<Nanos>,
     /// Warm-up time; its measurements are discarded

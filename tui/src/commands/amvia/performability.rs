@@ -34,7 +34,7 @@ pub struct Options {
     /// Chances that a component fails for a message that passes [default: 1e-4,1e-3,1e-2]
     #[arg(long, value_delimiter = ',', requires = "component", value_parser = chance)]
     chance: Vec<f64>,
-    /// Time that a target runs on the mean before it crashes: a line in the last table for each bit error rate
+    /// Mean time between two crashes of a target; the last table has a line for each bit error rate
     #[arg(long, value_parser = span)]
     up: Option<Nanos>,
     /// Time until it is repaired, on the mean [default: a spare takes its place at once]
@@ -53,7 +53,7 @@ pub struct Options {
     /// Size of a request, and of a reply
     #[arg(long, default_value = "32B")]
     size: Bytes,
-    /// Transactions with failures of each experiment at most, as in 10k or 1M
+    /// Most transactions with failures in each experiment, as in 10k or 1M
     #[arg(long, default_value = "1M", value_parser = count::<u64>(1..=1 << 30))]
     measured: u64,
     /// Transactions of each simulation, as in 10k or 1M

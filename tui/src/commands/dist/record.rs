@@ -60,7 +60,7 @@ impl Record {
             && samples::note(&self.samples, samples::LOOP).as_deref() == Some(OPEN)
         {
             return Err(Failure::input(format!(
-                "{}: round trips of an open loop do not follow one on the other: --times FILE says when each was due",
+                "{}: an open loop starts each round trip at a time of its own: give those times with --times FILE",
                 self.samples.display()
             )));
         }

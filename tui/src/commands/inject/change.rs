@@ -37,7 +37,7 @@ impl Change {
         let table = self.table.as_ref().map(|(table, _)| table);
         if self.scale.is_some() && table.is_none() && now.order != Order::Drawn {
             return Err(Failure::input(
-                "a recording is replayed, whose delays cannot be multiplied: give a table with it",
+                "the delays of a replayed recording cannot be multiplied: give a table with the factor",
             ));
         }
         let scaled = self

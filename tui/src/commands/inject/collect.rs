@@ -37,7 +37,7 @@ pub fn start(report: &Path) -> Result<String, Failure> {
         .map_err(Failure::run)?;
     match status.success() {
         true => Ok(run),
-        false => Err(Failure::run("nobody can wait for the program's end")),
+        false => Err(Failure::run("jitterlab cannot wait for the program's end")),
     }
 }
 

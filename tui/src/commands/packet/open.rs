@@ -38,7 +38,7 @@ impl OpenLoop {
         let gaps = self.gaps.unwrap_or_default();
         if self.seed.is_some() && gaps == Spacing::Fixed {
             return Err(Failure::input(
-                "--seed is for --gaps exponential: fixed gaps are not drawn",
+                "--seed is for --gaps exponential: fixed gaps have nothing random",
             ));
         }
         Ok(Some(Timetable {

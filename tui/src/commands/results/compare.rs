@@ -38,7 +38,7 @@ impl Compare {
         if self.a.canonicalize().ok() == self.b.canonicalize().ok() {
             let path = self.a.display();
             return Err(Failure::input(format!(
-                "{path} is the same folder as {}: nothing is compared with itself",
+                "{path} is the same folder as {}: give two different folders",
                 self.b.display()
             )));
         }

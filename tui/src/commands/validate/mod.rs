@@ -73,7 +73,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         .map_err(Failure::input)?;
     if kept.is_some() && setup.minimum_effect == 0.0 {
         return Err(Failure::input(
-            "a baseline takes a `minimum_effect` above 0: by less nothing is slower for certain",
+            "a baseline takes a `minimum_effect` above 0: no measurement shows a slowdown of 0 %",
         ));
     }
     // What was started ends with this process.

@@ -47,7 +47,7 @@ pub struct AmviaCase {
     /// Sizes of requests, of bandwidth [default: as `jitterlab amvia bandwidth` has them].
     #[serde(default)]
     pub sizes: Vec<Bytes>,
-    /// Transactions under way at most [default: 16].
+    /// Most transactions under way at once [default: 16].
     #[serde(default = "window")]
     pub window: u8,
     /// Faults that both ends make of what they send, of all but performability [default: none].

@@ -382,12 +382,12 @@ impl Row for Moved {
     fn columns() -> Vec<Column<Self>> {
         let mut columns = way_columns();
         columns.extend([
-            column("mode", "Delay", "spin, defer or pace", |row: &Moved| {
+            column("mode", "Mode", "spin, defer or pace", |row: &Moved| {
                 Value::Text(row.mode.into())
             }),
             column(
                 "delay_us",
-                "Of, µs",
+                "Delay, µs",
                 "the delay in microseconds",
                 |row: &Moved| Value::Number(row.delay_ns as f64 / 1e3),
             ),

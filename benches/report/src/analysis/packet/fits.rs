@@ -128,7 +128,7 @@ impl Row for Alternative {
             ),
             column(
                 "distance_ratio",
-                "Of a constant's",
+                "Ratio to a constant's",
                 "that area over the one that a constant of the same mean has: from 1 on, the mean alone does as well",
                 |row: &Alternative| Value::Number(row.closeness.distance_ratio()),
             ),
@@ -317,7 +317,7 @@ impl Row for Injected {
             ),
             column(
                 "distance_ratio",
-                "Of a constant's",
+                "Ratio to a constant's",
                 "that area over the one that a constant of the same mean has",
                 |row: &Injected| Value::Number(row.closeness.distance_ratio()),
             ),

@@ -182,19 +182,19 @@ impl Row for Place {
             }),
             column(
                 "transport",
-                "Over",
+                "Transport",
                 "what carried the messages",
                 |row: &Place| Value::Text(row.link.transport.name().into()),
             ),
             column("figure", "Figure", "what was measured", |row: &Place| {
                 Value::Text(row.curve.name.into())
             }),
-            column("over", "By", "what `at` counts", |row: &Place| {
+            column("over", "Parameter", "what `at` counts", |row: &Place| {
                 Value::Text(row.curve.over.label().into())
             }),
             column(
                 "at",
-                "At",
+                "Value",
                 "size, buffers, slaves, share, rate or window",
                 |row: &Place| Value::Number(row.x),
             ),

@@ -119,13 +119,13 @@ impl Row for Finding {
             ),
             column(
                 "here",
-                "Here",
+                "In this experiment",
                 "holds, does not hold, or undecided",
                 |row: &Finding| Value::Text(row.standing.name().into()),
             ),
             column(
                 "evidence",
-                "By",
+                "Evidence",
                 "the figures, with 95 % intervals in brackets",
                 |row: &Finding| Value::Text(row.evidence.clone()),
             ),
@@ -176,7 +176,7 @@ fn not_asked(findings: &[Finding]) -> Option<String> {
     }
     let told: Vec<String> = missing
         .iter()
-        .map(|(needs, places)| format!("{} (it takes {needs})", words::list(places)))
+        .map(|(needs, places)| format!("{} (needs {needs})", words::list(places)))
         .collect();
-    (!told.is_empty()).then(|| format!("Not asked about: {}.", told.join("; ")))
+    (!told.is_empty()).then(|| format!("This experiment asks nothing about: {}.", told.join("; ")))
 }
