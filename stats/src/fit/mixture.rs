@@ -114,9 +114,15 @@ impl Normal {
         }
     }
 
-    fn log_density(&self, y: f64) -> f64 {
+    /// The logarithm of its density at its mean, times √(2π).
+    fn log_height(&self) -> f64 {
+        self.weight.ln() - self.std.ln()
+    }
+
+    /// How much less the logarithm of its density is at `y` than at its mean.
+    fn log_drop(&self, y: f64) -> f64 {
         let z = (y - self.mean) / self.std;
-        self.weight.ln() - self.std.ln() - 0.5 * z * z
+        0.5 * z * z
     }
 }
 
@@ -148,17 +154,25 @@ fn climb(bins: &[Bin], mut normals: Vec<Normal>, rounds: usize) -> Top {
     let all: f64 = bins.iter().map(|bin| bin.count).sum();
     let mut shares = vec![vec![0.0; bins.len()]; normals.len()];
     let mut last = f64::NEG_INFINITY;
+    let mut heights = vec![0.0; normals.len()];
     for _ in 0..rounds {
+        for (height, normal) in heights.iter_mut().zip(&normals) {
+            *height = normal.log_height();
+        }
         let mut likelihood = 0.0;
         for (i, bin) in bins.iter().enumerate() {
             let mut most = f64::NEG_INFINITY;
-            for (shares, normal) in shares.iter_mut().zip(&normals) {
-                shares[i] = normal.log_density(bin.mean);
+            for ((shares, normal), height) in shares.iter_mut().zip(&normals).zip(&heights) {
+                shares[i] = height - normal.log_drop(bin.mean);
                 most = most.max(shares[i]);
             }
             let mut sum = 0.0;
             for shares in &mut shares {
-                shares[i] = (shares[i] - most).exp();
+                // The exponential of 0 is not computed: each bin has one.
+                shares[i] = match shares[i] == most {
+                    true => 1.0,
+                    false => (shares[i] - most).exp(),
+                };
                 sum += shares[i];
             }
             for shares in &mut shares {
