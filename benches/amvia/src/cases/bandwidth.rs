@@ -67,7 +67,17 @@ impl Bandwidth {
     /// # Errors
     /// A message is too long, or a transaction does not end well.
     pub fn run(&self, client: &Client) -> Result<Report, Error> {
-        let points = self.sizes.iter().map(|&size| self.point(client, size));
+        let clock = Clock::global();
+        self.run_by(client, move || clock.now())
+    }
+
+    /// The same by another time: `now` says what time it is, in ticks of [`Clock::global`].
+    ///
+    /// # Errors
+    /// As those of [`Bandwidth::run`].
+    pub fn run_by(&self, client: &Client, now: impl Fn() -> u64) -> Result<Report, Error> {
+        let points = self.sizes.iter();
+        let points = points.map(|&size| self.point(client, size, &now));
         Ok(Report {
             case: Case::Bandwidth,
             setting: Setting::now(client),
@@ -75,14 +85,14 @@ impl Bandwidth {
         })
     }
 
-    fn point(&self, client: &Client, size: Bytes) -> Result<Point, Error> {
+    fn point(&self, client: &Client, size: Bytes, now: &impl Fn() -> u64) -> Result<Point, Error> {
         let message = client.message(size)?;
         let live = jitterlab_live::publisher();
         live.begin(&format!("{} {size}", client.options().protocol));
         let mut stream = Stream::new(client, &message);
-        stream.run(self.warmup, Publisher::NOBODY)?;
+        stream.run(self.warmup, Publisher::NOBODY, now)?;
         let before = client.counters()?.retransmissions;
-        let (transactions, ticks) = stream.run(self.duration, live)?;
+        let (transactions, ticks) = stream.run(self.duration, live, now)?;
         stream.drain()?;
         let seconds = Clock::global().ticks_to_ns_f64(ticks) / 1e9;
         let per_second = transactions as f64 / seconds;
@@ -118,10 +128,14 @@ impl<'a> Stream<'a> {
     }
 
     /// Goes on for a time; gives the transactions that ended in it, and how long it was in ticks. Each is counted as it ends.
-    fn run(&mut self, time: Nanos, live: Publisher) -> Result<(u64, u64), Error> {
-        let clock = Clock::global();
-        let time = clock.ns_to_ticks(time.0);
-        let (start, before) = (clock.now(), self.done);
+    fn run(
+        &mut self,
+        time: Nanos,
+        live: Publisher,
+        now: &impl Fn() -> u64,
+    ) -> Result<(u64, u64), Error> {
+        let time = Clock::global().ns_to_ticks(time.0);
+        let (start, before) = (now(), self.done);
         loop {
             while self.under_way.len() < self.window {
                 let made = self.client.request(TAKE, self.message)?;
@@ -130,7 +144,7 @@ impl<'a> Stream<'a> {
             self.end_one()?;
             live.count(Count::Messages, 1);
             live.count(Count::Bytes, self.message.len() as u64);
-            let elapsed = clock.now() - start;
+            let elapsed = now() - start;
             if elapsed >= time {
                 return Ok((self.done - before, elapsed));
             }

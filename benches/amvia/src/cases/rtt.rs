@@ -50,6 +50,15 @@ impl Rtt {
     /// # Errors
     /// The message is too long, a transaction does not end well, or no sample was taken.
     pub fn run(&self, client: &Client) -> Result<Outcome, Error> {
+        let clock = Clock::global();
+        self.run_by(client, move || clock.now())
+    }
+
+    /// The same by another time: `now` says what time it is, in ticks of [`Clock::global`].
+    ///
+    /// # Errors
+    /// As those of [`Rtt::run`].
+    pub fn run_by(&self, client: &Client, now: impl Fn() -> u64) -> Result<Outcome, Error> {
         let message = client.message(self.size)?;
         // Over shared memory round trips are shorter than any that a kernel carries.
         let least = match client.options().transport {
@@ -63,9 +72,10 @@ impl Rtt {
         );
         let mut samples = samples.timed(Timing::ClosedLoop);
         // No pause after the warm-up: caches and CPUs would cool down in it.
-        let discarded = run(client, &message, self.warmup, &mut Samples::discarded(), 0)?;
+        let mut none = Samples::discarded();
+        let discarded = transact(client, &message, self.warmup, &mut none, 0, &now)?;
         let before = client.counters()?.retransmissions;
-        run(client, &message, self.length, &mut samples, discarded)?;
+        transact(client, &message, self.length, &mut samples, discarded, &now)?;
         if samples.is_empty() {
             return Err(Error::NoSamples);
         }
@@ -79,26 +89,26 @@ impl Rtt {
 }
 
 /// Makes transactions for `length`, after `before`, and keeps round trips in `samples`; gives their number.
-fn run(
+fn transact(
     client: &Client,
     message: &[u8],
     length: Length,
     samples: &mut Samples,
     before: u64,
+    now: &impl Fn() -> u64,
 ) -> Result<u64, Error> {
-    let clock = Clock::global();
     let (count, time) = match length {
         Length::Messages(count) => (count, u64::MAX),
         Length::Time(Nanos(0)) => (0, 0),
-        Length::Time(time) => (u64::MAX, clock.ns_to_ticks(time.0)),
+        Length::Time(time) => (u64::MAX, Clock::global().ns_to_ticks(time.0)),
     };
-    let start = clock.now();
+    let start = now();
     let mut done = 0;
     while done < count {
-        let begin = clock.now();
+        let begin = now();
         let transaction = client.request(ECHO, message)?;
         client.finish(transaction, before + done)?;
-        let end = clock.now();
+        let end = now();
         client.release(transaction)?;
         done += 1;
         if !samples.push(end - begin) || end - start >= time {

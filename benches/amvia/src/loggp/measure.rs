@@ -56,12 +56,26 @@ impl LogGp {
     /// There is no burst that the window holds, or no two that are longer; a message is too long, a transaction does not end
     /// well, or requests are sent again and again.
     pub fn run(&self, client: &Client, switch: &Switch) -> Result<Report, Error> {
+        let clock = Clock::global();
+        self.run_by(client, switch, move || clock.now())
+    }
+
+    /// The same by another time: `now` says what time it is, in ticks of [`Clock::global`]. Delays are injected by the clock itself.
+    ///
+    /// # Errors
+    /// As those of [`LogGp::run`].
+    pub fn run_by(
+        &self,
+        client: &Client,
+        switch: &Switch,
+        now: impl Fn() -> u64,
+    ) -> Result<Report, Error> {
         let window = u64::from(client.options().window);
         let long = self.long(window).ok_or(Error::Bursts {
             window,
             long: LONG * window,
         })?;
-        let mut bench = Bench::new(client);
+        let mut bench = Bench::new(client, now);
         let message = client.message(self.size)?;
         let live = jitterlab_live::publisher();
         let mut blocks = Vec::new();
@@ -113,7 +127,7 @@ impl LogGp {
 
     fn block(
         &self,
-        bench: &mut Bench,
+        bench: &mut Bench<'_, impl Fn() -> u64>,
         message: &[u8],
         long: [u64; 2],
         switch: &Switch,
@@ -146,8 +160,10 @@ impl LogGp {
     }
 }
 
-struct Bench<'a> {
+struct Bench<'a, N> {
     client: &'a Client,
+    /// What time it is, in ticks of the clock.
+    now: N,
     clock: &'static Clock,
     /// Most transactions under way at once.
     most: usize,
@@ -155,11 +171,12 @@ struct Bench<'a> {
     done: u64,
 }
 
-impl<'a> Bench<'a> {
-    fn new(client: &'a Client) -> Self {
+impl<'a, N: Fn() -> u64> Bench<'a, N> {
+    fn new(client: &'a Client, now: N) -> Self {
         let window = client.options().window.into();
         Bench {
             client,
+            now,
             clock: Clock::global(),
             most: window,
             under_way: VecDeque::with_capacity(window),
@@ -175,7 +192,7 @@ impl<'a> Bench<'a> {
         messages: u64,
         computing: u64,
     ) -> Result<u64, Error> {
-        let begin = self.clock.now();
+        let begin = (self.now)();
         for _ in 0..messages {
             if self.under_way.len() == self.most {
                 self.end_one()?;
@@ -183,10 +200,10 @@ impl<'a> Bench<'a> {
             self.under_way
                 .push_back(self.client.request(handler, message)?);
             if computing > 0 {
-                self.clock.wait_until(self.clock.now() + computing);
+                self.wait_until((self.now)() + computing);
             }
         }
-        let end = self.clock.now();
+        let end = (self.now)();
         while !self.under_way.is_empty() {
             self.end_one()?;
         }
@@ -246,7 +263,7 @@ impl<'a> Bench<'a> {
         let [together, means] = ROUND_TRIPS;
         let mut trips = Vec::with_capacity(means as usize);
         for _ in 0..means {
-            let begin = self.clock.now();
+            let begin = (self.now)();
             let mut paused = 0;
             for _ in 0..together {
                 paused += self.pause(pause);
@@ -254,7 +271,7 @@ impl<'a> Bench<'a> {
                     .push_back(self.client.request(ECHO, message)?);
                 self.end_one()?;
             }
-            let took = self.clock.now() - begin - paused;
+            let took = (self.now)() - begin - paused;
             live.sample(|| self.clock.ticks_to_ns(took) / together);
             trips.push(took);
         }
@@ -266,9 +283,20 @@ impl<'a> Bench<'a> {
         if time == Nanos(0) {
             return 0;
         }
-        let begin = self.clock.now();
+        let begin = (self.now)();
         let end = begin + self.clock.ns_to_ticks(time.0);
-        self.clock.wait_until(end) - begin
+        self.wait_until(end) - begin
+    }
+
+    /// Holds the processor until a time, and gives the reading that is at or past it.
+    #[inline]
+    fn wait_until(&self, deadline: u64) -> u64 {
+        loop {
+            let now = (self.now)();
+            if now >= deadline {
+                return now;
+            }
+        }
     }
 
     /// What a pause makes of what is sent after it.

@@ -98,7 +98,8 @@ pub fn measure(trial: &Trial) -> Result<Measured, PerformabilityError> {
     let (client, own) = end(CLIENT, own)?;
     let (server, theirs) = end(SERVER, theirs)?;
     let mut measured = served(&trial.over, &client, &server, echo, |peer| {
-        run(trial, &client, peer)
+        let clock = Clock::global();
+        run(trial, &client, peer, move || clock.now())
     })?;
     for counts in [own.read(), theirs.read()] {
         measured.losses += counts.damaged + counts.lost;
@@ -109,7 +110,13 @@ pub fn measure(trial: &Trial) -> Result<Measured, PerformabilityError> {
     Ok(measured)
 }
 
-fn run(trial: &Trial, client: &End, peer: PeerId) -> Result<Measured, PerformabilityError> {
+/// Makes the transactions; `now` says what time it is, in ticks of the clock.
+fn run(
+    trial: &Trial,
+    client: &End,
+    peer: PeerId,
+    now: impl Fn() -> u64,
+) -> Result<Measured, PerformabilityError> {
     let clock = Clock::global();
     let live = jitterlab_live::publisher();
     live.begin(&format!(
@@ -129,10 +136,10 @@ fn run(trial: &Trial, client: &End, peer: PeerId) -> Result<Measured, Performabi
         Length::Time(time) => (u64::MAX, time),
     };
     let mut before = repeated()?;
-    let mut first = clock.now();
+    let mut first = now();
     let mut number = 0;
     while number < WARM_UP || (number - WARM_UP < most && measured.lasted < time) {
-        let begun = clock.now();
+        let begun = now();
         if number == WARM_UP {
             first = begun;
         }
@@ -143,7 +150,7 @@ fn run(trial: &Trial, client: &End, peer: PeerId) -> Result<Measured, Performabi
             }
             client.bundle.poll()?;
         };
-        let ended = clock.now();
+        let ended = now();
         client.endpoint.release(sent)?;
         let after = repeated()?;
         if number >= WARM_UP {
