@@ -225,7 +225,7 @@ fn run_all<'a>(
                 watch(Event::GoesOn);
             }
             watch(Event::RunBegins { run: &run.id() });
-            board.begin(Now {
+            let attempted = Now {
                 run: run.id(),
                 attempt: recorder.tried(&run.id()).0 + 1,
                 stage: Stage::UnderWay,
@@ -238,12 +238,14 @@ fn run_all<'a>(
                 measured: Total::default(),
                 load: None,
                 said: String::new(),
-            });
+            };
+            board.begin(attempted, Instant::now());
             let attempt = attempt(&mut bench, recorder, run)?;
-            let live = board.end(match attempt.record.outcome {
+            let stage = match attempt.record.outcome {
                 Outcome::Done => Stage::Done,
                 Outcome::Failed => Stage::Failed,
-            });
+            };
+            let live = board.end(stage, Instant::now());
             estimate.learn(&attempt.record);
             recorder.record(attempt.record.clone())?;
             is_over = attempt.is_hopeless || finished(recorder, run);

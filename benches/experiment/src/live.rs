@@ -89,6 +89,17 @@ struct State {
     is_closed: bool,
 }
 
+impl State {
+    /// It has become so late: an attempt that is under way has taken so long.
+    fn pass(&mut self, at: Instant) {
+        if let Some((now, since)) = &mut self.now
+            && now.stage == Stage::UnderWay
+        {
+            now.seconds = at.saturating_duration_since(*since).as_secs_f64();
+        }
+    }
+}
+
 impl Board {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -102,10 +113,10 @@ impl Board {
         changed
     }
 
-    /// An attempt begins.
-    pub(crate) fn begin(&self, now: Now) {
+    /// An attempt begins at a time.
+    pub(crate) fn begin(&self, now: Now, at: Instant) {
         self.change(|state| {
-            state.now = Some((now, Instant::now()));
+            state.now = Some((now, at));
             state.measured.clear();
             state.beside.clear();
         });
@@ -141,15 +152,17 @@ impl Board {
         });
     }
 
-    /// The attempt has ended; how many samples it had by then.
-    pub(crate) fn end(&self, stage: Stage) -> u64 {
-        self.change(|state| match &mut state.now {
-            Some((now, since)) => {
-                now.stage = stage;
-                now.seconds = since.elapsed().as_secs_f64();
-                now.samples
+    /// The attempt has ended at a time; how many samples it had by then.
+    pub(crate) fn end(&self, stage: Stage, at: Instant) -> u64 {
+        self.change(|state| {
+            state.pass(at);
+            match &mut state.now {
+                Some((now, _)) => {
+                    now.stage = stage;
+                    now.samples
+                }
+                None => 0,
             }
-            None => 0,
         })
     }
 
@@ -172,12 +185,8 @@ impl Board {
                 return;
             }
             seen = state.changes;
-            let now = state.now.as_mut().map(|(now, since)| {
-                if now.stage == Stage::UnderWay {
-                    now.seconds = since.elapsed().as_secs_f64();
-                }
-                now.clone()
-            });
+            state.pass(Instant::now());
+            let now = state.now.as_ref().map(|(now, _)| now.clone());
             drop(state);
             if let Some(now) = now {
                 look(&now);
@@ -212,5 +221,44 @@ pub fn read(folder: &Path) -> io::Result<Option<Now>> {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_takes_as_long_as_it_is_under_way() {
+        let board = Board::default();
+        let begun = Instant::now();
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let seconds_at = |at| {
+            let mut state = board.state();
+            state.pass(at);
+            state.now.as_ref().map(|(now, _)| now.seconds)
+        };
+        assert_eq!(seconds_at(after(1)), None);
+        assert_eq!(board.end(Stage::Failed, after(1)), 0);
+        let now = Now {
+            run: "a".into(),
+            attempt: 1,
+            stage: Stage::UnderWay,
+            started: String::new(),
+            seconds: 0.0,
+            finished: 0,
+            runs: 1,
+            seconds_left: 9.0,
+            samples: 0,
+            measured: Total::default(),
+            load: None,
+            said: String::new(),
+        };
+        board.begin(now.clone(), begun);
+        assert_eq!(seconds_at(after(3)), Some(3.0));
+        assert_eq!(board.end(Stage::Done, after(5)), 0);
+        assert_eq!(seconds_at(after(60)), Some(5.0));
+        board.begin(now, after(60));
+        assert_eq!(seconds_at(after(62)), Some(2.0));
     }
 }

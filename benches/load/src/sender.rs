@@ -205,10 +205,7 @@ impl Load {
         let clock = Clock::global();
         let start = clock.now();
         let end = start + clock.ns_to_ticks(MEASURE.0);
-        let mut messages = 0;
-        while clock.now() < end && !stop.load(Ordering::Relaxed) {
-            messages += u64::from(way.send().map_err(sink.gone())?);
-        }
+        let messages = flood(|| way.send(), end, stop, || clock.now()).map_err(sink.gone())?;
         let (arrived, seen) = sink.count_of_all(self.transport, messages)?;
         let seconds = clock.ticks_to_ns_f64(seen - start) / 1e9;
         if arrived.bytes == 0 {
@@ -217,5 +214,45 @@ impl Load {
             });
         }
         Ok(arrived.bytes as f64 / seconds)
+    }
+}
+
+/// Sends flat out until a time, or until `stop` is set; `now` says what time it is. Gives how many messages have gone.
+fn flood(
+    mut send: impl FnMut() -> io::Result<bool>,
+    until: u64,
+    stop: &AtomicBool,
+    now: impl Fn() -> u64,
+) -> io::Result<u64> {
+    let mut messages = 0;
+    while now() < until && !stop.load(Ordering::Relaxed) {
+        messages += u64::from(send()?);
+    }
+    Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Each message takes 10 of the time, and every third one is refused.
+    fn flooded(until: u64, stops_at: u64) -> (u64, u64) {
+        let (time, stop) = (Cell::new(0), AtomicBool::new(false));
+        let send = || {
+            time.set(time.get() + 10);
+            stop.store(time.get() >= stops_at, Ordering::Relaxed);
+            Ok(!time.get().is_multiple_of(30))
+        };
+        let gone = flood(send, until, &stop, || time.get()).unwrap();
+        (gone, time.get())
+    }
+
+    #[test]
+    fn bandwidth_is_measured_until_its_time_or_until_it_is_stopped() {
+        assert_eq!(flooded(0, u64::MAX), (0, 0));
+        assert_eq!(flooded(295, u64::MAX), (20, 300));
+        assert_eq!(flooded(u64::MAX, 60), (4, 60));
     }
 }

@@ -4,7 +4,8 @@ mod apply;
 mod revert;
 mod survey;
 
-use std::time::{Duration, Instant};
+use std::thread::sleep;
+use std::time::Duration;
 
 use jitterlab_base::named;
 use serde::Serialize;
@@ -297,7 +298,7 @@ fn agree(before: &Applied, asked: &Asked, plan: &Plan) -> Result<(), Error> {
 /// Writes a value and sees whether it stands.
 fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
     let raised = system.is_live().then(|| Raised::for_place(place));
-    match write(system, place, value) {
+    match write(system, place, value, sleep) {
         Ok(found) if system.same(place, &found, value) => Ok(()),
         // A thread that has ended.
         _ if matches!(place, Place::Affinity { .. }) && matches!(system.read(place), Ok(None)) => {
@@ -323,14 +324,18 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
     }
 }
 
-/// Writes a value, and gives what stands there when all has settled.
-fn write(system: &System, place: &Place, value: &Value) -> Result<Value, system::Error> {
+/// Writes a value, and gives what stands there when all has settled, which is looked at after each `pause`.
+fn write(
+    system: &System,
+    place: &Place,
+    value: &Value,
+    pause: impl Fn(Duration),
+) -> Result<Value, system::Error> {
     let linked = has_link(system, place);
     system.write(place, value)?;
     // Some adapters negotiate their link anew, and what is set meanwhile is overwritten when they are done.
-    let start = Instant::now();
-    while linked && !has_link(system, place) && start.elapsed() < NEGOTIATION {
-        std::thread::sleep(PAUSE);
+    if linked {
+        negotiated(|| has_link(system, place), &pause);
     }
     let mut found = system.read(place)?;
     for _ in 0..TRIES {
@@ -338,19 +343,28 @@ fn write(system: &System, place: &Place, value: &Value) -> Result<Value, system:
             _ if found.is_none() || system.same(place, &found, value) => break,
             // Before Linux 6.9 CPUs that have just come back are handed to threads a moment later.
             Place::Affinity { .. } => {
-                std::thread::sleep(PAUSE);
+                pause(PAUSE);
                 system.write(place, value)?;
                 found = system.read(place)?;
             }
             // Adapters set up their link anew.
             Place::Ethtool { .. } => {
-                std::thread::sleep(PAUSE);
+                pause(PAUSE);
                 found = system.read(place)?;
             }
             _ => break,
         }
     }
     Ok(found)
+}
+
+/// Waits until there is a link again, for [`NEGOTIATION`] at most.
+fn negotiated(has_link: impl Fn() -> bool, pause: impl Fn(Duration)) {
+    let mut waited = Duration::ZERO;
+    while waited < NEGOTIATION && !has_link() {
+        pause(PAUSE);
+        waited += PAUSE;
+    }
 }
 
 /// Whether the adapter, if this is something of one, has a link.
@@ -401,8 +415,10 @@ fn suggestion(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::cell::Cell;
     use std::process::Command;
+
+    use super::*;
 
     #[test]
     fn a_thread_that_ends_meanwhile_is_no_failure() {
@@ -416,5 +432,18 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(put(&system, &place, &value), Ok(()));
+    }
+
+    #[test]
+    fn a_link_is_waited_for_until_it_is_there_and_not_for_ever() {
+        let waited_for = |negotiation: Duration| {
+            let time = Cell::new(Duration::ZERO);
+            let pause = |pause| time.set(time.get() + pause);
+            negotiated(|| time.get() >= negotiation, pause);
+            time.get()
+        };
+        assert_eq!(waited_for(Duration::ZERO), Duration::ZERO);
+        assert_eq!(waited_for(Duration::from_secs(3)), Duration::from_secs(3));
+        assert_eq!(waited_for(Duration::MAX), NEGOTIATION);
     }
 }
