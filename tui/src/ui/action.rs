@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::time::SystemTime;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -44,17 +45,39 @@ pub type News = Box<dyn Any + Send>;
 
 /// News for people.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said(pub String);
+pub struct Said {
+    /// When it was said.
+    pub at: SystemTime,
+    /// In words.
+    pub text: String,
+    /// Whether something that was asked for was not done, and the words say why.
+    pub is_failure: bool,
+}
 
-/// News for people: something that was asked for was not done, and why.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Failed(pub String);
+impl Said {
+    /// Something is said now.
+    pub fn now(text: String) -> Self {
+        Said {
+            at: SystemTime::now(),
+            text,
+            is_failure: false,
+        }
+    }
 
-/// What came of what was asked for, or why it was not done, as news.
-pub fn outcome(of: Result<String, String>) -> News {
-    match of {
-        Ok(said) => Box::new(Said(said)),
-        Err(why) => Box::new(Failed(why)),
+    /// Something was not done, which is said now.
+    pub fn failed(text: String) -> Self {
+        Said {
+            is_failure: true,
+            ..Said::now(text)
+        }
+    }
+
+    /// What came of what was asked for, or why it was not done.
+    pub fn outcome(of: Result<String, String>) -> Self {
+        match of {
+            Ok(said) => Said::now(said),
+            Err(why) => Said::failed(why),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::ui::action::{Action, Failed, News, Question, Said};
+use crate::ui::action::{Action, News, Question, Said};
 use crate::ui::keys::{Binding, Hint, Key, command, hints};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::screens;
@@ -143,11 +143,8 @@ impl App {
     }
 
     fn take(&mut self, news: &dyn Any) -> Vec<Action> {
-        if let Some(Said(what)) = news.downcast_ref() {
-            self.notice = Some(what.clone());
-        }
-        if let Some(Failed(why)) = news.downcast_ref() {
-            self.notice = Some(why.clone());
+        if let Some(said) = news.downcast_ref::<Said>() {
+            self.notice = Some(said.text.clone());
         }
         let screens = self.screens.iter_mut();
         screens.filter_map(|screen| screen.take(news)).collect()

@@ -67,7 +67,7 @@ fn whoever_leaves_leaves() {
 #[test]
 fn what_is_said_is_seen_until_the_next_key() {
     let mut app = app_at("Node");
-    tell(&mut app, Said("quick.yaml: done".into()));
+    tell(&mut app, Said::now("quick.yaml: done".into()));
     assert!(picture(&mut app, 80, 24).contains("quick.yaml: done"));
     press(&mut app, &[Key::Down]);
     assert!(!picture(&mut app, 80, 24).contains("quick.yaml: done"));

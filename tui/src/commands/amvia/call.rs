@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jitterlab_amvia::endpoint::{
     Bundle, Credit, Endpoint, EndpointError, PeerId, Standing, Transaction,
@@ -166,6 +166,12 @@ impl Call {
         let own_name = OwnName::choose(self.name.as_ref(), self.end.has_log())?;
         let opened = self.end.open(&bundle, &own_name.name, &own)?;
         let client = &opened.endpoint;
+        let caller = Caller {
+            bundle: &bundle,
+            client,
+            patience: self.patience.as_duration(),
+            now: Instant::now,
+        };
         let name = self.to.name.as_str();
         let peer = client.begin_connect(name, &address).map_err(failed)?;
         let mut called = Called {
@@ -179,7 +185,7 @@ impl Call {
             reply: None,
         };
         for (transaction, _) in client.transactions().map_err(failed)? {
-            let state = self.learn(&bundle, client, transaction)?;
+            let state = caller.learn(transaction)?;
             *called.recovered.entry(state.to_string()).or_default() += 1;
             // One that is unknown stays in the log, for a later call.
             if state.is_final() {
@@ -191,7 +197,7 @@ impl Call {
             None => vec![0; self.size.0 as usize],
         };
         for _ in 0..self.count {
-            if !self.one(&bundle, client, peer, &data, live, &mut called)? {
+            if !self.one(&caller, peer, &data, live, &mut called)? {
                 break;
             }
         }
@@ -243,25 +249,16 @@ impl Call {
     /// One request. False: there is no use in another.
     fn one(
         &self,
-        bundle: &Bundle,
-        client: &Endpoint,
+        caller: &Caller<'_, impl Fn() -> Instant>,
         peer: PeerId,
         data: &[u8],
         live: Publisher,
         called: &mut Called,
     ) -> Result<bool, Failure> {
         let Handler(handler) = self.handler;
+        let client = caller.client;
         let timeouts = client.patience(peer).map_err(failed)?;
-        let begun = Instant::now();
-        let sent = client
-            .request(peer, handler, data, Credit::Refuse)
-            .map_err(failed)?;
-        while !ended(client.state(sent).map_err(failed)?)
-            && begun.elapsed() < self.patience.as_duration()
-        {
-            bundle.poll().map_err(failed)?;
-        }
-        let took = begun.elapsed();
+        let (sent, took) = caller.request(peer, handler, data)?;
         if client.state(sent).map_err(failed)?.is_unknown() {
             live.count(Count::Lost, 1);
             called.unknown.push(Unknown {
@@ -269,7 +266,7 @@ impl Call {
                 timeouts_ns: timeouts.as_nanos() as f64,
             });
         }
-        let state = self.learn(bundle, client, sent)?;
+        let state = caller.learn(sent)?;
         *called.states.entry(state.to_string()).or_default() += 1;
         if state == InitiatorState::Processed {
             live.sample(|| took.as_nanos() as u64);
@@ -283,26 +280,54 @@ impl Call {
         let standing = client.standing(peer).map_err(failed)?;
         Ok(state.is_final() && !matches!(standing, Standing::Unreachable(_)))
     }
+}
+
+/// An endpoint that calls, its patience, and what time it is.
+struct Caller<'a, N> {
+    bundle: &'a Bundle,
+    client: &'a Endpoint,
+    patience: Duration,
+    now: N,
+}
+
+impl<N: Fn() -> Instant> Caller<'_, N> {
+    /// Makes a request, and polls until there is word of it, or no patience is left; gives how long that was, too.
+    fn request(
+        &self,
+        peer: PeerId,
+        handler: u16,
+        data: &[u8],
+    ) -> Result<(Transaction, Duration), Failure> {
+        let begun = (self.now)();
+        let sent = self
+            .client
+            .request(peer, handler, data, Credit::Refuse)
+            .map_err(failed)?;
+        while !ended(self.client.state(sent).map_err(failed)?) && self.has_patience(begun) {
+            self.bundle.poll().map_err(failed)?;
+        }
+        Ok((sent, (self.now)() - begun))
+    }
 
     /// Waits for what becomes of a transaction; asks the target where that is unknown.
-    fn learn(
-        &self,
-        bundle: &Bundle,
-        client: &Endpoint,
-        transaction: Transaction,
-    ) -> Result<InitiatorState, Failure> {
-        let begun = Instant::now();
+    fn learn(&self, transaction: Transaction) -> Result<InitiatorState, Failure> {
+        let begun = (self.now)();
         loop {
-            let state = client.state(transaction).map_err(failed)?;
-            if state.is_final() || begun.elapsed() >= self.patience.as_duration() {
+            let state = self.client.state(transaction).map_err(failed)?;
+            if state.is_final() || !self.has_patience(begun) {
                 return Ok(state);
             }
             if state.is_unknown() {
                 // Refused while a question is on its way.
-                let _ = client.ask(transaction);
+                let _ = self.client.ask(transaction);
             }
-            bundle.wait(TURN).map_err(failed)?;
+            self.bundle.wait(TURN).map_err(failed)?;
         }
+    }
+
+    /// Whether any is left with something that has begun at a time.
+    fn has_patience(&self, begun: Instant) -> bool {
+        (self.now)() - begun < self.patience
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use jitterlab_base::show::printable;
 use jitterlab_injector::control::{self, Hook, HookFamily, Settings, Totals};
@@ -13,7 +14,7 @@ use jitterlab_stats::summary;
 use crate::commands::inject::change::Change;
 use crate::commands::inject::pages::{self, Address};
 use crate::outcome::Failure;
-use crate::ui::action::{Failed, News, Task};
+use crate::ui::action::{News, Said, Task};
 use crate::ui::screens::live::watch as live;
 
 /// A program under injection.
@@ -99,7 +100,7 @@ impl Task for Look {
         let seen = Seen {
             programs: programs().map_err(|failure| printable(&failure.to_string())),
             tables: tables(&self.folder),
-            live: live.look(self.source.as_ref()),
+            live: live.look(self.source.as_ref(), Instant::now()),
         };
         tell(Box::new(seen));
     }
@@ -155,7 +156,7 @@ impl Task for Set {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         match self.make() {
             Ok(()) => tell(Box::new(Changed)),
-            Err(failure) => tell(Box::new(Failed(printable(&failure.to_string())))),
+            Err(failure) => tell(Box::new(Said::failed(printable(&failure.to_string())))),
         }
     }
 }

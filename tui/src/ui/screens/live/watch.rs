@@ -91,14 +91,15 @@ impl fmt::Debug for Look {
 impl Task for Look {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-        tell(Box::new(watcher.look(self.chosen.as_ref())));
+        tell(Box::new(watcher.look(self.chosen.as_ref(), Instant::now())));
     }
 }
 
 /// Looks, and remembers what was published before.
 pub struct Watcher {
     results: PathBuf,
-    begun: Instant,
+    /// When it looked for the first time.
+    begun: Option<Instant>,
     programs: BTreeMap<PathBuf, Program>,
 }
 
@@ -114,13 +115,14 @@ impl Watcher {
     pub fn new(folder: &Path) -> Self {
         Watcher {
             results: folder.join("results"),
-            begun: Instant::now(),
+            begun: None,
             programs: BTreeMap::new(),
         }
     }
 
-    /// Looks once.
-    pub fn look(&mut self, chosen: Option<&Source>) -> Seen {
+    /// Looks once, at a time.
+    pub fn look(&mut self, chosen: Option<&Source>, at: Instant) -> Seen {
+        let begun = *self.begun.get_or_insert(at);
         self.find_programs();
         let mut found = self.experiments();
         found.extend(self.programs.iter().map(|(place, program)| Found {
@@ -130,7 +132,7 @@ impl Watcher {
         let chosen = found.iter().find(|it| Some(&it.source) == chosen);
         let heard = chosen.or(found.first()).map(|it| it.source.clone());
         Seen {
-            at: self.begun.elapsed().as_secs_f64(),
+            at: at.saturating_duration_since(begun).as_secs_f64(),
             heard: heard.and_then(|source| self.hear(source)),
             found,
         }

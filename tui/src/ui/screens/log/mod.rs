@@ -8,13 +8,13 @@ mod view;
 use std::any::Any;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use jitterlab_base::named;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::ui::action::{Action, Failed, Said};
+use crate::ui::action::{Action, Said};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
@@ -151,15 +151,6 @@ impl LogScreen {
         shown
     }
 
-    fn say(&mut self, weight: Weight, text: &str) {
-        self.said.push(Entry {
-            when: read::time(SystemTime::now()),
-            weight,
-            source: "this UI".into(),
-            text: text.into(),
-        });
-    }
-
     fn typed(&mut self, key: Key) {
         match (command(TYPED, key), key) {
             (Some(Typed::Done), _) => self.is_typed = false,
@@ -225,11 +216,16 @@ impl Screen for LogScreen {
     }
 
     fn take(&mut self, news: &dyn Any) -> Option<Action> {
-        if let Some(Said(text)) = news.downcast_ref() {
-            self.say(Weight::Note, text);
-        }
-        if let Some(Failed(text)) = news.downcast_ref() {
-            self.say(Weight::Error, text);
+        if let Some(said) = news.downcast_ref::<Said>() {
+            self.said.push(Entry {
+                when: read::time(said.at),
+                weight: match said.is_failure {
+                    true => Weight::Error,
+                    false => Weight::Note,
+                },
+                source: "this UI".into(),
+                text: said.text.clone(),
+            });
         }
         if let Some(entries) = news.downcast_ref::<Vec<Entry>>() {
             self.reading = false;

@@ -1,5 +1,7 @@
 //! The screen by its keys, and as it looks, with data that is always the same.
 
+use std::time::SystemTime;
+
 use jitterlab_experiment::validate::Validation;
 
 use super::*;
@@ -58,12 +60,23 @@ fn the_log_is_shown_the_latest_first() {
     fits_anywhere(&mut app);
     // The line that is chosen is seen as a whole.
     assert!(picture(&mut app, 80, 24).contains("and /bin"));
-    tell(&mut app, Said("quick.yaml: done".into()));
+    let said = Said {
+        at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_320_000),
+        text: "quick.yaml: done".into(),
+        is_failure: false,
+    };
+    tell(&mut app, said.clone());
     let shown = picture(&mut app, 80, 24);
     let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[2].contains("04:00:00"), "{shown}");
     assert!(lines[2].contains("quick.yaml: done"), "{shown}");
     // What this UI could not do is an error, and said on every screen.
-    tell(&mut app, Failed("cannot write packet.yaml".into()));
+    let failed = Said {
+        at: said.at + Duration::from_secs(1),
+        text: "cannot write packet.yaml".into(),
+        is_failure: true,
+    };
+    tell(&mut app, failed);
     assert_eq!(app.notice.as_deref(), Some("cannot write packet.yaml"));
     letters(&mut app, "e");
     let shown = picture(&mut app, 80, 24);

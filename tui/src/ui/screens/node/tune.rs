@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jitterlab_base::named;
 use jitterlab_base::show::printable;
 
-use crate::ui::action::{News, Task, outcome};
+use crate::ui::action::{News, Said, Task};
 use crate::ui::detached::Detached;
 
 /// What is done.
@@ -45,7 +45,7 @@ impl Task for Tune {
             let log = log.display();
             printable(&format!("tune {verb}: {how}; every change is in {log}"))
         };
-        tell(outcome(how.map(said).map_err(said)));
+        tell(Box::new(Said::outcome(how.map(said).map_err(said))));
         tell(Box::new(Tuned));
     }
 

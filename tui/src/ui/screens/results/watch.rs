@@ -14,7 +14,7 @@ use jitterlab_stats::histogram::Histogram;
 
 use super::table::TextTable;
 use crate::outcome::Failure;
-use crate::ui::action::{News, Task, outcome};
+use crate::ui::action::{News, Said, Task};
 
 /// What was found in a result folder.
 #[derive(Debug, PartialEq)]
@@ -175,7 +175,7 @@ impl Task for Report {
         let said = said.map_err(|error| printable(&Failure::run(error).to_string()));
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.remove(&self.folder);
-        tell(outcome(said));
+        tell(Box::new(Said::outcome(said)));
     }
 }
 
@@ -194,7 +194,9 @@ impl Task for Export {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         let said = self.write();
         let said = said.map(|path| printable(&format!("this screen is in {}", path.display())));
-        tell(outcome(said.map_err(|error| printable(&error.to_string()))));
+        tell(Box::new(Said::outcome(
+            said.map_err(|error| printable(&error.to_string())),
+        )));
     }
 }
 

@@ -9,7 +9,7 @@ use jitterlab_base::show::printable;
 use super::catalogue::{self, Choice, Chosen, Group, Plan};
 use super::edit::Choices;
 use super::place::{Hosts, Place};
-use crate::ui::action::{Action, Failed, News, Said, Task};
+use crate::ui::action::{Action, News, Said, Task};
 use crate::ui::keys::{Binding, Key, MOVES, moved};
 
 /// What keys do.
@@ -280,7 +280,7 @@ impl Task for SaveAgain {
             _ => {
                 let why = "was changed meanwhile, and is left as it is: go back, and open it again";
                 let why = format!("{} {why}", self.path.display());
-                tell(Box::new(Failed(printable(&why))));
+                tell(Box::new(Said::failed(printable(&why))));
             }
         }
     }
@@ -291,12 +291,12 @@ fn save(path: PathBuf, text: &str, tell: &mut dyn FnMut(News)) {
     match write_atomically(&path, text.as_bytes()) {
         Ok(()) => {
             let said = format!("saved as {shown}; Enter runs it");
-            tell(Box::new(Said(printable(&said))));
+            tell(Box::new(Said::now(printable(&said))));
             tell(Box::new(Saved(path)));
         }
         Err(error) => {
             let why = format!("cannot write {shown}: {error}");
-            tell(Box::new(Failed(printable(&why))));
+            tell(Box::new(Said::failed(printable(&why))));
         }
     }
 }

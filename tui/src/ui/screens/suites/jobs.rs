@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::seen::name;
-use crate::ui::action::{Failed, News, Said, Task, outcome};
+use crate::ui::action::{News, Said, Task};
 use crate::ui::detached::Detached;
 
 /// An experiment that is to be run.
@@ -48,8 +48,8 @@ impl Task for Start {
         // Before there is anything to be seen of it.
         tell(Box::new(Starting(self.job.clone())));
         let started = format!("{} is started: 4 Live shows it", name(self.job.path()));
-        tell(Box::new(Said(started)));
-        tell(outcome(run(&self.folder, &self.job)));
+        tell(Box::new(Said::now(started)));
+        tell(Box::new(Said::outcome(run(&self.folder, &self.job))));
     }
 
     fn leaves_house(&self) -> bool {
@@ -64,7 +64,7 @@ pub struct Stop(pub PathBuf);
 impl Task for Stop {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         if let Err(error) = stop(&self.0) {
-            tell(Box::new(Failed(error)));
+            tell(Box::new(Said::failed(error)));
         }
     }
 }
@@ -118,7 +118,7 @@ impl Task for Pause {
             (Ok(()), false) => Ok(format!("{name} goes on")),
             (Err(error), _) => Err(printable(&format!("cannot pause {name}: {error}"))),
         };
-        tell(outcome(said));
+        tell(Box::new(Said::outcome(said)));
     }
 }
 

@@ -7,7 +7,7 @@ use jitterlab_packet::transport::Transport;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::ui::action::{Failed, News, Task, outcome};
+use crate::ui::action::{News, Said, Task};
 use crate::ui::detached::Detached;
 
 /// Where a validation of a hosts file tells what happens.
@@ -48,7 +48,7 @@ impl Task for Start {
         let how = started.and_then(|started| started.wait("done, and some hosts do not fit"));
         let name = self.hosts.file_name().unwrap_or_default().to_string_lossy();
         let said = |how: String| printable(&format!("{name}: {how}"));
-        tell(outcome(how.map(said).map_err(said)));
+        tell(Box::new(Said::outcome(how.map(said).map_err(said))));
     }
 
     fn leaves_house(&self) -> bool {
@@ -63,7 +63,7 @@ pub struct Stop(pub i32);
 impl Task for Stop {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         if let Err(error) = kill(Pid::from_raw(self.0), Signal::SIGINT) {
-            tell(Box::new(Failed(format!("cannot stop it: {error}"))));
+            tell(Box::new(Said::failed(format!("cannot stop it: {error}"))));
         }
     }
 }
