@@ -213,30 +213,62 @@ fn paths(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// What each module imports (`use`), and what it passes on (`pub use`): a path each.
+/// What code names from the crate or from the module around it on: a path each.
+fn named(code: &str) -> impl Iterator<Item = String> {
+    let is_of_path = |letter: char| letter.is_alphanumeric() || "_:".contains(letter);
+    let roots = ["crate::", "super::"].into_iter();
+    let found = roots.flat_map(move |root| code.match_indices(root));
+    // In the middle of a path it is no root; in a macro (`$crate`) and in a visibility (`in crate`) it imports nothing.
+    let begins = found.filter(move |&(at, _)| {
+        let before = &code[..at];
+        !before.ends_with(|letter| is_of_path(letter) || letter == '$') && !before.ends_with("(in ")
+    });
+    let paths = begins.map(move |(at, _)| {
+        let end = code[at..].find(|letter| !is_of_path(letter));
+        code[at..].split_at(end.unwrap_or(code.len() - at))
+    });
+    // In a macro it may end with whatever the macro is given.
+    let whole = paths.filter(|(_, rest)| !rest.starts_with('$'));
+    whole.map(|(path, _)| path.trim_end_matches(':').into())
+}
+
+/// What each module imports (`use`), what it passes on (`pub use`), and what its code names from the crate or the module around it
+/// on (`crate::…`, `super::…`): a path each.
+#[derive(Default)]
 struct Uses {
     imported: Vec<String>,
     passed_on: Vec<String>,
+    named: Vec<String>,
 }
 
 impl Uses {
     fn of(text: &str) -> Uses {
-        let mut uses = Uses {
-            imported: Vec::new(),
-            passed_on: Vec::new(),
-        };
-        for statement in text.split(';') {
-            // Attributes and comments may stand before it.
+        let mut uses = Uses::default();
+        // A comment may speak of whatever it likes.
+        let code = text.lines();
+        let code: Vec<&str> = code
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
+        for statement in code.join("\n").split(';') {
             let Some(begin) = statement.rfind("use ").map(|at| &statement[..at]) else {
+                uses.named.extend(named(statement));
                 continue;
             };
-            let before = begin.rsplit('\n').next().unwrap_or_default();
-            let tree = &statement[begin.len() + "use ".len()..];
-            match before.split('(').next().unwrap_or_default() {
-                "" => uses.imported.extend(paths(tree)),
-                "pub" | "pub " => uses.passed_on.extend(paths(tree)),
-                _ => {}
-            }
+            // Attributes, and the end of what is no statement, stand in lines before it.
+            let (before, visibility) = begin.split_at(begin.rfind('\n').map_or(0, |at| at + 1));
+            let tree = paths(&statement[begin.len() + "use ".len()..]);
+            let code = match visibility.split('(').next().unwrap_or_default().trim() {
+                "" => {
+                    uses.imported.extend(tree);
+                    before
+                }
+                "pub" => {
+                    uses.passed_on.extend(tree);
+                    before
+                }
+                _ => statement,
+            };
+            uses.named.extend(named(code));
         }
         uses
     }
@@ -281,7 +313,7 @@ fn owner<'a>(
 }
 
 /// Within a crate, too: who imports from a file is not imported from there, by whatever way. To pass on what another file has is
-/// no import.
+/// no import; nor is what a `mod.rs` names of its own files in its code, which it puts together.
 #[test]
 fn files_of_a_room_import_in_no_circle() {
     for (name, room) in manifests() {
@@ -291,26 +323,34 @@ fn files_of_a_room_import_in_no_circle() {
         let all = BTreeMap::from_iter(texts.map(|(module, text)| (module, Uses::of(&text))));
         let imports = |(module, uses): (_, &Uses)| {
             let module: &Vec<String> = module;
-            let owners = uses.imported.iter();
-            let owners = owners.filter_map(|path| owner(path, module, &all));
+            let owner = |path: &String| owner(path, module, &all);
+            let named = uses.named.iter().filter_map(owner);
+            let named = named.filter(|owner| !owner.starts_with(module));
+            let owners = uses.imported.iter().filter_map(owner).chain(named);
             let others = owners.filter(|owner| *owner != module && !owner.is_empty());
             (module, others.collect::<Vec<_>>())
         };
         let arrows: BTreeMap<&Vec<String>, Vec<&Vec<String>>> = all.iter().map(imports).collect();
-        // Whatever imports nothing that is left is taken away, until nothing is left.
+        // Whatever imports nothing that is left, or is imported by nothing that is left, is taken away, until nothing is left.
         let mut left: Vec<&Vec<String>> = all.keys().collect();
         loop {
             let before = left.len();
             let kept = left.clone();
-            left.retain(|module| arrows[module].iter().any(|used| kept.contains(used)));
+            left.retain(|module| {
+                let imports = |other: &Vec<String>| arrows[&other].contains(module);
+                arrows[module].iter().any(|used| kept.contains(used))
+                    && kept.iter().any(|it| imports(it))
+            });
             if left.len() == before {
                 break;
             }
         }
-        let circle: Vec<String> = left.iter().map(|module| module.join("::")).collect();
-        assert!(
-            circle.is_empty(),
-            "in or above a circle of {name}: {circle:?}"
-        );
+        let arrow = |from: &&Vec<String>| {
+            let used = arrows[from].iter().filter(|used| left.contains(used));
+            let used: Vec<String> = used.map(|used| used.join("::")).collect();
+            format!("{} -> {}", from.join("::"), used.join(" "))
+        };
+        let circle: Vec<String> = left.iter().map(arrow).collect();
+        assert!(circle.is_empty(), "a circle of {name}: {circle:#?}");
     }
 }

@@ -16,6 +16,7 @@ use super::head::{self, Head, NoHead};
 use super::map::Map;
 use super::peers::{self, Known};
 use super::record::{self, Slot};
+use super::shape::HEAD;
 use super::{Durability, LogError, Place, Record, Shape, incarnation_by_clock};
 use crate::transaction::EndpointId;
 
@@ -214,7 +215,7 @@ fn check(file: &File, path: &Path, endpoint: u64, shape: Shape) -> Result<Head, 
             owner: found.uid(),
         });
     }
-    let mut bytes = vec![0; head::BYTES.min(found.len() as usize)];
+    let mut bytes = vec![0; HEAD.min(found.len() as usize)];
     std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, 0).map_err(system("read"))?;
     let head = decode(&bytes, path)?;
     if head.endpoint != endpoint {
@@ -296,7 +297,7 @@ fn look_once(path: &Path) -> Result<Snapshot, LogError> {
         });
     }
     let size = head.shape.slot_bytes();
-    let slots = bytes[head::BYTES..].chunks_exact(size);
+    let slots = bytes[HEAD..].chunks_exact(size);
     let records = head.shape.places().zip(slots).filter_map(|(place, slot)| {
         match record::read(slot, head.shape.payload as usize) {
             Slot::New => None,

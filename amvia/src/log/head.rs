@@ -3,10 +3,9 @@
 //! All but two words is written once, when the file is made, before the file has its name. The incarnation grows at each
 //! opening by one store of one word; the incarnation since which the log has no gap for who is no peer in it is another such word.
 
-use super::{Shape, record::commit_word};
+use super::record::commit_word;
+use super::shape::{HEAD, Shape};
 
-/// Bytes of the head: a memory page, so that slots begin at one.
-pub(super) const BYTES: usize = 4096;
 /// Counts the formats of the file.
 pub(super) const VERSION: u32 = 2;
 /// Where the incarnation is.
@@ -35,8 +34,8 @@ pub(super) enum NoHead {
 }
 
 impl Head {
-    pub(super) fn encode(&self) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
+    pub(super) fn encode(&self) -> [u8; HEAD] {
+        let mut bytes = [0; HEAD];
         let mut at = 0;
         let mut put = |field: &[u8]| {
             bytes[at..][..field.len()].copy_from_slice(field);

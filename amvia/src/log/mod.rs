@@ -159,7 +159,7 @@ impl Log {
             slots: Vec::new(),
             watch: None,
         };
-        log.sync(0, head::BYTES)?;
+        log.sync(0, shape::HEAD)?;
         log.slots = (0..shape.slots())
             .map(|index| match log.read(index) {
                 Slot::New => Some(Held::default()),
@@ -202,7 +202,7 @@ impl Log {
             store_word(&mut self.map, at, record::commit_word(next));
             self.watched();
         }
-        self.sync(0, head::BYTES)?;
+        self.sync(0, shape::HEAD)?;
         (self.incarnation, self.since) = (next, next);
         Ok(next)
     }
@@ -509,7 +509,7 @@ impl Log {
 
     #[inline]
     fn slot(&self, index: usize) -> usize {
-        head::BYTES + index * record::slot_bytes(self.area_bytes)
+        shape::HEAD + index * record::slot_bytes(self.area_bytes)
     }
 
     #[inline]

@@ -2,6 +2,9 @@
 
 use super::record;
 
+/// Bytes of the head: a memory page, so that slots begin at one.
+pub(super) const HEAD: usize = 4096;
+
 /// The sizes of a log, fixed when it is made.
 ///
 /// A log has two pools, send and receive, with `peers` x `window` slots each. Where each peer has slots of its own, the
@@ -43,7 +46,7 @@ impl Shape {
 
     /// Where the table of peers begins: behind the slots.
     fn entries(&self) -> usize {
-        super::head::BYTES + self.slots() * self.slot_bytes()
+        HEAD + self.slots() * self.slot_bytes()
     }
 
     /// Where the table has the peer of a number.

@@ -5,6 +5,9 @@ use std::ops::RangeInclusive;
 use jitterlab_base::named;
 use jitterlab_base::units::Bytes;
 
+/// The bytes of a message's number, over verbs.
+pub(crate) const NUMBER: usize = 8;
+
 /// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -37,7 +40,8 @@ impl Transport {
             // Room for what a message is counted by; up to the largest datagram of IPv4.
             Transport::Udp => 8..=65_507,
             Transport::Tcp => 1..=1 << 24,
-            Transport::Verbs => crate::verbs::SIZES,
+            // Each message that is under way lies in memory that the device has locked.
+            Transport::Verbs => NUMBER as u64..=1 << 20,
             Transport::Mpi => 1..=i32::MAX as u64,
         }
     }

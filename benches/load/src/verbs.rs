@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
@@ -14,11 +13,8 @@ use jitterlab_verbs::{
 };
 
 use crate::control::Arrived;
+use crate::transport::{NUMBER, Transport};
 
-/// The bytes of a message's number.
-const NUMBER: usize = 8;
-/// The least and the greatest message, in bytes: each that is under way lies in memory that the device has locked.
-pub(crate) const SIZES: RangeInclusive<u64> = NUMBER as u64..=1 << 20;
 /// Messages that may be under way.
 const WINDOW: u64 = 64;
 /// One send in so many asks for its completion, which stands for those before it.
@@ -192,7 +188,7 @@ impl Target {
         prepare(&line)?;
         let ask = Ask::<NUMBER>::read(&line)?;
         let message = u64::from_le_bytes(ask.wish);
-        if !SIZES.contains(&message) {
+        if !Transport::Verbs.sizes().contains(&message) {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let message = message as usize;

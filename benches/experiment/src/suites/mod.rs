@@ -3,7 +3,7 @@
 //! | file | stage |
 //! |---|---|
 //! | `spec.rs` | a case, as an experiment file describes it ([`Case`]) |
-//! | `work.rs` | a run of it ([`Measures`]) |
+//! | `work.rs` | what it comes to ([`Works`]), and a run of it ([`Measures`]) |
 //! | `perform.rs` | how that is measured |
 //! | `result.rs` | what comes of it, where the type is not that of the program which measures |
 
@@ -47,7 +47,10 @@ pub trait Case {
     /// # Errors
     /// What is wrong, and where.
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a>;
+}
 
+/// A case that comes to runs.
+pub trait Works: Case {
     /// What is measured for it: one work for each transport, if it has several.
     fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<Work<'a>>;
 }
@@ -168,8 +171,8 @@ macro_rules! suites {
 
         impl Suites {
             /// Every case: its suite, its place in the list of the suite, and itself.
-            pub fn cases(&self) -> Vec<(SuiteKind, usize, &dyn Case)> {
-                let mut all: Vec<(SuiteKind, usize, &dyn Case)> = Vec::new();
+            pub fn cases(&self) -> Vec<(SuiteKind, usize, &dyn Works)> {
+                let mut all: Vec<(SuiteKind, usize, &dyn Works)> = Vec::new();
                 $(for (i, case) in self.$folder.iter().enumerate() {
                     all.push((SuiteKind::$Suite, i, case));
                 })+

@@ -19,7 +19,7 @@ use crate::level::LevelKind;
 use crate::scene::Scene;
 use crate::scene::ends::fill_ends;
 use crate::scene::rules::{NAME, check_time, is_name, repeated};
-use crate::suites::{self, Case};
+use crate::suites::Case;
 
 /// A case of the active-message suite.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -348,17 +348,5 @@ impl Case for AmviaCase {
         }
         self.check_options(at)?;
         scene.check_kinds(&self.levels, at)
-    }
-
-    fn works<'a>(&'a self, _: Scene<'a>) -> Vec<suites::Work<'a>> {
-        let each = self.transports.iter().flat_map(|&transport| {
-            let protocols = self.protocols.iter();
-            protocols.map(move |&protocol| super::Work {
-                case: self,
-                transport,
-                protocol,
-            })
-        });
-        each.map(suites::Work::Amvia).collect()
     }
 }

@@ -8,7 +8,8 @@ use super::AmviaCase;
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::LevelKind;
-use crate::suites::{Case, Measured, Measures, SuiteResult};
+use crate::scene::Scene;
+use crate::suites::{self, Case, Measured, Measures, SuiteResult, Works};
 
 /// A case over one transport, in one protocol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,6 +20,20 @@ pub struct Work<'a> {
     pub transport: Transport,
     /// The protocol.
     pub protocol: Protocol,
+}
+
+impl Works for AmviaCase {
+    fn works<'a>(&'a self, _: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let each = self.transports.iter().flat_map(|&transport| {
+            let protocols = self.protocols.iter();
+            protocols.map(move |&protocol| Work {
+                case: self,
+                transport,
+                protocol,
+            })
+        });
+        each.map(suites::Work::Amvia).collect()
+    }
 }
 
 impl<'a> Measures<'a> for Work<'a> {

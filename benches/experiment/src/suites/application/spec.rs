@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::level::LevelKind;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
 use crate::scene::{Hook, Mpi, Scene, slots};
-use crate::suites::{self, Case};
+use crate::suites::Case;
 
 /// A program whose run time is measured, with a server that it talks to if it needs one.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -217,17 +217,6 @@ impl Case for ApplicationCase {
             check_time(expected, &key("expected"))?;
         }
         scene.check_kinds(&self.levels, at)
-    }
-
-    fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<suites::Work<'a>> {
-        let client = self.client.as_ref().map(Program::Client);
-        let npb = || Some(Program::Npb(self.npb.as_ref()?, scene.mpi?));
-        let work = |program| super::Work {
-            case: self,
-            program,
-        };
-        let program = client.or_else(npb).into_iter();
-        program.map(work).map(suites::Work::Application).collect()
     }
 }
 

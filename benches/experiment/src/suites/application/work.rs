@@ -6,8 +6,8 @@ use super::{ApplicationCase, Program};
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::LevelKind;
-use crate::scene::{Hook, Mpi};
-use crate::suites::{Measured, Measures, SuiteResult};
+use crate::scene::{Hook, Mpi, Scene};
+use crate::suites::{self, Measured, Measures, SuiteResult, Works};
 
 /// A program, with how it is started.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +16,19 @@ pub struct Work<'a> {
     pub case: &'a ApplicationCase,
     /// What it starts.
     pub program: Program<'a>,
+}
+
+impl Works for ApplicationCase {
+    fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let client = self.client.as_ref().map(Program::Client);
+        let npb = || Some(Program::Npb(self.npb.as_ref()?, scene.mpi?));
+        let work = |program| Work {
+            case: self,
+            program,
+        };
+        let program = client.or_else(npb).into_iter();
+        program.map(work).map(suites::Work::Application).collect()
+    }
 }
 
 impl<'a> Measures<'a> for Work<'a> {

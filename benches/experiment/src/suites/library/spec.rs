@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::level::LevelKind;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
 use crate::scene::{Scene, slots};
-use crate::suites::{self, Case};
+use crate::suites::Case;
 
 /// A case of the library suite: an operation of MPI, timed on every rank.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -149,11 +149,5 @@ impl Case for LibraryCase {
         check_time(self.warmup, &inside("warmup"))?;
         check_timeout(self.timeout, &inside("timeout"))?;
         scene.check_kinds(&self.levels, at)
-    }
-
-    fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<suites::Work<'a>> {
-        let mpi = scene.mpi.into_iter();
-        let work = |mpi| super::Work { case: self, mpi };
-        mpi.map(work).map(suites::Work::Library).collect()
     }
 }

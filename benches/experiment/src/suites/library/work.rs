@@ -6,8 +6,8 @@ use super::LibraryCase;
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::LevelKind;
-use crate::scene::{Hook, Mpi};
-use crate::suites::{Case, Measured, Measures, SuiteResult};
+use crate::scene::{Hook, Mpi, Scene};
+use crate::suites::{self, Case, Measured, Measures, SuiteResult, Works};
 
 /// A case, with how its ranks are started.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +16,14 @@ pub struct Work<'a> {
     pub case: &'a LibraryCase,
     /// How its ranks are started.
     pub mpi: &'a Mpi,
+}
+
+impl Works for LibraryCase {
+    fn works<'a>(&'a self, scene: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let mpi = scene.mpi.into_iter();
+        let work = |mpi| Work { case: self, mpi };
+        mpi.map(work).map(suites::Work::Library).collect()
+    }
 }
 
 impl<'a> Measures<'a> for Work<'a> {

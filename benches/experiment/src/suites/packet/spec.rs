@@ -16,7 +16,7 @@ use crate::link;
 use crate::scene::Scene;
 use crate::scene::ends::fill_ends;
 use crate::scene::rules::{NAME, check_time, check_timeout, is_name, link_problem, repeated};
-use crate::suites::{self, Case};
+use crate::suites::Case;
 
 /// A case of the packet suite.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -226,14 +226,5 @@ impl Case for PacketCase {
             check_timeout(timeout, &inside("timeout"))?;
         }
         scene.check_kinds(&self.levels, at)
-    }
-
-    fn works<'a>(&'a self, _: Scene<'a>) -> Vec<suites::Work<'a>> {
-        let transports = self.transports.iter();
-        let work = |&transport| super::Work {
-            case: self,
-            transport,
-        };
-        transports.map(work).map(suites::Work::Packet).collect()
     }
 }

@@ -7,8 +7,8 @@ use super::PacketCase;
 use crate::command::Failed;
 use crate::hosts::Hosts;
 use crate::level::{Level, LevelKind, Phase};
-use crate::scene::Levels;
-use crate::suites::{Case, Measured, Measures, SuiteResult};
+use crate::scene::{Levels, Scene};
+use crate::suites::{self, Case, Measured, Measures, SuiteResult, Works};
 
 /// A case over one transport.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +17,17 @@ pub struct Work<'a> {
     pub case: &'a PacketCase,
     /// What carries the messages.
     pub transport: Transport,
+}
+
+impl Works for PacketCase {
+    fn works<'a>(&'a self, _: Scene<'a>) -> Vec<suites::Work<'a>> {
+        let transports = self.transports.iter();
+        let work = |&transport| Work {
+            case: self,
+            transport,
+        };
+        transports.map(work).map(suites::Work::Packet).collect()
+    }
 }
 
 impl<'a> Measures<'a> for Work<'a> {
