@@ -72,7 +72,7 @@ impl Alive {
     }
 }
 
-/// The signals by which people end programs. They are blocked in the tracer, and have to be let
+/// The signals by which people end programs. They are blocked in the watcher, and have to be let
 /// through again in the program.
 pub fn ending_signals() -> SigSet {
     let mut signals = SigSet::empty();

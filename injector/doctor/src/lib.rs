@@ -1,5 +1,5 @@
 //! What a program's sends would pass by under injection: what its file says before it runs ([`elf`], [`beforehand`]),
-//! and what it asks of the kernel while a tracer watches it ([`examine`]).
+//! and what it asks of the kernel while it is watched ([`examine`]).
 //!
 //! `unsafe` is confined to `ptrace`: two calls that have no safe form.
 
@@ -14,8 +14,8 @@ mod finding;
 mod notes;
 mod program;
 mod ptrace;
-mod tracer;
 mod verdict;
+mod watcher;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,7 @@ use elf::Executable;
 use ending::Ending;
 
 pub use finding::{Finding, Kind, Row, Verdict};
-pub use tracer::{TraceError, stop_for_tracer};
+pub use watcher::{WatchError, stop_for_watcher};
 
 /// What one run of a program has shown.
 #[derive(Debug, Serialize)]
@@ -44,13 +44,13 @@ pub struct Report {
 
 /// Runs `program` to its end, and everything that it starts, and says which hooks its sends passed.
 ///
-/// `command` starts it: a process that calls [`stop_for_tracer`] and then becomes the program, with the preloaded library in
+/// `command` starts it: a process that calls [`stop_for_watcher`] and then becomes the program, with the preloaded library in
 /// it, every hook on and every delay zero. Its control pages lie in the folder `pages`.
 ///
 /// # Errors
-/// The processor is one whose registers the tracer does not read, the system refuses, or the program does not start.
-pub fn examine(program: PathBuf, command: Command, pages: &Path) -> Result<Report, TraceError> {
-    let run = tracer::run(command, pages)?;
+/// The processor is one whose registers the watcher does not read, the system refuses, or the program does not start.
+pub fn examine(program: PathBuf, command: Command, pages: &Path) -> Result<Report, WatchError> {
+    let run = watcher::run(command, pages)?;
     Ok(Report {
         file: Executable::look(&program),
         program,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jitterlab_injector::control::{Hook, HookFamily};
 
 use super::calls::Call;
-use super::tracer::Seen;
+use super::watcher::Seen;
 
 /// The hooks of MPI. What passes them passes others below, or goes by memory between ranks of a machine.
 pub(super) const MPI: [HookFamily; 2] = [HookFamily::Mpi, HookFamily::MpiCollectives];

@@ -9,7 +9,7 @@ use super::calls::Call;
 use super::elf::{Executable, Linkage};
 use super::finding::{Finding, Kind, Row, Verdict};
 use super::program::{MPI, Program};
-use super::tracer::Seen;
+use super::watcher::Seen;
 use super::{conclusion, notes};
 
 /// Libraries that can send past the hooks, by the beginning of their names.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use jitterlab_base::show::printable;
-use jitterlab_doctor::{Finding, Report, elf, examine, stop_for_tracer};
+use jitterlab_doctor::{Finding, Report, elf, examine, stop_for_watcher};
 use jitterlab_injector::control::HookFamily;
 
 use super::{run, undelayed};
@@ -45,11 +45,11 @@ impl Doctor {
         })
     }
 
-    /// Starts the program, by `inject traced`. What it prints goes to stderr, since stdout is for the report.
+    /// Starts the program, by `inject watched`. What it prints goes to stderr, since stdout is for the report.
     fn starter(&self, folder: &Path) -> io::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
         command
-            .args(["inject", "traced"])
+            .args(["inject", "watched"])
             .args(undelayed::options(folder, &HookFamily::ALL)?)
             .arg("--")
             .args(&self.program)
@@ -58,9 +58,9 @@ impl Doctor {
     }
 }
 
-/// `inject traced`: stops for its tracer before it becomes the program.
-pub fn traced(options: run::Run) -> Result<Exit, Failure> {
-    stop_for_tracer().map_err(Failure::run)?;
+/// `inject watched`: stops for its watcher before it becomes the program.
+pub fn watched(options: run::Run) -> Result<Exit, Failure> {
+    stop_for_watcher().map_err(Failure::run)?;
     options.start_watched()
 }
 

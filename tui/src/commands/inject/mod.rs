@@ -8,7 +8,7 @@ pub mod pages;
 mod run;
 mod set;
 mod status;
-mod trace;
+mod traffic;
 mod undelayed;
 
 pub(super) use jitterlab_doctor::elf::find;
@@ -27,13 +27,13 @@ pub enum Command {
     /// Run a program once and say which of its messages can be delayed, and which cannot
     Doctor(doctor::Doctor),
     /// Run an MPI program and count the messages between its ranks
-    Trace(trace::Trace),
+    Trace(traffic::Trace),
     /// Wait for the programs of an `inject run` and report those that end unseen (started by `jitterlab inject run`)
     #[command(hide = true)]
     Collect(collect::Collect),
-    /// As `run`, for a tracer (started by `jitterlab inject doctor`)
+    /// As `run`, for a watcher (started by `jitterlab inject doctor`)
     #[command(hide = true)]
-    Traced(run::Run),
+    Watched(run::Run),
 }
 
 /// Does it.
@@ -45,6 +45,6 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Doctor(options) => options.run(),
         Command::Trace(options) => options.run(),
         Command::Collect(options) => options.run(),
-        Command::Traced(options) => doctor::traced(options),
+        Command::Watched(options) => doctor::watched(options),
     }
 }

@@ -22,7 +22,7 @@ use super::ptrace;
 
 /// A program that could not be watched.
 #[derive(Debug, Error)]
-pub enum TraceError {
+pub enum WatchError {
     /// Registers are read of one kind of processor alone.
     #[error("the doctor works on x86-64 alone: it reads the registers of a program's system calls")]
     Processor,
@@ -106,40 +106,40 @@ const SENDERS: [&str; 10] = [
 ];
 
 /// Runs a program to its end, by a command that starts it as [`crate::examine`] says.
-pub fn run(command: Command, pages: &Path) -> Result<Run, TraceError> {
+pub fn run(command: Command, pages: &Path) -> Result<Run, WatchError> {
     if !cfg!(target_arch = "x86_64") {
-        return Err(TraceError::Processor);
+        return Err(WatchError::Processor);
     }
-    let mut tracer = Tracer::start(command, pages)?;
-    tracer.follow()?;
-    let ending = tracer.ending.unwrap_or(Ending::ExitStatus(0));
-    if !tracer.started {
-        return Err(TraceError::NotStarted { ending });
+    let mut watcher = Watcher::start(command, pages)?;
+    watcher.follow()?;
+    let ending = watcher.ending.unwrap_or(Ending::ExitStatus(0));
+    if !watcher.started {
+        return Err(WatchError::NotStarted { ending });
     }
     Ok(Run {
-        seen: tracer.done,
+        seen: watcher.done,
         ending,
     })
 }
 
-/// Stops this process until its tracer, the parent, lets it go on. It then is to become the program.
+/// Stops this process until its watcher, the parent, lets it go on. It then is to become the program.
 ///
 /// # Errors
 /// The system allows no tracer.
-pub fn stop_for_tracer() -> Result<(), TraceError> {
-    nix::sys::ptrace::traceme().map_err(TraceError::Forbidden)?;
-    // The tracer has blocked them, and this process inherits that.
+pub fn stop_for_watcher() -> Result<(), WatchError> {
+    nix::sys::ptrace::traceme().map_err(WatchError::Forbidden)?;
+    // The watcher has blocked them, and this process inherits that.
     let let_through = ending_signals().thread_unblock();
     let_through
         .and_then(|()| raise(Signal::SIGSTOP))
-        .map_err(|errno| system("stop for the tracer")(errno.into()))
+        .map_err(|errno| system("stop for the watcher")(errno.into()))
 }
 
-fn system(action: &'static str) -> impl Fn(io::Error) -> TraceError {
-    move |source| TraceError::System { action, source }
+fn system(action: &'static str) -> impl Fn(io::Error) -> WatchError {
+    move |source| WatchError::System { action, source }
 }
 
-struct Tracer {
+struct Watcher {
     /// Where the control pages are.
     pages: PathBuf,
     root: i32,
@@ -168,8 +168,8 @@ struct Process {
     places: HashMap<u64, String>,
 }
 
-impl Tracer {
-    fn start(mut command: Command, pages: &Path) -> Result<Self, TraceError> {
+impl Watcher {
+    fn start(mut command: Command, pages: &Path) -> Result<Self, WatchError> {
         let alive = Alive::default();
         alive
             .end_by_signals()
@@ -182,7 +182,7 @@ impl Tracer {
             .env("LSAN_OPTIONS", "detect_leaks=0")
             .spawn()
             .map_err(system("start the program"))?;
-        Ok(Tracer {
+        Ok(Watcher {
             pages: pages.into(),
             root: child.id() as i32,
             started: false,
@@ -195,7 +195,7 @@ impl Tracer {
     }
 
     /// Watches until the last process has ended.
-    fn follow(&mut self) -> Result<(), TraceError> {
+    fn follow(&mut self) -> Result<(), WatchError> {
         loop {
             match ptrace::wait() {
                 Ok(Some((tid, status))) => self.happened(tid, status)?,
@@ -206,7 +206,7 @@ impl Tracer {
         }
     }
 
-    fn happened(&mut self, tid: i32, status: i32) -> Result<(), TraceError> {
+    fn happened(&mut self, tid: i32, status: i32) -> Result<(), WatchError> {
         if libc::WIFEXITED(status) {
             self.ended(tid, Ending::ExitStatus(libc::WEXITSTATUS(status)));
             return Ok(());
@@ -240,7 +240,7 @@ impl Tracer {
     }
 
     /// A thread or process that is seen for the first time.
-    fn begin(&mut self, tid: i32) -> Result<(), TraceError> {
+    fn begin(&mut self, tid: i32) -> Result<(), WatchError> {
         if tid == self.root {
             let options = Options::PTRACE_O_TRACESYSGOOD
                 | Options::PTRACE_O_TRACEEXEC
@@ -249,7 +249,7 @@ impl Tracer {
                 | Options::PTRACE_O_TRACEVFORK
                 | Options::PTRACE_O_EXITKILL;
             nix::sys::ptrace::setoptions(Pid::from_raw(tid), options)
-                .map_err(|errno| system("trace the program")(errno.into()))?;
+                .map_err(|errno| system("watch the program")(errno.into()))?;
         }
         let process = process_of(tid).unwrap_or(tid);
         self.alive.lock().insert(process);
