@@ -29,6 +29,7 @@ enum General {
     Next,
     Help,
     Leave,
+    Break,
 }
 
 /// Keys that do the same on all screens.
@@ -59,9 +60,28 @@ const KEYS: &[Binding<General>] = &[
         command: General::Help,
     },
     Binding {
-        keys: &[Key::Char('q'), Key::Break],
+        keys: &[Key::Char('q')],
         does: "leave",
         command: General::Leave,
+    },
+    Binding {
+        keys: &[Key::Break],
+        does: "leave, also from a question",
+        command: General::Break,
+    },
+];
+
+/// Keys that answer a question.
+const ANSWERS: &[Binding<bool>] = &[
+    Binding {
+        keys: &[Key::Char('y')],
+        does: "yes",
+        command: true,
+    },
+    Binding {
+        keys: &[Key::Char('n'), Key::Escape],
+        does: "no",
+        command: false,
     },
 ];
 
@@ -111,6 +131,21 @@ impl App {
         [self.screens[self.seen].hints(), hints(KEYS)]
     }
 
+    /// Keys that do something now: as many as there is room for, and those that are shown in any case.
+    pub fn footer(&self) -> [Vec<Hint>; 2] {
+        let screen = &self.screens[self.seen];
+        if self.question.is_some() {
+            return [Vec::new(), hints(ANSWERS)];
+        }
+        if screen.is_typed_into() {
+            return [Vec::new(), screen.hints()];
+        }
+        let always = KEYS
+            .iter()
+            .filter(|it| matches!(it.command, General::Help | General::Leave));
+        [screen.hints(), hints(always)]
+    }
+
     /// How long until the screen that is seen has to look again.
     pub fn period(&self) -> Option<Duration> {
         self.screens[self.seen].period()
@@ -151,18 +186,22 @@ impl App {
     }
 
     fn key(&mut self, key: Key) -> Option<Action> {
+        // Whoever presses it a second time means it.
         if key == Key::Break {
-            return Some(Action::Leave);
-        }
-        if std::mem::take(&mut self.help) {
-            return None;
+            return Some(match self.question {
+                Some(_) => Action::Leave,
+                None => self.leave(),
+            });
         }
         if let Some(question) = self.question.take() {
-            match key {
-                Key::Char('y') => return Some(*question.action),
-                Key::Char('n') | Key::Escape => {}
-                _ => self.question = Some(question),
+            match command(ANSWERS, key) {
+                Some(true) => return Some(*question.action),
+                Some(false) => {}
+                None => self.question = Some(question),
             }
+            return None;
+        }
+        if std::mem::take(&mut self.help) {
             return None;
         }
         self.notice = None;
@@ -188,8 +227,20 @@ impl App {
             (General::Number, _) => {}
             (General::Next, _) => self.seen = (self.seen + 1) % self.screens.len(),
             (General::Help, _) => self.help = true,
-            (General::Leave, _) => return Some(Action::Leave),
+            (General::Leave | General::Break, _) => return Some(self.leave()),
         }
         None
+    }
+
+    /// The end, after a question where something would be lost.
+    fn leave(&self) -> Action {
+        let mut screens = self.screens.iter();
+        let Some(unsaved) = screens.find_map(|screen| screen.unsaved()) else {
+            return Action::Leave;
+        };
+        Action::Ask(Question {
+            words: format!("{unsaved}: leave all the same?"),
+            action: Box::new(Action::Leave),
+        })
     }
 }

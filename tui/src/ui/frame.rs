@@ -66,22 +66,24 @@ fn tabs(app: &App, width: u16, theme: Theme) -> Line<'static> {
 
 /// What can be pressed, or what answers the question.
 fn footer(app: &App, width: u16, theme: Theme) -> Line<'static> {
-    const ALWAYS: &str = "? help   q leave";
-    if app.question.is_some() {
-        return Line::styled("y yes   n no", theme.heading());
-    }
-    if app.help {
-        return Line::styled("any key closes this", theme.aside());
-    }
-    let [own, _] = app.hints();
+    let style = match app.question {
+        Some(_) => theme.heading(),
+        None if app.help => return Line::styled("any key closes this", theme.aside()),
+        None => theme.aside(),
+    };
+    let [own, always] = app.footer().map(|hints| {
+        let all = hints.iter().map(Hint::short);
+        all.collect::<Vec<String>>()
+    });
+    let always = always.join("   ");
     let mut text = String::new();
-    for hint in own.iter().map(Hint::short) {
-        let taken = text.chars().count() + hint.chars().count() + 3 + ALWAYS.len();
+    for hint in own {
+        let taken = text.chars().count() + hint.chars().count() + 3 + always.chars().count();
         if taken <= usize::from(width) {
             text += &format!("{hint}   ");
         }
     }
-    Line::styled(cut(&format!("{text}{ALWAYS}"), width.into()), theme.aside())
+    Line::styled(cut(&format!("{text}{always}"), width.into()), style)
 }
 
 /// All keys.

@@ -66,12 +66,12 @@ pub fn command<C: Copy>(bindings: &[Binding<C>], key: Key) -> Option<C> {
 }
 
 /// Bindings as they are shown.
-pub fn hints<C>(bindings: &[Binding<C>]) -> Vec<Hint> {
+pub fn hints<'a, C: 'static>(bindings: impl IntoIterator<Item = &'a Binding<C>>) -> Vec<Hint> {
     let hint = |binding: &Binding<C>| Hint {
         keys: binding.keys,
         does: binding.does,
     };
-    bindings.iter().map(hint).collect()
+    bindings.into_iter().map(hint).collect()
 }
 
 /// Keys and what they do, as people are told.

@@ -52,6 +52,11 @@ pub trait Screen {
         false
     }
 
+    /// What would be lost if one left, in words.
+    fn unsaved(&self) -> Option<String> {
+        None
+    }
+
     /// Whether it takes all characters that are typed, as a text.
     fn is_typed_into(&self) -> bool {
         false

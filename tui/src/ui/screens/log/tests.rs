@@ -96,6 +96,9 @@ fn it_is_filtered_by_weight_and_text() {
     assert_eq!(lines(&mut app), "warnings and errors: 3 lines");
     // What is typed is a text, whatever else the keys mean.
     letters(&mut app, "/Quick1");
+    let shown = picture(&mut app, 100, 24);
+    let footer = shown.lines().last();
+    assert_eq!(footer, Some("Enter done   Esc all lines"));
     press(&mut app, &[Key::Backspace]);
     assert_eq!(
         lines(&mut app),

@@ -156,6 +156,7 @@ pub fn screen(base: &Base) -> Box<dyn Screen> {
         reading: false,
         scroll: 0,
         last: 0,
+        settings_at: 0,
     })
 }
 
@@ -170,6 +171,8 @@ struct NodeScreen {
     scroll: usize,
     /// Lines above the screen at its end, as it was drawn last.
     last: usize,
+    /// Lines above the settings, as they were drawn last.
+    settings_at: usize,
 }
 
 impl NodeScreen {
@@ -236,7 +239,11 @@ impl Screen for NodeScreen {
             }
             Does::Read => self.read(),
             Does::Apply | Does::Revert if measures => Some(Action::refused_for_noise()),
-            Does::Apply => self.ask(Verb::Apply),
+            Does::Apply => {
+                // The plan that is asked about is seen.
+                self.scroll = self.settings_at;
+                self.ask(Verb::Apply)
+            }
             Does::Revert => self.ask(Verb::Revert),
         }
     }

@@ -218,7 +218,13 @@ fn settings_are_changed_by_root_after_a_question() {
     };
     let mut app = of(false, true);
     let tune = |verb: &str| [format!("Do(Tune {{ folder: \"lab\", verb: {verb} }})")];
-    assert_eq!(letters(&mut app, "ay"), tune("Apply"));
+    // The plan that is asked about is seen.
+    assert!(!picture(&mut app, 80, 24).contains("vm.stat_interval"));
+    assert!(letters(&mut app, "a").is_empty());
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("vm.stat_interval"), "{shown}");
+    assert!(shown.contains("y yes   nEsc no"), "{shown}");
+    assert_eq!(letters(&mut app, "y"), tune("Apply"));
     assert!(letters(&mut app, "v").is_empty());
     assert!(picture(&mut app, 80, 24).contains("nothing was applied"));
     let mut app = of(true, true);

@@ -25,6 +25,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &mut NodeScreen, the
         true => beside(area, area.width * 2 / 5),
         false => [area, Rect { width: 0, ..area }],
     };
+    screen.settings_at = 0;
     let columns = match &screen.facts {
         None => [vec![Line::from("the node is being read")], Vec::new()],
         Some(Err(error)) => {
@@ -38,6 +39,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &mut NodeScreen, the
         Some(Ok(facts)) => {
             let mut all = of_node(facts, left.width, theme);
             all.push(Line::default());
+            screen.settings_at = all.len();
             all.extend(of_settings(facts, left.width, theme));
             [all, Vec::new()]
         }

@@ -9,6 +9,7 @@ use jitterlab_base::show::printable;
 use super::catalogue::{self, Choice, Chosen, Group, Plan};
 use super::edit::Choices;
 use super::place::{Hosts, Place};
+use super::seen::name;
 use crate::ui::action::{Action, News, Said, Task};
 use crate::ui::keys::{Binding, Key, MOVES, moved};
 
@@ -19,6 +20,7 @@ pub enum Does {
     Toggle,
     Repeat,
     Place,
+    Ends,
     Save,
     Back,
 }
@@ -49,6 +51,11 @@ pub const KEYS: &[Binding<Does>] = &[
         keys: &[Key::Left],
         does: "back",
         command: Does::Back,
+    },
+    Binding {
+        keys: &[Key::Char('f'), Key::Char('t')],
+        does: "from, to",
+        command: Does::Ends,
     },
     Binding {
         keys: MOVES,
@@ -82,6 +89,8 @@ pub struct Builder {
     file: Option<(PathBuf, Choices)>,
     /// What comes of it.
     pub plan: Plan,
+    /// The file that it made at first, or when it was saved.
+    saved: String,
 }
 
 impl Builder {
@@ -117,8 +126,20 @@ impl Builder {
             place,
             cpu,
             file,
+            saved: plan.text.clone(),
             plan,
         }
+    }
+
+    /// What would go with it, in words: choices that make another file than at first, or than was saved.
+    pub fn unsaved(&self) -> Option<String> {
+        let of = self.file().map_or("the new experiment".into(), name);
+        (self.plan.text != self.saved).then(|| format!("choices of {of} are not saved"))
+    }
+
+    /// Takes in what was saved of it.
+    pub fn take_saved(&mut self, text: &str) {
+        self.saved = text.into();
     }
 
     /// The file that is edited.
@@ -154,6 +175,11 @@ impl Builder {
                 return Some(Action::Say(words.into()));
             }
             Does::Place => self.next_place(hosts),
+            Does::Ends if matches!(self.place, Place::Here(_)) => {
+                let words = "both ends are on this machine: h takes hosts of a file";
+                return Some(Action::Say(words.into()));
+            }
+            Does::Ends => self.place.next_end(usize::from(key == Key::Char('t'))),
             Does::Save => return Some(self.save(folder)),
             Does::Back => return None,
         }
@@ -171,11 +197,12 @@ impl Builder {
         let mut all = vec![Place::Here(self.cpu)];
         let others = hosts.iter().cloned().map(Place::There);
         for place in [self.first.clone()].into_iter().chain(others) {
-            if !all.contains(&place) {
+            if !all.iter().any(|known| known.has_hosts_of(&place)) {
                 all.push(place);
             }
         }
-        let at = all.iter().position(|place| *place == self.place);
+        let mut places = all.iter();
+        let at = places.position(|place| place.has_hosts_of(&self.place));
         let next = at.map_or(0, |at| (at + 1) % all.len());
         self.place = all.swap_remove(next);
     }
@@ -242,7 +269,26 @@ fn plan(
 
 /// News: the experiment file was saved.
 #[derive(Debug)]
-pub struct Saved(pub PathBuf);
+pub struct Saved {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
+}
+
+/// News: choices that were not saved are forgotten.
+#[derive(Debug)]
+pub struct Forgotten;
+
+/// Tells that choices are to be forgotten, after a question.
+#[derive(Debug)]
+pub struct Forget;
+
+impl Task for Forget {
+    fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
+        tell(Box::new(Forgotten));
+    }
+}
 
 /// Saves an experiment file under a name that is free.
 #[derive(Debug)]
@@ -260,7 +306,7 @@ impl Task for Save {
             path = self.folder.join(format!("{}-{number}.yaml", self.name));
             number += 1;
         }
-        save(path, &self.text, tell);
+        save(path, self.text, tell);
     }
 }
 
@@ -276,7 +322,7 @@ pub struct SaveAgain {
 impl Task for SaveAgain {
     fn run(self: Box<Self>, tell: &mut dyn FnMut(News)) {
         match fs::read_to_string(&self.path) {
-            Ok(now) if now == self.before => save(self.path, &self.text, tell),
+            Ok(now) if now == self.before => save(self.path, self.text, tell),
             _ => {
                 let why = "was changed meanwhile, and is left as it is: go back, and open it again";
                 let why = format!("{} {why}", self.path.display());
@@ -286,13 +332,13 @@ impl Task for SaveAgain {
     }
 }
 
-fn save(path: PathBuf, text: &str, tell: &mut dyn FnMut(News)) {
+fn save(path: PathBuf, text: String, tell: &mut dyn FnMut(News)) {
     let shown = path.display();
     match write_atomically(&path, text.as_bytes()) {
         Ok(()) => {
             let said = format!("saved as {shown}; Enter runs it");
             tell(Box::new(Said::now(printable(&said))));
-            tell(Box::new(Saved(path)));
+            tell(Box::new(Saved { path, text }));
         }
         Err(error) => {
             let why = format!("cannot write {shown}: {error}");

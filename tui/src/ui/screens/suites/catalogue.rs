@@ -505,10 +505,14 @@ impl Chosen<'_> {
                     "packet" => format!(
                         "    - {{ case: {name}, transports: [{transports}], from: {from}, to: {to}, {text} }}\n"
                     ),
-                    "amvia" => format!(
-                        "    - {{ case: {name}, transports: [{amvia_transports}]{protocols}, from: {from_polling}, to: {to_polling}, \
-                         {text} }}\n"
-                    ),
+                    "amvia" => {
+                        let is_of_one = name == AmviaCase::Performability.name();
+                        let to = if is_of_one { from_polling } else { to_polling };
+                        format!(
+                            "    - {{ case: {name}, transports: [{amvia_transports}]{protocols}, from: {from_polling}, to: {to}, \
+                             {text} }}\n"
+                        )
+                    }
                     "application" => {
                         let text = text.replace("on: client", &format!("on: {from}"));
                         let text = text.replace("on: server", &format!("on: {to}"));

@@ -23,7 +23,7 @@ use crate::ui::action::{Action, Question};
 use crate::ui::keys::{Binding, Hint, Key, MOVES, command, hints, moved};
 use crate::ui::screen::{Base, Screen};
 use crate::ui::theme::Theme;
-use builder::{Builder, Saved};
+use builder::{Builder, Forget, Forgotten, Saved};
 use jobs::{Job, Pause, Start, Starting, Stop};
 use seen::{ExperimentFile, Folder, Followed, Seen, Wanted, name};
 use watch::{Look, Watcher};
@@ -141,8 +141,10 @@ struct Suites {
     selected: Option<PathBuf>,
     /// The CPU that new experiments measure on.
     cpu: u32,
-    /// The new experiment, or the file that is edited.
-    builder: Builder,
+    /// The new experiment.
+    new: Builder,
+    /// The file that is edited.
+    edited: Option<Builder>,
     /// Where the arrow keys lead.
     focus: Focus,
     /// The attempt that is chosen, by its place; the last one, whichever that is, where none is.
@@ -164,7 +166,8 @@ impl Suites {
             seen: None,
             selected: None,
             cpu: base.cpu,
-            builder: Builder::new(base.cpu),
+            new: Builder::new(base.cpu),
+            edited: None,
             awaits_file: None,
             focus: Focus::List,
             run: None,
@@ -193,6 +196,11 @@ impl Suites {
         files.find(|file| Some(&file.path) == self.selected.as_ref())
     }
 
+    /// What is being made: the file that is edited, or else the new experiment.
+    fn builder(&self) -> &Builder {
+        self.edited.as_ref().unwrap_or(&self.new)
+    }
+
     /// What was read of the folder that is chosen.
     fn followed(&self) -> Option<&Followed> {
         let followed = self.seen.as_ref()?.followed.as_ref()?;
@@ -216,20 +224,19 @@ impl Suites {
             false => None,
         };
         let started = started.map(|folder| folder.path.clone());
-        if started.is_some() {
-            self.awaits_folder = false;
-            self.choose(started);
-        }
+        self.awaits_folder &= started.is_none();
         let there = |path: &PathBuf| {
             let mut files = seen.files.iter().map(|file| &file.path);
             let mut folders = seen.folders.iter().map(|folder| &folder.path);
             files.any(|other| other == path) || folders.any(|other| other == path)
         };
-        if let Some(file) = self.awaits_file.take_if(|file| there(file)) {
-            self.choose(Some(file));
-        }
+        let saved = self.awaits_file.take_if(|file| there(file));
         let is_gone = self.selected.as_ref().is_some_and(|path| !there(path));
-        if is_gone || self.seen.is_none() {
+        if self.focus == Focus::Tree {
+            // Whoever is making something is not led away from it.
+        } else if let Some(path) = saved.or(started) {
+            self.choose(Some(path));
+        } else if is_gone || self.seen.is_none() {
             let running = seen.folders.iter().find(|folder| is_running(folder));
             let folder = running.or(seen.folders.first()).map(|folder| &folder.path);
             // Other files end as experiment files do: that of hosts, that of an appliance.
@@ -288,7 +295,7 @@ impl Suites {
         let file = self.file()?;
         match file.choices.clone() {
             Ok(choices) => {
-                self.builder = Builder::of(file.path.clone(), choices, self.cpu);
+                self.edited = Some(Builder::of(file.path.clone(), choices, self.cpu));
                 self.focus = Focus::Tree;
                 None
             }
@@ -296,12 +303,20 @@ impl Suites {
         }
     }
 
-    /// Leaves the tree; what was chosen of a file that is not saved is forgotten.
+    /// Leaves the tree; what was chosen of a file is forgotten.
     fn leave_tree(&mut self) {
         self.focus = Focus::List;
-        if self.builder.file().is_some() {
-            self.builder = Builder::new(self.cpu);
+        self.edited = None;
+    }
+
+    /// Leaves the tree, after a question where choices would go.
+    fn ask_to_leave_tree(&mut self) -> Option<Action> {
+        let unsaved = self.edited.as_ref().and_then(Builder::unsaved);
+        let words = unsaved.map(|unsaved| format!("{unsaved}: forget them?"));
+        if words.is_none() {
+            self.leave_tree();
         }
+        words.map(|words| ask(words, Action::work(Forget)))
     }
 
     fn start(&self, words: String, job: Job) -> Action {
@@ -387,10 +402,11 @@ impl Screen for Suites {
         if self.focus == Focus::Tree {
             let does = command(builder::KEYS, key)?;
             if matches!(does, builder::Does::Back) {
-                self.leave_tree();
+                return self.ask_to_leave_tree();
             }
             let hosts = self.seen.as_ref().map_or(&[][..], |seen| &seen.hosts);
-            return self.builder.key(does, key, &self.base, hosts);
+            let builder = self.edited.as_mut().unwrap_or(&mut self.new);
+            return builder.key(does, key, &self.base, hosts);
         }
         match command(self.bindings(), key)? {
             Does::Into if self.selected.is_none() => self.focus = Focus::Tree,
@@ -419,11 +435,22 @@ impl Screen for Suites {
         if let Some(Starting(Job::Run(_))) = news.downcast_ref() {
             self.awaits_folder = true;
         }
-        if let Some(Saved(path)) = news.downcast_ref() {
+        if let Some(Saved { path, text }) = news.downcast_ref() {
             self.awaits_file = Some(path.clone());
+            if self.edited.is_none() {
+                self.new.take_saved(text);
+            }
+            self.leave_tree();
+        }
+        if let Some(Forgotten) = news.downcast_ref() {
             self.leave_tree();
         }
         None
+    }
+
+    fn unsaved(&self) -> Option<String> {
+        let mut all = self.edited.iter().chain([&self.new]);
+        all.find_map(Builder::unsaved)
     }
 
     fn look(&mut self, due: bool) -> Option<Action> {

@@ -32,8 +32,10 @@ pub struct Hosts {
     written: String,
     /// The same lines, with the hosts of another file in the place of its name.
     filled: String,
-    /// Those that measure: who asks, who answers, and who starts ranks.
-    ends: [String; 3],
+    /// Their names.
+    names: Vec<String>,
+    /// Those that measure, by their places among the names: who asks, and who answers.
+    ends: [usize; 2],
 }
 
 impl Hosts {
@@ -66,21 +68,66 @@ impl Hosts {
             Some(file) => file.trim().to_string(),
             None => "its own hosts".into(),
         };
-        Hosts::new(about, part(&lines)?, part(&filled)?, &names)
+        let mut hosts = Hosts::new(about, part(&lines)?, part(&filled)?, &names)?;
+        for (end, name) in ends_of(experiment).into_iter().flatten().enumerate() {
+            hosts.ends[end] = names.iter().position(|it| it == name)?;
+        }
+        Some(hosts)
     }
 
     fn new(about: String, written: String, filled: String, names: &[String]) -> Option<Self> {
+        let last = names.len().checked_sub(1)?;
         let one = |usual: &str, at: usize| {
-            let usual = names.iter().find(|name| *name == usual);
-            usual.or(names.get(at)).or(names.first()).cloned()
+            let usual = names.iter().position(|name| name == usual);
+            usual.unwrap_or(at.min(last))
         };
         Some(Hosts {
-            ends: [one("client", 0)?, one("server", 1)?, one(BOTH, 0)?],
+            ends: [one("client", 0), one("server", 1)],
+            names: names.into(),
             about,
             written,
             filled,
         })
     }
+
+    /// Whether others than those that measure could.
+    pub fn has_others(&self) -> bool {
+        self.names.len() > 2
+    }
+
+    /// The next host becomes an end; the other end is none, and of two hosts they change their places.
+    fn next_end(&mut self, end: usize) {
+        let other = self.ends[1 - end];
+        let all = self.names.len();
+        let next = |at: usize| (at + 1) % all;
+        match next(self.ends[end]) {
+            at if at != other => self.ends[end] = at,
+            at if self.has_others() => self.ends[end] = next(at),
+            _ => self.ends.reverse(),
+        }
+    }
+}
+
+/// The two hosts between which an experiment measures; nothing where it takes no hosts of its file.
+fn ends_of(experiment: &Experiment) -> Option<[&String; 2]> {
+    let suites = &experiment.suites;
+    let packet = suites.packet.iter().map(|case| [&case.from, &case.to]);
+    let load = experiment.load.iter().map(|load| [&load.from, &load.to]);
+    let amvia = suites.amvia.iter().map(|case| [&case.from, &case.to]);
+    let application = suites.application.iter().filter_map(|case| {
+        let (client, server) = (case.client.as_ref()?, case.server.as_ref()?);
+        Some([&client.on, &server.on])
+    });
+    let mpi = experiment.mpi.iter().map(|mpi| {
+        let other = mpi.hosts.keys().find(|host| **host != mpi.on);
+        [&mpi.on, other.unwrap_or(&mpi.on)]
+    });
+    let mut all = packet
+        .chain(load)
+        .chain(application)
+        .chain(mpi)
+        .chain(amvia);
+    all.find(|ends| ends.iter().all(|end| *end != BOTH))
 }
 
 impl Place {
@@ -89,8 +136,14 @@ impl Place {
         match self {
             Place::Here(cpu) => format!("on this machine, both ends on CPU {cpu}"),
             Place::There(hosts) => {
-                let [from, to, _] = &hosts.ends;
-                format!("hosts of {}: from {from} to {to}", hosts.about)
+                let [from, to] = self.ends();
+                let about = &hosts.about;
+                match hosts.names.len() {
+                    n if hosts.has_others() => {
+                        format!("from {from} to {to}, of {n} hosts of {about} (f t choose)")
+                    }
+                    _ => format!("hosts of {about}: from {from} to {to}"),
+                }
             }
         }
     }
@@ -119,11 +172,26 @@ impl Place {
         }
     }
 
+    /// The next of the hosts asks (0) or answers (1).
+    pub fn next_end(&mut self, end: usize) {
+        if let Place::There(hosts) = self {
+            hosts.next_end(end);
+        }
+    }
+
+    /// Whether another one has the same hosts, whichever of them measure.
+    pub fn has_hosts_of(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::There(these), Place::There(those)) => these.written == those.written,
+            _ => self == other,
+        }
+    }
+
     /// Who asks, and who answers.
     pub fn ends(&self) -> [&str; 2] {
         match self {
             Place::Here(_) => ["client", "server"],
-            Place::There(hosts) => [&hosts.ends[0], &hosts.ends[1]],
+            Place::There(hosts) => hosts.ends.map(|end| hosts.names[end].as_str()),
         }
     }
 
@@ -131,7 +199,7 @@ impl Place {
     pub fn polling_ends(&self) -> [&str; 2] {
         match self {
             Place::Here(_) => [BOTH, BOTH],
-            Place::There(hosts) if hosts.ends[2] == BOTH => [BOTH, BOTH],
+            Place::There(hosts) if hosts.names.iter().any(|name| name == BOTH) => [BOTH, BOTH],
             Place::There(_) => self.ends(),
         }
     }

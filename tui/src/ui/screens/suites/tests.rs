@@ -359,7 +359,11 @@ fn an_experiment_is_made_from_what_is_chosen() {
     let saves = press(&mut app, &[Key::Enter]);
     assert!(saves[0].contains("name: \"packet\""), "{saves:?}");
     // It is chosen as soon as it is there.
-    tell(&mut app, Saved("packet.yaml".into()));
+    let saved = |text: &str| Saved {
+        path: "packet.yaml".into(),
+        text: text.into(),
+    };
+    tell(&mut app, saved(""));
     let mut next = seen();
     let about = Ok(vec!["experiment  packet".into()]);
     let path = "packet.yaml".into();
@@ -424,12 +428,76 @@ fn a_file_is_edited_and_saved_under_its_name() {
     ] {
         assert!(saves.contains(text), "{text} in {saves}");
     }
-    // What is not saved is forgotten.
+    // What is not saved is forgotten, after a question.
     press(&mut app, &[Key::Left]);
+    let question = "choices of quick.yaml are not saved: forget them?";
+    assert_eq!(asks(&mut app), Some(question));
+    letters(&mut app, "n");
+    assert!(picture(&mut app, 80, 24).contains("24 runs, 6 times each"));
+    press(&mut app, &[Key::Left]);
+    assert_eq!(letters(&mut app, "y"), ["Do(Forget)"]);
+    tell(&mut app, Forgotten);
     letters(&mut app, "e");
     assert!(picture(&mut app, 80, 24).contains("10 runs, 5 times each"));
+    // Nothing is asked where nothing goes.
     press(&mut app, &[Key::Left, Key::Home, Key::Enter]);
     assert!(!picture(&mut app, 80, 24).contains("edits"));
+}
+
+#[test]
+fn whoever_leaves_is_asked_where_choices_are_not_saved() {
+    let mut app = at_experiments();
+    let (seen, _) = with_choices();
+    tell(&mut app, (seen.clone(), true));
+    press(&mut app, &[Key::Home, Key::Down, Key::Down]);
+    letters(&mut app, "e+");
+    // From whichever screen, by either key.
+    letters(&mut app, "1");
+    assert!(letters(&mut app, "q").is_empty());
+    let question = "choices of quick.yaml are not saved: leave all the same?";
+    assert_eq!(asks(&mut app), Some(question));
+    letters(&mut app, "n");
+    assert!(press(&mut app, &[Key::Break]).is_empty());
+    assert_eq!(press(&mut app, &[Key::Break]), ["Leave"]);
+    assert_eq!(letters(&mut app, "qy"), ["Leave"]);
+    // The new experiment keeps its choices while another file is edited, and until it is saved.
+    letters(&mut app, "3-");
+    press(&mut app, &[Key::Left, Key::Home, Key::Enter]);
+    letters(&mut app, "+");
+    press(&mut app, &[Key::Left]);
+    assert_eq!(asks(&mut app), None);
+    press(&mut app, &[Key::Down, Key::Down]);
+    letters(&mut app, "e");
+    press(&mut app, &[Key::Left]);
+    letters(&mut app, "q");
+    let question = "choices of the new experiment are not saved: leave all the same?";
+    assert_eq!(asks(&mut app), Some(question));
+    press(&mut app, &[Key::Char('n'), Key::Home, Key::Enter]);
+    let shown = picture(&mut app, 200, 60);
+    assert!(shown.contains("12 runs, 6 times each"), "{shown}");
+    let mut builder = Builder::new(1);
+    builder.key(builder::Does::Repeat, Key::Char('+'), Path::new("lab"), &[]);
+    let (path, text) = ("packet.yaml".into(), builder.plan.text);
+    tell(&mut app, Saved { path, text });
+    assert_eq!(letters(&mut app, "q"), ["Leave"]);
+}
+
+#[test]
+fn whoever_edits_is_not_led_away() {
+    let mut app = at_experiments();
+    let (mut seen, _) = with_choices();
+    tell(&mut app, (seen.clone(), true));
+    press(&mut app, &[Key::Home, Key::Down, Key::Down]);
+    tell(&mut app, Starting(Job::Run("quick.yaml".into())));
+    letters(&mut app, "e+");
+    // What was started is there; the file is gone.
+    let new = folder("quick-20261122T040000Z", 8, 0, true);
+    seen.folders.insert(0, new);
+    seen.files.remove(1);
+    tell(&mut app, (seen, true));
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("edits quick.yaml"), "{shown}");
+    assert!(shown.contains("12 runs, 6 times each"), "{shown}");
 }
 
 #[test]
@@ -458,6 +526,40 @@ fn hosts_are_those_of_a_hosts_file() {
     );
     letters(&mut app, "h");
     assert!(picture(&mut app, 80, 24).contains("on this machine"));
+}
+
+#[test]
+fn of_more_hosts_two_are_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nodes.yaml");
+    let nodes = ["a", "b", "c"].map(|it| format!("{it}: {{ at: ssh {it}, address: 10.0.0.1 }}"));
+    std::fs::write(&file, format!("hosts: {{ {} }}\n", nodes.join(", "))).unwrap();
+    let mut seen = seen();
+    seen.hosts.extend(Hosts::of_file(&file));
+    let mut app = at_experiments();
+    tell(&mut app, (seen, true));
+    press(&mut app, &[Key::Home, Key::Enter]);
+    letters(&mut app, "f");
+    let shown = picture(&mut app, 80, 24);
+    assert!(shown.contains("both ends are on this machine"), "{shown}");
+    // No host is both ends.
+    for (keys, ends) in [
+        ("h", "from a to b"),
+        ("f", "from c to b"),
+        ("t", "from c to a"),
+        ("f", "from b to a"),
+        ("t", "from b to c"),
+        // All the hosts files, round and round.
+        ("hh", "from a to b"),
+        ("t", "from a to c"),
+    ] {
+        letters(&mut app, keys);
+        let shown = picture(&mut app, 80, 24);
+        let line = format!("{ends}, of 3 hosts of nodes.yaml (f t choose)");
+        assert!(shown.contains(&line), "{keys}: {shown}");
+    }
+    let saves = press(&mut app, &[Key::Enter]).join("");
+    assert!(saves.contains("from: a, to: c"), "{saves}");
 }
 
 #[test]

@@ -139,6 +139,41 @@ fn hosts_of_a_hosts_file_are_measured_between() {
     assert_eq!(Hosts::of_file(&experiment), None);
 }
 
+/// Whichever cases tell of them.
+#[test]
+fn the_two_of_more_hosts_are_those_of_the_file() {
+    let (folder, path) = with(
+        "hosts: { a: { at: ssh a, address: 10.0.0.1 }, b: { at: ssh b, address: 10.0.0.2 }, c: { at: ssh c, address: 10.0.0.3 } }\n",
+    );
+    let mut there = Place::There(Hosts::of_file(&path).unwrap());
+    there.next_end(0);
+    there.next_end(1);
+    assert_eq!(
+        there.about(),
+        "from c to a, of 3 hosts of e.yaml (f t choose)"
+    );
+    for names in [
+        &["packet rtt", "transports udp"][..],
+        &["amvia loggp", "amvia over udp"],
+        &["library barrier"],
+        &["application cg"],
+        &["application redis"],
+        &[
+            "amvia performability",
+            "packet rtt",
+            "transports tcp",
+            "load 20",
+        ],
+    ] {
+        let text = made(&on(names), &there);
+        let experiment = folder.path().join("experiment.yaml");
+        fs::write(&experiment, &text).unwrap();
+        let choices = Choices::of(&experiment).unwrap_or_else(|why| panic!("{why}: {text}"));
+        assert_eq!(choices.place.about(), there.about(), "{text}");
+        assert_eq!(made(&choices.groups, &choices.place), text);
+    }
+}
+
 #[test]
 fn what_choices_cannot_make_is_refused_in_a_line() {
     let text = made(
@@ -153,7 +188,7 @@ fn what_choices_cannot_make_is_refused_in_a_line() {
         (
             "from: client, to: server, size",
             "from: server, to: client, size",
-            "its `suites` is not",
+            "its `load` is not",
         ),
         (
             "seed: 7\n",

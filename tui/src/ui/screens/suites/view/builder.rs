@@ -68,6 +68,9 @@ fn cost(builder: &Builder, width: u16, theme: Theme) -> Vec<Line<'static>> {
 }
 
 fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, theme: Theme) {
+    /// Columns for names.
+    const NAME: usize = 20;
+    let room = usize::from(area.width).saturating_sub(NAME + 1);
     let first = first_shown(builder.at, area.height.into());
     for (at, row) in builder.rows().enumerate().skip(first) {
         let (name, about, style) = match row {
@@ -91,8 +94,8 @@ fn draw_tree(buffer: &mut Buffer, area: Rect, builder: &Builder, is_here: bool, 
             false => style,
         };
         let line = Line::from(vec![
-            Span::styled(format!("{name:<20}"), style),
-            Span::styled(format!(" {about}"), theme.aside()),
+            Span::styled(format!("{name:<NAME$}"), style),
+            Span::styled(format!(" {}", cut(&about, room)), theme.aside()),
         ]);
         put(buffer, area, at - first, &line);
     }

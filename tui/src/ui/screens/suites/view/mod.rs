@@ -26,12 +26,12 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Suites, theme: Them
     const BESIDE: u16 = 110;
     let is_tree = screen.focus == Focus::Tree;
     if is_tree && area.width < BESIDE {
-        return builder::draw(buffer, area, &screen.builder, is_tree, theme);
+        return builder::draw(buffer, area, screen.builder(), is_tree, theme);
     }
     let [left, right] = beside(area, (area.width * 2 / 5).min(44));
     draw_list(buffer, left, screen, seen, theme);
     if is_tree || screen.selected.is_none() {
-        builder::draw(buffer, right, &screen.builder, is_tree, theme);
+        builder::draw(buffer, right, screen.builder(), is_tree, theme);
     } else if let Some(file) = screen.file() {
         let lines = match &file.about {
             Ok(about) => about.iter().cloned().map(Line::from).collect(),
