@@ -151,6 +151,13 @@ fn a_run_is_watched_and_the_next_one_laid_over_it() {
     letters(&mut watch.app, "p");
     assert!(watch.shown().contains("known in 16 s"), "{}", watch.shown());
     let mut next = Run::new("packet-rtt-udp.injected-20-lognormal.r1", 10_500.0, 1_000);
+    // It stays in sight until the next run has samples.
+    watch.tell(Some(next.heard()));
+    let shown = watch.shown();
+    assert!(
+        shown.contains("0 samples") && shown.contains('━'),
+        "{shown}"
+    );
     watch.watch(&mut next, 60);
     let shown = watch.shown();
     assert!(
@@ -343,6 +350,8 @@ fn an_application_is_watched_by_its_progress() {
         shown.contains("41.67 % of its iterations: 100 of 240"),
         "{shown}"
     );
+    let large = picture(&mut watch.app, 200, 60);
+    assert!(large.contains("4711 jitterlab packet run rtt"), "{large}");
     assert!(
         shown.contains("20 iterations in the last second"),
         "{shown}"

@@ -11,7 +11,7 @@ use super::history::Done;
 use super::lens::Lens;
 use super::picture::{Picture, Shift};
 use super::watch::Heard;
-use super::{Found, Live, ranks};
+use super::{Live, ranks};
 use crate::shown::{self, cut};
 use crate::ui::parts::curves::{self, Curve};
 use crate::ui::parts::text::{put, put_all, wrapped};
@@ -22,8 +22,11 @@ use crate::ui::theme::Theme;
 pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme) {
     let picture = screen.shown();
     let Some(heard) = &picture.heard else {
-        let text = match screen.found {
+        let text = match &screen.found {
             None => "looking",
+            Some(found) if !found.is_empty() => {
+                return draw_found(buffer, area, screen, theme);
+            }
             Some(_) => {
                 "Nothing is being measured. An experiment that is started on the screen Suites, or by `jitterlab run` in this \
                  folder, is shown here, and so are `jitterlab packet run`, `noise run` and `amvia` in a terminal."
@@ -42,22 +45,27 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme)
     ])
     .areas(area);
     put_all(buffer, top, &head);
-    if heard.total.samples() == 0 {
-        return draw_progress(buffer, body, screen, picture, heard, theme);
-    }
-    if is_large(area) {
+    let sources = u16::try_from(screen.found.iter().flatten().count() + 2).unwrap_or(2);
+    // Between two runs what is pinned stays in sight.
+    let is_counted = Done::of(&heard.total) != Done::default() || !heard.said.is_empty();
+    if heard.total.samples() == 0 && (picture.pinned.is_none() || is_counted) {
+        let sources = if is_large(area) { sources } else { 0 };
+        let [progress, found] =
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(sources)]).areas(body);
+        let has_ranks = is_large(area) || screen.ranks;
+        draw_progress(buffer, progress, has_ranks, picture, heard, theme);
+        draw_found(buffer, found, screen, theme);
+    } else if is_large(area) {
         let [left, right] = beside(body, body.width / 2 - 1);
         let [bars, ladder, found] = Layout::vertical([
             Constraint::Fill(1),
             Constraint::Length(8),
-            Constraint::Length(
-                u16::try_from(screen.found.iter().flatten().count() + 2).unwrap_or(2),
-            ),
+            Constraint::Length(sources),
         ])
         .areas(left);
         draw_histogram(buffer, bars, picture, &screen.lens, theme);
         draw_ladder(buffer, ladder, picture, theme);
-        draw_found(buffer, found, screen, heard, theme);
+        draw_found(buffer, found, screen, theme);
         let [strip, heat, table] = Layout::vertical([
             Constraint::Fill(1),
             Constraint::Fill(2),
@@ -252,22 +260,21 @@ pub(super) fn draw_ladder(buffer: &mut Buffer, area: Rect, picture: &Picture, th
 }
 
 /// All that can be watched.
-fn draw_found(buffer: &mut Buffer, area: Rect, screen: &Live, heard: &Heard, theme: Theme) {
+fn draw_found(buffer: &mut Buffer, area: Rect, screen: &Live, theme: Theme) {
     put(
         buffer,
         area,
         0,
         &Line::styled("being measured", theme.heading()),
     );
-    let line = |Found { source, name }: &Found| {
-        let style = match *source == heard.source {
+    let watched = screen.watched_at();
+    for (at, found) in screen.found.iter().flatten().enumerate() {
+        let style = match watched == Some(at) {
             true => theme.here(),
             false => Style::new(),
         };
-        Line::styled(cut(name, area.width.into()), style)
-    };
-    for (row, found) in screen.found.iter().flatten().enumerate() {
-        put(buffer, area, row + 1, &line(found));
+        let line = Line::styled(cut(&found.name, area.width.into()), style);
+        put(buffer, area, at + 1, &line);
     }
 }
 
@@ -320,11 +327,12 @@ pub(super) fn draw_heat(
     over_time::draw(buffer, area, &axis, newest, shares, theme);
 }
 
-/// A program without samples: an application, by its iterations or its last line, or a case that counts its messages.
+/// A program without samples: an application, by its iterations or its last line, or a case that counts its messages; `has_ranks`: with
+/// its ranks, if it has some.
 fn draw_progress(
     buffer: &mut Buffer,
     area: Rect,
-    screen: &Live,
+    has_ranks: bool,
     picture: &Picture,
     heard: &Heard,
     theme: Theme,
@@ -395,7 +403,7 @@ fn draw_progress(
         height: area.height - above,
         ..area
     };
-    let rows = match is_large(area) || screen.ranks {
+    let rows = match has_ranks {
         true => rows_of_ranks(heard, below.height / 2),
         false => 0,
     };
