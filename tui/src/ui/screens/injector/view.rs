@@ -29,7 +29,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
         return put_all(buffer, area, &says(error, theme.bad()));
     }
     let Some(program) = screen.program() else {
-        let text = "No program is under injection. `jitterlab inject run --table FILE --seed FILE -- PROGRAM` starts one, and so does a run \
+        let text = "No program is under injection. `jitterlab inject run --table FILE -- PROGRAM` starts one, and so does a run \
                     of an experiment at an injected level.";
         return put_all(buffer, area, &says(text, Style::new()));
     };

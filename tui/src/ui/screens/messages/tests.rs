@@ -147,7 +147,9 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
     }
     assert!(!shown.contains("Released"), "{shown}");
     pictures("messages", &mut app);
-    assert!(picture(&mut app, 200, 60).contains("retransmissions a second"));
+    let large = picture(&mut app, 200, 60);
+    assert!(large.contains("retransmissions a second"), "{large}");
+    assert!(large.contains("handlers a second"), "{large}");
     // Both together, above them.
     assert!(shown.contains("all, a second   2500 requests"), "{shown}");
     // The second one is led to where there is no room for both.

@@ -113,24 +113,31 @@ fn all_peers(
     (lines, last)
 }
 
-/// What had to be sent again, and what was abandoned.
+/// What had to be sent again, and what was abandoned; above that, where there is room, all that was sent and taken.
 fn draw_curves(buffer: &mut Buffer, area: Rect, seconds: &Sweep<Rates>, theme: Theme) {
-    let width = curves::columns(area);
-    let points = |of: fn(&Rates) -> f64| {
-        let columns = seconds.columns(width);
-        columns.map(|(column, rates)| (column, of(rates))).collect()
+    /// So many rows show both.
+    const BOTH: u16 = 24;
+    let [above, below] = match area.height >= BOTH {
+        true => Layout::vertical([Constraint::Fill(1); 2]).areas(area),
+        false => [Rect::default(), area],
     };
-    let curves = [
-        Curve {
-            name: "retransmissions a second",
-            points: points(|it| it.retransmissions),
-        },
-        Curve {
-            name: "abandoned a second",
-            points: points(|it| it.abandoned),
-        },
+    let width = curves::columns(area);
+    let curve = |name, of: fn(&Rates) -> f64| {
+        let columns = seconds.columns(width);
+        let points = columns.map(|(column, rates)| (column, of(rates))).collect();
+        Curve { name, points }
+    };
+    let messages = [
+        curve("requests a second", |it| it.requests),
+        curve("handlers a second", |it| it.started),
     ];
-    curves::draw(buffer, area, &curves, curves::number_of, theme);
+    let troubles = [
+        curve("retransmissions a second", |it| it.retransmissions),
+        curve("abandoned a second", |it| it.abandoned),
+    ];
+    for (area, curves) in [(above, messages), (below, troubles)] {
+        curves::draw(buffer, area, &curves, curves::number_of, theme);
+    }
 }
 
 fn endpoint_line(endpoint: &Published, width: u16) -> String {

@@ -63,6 +63,17 @@ const LESS: Binding<Does> = Binding {
     command: Does::Less,
 };
 
+const TEXT: Binding<Does> = Binding {
+    keys: &[Key::Char('x')],
+    does: "save text",
+    command: Does::Text,
+};
+const SVG: Binding<Does> = Binding {
+    keys: &[Key::Char('v')],
+    does: "save SVG",
+    command: Does::Svg,
+};
+
 const FOLDERS: &[Binding<Does>] = &[
     Binding {
         keys: &[Key::Enter, Key::Right],
@@ -94,6 +105,8 @@ const FOLDERS: &[Binding<Does>] = &[
         does: "read again",
         command: Does::Again,
     },
+    TEXT,
+    SVG,
     Binding {
         keys: MOVES,
         does: "choose",
@@ -116,16 +129,8 @@ const AGAINST: &[Binding<Does>] = &[
         does: "columns",
         command: Does::Choose,
     },
-    Binding {
-        keys: &[Key::Char('x')],
-        does: "save text",
-        command: Does::Text,
-    },
-    Binding {
-        keys: &[Key::Char('v')],
-        does: "save SVG",
-        command: Does::Svg,
-    },
+    TEXT,
+    SVG,
     Binding {
         keys: MOVES,
         does: "rows",
@@ -150,11 +155,7 @@ const LEVELS: &[Binding<Does>] = &[
         does: "tables",
         command: Does::Table,
     },
-    Binding {
-        keys: &[Key::Char('x')],
-        does: "save text",
-        command: Does::Text,
-    },
+    TEXT,
     Binding {
         keys: &[Key::Char('w')],
         does: "report",
@@ -168,11 +169,7 @@ const LEVELS: &[Binding<Does>] = &[
         does: "back",
         command: Does::Back,
     },
-    Binding {
-        keys: &[Key::Char('v')],
-        does: "save SVG",
-        command: Does::Svg,
-    },
+    SVG,
     Binding {
         keys: &[Key::Char('r')],
         does: "read again",
@@ -207,16 +204,8 @@ const TABLES: &[Binding<Does>] = &[
         does: "back",
         command: Does::Back,
     },
-    Binding {
-        keys: &[Key::Char('x')],
-        does: "save text",
-        command: Does::Text,
-    },
-    Binding {
-        keys: &[Key::Char('v')],
-        does: "save SVG",
-        command: Does::Svg,
-    },
+    TEXT,
+    SVG,
     Binding {
         keys: &[Key::Char('w')],
         does: "write the report",

@@ -77,13 +77,32 @@ impl Place {
     }
 }
 
-/// Draws one of these tables.
+/// A narrower area shows little of a table.
+pub const WIDE: u16 = 120;
+
+/// Draws one of these tables; in a wide area, as many of those after it below as there is room for.
 pub fn draw(buffer: &mut Buffer, area: Rect, tables: &[TextTable], place: Place, theme: Theme) {
-    let Some(table) = tables.get(place.table) else {
-        return;
-    };
-    let title = format!("{} ({} of {})", table.title, place.table + 1, tables.len());
-    draw_columns(buffer, area, title, table, place, theme);
+    /// So many rows a table takes at least.
+    const LEAST: u16 = 4;
+    let mut rest = area;
+    for (at, table) in tables.iter().enumerate().skip(place.table) {
+        let place = match at == place.table {
+            true => place,
+            false => Place::default(),
+        };
+        let title = format!("{} ({} of {})", table.title, at + 1, tables.len());
+        draw_columns(buffer, rest, title, table, place, theme);
+        // Title, head and an empty row are not its own.
+        let rows = u16::try_from(table.rows() - place.row + 3).unwrap_or(u16::MAX);
+        if area.width < WIDE || rest.height < rows.saturating_add(LEAST) {
+            return;
+        }
+        rest = Rect {
+            y: rest.y + rows,
+            height: rest.height - rows,
+            ..rest
+        };
+    }
 }
 
 /// Draws a table: its first column, and beside that what there is room for of the others.

@@ -190,6 +190,9 @@ fn tables_of_the_report_are_shown_one_after_the_other() {
     );
     letters(&mut app, "T");
     assert!(picture(&mut app, 80, 24).contains("Round trips (1 of 2)"));
+    // The next one is below, where there is room for both.
+    let large = picture(&mut app, 200, 60);
+    assert!(large.contains("Correlations (2 of 2)"), "{large}");
     letters(&mut app, "T");
     assert!(picture(&mut app, 80, 24).contains("RTT over TCP"));
     letters(&mut app, "ttt");
@@ -242,6 +245,10 @@ fn a_folder_without_levels_is_entered_by_its_tables() {
 fn the_screen_is_exported_and_the_report_written() {
     let mut app = app_at("Results");
     told(&mut app);
+    // That of the folders, too.
+    let large = picture(&mut app, 200, 60);
+    assert!(large.contains("Correlations (2 of 2)"), "{large}");
+    assert!(letters(&mut app, "x")[0].contains("Correlations (2 of 2)"));
     press(&mut app, &[Key::Enter, Key::Down]);
     let shown = picture(&mut app, 80, 24);
     let text = letters(&mut app, "x").join("");

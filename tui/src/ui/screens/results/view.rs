@@ -9,6 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::against::{name, verdict};
+use super::table::{Place, TextTable};
 use super::{Results, table};
 use crate::shown::cut;
 use crate::ui::parts::axis::{Range, Zoom};
@@ -108,7 +109,10 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
     ])
     .areas(area);
     draw_levels(buffer, levels, screen, theme);
-    draw_over(buffer, levels, screen, theme);
+    match screen.inside {
+        true => draw_over(buffer, levels, screen, theme),
+        false => draw_tables(buffer, levels, screen, &opened.tables, theme),
+    }
     let text = Rect {
         y: text.y + text.height.min(1),
         height: text.height.saturating_sub(1),
@@ -117,32 +121,52 @@ fn draw_opened(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) 
     put_all(buffer, text, &below);
 }
 
+/// What levels leave of an area, if that is so many rows.
+fn below_levels(area: Rect, screen: &Results, least: usize, theme: Theme) -> Option<Rect> {
+    let above = level_lines(screen, area.width, theme).0.len() + 1;
+    let has_room = usize::from(area.height) >= above + least;
+    // At most the height of the area.
+    let above = above as u16;
+    has_room.then(|| Rect {
+        y: area.y + above,
+        height: area.height - above,
+        ..area
+    })
+}
+
+/// Tables of the report, where levels leave room for them.
+fn draw_tables(
+    buffer: &mut Buffer,
+    area: Rect,
+    screen: &Results,
+    tables: &[TextTable],
+    theme: Theme,
+) {
+    const LEAST: usize = 6;
+    let rest = below_levels(area, screen, LEAST, theme);
+    if let Some(rest) = rest.filter(|rest| rest.width >= table::WIDE) {
+        table::draw(buffer, rest, tables, Place::default(), theme);
+    }
+}
+
 /// The samples of b over those of a, where levels leave room for them.
 fn draw_over(buffer: &mut Buffer, area: Rect, screen: &Results, theme: Theme) {
     /// So many rows a picture takes at least.
     const LEAST: usize = 12;
-    let above = level_lines(screen, area.width, theme).0.len() + 1;
-    if !screen.inside || usize::from(area.height) < above + LEAST {
+    let Some(rest) = below_levels(area, screen, LEAST, theme) else {
         return;
-    }
+    };
     let Some([a, b]) = screen.distributions() else {
         return;
     };
     let Some(range) = Range::of([&a, &b], Zoom::Most) else {
         return;
     };
-    // At most the height of the area.
-    let above = above as u16;
     let title = Line::from(vec![
         Span::styled("all samples of b", theme.heading()),
         Span::raw(", over those of a "),
         Span::styled("━", theme.series(true)),
     ]);
-    let rest = Rect {
-        y: area.y + above,
-        height: area.height - above,
-        ..area
-    };
     put(buffer, rest, 0, &title);
     let picture = Rect {
         y: rest.y + 1,
