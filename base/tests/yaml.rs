@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_with_its_place() {
         (
             "name: red\non: [1ms]\nname: blue\n",
             "3:1",
-            "stands there twice",
+            "is given twice",
         ),
         ("name: red\n\ton: [1ms]\n", "2:1", "a tab character"),
         ("", "1:1", "missing key `name`"),

@@ -293,7 +293,7 @@ mod tests {
             ("hostnam: a\n", "node.yaml:1:1: unknown key `hostnam`"),
             (
                 "ranks: 2\nranks: 3\n",
-                "node.yaml:2:1: `ranks` stands there twice",
+                "node.yaml:2:1: `ranks` is given twice",
             ),
             ("ranks: 0\n", "node.yaml:1:8: at least 1 program measures"),
             ("hostname: a b\n", "node.yaml:1:11: a host name has"),

@@ -28,6 +28,15 @@ pub struct Server<A> {
     stdin: Option<ChildStdin>,
 }
 
+/// An address to listen on.
+///
+/// # Errors
+/// The text is no IP address with a port.
+pub fn listening(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("`{text}` is not an IP address with a port, as in `127.0.0.1:7411`"))
+}
+
 /// What a server prints when it is ready.
 #[derive(Deserialize)]
 struct Ready {

@@ -131,8 +131,14 @@ fn wrong_tables_are_refused_with_their_line() {
             line.repeat(513).into(),
             "513: a line too many; a table has 512 lines of delays",
         ),
-        (with(7, "1 2 3"), "7: 3 integers, but a line holds 8"),
-        (with(9, ""), "9: 0 integers, but a line holds 8"),
+        (
+            with(7, "1 2 3"),
+            "7: a line of a table has 8 integers, and this one 3",
+        ),
+        (
+            with(9, ""),
+            "9: a line of a table has 8 integers, and this one 0",
+        ),
         (
             with(3, "1 2 -3 4 5 6 7 8"),
             "3: column 5: `-3` is negative; a delay is 0 or more",

@@ -167,7 +167,7 @@ fn wrong_input_is_refused() {
         ),
         (
             "run --duration 9ms",
-            "noise is measured for at least 10ms and at most 86400s, a day",
+            "noise is measured for at least 10ms and at most one day",
         ),
         (
             "run -o none/run.json",

@@ -454,7 +454,7 @@ fn wrong_options_of_a_server_are_refused() {
     let lab = Lab::new();
     lab.refuses(
         "packet serve --transport udp --bind localhost",
-        "error: invalid value 'localhost' for '--bind <BIND>': invalid socket address syntax",
+        "error: invalid value 'localhost' for '--bind <BIND>': `localhost` is not an IP address with a port, as in `127.0.0.1:7411`",
     );
     lab.refuses(
         "packet serve --transport udp --bind 127.0.0.1:0 --cpu 4096",

@@ -208,7 +208,7 @@ struct Key<'a>(Value<'a>, &'a mut BTreeSet<String>);
 impl Key<'_> {
     fn insert<E: Error>(self, key: impl Into<String>) -> Result<(), E> {
         let key = key.into();
-        let problem = format!("`{}` stands there twice", shortened(&key));
+        let problem = format!("`{}` is given twice", shortened(&key));
         match self.1.insert(key) {
             true => Ok(()),
             false => Err(self.0.0.object(problem)),
@@ -331,7 +331,7 @@ mod tests {
             ("[a]: { true: 1, true: 2 }\n", "true", (1, 17)),
             ("!t a: 1\nb: !u { c: 1, c: 2 }\n", "c", (2, 15)),
         ] {
-            let expected = (format!("`{key}` stands there twice"), place);
+            let expected = (format!("`{key}` is given twice"), place);
             assert_eq!(survey(text), Some(expected), "{text}");
         }
     }

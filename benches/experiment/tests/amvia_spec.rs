@@ -89,7 +89,7 @@ fn what_cannot_be_measured_is_refused_where_it_stands() {
         ("{ case: rtt, protocols: [] }", "there is no protocol"),
         (
             "{ case: rtt, protocols: [amvia, amvia] }",
-            "this protocol stands there twice",
+            "this protocol is given twice",
         ),
         ("{ case: rtt, protocols: [tcp] }", "amvia-riding"),
         ("{ case: rtt, sizes: [32B] }", "the case rtt has no `sizes`"),

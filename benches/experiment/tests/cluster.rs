@@ -90,7 +90,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         (5, 11),
         "one of the `hosts` already",
     ),
-    ("  node02:", "  node01:", (3, 3), "stands there twice"),
+    ("  node02:", "  node01:", (3, 3), "is given twice"),
 ];
 
 #[test]

@@ -129,7 +129,7 @@ fn what_is_wrong_is_told_with_its_file_and_line() {
         ),
         (
             "hosts_file: hosts.ini\nhosts: { a: { at: local } }",
-            "`hosts` stands there twice",
+            "`hosts` is given twice",
         ),
     ] {
         let error = folder.experiment(line).expect_err(line);

@@ -90,11 +90,11 @@ fn what_cannot_be_injected_is_refused_with_its_place() {
             "{ scaled: [2] }",
             "8:13: `injected` needs at least one load and one shape",
         ),
-        ("{ delays: [1us, 1us] }", "this delay stands there twice"),
+        ("{ delays: [1us, 1us] }", "this delay is given twice"),
         ("{ delays: [2s] }", "a delay is at most 1s"),
         (
             "{ percent: [60], scaled: [2, 2.0] }",
-            "this multiple stands there twice",
+            "this multiple is given twice",
         ),
         ("{ percent: [60], scaled: [-1] }", "-1 is not a multiple"),
         (

@@ -80,14 +80,9 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "seed: 1",
         "seed: 1\nname: b",
         (3, 1),
-        "`name` stands there twice",
+        "`name` is given twice",
     ),
-    (
-        "cpu: 0",
-        "cpu: 0, cpu: 1",
-        (5, 32),
-        "`cpu` stands there twice",
-    ),
+    ("cpu: 0", "cpu: 0, cpu: 1", (5, 32), "`cpu` is given twice"),
     (
         "seed: 1",
         "seed: -1",
@@ -155,7 +150,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "  server: {",
         "  client: {",
         (6, 3),
-        "`client` stands there twice",
+        "`client` is given twice",
     ),
     (
         "from: client, to",
@@ -191,7 +186,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "from: client, to: server, message",
         "between: [client, server, client], message",
         (7, 51),
-        "stands there twice",
+        "is given twice",
     ),
     (
         "from: client, to: server, message",
@@ -221,7 +216,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "load: [0, 60]",
         "load: [0, 160]",
         (9, 13),
-        "0 to 100 percent",
+        "a percentage from 0 to 100",
     ),
     ("load: [0, 60]", "load: [60, 60]", (9, 14), "twice"),
     (

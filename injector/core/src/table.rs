@@ -275,7 +275,7 @@ fn read_line(line: &str, unit: DelayUnit, row: &mut [u32]) -> Result<(), String>
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     if words.len() != PER_LINE {
         return Err(format!(
-            "{} integers, but a line holds {PER_LINE}",
+            "a line of a table has {PER_LINE} integers, and this one {}",
             words.len()
         ));
     }

@@ -55,7 +55,7 @@ pub enum Error {
         least_ns: u64,
     },
     /// The time to measure for is too short or too long.
-    #[error("noise is measured for at least 10ms and at most 86400s, a day")]
+    #[error("noise is measured for at least 10ms and at most one day")]
     Duration,
     /// A file of the kernel cannot be read.
     #[error("cannot read {path}", path = path.display())]

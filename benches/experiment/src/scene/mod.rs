@@ -142,7 +142,7 @@ impl<'a> Scene<'a> {
     /// Checks the kinds of level that a case is measured at; `at` is the place of the case.
     ///
     /// # Errors
-    /// There is none, one stands there twice, or there is no level of them.
+    /// There is none, one is given twice, or there is no level of them.
     pub fn check_kinds(&self, kinds: &[LevelKind], at: &[Step<'a>; 3]) -> Checked<'a> {
         let at = [at[0], at[1], at[2], Key("levels")];
         if kinds.is_empty() {
@@ -154,7 +154,7 @@ impl<'a> Scene<'a> {
         match repeated(kinds) {
             Some(i) => wrong(
                 &[at[0], at[1], at[2], at[3], Index(i)],
-                "this kind stands there twice",
+                "this kind is given twice",
             ),
             None if self.levels.of(kinds).is_empty() => wrong(
                 &at,

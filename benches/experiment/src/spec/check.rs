@@ -124,7 +124,7 @@ fn check_between<'a>(scene: Scene<'a>, load: &'a Load) -> Checked<'a> {
         return wrong(&at, "background load is between two hosts at least");
     }
     if let Some(i) = repeated(&load.between) {
-        return wrong(&[at[0], at[1], Index(i)], "this host stands there twice");
+        return wrong(&[at[0], at[1], Index(i)], "this host is given twice");
     }
     for from in &load.between {
         let others = load
@@ -256,10 +256,13 @@ fn check_levels(experiment: &Experiment) -> Checked<'_> {
         );
     }
     if let Some(i) = levels.load.iter().position(|&percent| percent > 100) {
-        return wrong(&[at, Key("load"), Index(i)], "a load is 0 to 100 percent");
+        return wrong(
+            &[at, Key("load"), Index(i)],
+            "a load is a percentage from 0 to 100",
+        );
     }
     if let Some(i) = repeated(&levels.load) {
-        return wrong(&[at, Key("load"), Index(i)], "this load stands there twice");
+        return wrong(&[at, Key("load"), Index(i)], "this load is given twice");
     }
     match &levels.injected {
         Some(injected) => check_injected(experiment, injected),
@@ -278,10 +281,10 @@ fn check_injected<'a>(experiment: &'a Experiment, injected: &'a InjectedLevels) 
         );
     }
     if let Some(i) = repeated(&injected.percent) {
-        return wrong(&inside("percent", i), "this load stands there twice");
+        return wrong(&inside("percent", i), "this load is given twice");
     }
     if let Some(i) = repeated(&injected.shapes) {
-        return wrong(&inside("shapes", i), "this shape stands there twice");
+        return wrong(&inside("shapes", i), "this shape is given twice");
     }
     let of_loads = injected.shapes.len() + injected.scaled.len();
     if injected.percent.is_empty() != (of_loads == 0) {
@@ -321,10 +324,10 @@ fn check_given(injected: &InjectedLevels) -> Checked<'_> {
     let at = [Key("levels"), Key("injected")];
     let inside = |key, i| [at[0], at[1], Key(key), Index(i)];
     if let Some(i) = repeated(&injected.scaled) {
-        return wrong(&inside("scaled", i), "this multiple stands there twice");
+        return wrong(&inside("scaled", i), "this multiple is given twice");
     }
     if let Some(i) = repeated(&injected.delays) {
-        return wrong(&inside("delays", i), "this delay stands there twice");
+        return wrong(&inside("delays", i), "this delay is given twice");
     }
     let longest = Nanos(u64::from(MAX_DELAY_NS));
     if let Some(i) = injected.delays.iter().position(|&delay| delay > longest) {
@@ -332,7 +335,7 @@ fn check_given(injected: &InjectedLevels) -> Checked<'_> {
     }
     for (key, list) in [("mean", &injected.mean), ("std", &injected.std)] {
         if let Some(i) = repeated(list) {
-            return wrong(&inside(key, i), "this time stands there twice");
+            return wrong(&inside(key, i), "this time is given twice");
         }
         if injected.shape.is_none() && !list.is_empty() {
             return wrong(

@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Repetitions {
             fn visit_u64<E: Error>(self, blocks: u64) -> Result<Repetitions, E> {
                 match u32::try_from(blocks) {
                     Ok(blocks @ 1..=Repetitions::MOST) => Ok(Repetitions::Fixed(blocks)),
-                    _ => Err(E::custom("there are 1 to 10000 repetitions")),
+                    _ => Err(E::custom("give 1 to 10000, or `auto`")),
                 }
             }
 

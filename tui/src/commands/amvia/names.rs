@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::peer::listening;
 
 /// The verbs of `jitterlab amvia names`.
 #[derive(clap::Subcommand)]
@@ -44,7 +45,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 #[derive(clap::Args)]
 pub struct Serve {
     /// Address to listen on, as in 10.0.0.1:7420; port 0 chooses a free one
-    #[arg(long)]
+    #[arg(long, value_parser = listening)]
     listen: SocketAddr,
     /// File with the key of the cluster; `names key` makes one
     #[arg(long)]

@@ -202,7 +202,7 @@ fn text(produced: &Produced) -> String {
 #[derive(clap::Args)]
 pub struct Serve {
     /// Address to listen on; port 0 chooses a free one
-    #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
+    #[arg(long, value_parser = peer::listening, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
     #[command(flatten)]
     adapter: AdapterOptions,

@@ -58,7 +58,7 @@ pub struct Serve {
     #[command(flatten)]
     adapter: AdapterOptions,
     /// Address to listen on; port 0 chooses a free one
-    #[arg(long, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
+    #[arg(long, value_parser = peer::listening, default_value_t = SocketAddr::from(([127, 0, 0, 1], PORT)))]
     bind: SocketAddr,
     /// Run on this CPU [default: any CPU; on a tuned node, the first free CPU that is reserved for measurements]
     #[arg(long)]
@@ -109,7 +109,7 @@ pub fn at_most_a_day(text: &str) -> Result<Nanos, String> {
     const DAY: Nanos = Nanos(24 * 3600 * 1_000_000_000);
     let time: Nanos = text.parse().map_err(|error| format!("{error}"))?;
     if time > DAY {
-        return Err("the time has to be at most 86400s, a day".into());
+        return Err("the time has to be at most one day".into());
     }
     Ok(time)
 }

@@ -326,7 +326,7 @@ impl Case for AmviaCase {
             if let Some(i) = twice {
                 return wrong(
                     &[at[0], at[1], at[2], Key(key), Index(i)],
-                    format!("this {what} stands there twice"),
+                    format!("this {what} is given twice"),
                 );
             }
         }

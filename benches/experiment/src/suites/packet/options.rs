@@ -59,7 +59,7 @@ impl PacketCase {
             );
         }
         if self.reuse.iter().any(|&percent| percent > 100) {
-            return wrong(&inside("reuse"), "a share is 0 to 100 percent");
+            return wrong(&inside("reuse"), "a share is a percentage from 0 to 100");
         }
         if self
             .slaves

@@ -170,7 +170,7 @@ impl Case for PacketCase {
         if let Some(i) = repeated(&self.transports) {
             return wrong(
                 &[at[0], at[1], at[2], Key("transports"), Index(i)],
-                "this transport stands there twice",
+                "this transport is given twice",
             );
         }
         if self.verbs.is_some() && !self.transports.contains(&Transport::Verbs) {
