@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jitterlab_base::named;
 use jitterlab_base::yaml::of_text;
 use openssh_keys::PublicKey;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What is done about hosts whose key nobody has named.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Trust {
     /// ssh has to know them, as it is configured.
     #[default]
@@ -17,6 +17,8 @@ pub enum Trust {
     /// The key that a host shows first is taken for its own and kept; another one is refused from then on.
     FirstUse,
 }
+
+named!(Trust, serde, Known => "known", FirstUse => "first-use");
 
 /// The public key that a host proves itself by, without a comment: `ssh-ed25519 AAAA…`.
 #[derive(Debug, Clone, PartialEq, Eq)]

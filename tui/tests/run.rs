@@ -33,7 +33,10 @@ fn an_experiment_goes_from_its_file_to_a_report() {
     assert_eq!(
         file("experiment.yaml"),
         format!(
-            "{SMALL}\n# Left out of this file, and taken as:\n#   levels, injected: {{ mode: spin }}\n#   suites, packet, rtt: {{ timeout: 100ms }}\n"
+            "{SMALL}\n# Left out of this file, and taken as:\n#   trust: known\n#   lost_host: stop\n\
+             #   levels, injected: {{ replay: {{ order: by-time, stretch: all }}, mode: spin }}\n\
+             #   suites, packet, rtt: {{ timeout: 100ms, levels: [none, load, injected] }}\n\
+             #   suites, application, redis: {{ timeout: 60s, expected: 1s }}\n"
         )
     );
     let environment: Value = serde_json::from_str(&file("environment.json")).unwrap();

@@ -1,6 +1,7 @@
 //! YAML files that people write, read strictly: into a value, or an error that says where something is wrong and what to
 //! write instead.
 
+mod flow;
 mod locate;
 mod survey;
 mod words;
@@ -17,6 +18,7 @@ use crate::input::{InputError, Source, decode, read_text};
 use survey::{MOST_BYTES, survey};
 use words::explained;
 
+pub use flow::{flow, said, value};
 pub use locate::{Step, locate};
 pub use words::{list, suggestion};
 

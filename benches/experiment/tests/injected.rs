@@ -137,13 +137,13 @@ fn the_frozen_copy_says_what_is_taken() {
     let replay = said("{ percent: [60], shapes: [replay] }");
     assert!(
         replay.contains(
-            "levels, injected: { transport: udp, mode: spin, replay: { order: by-time, stretch: all } }"
+            "levels, injected: { transport: udp, replay: { order: by-time, stretch: all }, mode: spin }"
         ),
         "{replay}"
     );
     let shape = said("{ shape: constant, mean: [1us], mode: defer }");
     assert!(
-        shape.contains("levels, injected: { std: [0ns] }"),
+        shape.contains("order: by-time, stretch: all }, std: [0ns] }"),
         "{shape}"
     );
 }

@@ -50,7 +50,7 @@ fn a_good_file_is_read() {
         "127.0.0.1"
     );
     assert_eq!(experiment.suites.packet[0].duration.0, 250_000_000);
-    assert_eq!(experiment.suites.packet[0].timeout, None);
+    assert_eq!(experiment.suites.packet[0].timeout.unwrap().0, 100_000_000);
     let patient = GOOD.replace("wait: block", "wait: block\n      timeout: 2s");
     let timeout = parse(&patient).unwrap().suites.packet[0].timeout;
     assert_eq!(timeout.unwrap().0, 2_000_000_000);

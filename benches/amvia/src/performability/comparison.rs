@@ -49,7 +49,7 @@ pub struct Failing {
 }
 
 /// Chances that a component fails, if nothing is said.
-const CHANCES: [f64; 3] = [1e-4, 1e-3, 1e-2];
+pub const CHANCES: [f64; 3] = [1e-4, 1e-3, 1e-2];
 
 impl Failing {
     /// Bits flipped at each of `rates`; and each of `components` failing with each of `chances`, or, where there is none, with three

@@ -15,7 +15,7 @@ mod steps;
 mod throughput;
 mod timed;
 
-pub use comparison::{Comparison, Failing, LOSSES, Row, TOLERANCE, fixed};
+pub use comparison::{CHANCES, Comparison, Failing, LOSSES, Row, TOLERANCE, fixed};
 pub use error::PerformabilityError;
 pub use experiment::{Length, Measured, Trial, measure};
 pub use model::{Forecast, Frames, Model};

@@ -6,12 +6,12 @@ use jitterlab_base::units::Nanos;
 use jitterlab_injector::control::Mode;
 use jitterlab_injector::replay::{Order, Stretch};
 use jitterlab_packet::transport::Transport;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::level::{Level, LevelKind, Member, Multiple, Shape};
 
 /// The levels beside none, which is always there.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Levels {
     /// Background loads in percent of the bandwidth.
@@ -22,7 +22,7 @@ pub struct Levels {
 }
 
 /// Injected delays: for each load what is made of its excess; and those for which no load has to be measured.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InjectedLevels {
     /// The loads whose excess is injected, out of those of `load`.
@@ -66,7 +66,7 @@ fn transport() -> Transport {
 }
 
 /// How the excess of a load is replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// By time, or by message [default: by-time].

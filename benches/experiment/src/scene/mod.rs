@@ -7,13 +7,12 @@ pub(crate) mod rules;
 
 use std::collections::BTreeMap;
 
+use crate::level::LevelKind;
 use jitterlab_base::input::shortened;
+use jitterlab_base::named;
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{Checked, Wrong, list, suggestion, wrong};
 use jitterlab_cluster::{Host, NO_ADDRESS, Place, Trust};
-use serde::Deserialize;
-
-use crate::level::LevelKind;
 use rules::repeated;
 
 pub use levels::{InjectedLevels, Levels, Replay};
@@ -26,8 +25,7 @@ pub(crate) fn slots(hosts: &BTreeMap<String, Host>) -> u32 {
 }
 
 /// What an experiment does when a host is missing or lost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LostHost {
     /// It does not begin, or stops, and can be resumed.
     #[default]
@@ -35,6 +33,8 @@ pub enum LostHost {
     /// Runs that need the host fail, and the others are done.
     GoOn,
 }
+
+named!(LostHost, serde, Stop => "stop", GoOn => "go-on");
 
 /// What cases are checked against, and measured in.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jitterlab_base::named;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How programs are started over MPI.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mpi {
     /// The host that the launcher is started on, and rank 0 runs on [default: where hosts have slots, the one on this machine].
@@ -37,8 +37,7 @@ pub enum Launcher {
 }
 
 /// Where delays are injected into a rank: one layer, or a message is delayed at each that it passes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Hook {
     /// In the calls of MPI: each send, one-sided call and collective, once.
     #[default]
@@ -64,3 +63,4 @@ impl Hook {
 }
 
 named!(Launcher, serde, Mpirun => "mpirun", Srun => "srun");
+named!(Hook, serde, Mpi => "mpi", Socket => "socket", Verbs => "verbs", Uct => "uct");

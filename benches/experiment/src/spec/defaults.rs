@@ -2,27 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use jitterlab_base::yaml;
+use jitterlab_base::units::{Nanos, Percent};
+use jitterlab_base::yaml::{self, flow};
 use jitterlab_cluster::Place;
 use jitterlab_load::transport::Transport;
 use serde_yaml::Value;
 
 use super::{Experiment, Load, Repetitions};
-use crate::level::Member;
 use crate::scene::ends::{fill_ends, pair};
-use crate::scene::{InjectedLevels, Launcher, Mpi, Replay};
+use crate::scene::{Launcher, Mpi};
 
-/// The change that is to be found, as a share.
-pub(super) const RESOLVE: f64 = 0.05;
+/// The change that is to be found, in percent.
+const RESOLVE: f64 = 5.0;
 
 /// The transport of background load.
 pub(super) fn load_transport() -> Transport {
     Transport::Udp
 }
 
-/// Fills in what follows from other parts of the file: the section `load` where there are levels of load, and the hosts of
-/// load and packet cases where there are no more than two.
+/// Fills in what the file leaves out: what is usual, and what follows from other parts of the file, such as the section `load` where
+/// there are levels of load, and the hosts of load and packet cases where there are no more than two.
 pub(super) fn fill(experiment: &mut Experiment) {
+    if experiment.repetitions == Repetitions::Auto {
+        experiment.resolve = experiment.resolve.or(Percent::new(RESOLVE));
+    }
+    if let Some(injected) = &mut experiment.levels.injected
+        && injected.shape.is_some()
+        && injected.std.is_empty()
+    {
+        injected.std = vec![Nanos(0)];
+    }
     let hosts = &experiment.hosts;
     if experiment.load.is_none() && !experiment.levels.load.is_empty() && pair(hosts).is_some() {
         experiment.load = Some(Load {
@@ -39,6 +48,9 @@ pub(super) fn fill(experiment: &mut Experiment) {
         && load.between.is_empty()
     {
         fill_ends(&mut load.from, &mut load.to, hosts);
+    }
+    if let Some(load) = &mut experiment.load {
+        load.message = Some(load.message());
     }
     fill_ranks(experiment);
     if let (Some(load), Some(mpi)) = (&mut experiment.load, &experiment.mpi) {
@@ -88,75 +100,38 @@ pub fn frozen(text: &str, experiment: &Experiment) -> String {
 fn left_out(text: &str, experiment: &Experiment) -> Vec<String> {
     let written: Value = serde_yaml::from_str(text).unwrap_or_default();
     let mut said = Vec::new();
-    if written.get("retries").is_none() {
-        said.push(format!("retries: {}", experiment.retries));
-    }
-    if experiment.repetitions == Repetitions::Auto && written.get("resolve").is_none() {
-        said.push(format!("resolve: {} %", 100.0 * RESOLVE));
-    }
-    if let Some(load) = &experiment.load {
-        said.extend(line("load", written.get("load"), &of_load(load)));
-    }
-    if let Some(mpi) = &experiment.mpi {
-        said.extend(line("mpi", written.get("mpi"), &of_mpi(mpi)));
-    }
-    if let Some(injected) = &experiment.levels.injected {
-        let written = written
-            .get("levels")
-            .and_then(|levels| levels.get("injected"));
-        said.extend(line("levels, injected", written, &of_injected(injected)));
+    if let Value::Mapping(taken) = yaml::value(experiment) {
+        for (key, taken) in &taken {
+            match written.get(key) {
+                Some(written) => tell(&flow(key), written, taken, &mut said),
+                None => {
+                    let taken = yaml::said(taken).into_iter();
+                    said.extend(taken.map(|taken| format!("{}: {}", flow(key), flow(&taken))));
+                }
+            }
+        }
     }
     for (suite, i, case) in experiment.suites.cases() {
-        let written = written
-            .get("suites")
-            .and_then(|suites| suites.get(suite.name())?.get(i));
+        let written = &written["suites"][suite.name()][i];
         let place = format!("suites, {suite}, {}", case.name());
-        said.extend(line(&place, written, &case.left_out()));
+        tell(&place, written, &case.taken(), &mut said);
+        for (over, taken) in case.taken_over() {
+            tell(&format!("{place}, over {over}"), written, &taken, &mut said);
+        }
     }
     said
 }
 
-/// What `written` leaves out of `values`.
-fn line(place: &str, written: Option<&Value>, values: &[(&str, String)]) -> Option<String> {
-    let missing: Vec<String> = values
-        .iter()
-        .filter(|(key, _)| written.and_then(|written| written.get(key)).is_none())
-        .map(|(key, value)| format!("{key}: {value}"))
-        .collect();
-    (!missing.is_empty()).then(|| format!("{place}: {{ {} }}", missing.join(", ")))
-}
-
-fn of_injected(injected: &InjectedLevels) -> Vec<(&'static str, String)> {
-    let transport = ("transport", injected.transport.to_string());
-    let mode = ("mode", injected.mode.to_string());
-    let Replay { order, stretch } = injected.replay;
-    let replay = (
-        "replay",
-        format!("{{ order: {order}, stretch: {stretch} }}"),
-    );
-    let mut said = Vec::new();
-    said.extend(injected.imitates().then_some(transport));
-    said.push(mode);
-    said.extend(injected.shapes.contains(&Member::Replay).then_some(replay));
-    said.extend(injected.shape.map(|_| ("std", "[0ns]".into())));
-    said
-}
-
-fn of_mpi(mpi: &Mpi) -> Vec<(&'static str, String)> {
-    let hosts = mpi.hosts.iter();
-    let hosts: Vec<String> = hosts
-        .map(|(name, slots)| format!("{name}: {slots}"))
-        .collect();
-    let mut said = vec![("on", mpi.on.clone())];
-    said.extend((!hosts.is_empty()).then(|| ("hosts", format!("{{ {} }}", hosts.join(", ")))));
-    said
-}
-
-fn of_load(load: &Load) -> Vec<(&'static str, String)> {
-    let mut values = vec![("transport", load.transport.to_string())];
-    if load.between.is_empty() {
-        values.extend([("from", load.from.clone()), ("to", load.to.clone())]);
+/// Says what `taken` has and `written` has not, at the same place of the file.
+fn tell(place: &str, written: &Value, taken: &Value, said: &mut Vec<String>) {
+    let Value::Mapping(taken) = taken else { return };
+    let missing = taken.iter().filter(|(key, _)| written.get(key).is_none());
+    let missing = missing.map(|(key, value)| (key.clone(), value.clone()));
+    let missing = yaml::said(&Value::Mapping(missing.collect())).into_iter();
+    said.extend(missing.map(|missing| format!("{place}: {}", flow(&missing))));
+    for (key, taken) in taken {
+        if let Some(written) = written.get(key) {
+            tell(&format!("{place}, {}", flow(key)), written, taken, said);
+        }
     }
-    values.push(("message", load.message().to_string()));
-    values
 }

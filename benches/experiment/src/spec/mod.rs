@@ -15,7 +15,7 @@ use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_base::yaml::{self, FileError};
 use jitterlab_cluster::{Host, Trust};
 use jitterlab_load::transport::Transport;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::suites::{Suites, Work};
 
@@ -27,7 +27,7 @@ pub use hosts::{lacks_hosts, with_hosts};
 pub use repetitions::Repetitions;
 
 /// An experiment, as its file describes it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// What the result folder is called after: letters, digits, hyphens.
@@ -59,6 +59,7 @@ pub struct Experiment {
     #[serde(default)]
     pub levels: Levels,
     /// What is measured at the levels.
+    #[serde(skip_serializing)]
     pub suites: Suites,
 }
 
@@ -67,7 +68,7 @@ fn default_retries() -> u32 {
 }
 
 /// How background load is made.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Over what [default: UDP].
@@ -174,9 +175,9 @@ impl Experiment {
         yaml::parse_filled(text, path, defaults::fill, check::check)
     }
 
-    /// The smallest change of a figure that is to be found, as a share.
+    /// The smallest change of a figure that is to be found, as a share: 0 where none is, for `repetitions` is a number.
     pub fn resolve(&self) -> f64 {
-        self.resolve.map_or(defaults::RESOLVE, Percent::fraction)
+        self.resolve.map_or(0.0, Percent::fraction)
     }
 
     /// Where it plays.

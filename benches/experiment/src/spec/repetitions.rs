@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How often each run is done: the number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,15 @@ impl Repetitions {
         match self {
             Repetitions::Fixed(blocks) => blocks,
             Repetitions::Auto => Repetitions::PILOT,
+        }
+    }
+}
+
+impl Serialize for Repetitions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Repetitions::Fixed(blocks) => serializer.serialize_u32(*blocks),
+            Repetitions::Auto => serializer.serialize_str("auto"),
         }
     }
 }

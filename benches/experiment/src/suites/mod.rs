@@ -23,6 +23,7 @@ use jitterlab_cluster::Host;
 use jitterlab_load::Produced;
 use jitterlab_packet::transport::Transport;
 use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use crate::command::Failed;
 use crate::hosts::Hosts;
@@ -34,11 +35,14 @@ pub trait Case {
     /// What it is called in results.
     fn name(&self) -> &str;
 
-    /// Fills in what follows from the hosts, where the file leaves it out.
-    fn fill(&mut self, _hosts: &BTreeMap<String, Host>) {}
+    /// Fills in what the file leaves out: what is usual, and what follows from the hosts.
+    fn fill(&mut self, hosts: &BTreeMap<String, Host>);
 
-    /// What the file may leave out, and what is taken then: a key, and the value.
-    fn left_out(&self) -> Vec<(&'static str, String)> {
+    /// Itself as a file has it that leaves out nothing.
+    fn taken(&self) -> Value;
+
+    /// The same of what follows from a transport, for each.
+    fn taken_over(&self) -> Vec<(Transport, Value)> {
         Vec::new()
     }
 

@@ -1,8 +1,14 @@
 //! The library suite.
 
 use jitterlab_base::clock::Source;
+use jitterlab_base::units::Bytes;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
+
+/// The size of a message, if nothing is said.
+pub const SIZE: Bytes = Bytes(8);
+/// The dimensions of a halo exchange, if nothing is said.
+pub const DIMENSIONS: u8 = 2;
 
 /// A run of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
     self, Case, Choice, Length, Plan, RankClock, Timeline, most_operations, point,
 };
-use jitterlab_mpi_results::library::{Figures, Report, Sample, Suite};
+use jitterlab_mpi_results::library::{DIMENSIONS, Figures, Report, SIZE, Sample, Suite};
 use mpi::collective::SystemOperation;
 
 use super::{Failure, Format, Wrong, print_object};
@@ -98,7 +98,7 @@ impl Arguments {
         }
         let sizes: Vec<usize> = match &self.size[..] {
             [] if self.case.unit == 0 => vec![0],
-            [] => vec![8],
+            [] => vec![SIZE.0 as usize],
             sizes => sizes.iter().map(|size| size.0 as usize).collect(),
         };
         for &size in &sizes {
@@ -127,7 +127,7 @@ impl Arguments {
         Plan {
             size,
             non_blocking: self.non_blocking,
-            dimensions: self.dimensions.unwrap_or(2),
+            dimensions: self.dimensions.unwrap_or(DIMENSIONS.into()),
             length: match self.iterations {
                 Some(Count(operations)) => Length::Operations(operations as usize),
                 None => Length::Time(self.duration),

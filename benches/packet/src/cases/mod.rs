@@ -24,7 +24,7 @@ use crate::transport::Path;
 
 pub use report::{Point, Report, Setting};
 pub use samples::Samples;
-pub use told::Told;
+pub use told::{Told, usual_window};
 
 /// The time to measure for, of a case that is measured for a time, if nothing is said.
 pub const DURATION: Nanos = Nanos(500_000_000);

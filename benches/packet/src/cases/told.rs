@@ -3,7 +3,10 @@
 
 use Case::{Bandwidth, Bidirectional, BufferReuse, Completion, HotSpot, Latency, Overhead, Rtt};
 
-use super::{Case, buffer_reuse, hot_spot, rtt};
+use jitterlab_base::units::Bytes;
+
+use super::{Case, bandwidth, buffer_reuse, hot_spot, open_loop, rtt};
+use crate::transport::{Link, Transport};
 
 /// What only some cases are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,14 @@ impl Told {
     }
 }
 
+/// How many messages may be under way, if nothing is said; `in_open_loop`: where they are due at times of their own.
+pub fn usual_window(in_open_loop: bool) -> u32 {
+    match in_open_loop {
+        true => open_loop::WINDOW,
+        false => bandwidth::WINDOW,
+    }
+}
+
 impl Case {
     /// Whether it can be measured with so many sizes.
     ///
@@ -83,6 +94,25 @@ impl Case {
             BufferReuse => vec![4 << 10],
             HotSpot => vec![4],
         }
+    }
+
+    /// Those of the usual sizes that can be sent over a link.
+    pub fn usual_sizes_over(self, link: &Link) -> Vec<Bytes> {
+        let possible = link.sizes();
+        let least = match self {
+            // What can be sent in both directions at once.
+            Bidirectional => 16,
+            _ => *possible.start(),
+        };
+        let most = match link.is_reliable() || link.transport() == Transport::Udp {
+            true => *possible.end(),
+            // One packet, which is no longer on an ordinary Ethernet.
+            false => 1024,
+        };
+        let sizes = self.usual_sizes().into_iter();
+        let mut sizes: Vec<Bytes> = sizes.map(|size| Bytes(size.clamp(least, most))).collect();
+        sizes.dedup();
+        sizes
     }
 
     /// The servers that it takes, of so many slaves if that was said.

@@ -220,7 +220,7 @@ fn suites(experiment: &Experiment) -> Vec<String> {
         let how = match case.case {
             AmviaKind::Performability => format!("a fixed timeout of {}", case.timeout()),
             AmviaKind::Rtt | AmviaKind::Bandwidth | AmviaKind::Loggp => {
-                show::counted(case.window.into(), "transaction") + " at once"
+                show::counted(case.window().into(), "transaction") + " at once"
             }
         };
         format!(

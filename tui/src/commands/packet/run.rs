@@ -13,7 +13,9 @@ use jitterlab_packet::cases::buffer_reuse::{self, MOST_BUFFERS, PATTERN};
 use jitterlab_packet::cases::hot_spot::{self, MOST_SLAVES};
 use jitterlab_packet::cases::open_loop::{self, Timetable};
 use jitterlab_packet::cases::rtt::{self, Detailed, Length, Report, Rtt};
-use jitterlab_packet::cases::{self, Case, Told, bidirectional, completion, latency, overhead};
+use jitterlab_packet::cases::{
+    self, Case, Told, bidirectional, completion, latency, overhead, usual_window,
+};
 use jitterlab_packet::transport::{Buffers, Link, MOST_WINDOW, Plan, Transport, Wait};
 use jitterlab_stats::histogram::Compact;
 use serde::Serialize;
@@ -207,25 +209,7 @@ impl Run {
         if !self.size.is_empty() {
             return self.size.clone();
         }
-        let possible = link.sizes();
-        let least = match self.case {
-            // What can be sent in both directions at once.
-            Case::Bidirectional => 16,
-            _ => *possible.start(),
-        };
-        let most = match link.is_reliable() || link.transport() == Transport::Udp {
-            true => *possible.end(),
-            // One packet, which is no longer on an ordinary Ethernet.
-            false => 1024,
-        };
-        let mut sizes: Vec<u64> = self
-            .case
-            .usual_sizes()
-            .into_iter()
-            .map(|size| size.clamp(least, most))
-            .collect();
-        sizes.dedup();
-        sizes.into_iter().map(Bytes).collect()
+        self.case.usual_sizes_over(link)
     }
 
     fn warmup(&self) -> Length {
@@ -284,7 +268,7 @@ impl Run {
             link: link.clone(),
             size,
             wait: self.wait(),
-            window: self.window.unwrap_or(bandwidth::WINDOW),
+            window: self.window.unwrap_or(usual_window(false)),
             buffers: Buffers::Fifo(1),
             both: false,
             computing: Nanos(0),

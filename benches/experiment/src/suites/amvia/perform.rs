@@ -146,7 +146,7 @@ impl<'a> Work<'a> {
             ["--faults".to_string(), format!("{faults}{seed}")]
         });
         words(&["--protocol", self.protocol.name()])
-            .chain(words(&["--window", &self.case.window.to_string()]))
+            .chain(words(&["--window", &self.case.window().to_string()]))
             .chain(words(&["--min-rto", &self.case.case.min_rto().to_string()]))
             .chain(faults.into_iter().flatten())
     }

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use jitterlab_amvia::transport::Faults;
 use jitterlab_amvia_suite::cases::{Case as Kind, bandwidth, rtt};
-use jitterlab_amvia_suite::performability::{Asked, Component, Failing, Over};
+use jitterlab_amvia_suite::performability::{Asked, CHANCES, Component, Failing, Over};
 use jitterlab_amvia_suite::{Protocol, WINDOW, loggp, message_for};
 use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_base::yaml::Step::{self, Index, Key};
-use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_base::yaml::{self, Checked, wrong};
 use jitterlab_cluster::{Host, Place};
 use jitterlab_packet::cases;
 use jitterlab_packet::transport::Transport;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use crate::level::LevelKind;
 use crate::scene::Scene;
@@ -22,7 +23,7 @@ use crate::scene::rules::{NAME, check_time, is_name, repeated};
 use crate::suites::Case;
 
 /// A case of the active-message suite.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmviaCase {
     /// What is measured.
@@ -47,9 +48,8 @@ pub struct AmviaCase {
     /// Sizes of requests, of bandwidth [default: as `jitterlab amvia bandwidth` has them].
     #[serde(default)]
     pub sizes: Vec<Bytes>,
-    /// Most transactions under way at once [default: 16].
-    #[serde(default = "window")]
-    pub window: u8,
+    /// Most transactions under way at once, of all but performability [default: 16].
+    pub window: Option<u8>,
     /// Faults that both ends make of what they send, of all but performability [default: none].
     pub faults: Option<String>,
     /// How often everything is measured, of loggp [default: 20].
@@ -84,10 +84,6 @@ fn protocols() -> Vec<Protocol> {
     Protocol::ALL.to_vec()
 }
 
-fn window() -> u8 {
-    WINDOW
-}
-
 /// The window that there may be.
 const WINDOWS: std::ops::RangeInclusive<u8> = 1..=64;
 /// The longest message of the suite.
@@ -119,6 +115,11 @@ impl AmviaCase {
             [] => &RATES,
             rates => rates,
         }
+    }
+
+    /// Transactions under way at most.
+    pub fn window(&self) -> u8 {
+        self.window.unwrap_or(WINDOW)
     }
 
     /// The timeout of performability.
@@ -182,6 +183,7 @@ impl AmviaCase {
         let given = [
             ("size", self.size.is_some(), !is_stream),
             ("sizes", !self.sizes.is_empty(), is_stream),
+            ("window", self.window.is_some(), !fails),
             ("blocks", self.blocks.is_some(), self.case == Kind::Loggp),
             ("faults", self.faults.is_some(), !fails),
             ("ber", !self.ber.is_empty(), fails),
@@ -208,7 +210,7 @@ impl AmviaCase {
         if self.sizes().iter().any(|&size| size > longest) {
             return wrong(&inside(key), format!("a message has at most {longest}"));
         }
-        if !WINDOWS.contains(&self.window) {
+        if !WINDOWS.contains(&self.window()) {
             return wrong(&inside("window"), "a window has 1 to 64 transactions");
         }
         if self
@@ -261,45 +263,31 @@ impl Case for AmviaCase {
             self.to.clone_from(&self.from);
         }
         fill_ends(&mut self.from, &mut self.to, hosts);
-    }
-
-    fn left_out(&self) -> Vec<(&'static str, String)> {
-        fn list<T: ToString>(items: &[T]) -> String {
-            let items: Vec<String> = items.iter().map(ToString::to_string).collect();
-            format!("[{}]", items.join(", "))
+        match (self.case, self.sizes()) {
+            (Kind::Bandwidth, sizes) => self.sizes = sizes,
+            (Kind::Rtt | Kind::Loggp | Kind::Performability, sizes) => self.size = Some(sizes[0]),
         }
-        let sizes = match self.case {
-            Kind::Bandwidth => ("sizes", list(&self.sizes())),
-            Kind::Rtt | Kind::Loggp | Kind::Performability => ("size", self.sizes()[0].to_string()),
-        };
-        let mut said = vec![
-            ("transports", list(&self.transports)),
-            ("protocols", list(&self.protocols)),
-            ("from", self.from.clone()),
-            ("to", self.to.clone()),
-            sizes,
-        ];
         if !self.is_of_one() {
-            said.push(("window", self.window.to_string()));
+            self.window = Some(self.window());
         }
-        let [warmup, duration] = self.times();
         match self.case {
             Kind::Performability => {
-                let rates = self.ber().iter().map(|rate| format!("{rate:e}"));
-                let rates: Vec<String> = rates.collect();
-                said.extend([
-                    ("ber", list(&rates)),
-                    ("timeout", self.timeout().to_string()),
-                    ("transactions", self.transactions().to_string()),
-                ]);
+                self.ber = self.ber().to_vec();
+                self.timeout = Some(self.timeout());
+                self.transactions = Some(self.transactions());
+                if !self.components.is_empty() && self.chances.is_empty() {
+                    self.chances = CHANCES.to_vec();
+                }
             }
-            Kind::Loggp => said.push(("blocks", self.blocks().to_string())),
-            Kind::Rtt | Kind::Bandwidth => said.extend([
-                ("warmup", warmup.to_string()),
-                ("duration", duration.to_string()),
-            ]),
+            Kind::Loggp => self.blocks = Some(self.blocks()),
+            Kind::Rtt | Kind::Bandwidth => {
+                [self.warmup, self.duration] = self.times().map(Some);
+            }
         }
-        said
+    }
+
+    fn taken(&self) -> Value {
+        yaml::value(self)
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {

@@ -5,17 +5,21 @@ use std::collections::BTreeMap;
 use jitterlab_base::named;
 use jitterlab_base::units::Nanos;
 use jitterlab_base::yaml::Step::{self, Index, Key};
-use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_base::yaml::{self, Checked, wrong};
 use jitterlab_cluster::{Host, pattern};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use crate::level::LevelKind;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
 use crate::scene::{Hook, Mpi, Scene, slots};
 use crate::suites::Case;
 
+/// How long a run takes, if nothing is said.
+const EXPECTED: Nanos = Nanos(1_000_000_000);
+
 /// A program whose run time is measured, with a server that it talks to if it needs one.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationCase {
     /// What it is called in results.
@@ -41,7 +45,7 @@ pub struct ApplicationCase {
 }
 
 /// The server of an application.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// The host that it runs on.
@@ -53,7 +57,7 @@ pub struct Server {
 }
 
 /// The program of an application.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Client {
     /// The host that it runs on.
@@ -72,7 +76,7 @@ pub enum Program<'a> {
 }
 
 /// How a run time is read from a program's output.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
     /// A regular expression with one group, which holds the number; its last match counts.
@@ -82,8 +86,7 @@ pub struct Runtime {
 }
 
 /// What a number in a program's output counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeUnit {
     /// Seconds.
     S,
@@ -94,6 +97,8 @@ pub enum RuntimeUnit {
     /// Units of work a second: the run time is that of one unit.
     PerSecond,
 }
+
+named!(RuntimeUnit, serde, S => "s", Ms => "ms", Us => "us", PerSecond => "per_second");
 
 impl RuntimeUnit {
     /// The time in seconds that a number of this unit means.
@@ -108,7 +113,7 @@ impl RuntimeUnit {
 }
 
 /// A run of the NAS Parallel Benchmarks.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Npb {
     /// Which.
@@ -162,6 +167,13 @@ named!(
 );
 named!(Class, serde, S => "S", W => "W", A => "A", B => "B", C => "C");
 
+impl ApplicationCase {
+    /// How long a run takes, for the estimate before one was done.
+    pub fn expected(&self) -> Nanos {
+        self.expected.unwrap_or(EXPECTED)
+    }
+}
+
 impl Case for ApplicationCase {
     fn name(&self) -> &str {
         &self.name
@@ -173,6 +185,11 @@ impl Case for ApplicationCase {
         {
             npb.ranks = slots(hosts);
         }
+        self.expected = Some(self.expected());
+    }
+
+    fn taken(&self) -> Value {
+        yaml::value(self)
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {

@@ -1,7 +1,5 @@
 //! A run of an application.
 
-use jitterlab_base::units::Nanos;
-
 use super::{ApplicationCase, Program};
 use crate::command::Failed;
 use crate::hosts::Hosts;
@@ -62,7 +60,7 @@ impl<'a> Measures<'a> for Work<'a> {
     }
 
     fn least_seconds(&self) -> f64 {
-        self.case.expected.map_or(1.0, Nanos::as_secs_f64)
+        self.case.expected().as_secs_f64()
     }
 
     fn figure(&self, result: &SuiteResult) -> Option<f64> {

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use jitterlab_base::named;
 use jitterlab_base::units::{Bytes, Count, Nanos};
 use jitterlab_base::yaml::Step::{self, Key};
-use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_base::yaml::{self, Checked, wrong};
 use jitterlab_cluster::Host;
-use serde::Deserialize;
+use jitterlab_mpi_results::library::{DIMENSIONS, SIZE};
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use crate::level::LevelKind;
 use crate::scene::rules::{NAME, check_time, check_timeout, default_timeout, is_name};
@@ -15,7 +17,7 @@ use crate::scene::{Scene, slots};
 use crate::suites::Case;
 
 /// A case of the library suite: an operation of MPI, timed on every rank.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryCase {
     /// What is measured.
@@ -93,10 +95,20 @@ impl Case for LibraryCase {
         if self.ranks == 0 {
             self.ranks = slots(hosts);
         }
+        match self.case {
+            LibraryCaseKind::Barrier => {}
+            LibraryCaseKind::HaloExchange => {
+                self.size.get_or_insert(SIZE);
+                self.dimensions.get_or_insert(DIMENSIONS);
+            }
+            _ => {
+                self.size.get_or_insert(SIZE);
+            }
+        }
     }
 
-    fn left_out(&self) -> Vec<(&'static str, String)> {
-        vec![("ranks", self.ranks.to_string())]
+    fn taken(&self) -> Value {
+        yaml::value(self)
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {

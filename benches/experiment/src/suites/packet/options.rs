@@ -2,10 +2,10 @@
 
 use jitterlab_base::yaml::Step::{self, Key};
 use jitterlab_base::yaml::{Checked, wrong};
-use jitterlab_packet::cases::Told;
-use jitterlab_packet::cases::buffer_reuse::MOST_BUFFERS;
-use jitterlab_packet::cases::hot_spot::MOST_SLAVES;
+use jitterlab_packet::cases::buffer_reuse::{BUFFERS, MOST_BUFFERS, REUSE};
+use jitterlab_packet::cases::hot_spot::{MOST_SLAVES, SLAVES};
 use jitterlab_packet::cases::open_loop::Spacing;
+use jitterlab_packet::cases::{Told, usual_window};
 use jitterlab_packet::transport::MOST_WINDOW;
 
 use super::PacketCase;
@@ -71,6 +71,27 @@ impl PacketCase {
             );
         }
         Ok(())
+    }
+
+    /// Fills in what only some cases are told, and what is usual.
+    pub(super) fn fill_options(&mut self) {
+        let (case, is_open) = (self.case, self.rate.is_some());
+        let is_told = |told: Told| told.cases(is_open).contains(&case);
+        if is_told(Told::OneSize) {
+            self.size = Some(self.message());
+        }
+        if is_told(Told::Window) {
+            self.window.get_or_insert(usual_window(is_open));
+        }
+        if is_told(Told::Buffers) && self.buffers.is_empty() && self.reuse.is_empty() {
+            (self.buffers, self.reuse) = (BUFFERS.into(), REUSE.into());
+        }
+        if is_told(Told::Slaves) {
+            self.slaves.get_or_insert(SLAVES);
+        }
+        if is_open {
+            self.gaps.get_or_insert_default();
+        }
     }
 
     /// The servers that it needs.

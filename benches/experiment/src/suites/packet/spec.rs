@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use jitterlab_base::units::{Bytes, Nanos, Rate};
 use jitterlab_base::yaml::Step::{self, Index, Key};
-use jitterlab_base::yaml::{Checked, wrong};
+use jitterlab_base::yaml::{self, Checked, wrong};
 use jitterlab_cluster::{Host, Place};
 use jitterlab_packet::cases::open_loop::Spacing;
 use jitterlab_packet::cases::{self, Case as Kind, rtt};
 use jitterlab_packet::transport::{Transport, Verbs, Wait};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
 
 use crate::level::LevelKind;
 use crate::link;
@@ -19,7 +20,7 @@ use crate::scene::rules::{NAME, check_time, check_timeout, is_name, link_problem
 use crate::suites::Case;
 
 /// A case of the packet suite.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PacketCase {
     /// What is measured.
@@ -104,9 +105,41 @@ impl PacketCase {
         self.verbs.unwrap_or_default()
     }
 
+    /// The sizes of messages over a transport, where the case has several.
+    pub fn sizes(&self, transport: Transport) -> Vec<Bytes> {
+        match self.sizes.as_slice() {
+            [] => {
+                let host = Host::at(Place::Local);
+                let link = link::of_host(&host, transport, self.verbs());
+                self.case.usual_sizes_over(&link)
+            }
+            sizes => sizes.to_vec(),
+        }
+    }
+
     /// How answers are waited for over a transport.
     pub fn wait(&self, transport: Transport) -> Wait {
         self.wait.unwrap_or(transport.usual_wait())
+    }
+}
+
+/// What follows from the transport, where the file does not say it.
+#[derive(Serialize)]
+struct Over {
+    sizes: Vec<Bytes>,
+    wait: Option<Wait>,
+}
+
+impl PacketCase {
+    fn over(&self, transport: Transport) -> Over {
+        let is_told_to_wait = self.is_told_to_wait();
+        Over {
+            sizes: match self.has_one_size() {
+                true => Vec::new(),
+                false => self.sizes(transport),
+            },
+            wait: is_told_to_wait.then(|| self.wait(transport)),
+        }
     }
 }
 
@@ -117,43 +150,20 @@ impl Case for PacketCase {
 
     fn fill(&mut self, hosts: &BTreeMap<String, Host>) {
         fill_ends(&mut self.from, &mut self.to, hosts);
-        if self.has_one_size() {
-            self.size = Some(self.message());
+        self.fill_options();
+        if self.transports.contains(&Transport::Verbs) {
+            self.verbs = Some(self.verbs());
         }
+        self.timeout.get_or_insert(rtt::TIMEOUT);
     }
 
-    fn left_out(&self) -> Vec<(&'static str, String)> {
-        let each = |text: fn(&PacketCase, Transport) -> String| {
-            let texts: Vec<String> = self
-                .transports
-                .iter()
-                .map(|&over| text(self, over))
-                .collect();
-            texts.join(", ")
-        };
-        let size = self
-            .has_one_size()
-            .then(|| ("size", self.message().to_string()));
-        let is_told_to_wait = self.is_told_to_wait();
-        let mut said = vec![
-            (
-                "transports",
-                format!("[{}]", each(|_, over| over.to_string())),
-            ),
-            ("from", self.from.clone()),
-            ("to", self.to.clone()),
-            ("warmup", self.warmup.to_string()),
-            ("duration", self.duration.to_string()),
-            (
-                "wait",
-                each(|case, over| format!("{} over {over}", case.wait(over))),
-            ),
-            ("timeout", rtt::TIMEOUT.to_string()),
-        ];
-        // After the ends.
-        said.splice(3..3, size);
-        said.retain(|(key, _)| *key != "wait" || is_told_to_wait);
-        said
+    fn taken(&self) -> Value {
+        yaml::value(self)
+    }
+
+    fn taken_over(&self) -> Vec<(Transport, Value)> {
+        let over = |&over: &Transport| (over, yaml::value(&self.over(over)));
+        self.transports.iter().map(over).collect()
     }
 
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {
