@@ -46,6 +46,15 @@ pub fn keep_house() {
     }
 }
 
+/// Puts background load on the CPU that is asked for; else on those that keep house, for those that measure are left to what
+/// measures beside it. It stays where whoever started this process has put it on one CPU.
+pub fn beside_measuring(asked: Option<usize>) -> Result<(), Failure> {
+    if asked.or_else(own).is_none() {
+        keep_house();
+    }
+    pin(asked)
+}
+
 /// Lets the calling thread, and what it starts, run wherever this process might before [`keep_house`] or [`pin`].
 pub fn anywhere() {
     if let Some(before) = ANYWHERE.get() {

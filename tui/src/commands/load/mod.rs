@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::packet::link::{AdapterOptions, for_verbs};
 use super::packet::{check_server_cpu, span};
-use crate::cpus::pin;
+use crate::cpus::beside_measuring;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::{self, Peer};
@@ -65,13 +65,13 @@ pub struct Run {
     /// Seed of the random gaps
     #[arg(long, default_value_t = 5489)]
     seed: u64,
-    /// Run on this CPU
+    /// Run on this CPU [default: any CPU; on a tuned node, those that are not reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     /// Print `sending` on stderr when the first message is sent
     #[arg(long)]
     announce: bool,
-    /// The CPU of the `load serve` that this command starts
+    /// The CPU of the `load serve` that this command starts [default: as for --cpu]
     #[arg(long)]
     server_cpu: Option<usize>,
     #[command(flatten)]
@@ -127,7 +127,7 @@ impl Run {
         }
         let peer = Peer::new(self.to.as_deref(), PORT, &serve)?;
         check_server_cpu(self.server_cpu, &peer)?;
-        pin(self.cpu)?;
+        beside_measuring(self.cpu)?;
         // Whoever stops the load is still told what it was; who cannot wait for that says it twice.
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
@@ -206,7 +206,7 @@ pub struct Serve {
     bind: SocketAddr,
     #[command(flatten)]
     adapter: AdapterOptions,
-    /// Run on this CPU
+    /// Run on this CPU [default: any CPU; on a tuned node, those that are not reserved for measurements]
     #[arg(long)]
     cpu: Option<usize>,
     /// Exit when stdin is closed
@@ -216,7 +216,7 @@ pub struct Serve {
 
 impl Serve {
     fn run(self) -> Result<Exit, Failure> {
-        pin(self.cpu)?;
+        beside_measuring(self.cpu)?;
         if self.until_stdin_closes {
             peer::end_with_stdin();
         }
