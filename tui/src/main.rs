@@ -112,6 +112,39 @@ fn quantities_may_be_negative(command: clap::Command) -> clap::Command {
 mod tests {
     use super::*;
 
+    /// The README has the groups of `--help` in the same order, and each with its commands; `Install` follows, which is not the program's.
+    #[test]
+    fn the_readme_lists_commands_by_the_same_tasks() {
+        let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+        let readme = std::fs::read_to_string(readme).unwrap();
+        let part = readme
+            .split("\n## ")
+            .find(|part| part.starts_with("Commands by task\n"));
+        let groups = part.unwrap().split("\n**").skip(1);
+        let groups = groups.map(|group| group.split_once("**\n").unwrap());
+        let command = CommandLine::command();
+        let is_shown = |name: &&&str| {
+            let found = command.find_subcommand(name);
+            found.is_some_and(|command| !command.is_hide_set())
+        };
+        let tasks = commands::TASKS.iter().chain([&itself::TASK]);
+        let tasks = tasks.map(|&(task, names)| (task, names.iter().filter(is_shown).collect()));
+        let tasks: Vec<(&str, Vec<&&str>)> = tasks.collect();
+        let shown = tasks.iter().filter(|(_, names)| !names.is_empty());
+        let headings: Vec<&str> = groups.clone().map(|(heading, _)| heading).collect();
+        let expected = shown.clone().map(|(task, _)| *task).chain(["Install"]);
+        assert_eq!(headings, expected.collect::<Vec<_>>());
+        for ((task, names), (_, text)) in shown.zip(groups) {
+            for name in names {
+                let has = |it: &str| text.contains(&format!("{it}{name}"));
+                assert!(
+                    has("jitterlab ") || has("; `"),
+                    "{task}: no `{name}` in {text}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn help_lists_every_command_under_one_task() {
         let mut command = by_task(CommandLine::command());
