@@ -78,15 +78,6 @@ fn a_report_is_read_as_it_was_written() {
     let written = report(vec![noisy(1), core(2, 250_000_000, 2_000, 3)]);
     let text = serde_json::to_string(&written).unwrap();
     assert_eq!(serde_json::from_str::<NoiseReport>(&text).unwrap(), written);
-    // Version 0.1.0 counted gaps from each power of two on.
-    let mut older = serde_json::to_value(&written).unwrap();
-    let octaves =
-        serde_json::json!([{ "from_ns": 2_048, "gaps": 499 }, { "from_ns": 4_096, "gaps": 1 }]);
-    older["cores"][0]["histogram"] = octaves;
-    let read: NoiseReport = serde_json::from_value(older).unwrap();
-    let buckets: Vec<_> = read.cores[0].histogram.buckets().collect();
-    assert_eq!(buckets, [(2_048, 2_049, 499), (4_096, 4_099, 1)]);
-    assert_eq!(read.cores[1], written.cores[1]);
 }
 
 #[test]

@@ -3,18 +3,18 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-use common::experiments::{folder, kill as kill_child, lab, lines, until};
+use common::experiments::{ended, events, folder, kill as kill_child, lab, lines, until};
 use common::{Lab, text};
 use jitterlab_experiment::live;
+use jitterlab_experiment::record::Outcome;
 use jitterlab_live::{Count, PLACE, Reader, Total};
 use jitterlab_stats::histogram::Histogram;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
-use serde_json::Value;
 
 const EXPERIMENT: &str = r#"
 name: live
@@ -40,23 +40,16 @@ fn long() -> String {
         .replace("duration: 30ms", "duration: 300s")
 }
 
-fn ended(events: &[Value]) -> impl Iterator<Item = &Value> {
-    events.iter().filter(|event| event["event"] == "run_ended")
-}
-
 #[test]
 fn what_was_followed_is_what_is_stored() {
     let lab = lab(EXPERIMENT);
     let output = lab.run("run e.yaml --headless");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let events: Vec<Value> = text(&output.stdout)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(ended(&events).count(), 16);
-    for event in ended(&events) {
-        let n = event["record"]["n"].as_u64().unwrap();
-        assert!(n > 0 && event["live"] == n, "{event}");
+    let events = events(&output.stdout);
+    let runs = ended(&events);
+    assert_eq!(runs.len(), 16);
+    for (record, live) in runs {
+        assert!(live > 0 && record.n == Some(live), "{live}: {record:?}");
     }
     assert!(!folder(&lab).join(live::FILE).exists());
 }
@@ -131,23 +124,23 @@ fn what_was_followed_ends_where_the_worker_did() {
     measured.take(reader.update().unwrap());
     let before = samples_so_far(&lab);
     kill(Pid::from_raw(worker.cast_signed()), Signal::SIGKILL).unwrap();
-    let out = BufReader::new(controller.stdout.take().unwrap()).lines();
-    let events: Vec<Value> = out
-        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-        .collect();
+    let mut printed = Vec::new();
+    let mut out = controller.stdout.take().unwrap();
+    out.read_to_end(&mut printed).unwrap();
+    let events = events(&printed);
     assert_eq!(controller.wait().unwrap().code(), Some(1));
     // The program has ended with its worker; its pages are still in the memory of this process.
     // There is nothing new where it had no time to measure more.
     if let Some(update) = reader.update() {
         measured.take(update);
     }
-    let [event] = ended(&events).collect::<Vec<_>>()[..] else {
+    let [(record, live)] = ended(&events)[..] else {
         panic!("{events:?}");
     };
-    assert_eq!(event["record"]["outcome"], "failed");
+    assert_eq!(record.outcome, Outcome::Failed);
     // All that was published is told, up to the last sample before the end.
     assert!(measured.samples() >= before);
-    assert_eq!(event["live"], measured.samples());
+    assert_eq!(live, measured.samples());
     let stored = lines(&folder(&lab).join("runs.jsonl"));
     assert!(stored.len() == 1 && stored[0]["outcome"] == "failed");
 }

@@ -8,8 +8,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::experiments::{folder, until};
+use common::experiments::{ended, folder, until};
 use common::{Lab, text};
+use jitterlab_experiment::headless::Line;
+use jitterlab_experiment::record::Outcome;
 use jitterlab_skip::skip;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -79,7 +81,7 @@ impl Machines {
     }
 
     /// Runs the experiment, and kills a host when its first run has ended. Gives what it printed, and how it ended.
-    fn run_and_kill(&self, name: &str) -> (Vec<Value>, Output) {
+    fn run_and_kill(&self, name: &str) -> (Vec<Line>, Output) {
         let mut child = self
             .command("run e.yaml --headless")
             .stdout(Stdio::piped())
@@ -89,8 +91,10 @@ impl Machines {
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut events = Vec::new();
         for line in lines {
-            let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            if event["event"] == "run_ended" && !self.lab.path(&format!("dead-{name}")).exists() {
+            let event: Line = serde_json::from_str(&line.unwrap()).unwrap();
+            if matches!(event, Line::RunEnded { .. })
+                && !self.lab.path(&format!("dead-{name}")).exists()
+            {
                 self.kill(name);
             }
             events.push(event);
@@ -99,9 +103,15 @@ impl Machines {
     }
 }
 
-fn of<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
+/// The hosts that were lost, and why.
+fn lost(events: &[Line]) -> Vec<(&str, &str)> {
     let events = events.iter();
-    events.filter(|event| event["event"] == name).collect()
+    events
+        .filter_map(|event| match event {
+            Line::HostLost { host, reason } => Some((host.as_str(), reason.as_str())),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The runs of a result folder with their outcomes and reasons, those that were tried last.
@@ -134,10 +144,9 @@ fn an_experiment_goes_on_without_a_host_that_is_killed() {
     let (events, output) = machines.run_and_kill("c");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    let lost = of(&events, "host_lost");
-    assert_eq!(lost.len(), 1, "{events:?}");
-    assert_eq!(lost[0]["host"], "c");
-    let reason = lost[0]["reason"].as_str().unwrap();
+    let [("c", reason)] = lost(&events)[..] else {
+        panic!("{events:?}");
+    };
     assert!(reason.starts_with("host c does not come up: "), "{reason}");
     let runs = runs(&folder(&machines.lab));
     assert_eq!(runs.len(), 15);
@@ -163,9 +172,11 @@ fn an_experiment_stops_when_a_host_is_killed_and_is_resumed_when_it_is_back() {
     let (events, output) = machines.run_and_kill("c");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert_eq!(of(&events, "host_lost")[0]["host"], "c");
+    assert_eq!(lost(&events)[0].0, "c");
     let folder = folder(&machines.lab);
-    let end = of(&events, "ends")[0]["error"].as_str().unwrap();
+    let Some(Line::Fails { error: end, .. }) = events.last() else {
+        panic!("{events:?}");
+    };
     assert!(
         end.starts_with("host c is lost: host c does not come up: "),
         "{end}"
@@ -177,16 +188,13 @@ fn an_experiment_stops_when_a_host_is_killed_and_is_resumed_when_it_is_back() {
         )),
         "{end}"
     );
-    let failed = of(&events, "run_ended").into_iter();
+    let failed = ended(&events).into_iter();
     let failed: Vec<_> = failed
-        .filter(|event| event["record"]["outcome"] == "failed")
+        .filter(|(record, _)| record.outcome == Outcome::Failed)
         .collect();
     // The other end of the run may fail first, and does so once.
     assert!((1..=2).contains(&failed.len()), "{failed:?}");
-    assert_eq!(
-        failed[0]["record"]["run"],
-        failed.last().unwrap()["record"]["run"]
-    );
+    assert_eq!(failed[0].0.run, failed.last().unwrap().0.run);
     assert!(runs(&folder).len() < 15);
     fs::remove_file(machines.lab.path("dead-c")).unwrap();
     let resumed = format!("run --headless --resume {}", folder.display());
@@ -243,10 +251,10 @@ fn a_worker_that_is_killed_is_no_host_that_is_lost() {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut events: Vec<Value> = Vec::new();
+    let mut events = Vec::new();
     for line in lines {
-        let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        if event["event"] == "begins" {
+        let event: Line = serde_json::from_str(&line.unwrap()).unwrap();
+        if matches!(event, Line::Begins { .. }) {
             // All that the host runs ends, and the next connection is let in.
             let pid = machines.lab.read("pid-c");
             kill(Pid::from_raw(pid.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
@@ -254,7 +262,7 @@ fn a_worker_that_is_killed_is_no_host_that_is_lost() {
         events.push(event);
     }
     assert_eq!(child.wait().unwrap().code(), Some(0), "{events:?}");
-    assert!(of(&events, "host_lost").is_empty(), "{events:?}");
+    assert!(lost(&events).is_empty(), "{events:?}");
     until(|| {
         runs(&folder(&machines.lab))
             .iter()

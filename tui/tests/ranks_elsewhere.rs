@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 
 use cluster::{Cluster, is_root};
-use common::experiments::{folder, kill, lines, printed, until};
+use common::experiments::{ended, events, folder, kill, lines, printed, until};
 use common::mpi::{has_mpi, has_mpich};
 use common::text;
 use serde_json::Value;
@@ -27,13 +27,11 @@ fn records(cluster: &Cluster, output: &Output) -> Vec<Value> {
 }
 
 /// The samples of each run of a case that were followed while it was measured.
-fn followed(output: &Output, case: &str) -> Vec<Value> {
-    let events = text(&output.stdout);
-    let events = events
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let ended = events.filter(|it| it["event"] == "run_ended" && it["record"]["case"] == case);
-    ended.map(|event| event["live"].clone()).collect()
+fn followed(output: &Output, case: &str) -> Vec<u64> {
+    let events = events(&output.stdout);
+    let ended = ended(&events).into_iter();
+    let of_case = ended.filter(|(record, _)| record.case == case);
+    of_case.map(|(_, live)| live).collect()
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-use common::experiments::{SMALL, folder, lab, lines, planned, resume};
+use common::experiments::{SMALL, events, folder, lab, lines, planned, resume};
 use common::{Lab, text};
+use jitterlab_experiment::headless::Line;
 use serde_json::Value;
 
 #[test]
@@ -16,17 +17,21 @@ fn an_experiment_goes_from_its_file_to_a_report() {
     let lab = lab(SMALL);
     let output = lab.run("run e.yaml --headless");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let events: Vec<Value> = text(&output.stdout)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(events[0]["event"], "begins");
+    let events = events(&output.stdout);
+    assert!(
+        matches!(
+            events[0],
+            Line::Begins {
+                version: Line::VERSION,
+                ..
+            }
+        ),
+        "{:?}",
+        events[0]
+    );
     assert!(text(&output.stdout).contains("\"seconds_left\":0.0"));
     let last = events.last().unwrap();
-    assert_eq!(
-        (&last["event"], &last["failed"]),
-        (&"ends".into(), &0.into())
-    );
+    assert!(matches!(last, Line::Ends { failed: 0, .. }), "{last:?}");
 
     let folder = folder(&lab);
     let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
@@ -353,10 +358,9 @@ fn a_cpu_that_is_not_there_ends_the_experiment_before_it_begins() {
     lab.refuses("run e.yaml", problem);
     // Who reads the events is told, too.
     let output = lab.run("run e.yaml --headless");
-    let event: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
-    assert_eq!(event["event"], "ends");
-    assert_eq!(event["error"], problem);
-    assert!(event["results"].is_null());
+    let error = problem.into();
+    let results = None;
+    assert_eq!(events(&output.stdout), [Line::Fails { results, error }]);
 }
 
 #[test]
@@ -370,10 +374,12 @@ fn a_result_folder_may_have_any_name() {
     let mut command = lab.command("run e.yaml --headless --results");
     let output = command.arg(OsStr::from_bytes(b"caf\xe9")).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let begins = text(&output.stdout);
-    let begins: Value = serde_json::from_str(begins.lines().next().unwrap()).unwrap();
-    let results = begins["results"].as_str().unwrap();
-    assert!(results.starts_with("caf\u{fffd}/named-"), "{results}");
+    let begins = &events(&output.stdout)[0];
+    let is_named = |results: &str| results.starts_with("caf\u{fffd}/named-");
+    assert!(
+        matches!(begins, Line::Begins { results, .. } if is_named(results)),
+        "{begins:?}"
+    );
 }
 
 #[test]
@@ -409,17 +415,14 @@ fn as_many_repetitions_are_done_as_it_takes() {
          \x20 application:\n    - { name: nap, client: { on: here, command: [sleep, '0.02'] }, levels: [none, load] }\n",
     );
     let said = lab.done("run e.yaml --headless");
-    let events: Vec<Value> = said
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let planned: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["event"] == "planned")
-        .collect();
-    let enough = &planned.last().unwrap()["enough"];
-    assert_eq!(enough["resolve_percent"], 100.0);
-    let decided_by = enough["decided_by"].as_str().unwrap();
+    let events = events(said.as_bytes());
+    let planned = events.iter().rev().find_map(|event| match event {
+        Line::Planned { enough, .. } => Some(enough),
+        _ => None,
+    });
+    let enough = planned.unwrap();
+    assert_eq!(enough.resolve_percent, 100.0);
+    let decided_by = &enough.decided_by;
     assert!(decided_by.starts_with("application nap, "), "{decided_by}");
     let records = lines(&folder(&lab).join("runs.jsonl"));
     let of = |suite: &str| {
@@ -429,8 +432,8 @@ fn as_many_repetitions_are_done_as_it_takes() {
             .count() as u64
     };
     assert_eq!(of("packet"), 2 * 8);
-    assert!(of("application") >= 2 * enough["repetitions"].as_u64().unwrap());
-    assert!(enough["repetitions"].as_u64().unwrap() >= 8);
+    assert!(of("application") >= 2 * u64::from(enough.repetitions));
+    assert!(enough.repetitions >= 8);
     // Nothing is left to do.
     let again = lab.done(&format!(
         "run --resume {} --headless",
@@ -505,10 +508,13 @@ fn a_table_that_claims_to_imitate_and_does_not_ends_the_experiment() {
             said.contains("Set `shapes: [empirical]`, which imitates nearly any load, or `accept_poor_fit: true`"),
             "{said}"
         );
-        let stdout = text(&output.stdout);
-        let last: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
-        let error = last["error"].as_str().unwrap();
-        assert!(error.contains("lognormal does not imitate"), "{last}");
+        let events = events(&output.stdout);
+        let last = events.last().unwrap();
+        let is_said = |error: &str| error.contains("lognormal does not imitate");
+        assert!(
+            matches!(last, Line::Fails { error, .. } if is_said(error)),
+            "{last:?}"
+        );
     }
     // Taken all the same, it is injected.
     lab.write(

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use cluster::Cluster;
-use common::experiments::{assert_whole, folder, lines, until};
+use common::experiments::{assert_whole, ended, folder, lines, until};
 use common::{Lab, text};
 use jitterlab_skip::skip;
 use nix::sys::signal::{Signal, kill};
@@ -305,10 +305,10 @@ fn what_is_watched_elsewhere_is_whole_when_the_connection_is_killed() {
     session.press("q");
     assert_eq!(session.end().code(), Some(0));
     assert!(run.wait().unwrap().success());
-    let events = crate::lines(&lab.path("events"));
-    let ended = events.iter().filter(|event| event["event"] == "run_ended");
-    let counts: Vec<[u64; 2]> = ended
-        .map(|event| [&event["live"], &event["record"]["n"]].map(|it| it.as_u64().unwrap()))
+    let events = common::experiments::events(lab.read("events").as_bytes());
+    let counts: Vec<[u64; 2]> = ended(&events)
+        .into_iter()
+        .map(|(record, live)| [live, record.n.unwrap()])
         .collect();
     println!("samples that were followed, and that were stored: {counts:?}");
     assert_eq!(counts.len(), 8);

@@ -23,7 +23,7 @@ pub const ALPHA: f64 = 0.05;
 pub const POWER: f64 = 0.9;
 
 /// How many repetitions an experiment takes.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Enough {
     /// Blocks that are done: as many as are needed, or as the time allows.
     pub repetitions: u32,

@@ -12,6 +12,7 @@ pub mod environment;
 mod estimate;
 pub mod fit;
 mod format;
+pub mod headless;
 pub mod hosts;
 pub mod level;
 mod link;

@@ -3,7 +3,7 @@
 use jitterlab_base::clock::{Clock, Source};
 use jitterlab_stats::histogram::Histogram;
 use jitterlab_stats::summary::Summary;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::counters::Count;
 use super::probe::Spun;
@@ -62,7 +62,6 @@ pub struct Core {
     /// The lengths of the gaps that were kept; nothing if there was none.
     pub lengths_ns: Option<Summary>,
     /// The lengths of all gaps, in nanoseconds.
-    #[serde(deserialize_with = "histogram")]
     pub histogram: Histogram,
     /// The run in equal parts.
     pub intervals: Intervals,
@@ -144,28 +143,4 @@ impl Recorded {
                 .collect(),
         }
     }
-}
-
-/// Reads a histogram, also as version 0.1.0 wrote it: gaps from each power of two on.
-fn histogram<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Histogram, D::Error> {
-    #[derive(Deserialize)]
-    struct Octave {
-        from_ns: u64,
-        gaps: u64,
-    }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        Histogram(Histogram),
-        Octaves(Vec<Octave>),
-    }
-    let octaves = match Written::deserialize(deserializer)? {
-        Written::Histogram(histogram) => return Ok(histogram),
-        Written::Octaves(octaves) => octaves,
-    };
-    let mut histogram = Histogram::new();
-    for octave in octaves {
-        histogram.record_n(octave.from_ns, octave.gaps);
-    }
-    Ok(histogram)
 }

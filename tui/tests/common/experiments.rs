@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use jitterlab_experiment::headless::Line;
+use jitterlab_experiment::record::RunRecord;
 use serde_json::Value;
 
 use super::Lab;
@@ -79,6 +81,25 @@ pub fn started(lab: &Lab, arguments: &str, events: usize) -> Child {
 pub fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// What `jitterlab run --headless` has printed.
+pub fn events(printed: &[u8]) -> Vec<Line> {
+    let lines = printed.split_inclusive(|&byte| byte == b'\n');
+    lines
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+/// The runs that have ended, and how many samples of each had been followed.
+pub fn ended(events: &[Line]) -> Vec<(&RunRecord, u64)> {
+    let events = events.iter();
+    events
+        .filter_map(|event| match event {
+            Line::RunEnded { record, live, .. } => Some((&**record, *live)),
+            _ => None,
+        })
+        .collect()
 }
 
 pub fn lines(path: &Path) -> Vec<Value> {

@@ -1,15 +1,14 @@
 //! What is shown while an experiment runs.
 
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
 use jitterlab_base::show::{self, counted, printable};
 use jitterlab_experiment::conduct::{Event, Tally};
 use jitterlab_experiment::enough::{Enough, POWER};
+use jitterlab_experiment::headless::Line;
 use jitterlab_experiment::live::{Now, Stage};
 use jitterlab_experiment::pause;
-use serde_json::json;
 
 use crate::outcome::Failure;
 use crate::shown::{result, time};
@@ -41,7 +40,7 @@ impl Progress {
     /// Shows what happens.
     pub fn show(&mut self, folder: &Path, event: &Event) {
         match self {
-            Progress::Headless => line(&json_of(folder, event)),
+            Progress::Headless => line(&Line::of(folder, event)),
             Progress::People(status) => people(status, folder, event),
         }
     }
@@ -50,18 +49,14 @@ impl Progress {
     /// none was made.
     pub fn fail(&mut self, folder: Option<&Path>, failure: &Failure) {
         if let Progress::Headless = self {
-            line(&json!({
-                "event": "ends", "results": folder.map(name), "error": failure.to_string(),
-            }));
+            line(&Line::failure(folder, failure.to_string()));
         }
     }
 
     /// Shows the end.
     pub fn end(&mut self, folder: &Path, tally: Tally) {
         match self {
-            Progress::Headless => line(&json!({
-                "event": "ends", "results": name(folder), "done": tally.done, "failed": tally.failed,
-            })),
+            Progress::Headless => line(&Line::end(folder, tally)),
             Progress::People(status) => {
                 let failed = match tally.failed {
                     0 => String::new(),
@@ -75,51 +70,9 @@ impl Progress {
 }
 
 /// A line on stdout, as [`say`] prints one on stderr.
-fn line(value: &serde_json::Value) {
-    let _ = writeln!(std::io::stdout(), "{value}");
-}
-
-/// A folder's name in JSON, which is UTF-8.
-fn name(folder: &Path) -> Cow<'_, str> {
-    folder.to_string_lossy()
-}
-
-fn json_of(folder: &Path, event: &Event) -> serde_json::Value {
-    match event {
-        Event::Begins {
-            runs,
-            finished,
-            environment,
-            seconds_left,
-        } => json!({
-            "event": "begins", "results": name(folder), "runs": runs, "finished": finished,
-            "bandwidth": environment.bandwidth, "seconds_left": seconds_left,
-            "changed": environment.changed(),
-        }),
-        Event::RunBegins { run } => json!({"event": "run_begins", "run": run}),
-        Event::RunEnded {
-            record,
-            finished,
-            live,
-            seconds_left,
-            ..
-        } => json!({
-            "event": "run_ended", "record": record, "finished": finished, "live": live,
-            "seconds_left": seconds_left,
-        }),
-        Event::Planned {
-            enough,
-            runs,
-            seconds_left,
-        } => json!({
-            "event": "planned", "enough": enough, "runs": runs, "seconds_left": seconds_left,
-        }),
-        Event::Lost { host, reason } => {
-            json!({"event": "host_lost", "host": host, "reason": reason})
-        }
-        Event::Pauses => json!({"event": "pauses"}),
-        Event::GoesOn => json!({"event": "goes_on"}),
-        Event::Fitted { fits } => json!({"event": "fitted", "fits": fits}),
+fn line(line: &Line) {
+    if let Ok(text) = serde_json::to_string(line) {
+        let _ = writeln!(std::io::stdout(), "{text}");
     }
 }
 
