@@ -75,32 +75,6 @@ impl RunRecord {
             .rsplit_once('.')
             .map_or(&self.run, |(name, _)| name)
     }
-
-    /// What the packet suite measured, if that is what it is.
-    pub fn packet(&self) -> Option<&PacketResult> {
-        self.result.as_ref()?.packet()
-    }
-
-    /// What the active-message suite measured, if that is what it is.
-    pub fn amvia(&self) -> Option<&AmviaResult> {
-        self.result.as_ref()?.amvia()
-    }
-
-    /// What the library suite measured, if that is what it is.
-    pub fn library(&self) -> Option<&library::Report> {
-        match &self.result {
-            Some(SuiteResult::Library(report)) => Some(report),
-            _ => None,
-        }
-    }
-
-    /// What an application showed, if it is one.
-    pub fn application(&self) -> Option<&Application> {
-        match &self.result {
-            Some(SuiteResult::Application(application)) => Some(application),
-            _ => None,
-        }
-    }
 }
 
 /// How an attempt ended.

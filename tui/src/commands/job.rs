@@ -118,9 +118,8 @@ struct Measured {
 /// The ranks of the case that has most; 0 where no case says how many.
 fn most_ranks(text: &str, path: &Path) -> Result<u32, FileError> {
     let Measured { suites } = yaml::parse(text, path, |_| Ok(()))?;
-    let library = suites.library.iter().map(|case| case.ranks);
-    let benchmarks = suites.application.iter().flat_map(|case| &case.npb);
-    let ranks = library.chain(benchmarks.map(|npb| npb.ranks));
+    let cases = suites.cases().into_iter();
+    let ranks = cases.filter_map(|(_, _, case)| case.ranks());
     Ok(ranks.max().unwrap_or(0))
 }
 

@@ -73,9 +73,8 @@ fn fill_ranks(experiment: &mut Experiment) {
         return;
     };
     let load = experiment.load.as_ref();
-    let suites = &experiment.suites;
-    let has_ranks = !suites.library.is_empty()
-        || suites.application.iter().any(|case| case.npb.is_some())
+    let cases = experiment.suites.cases();
+    let has_ranks = cases.iter().any(|(_, _, case)| case.ranks().is_some())
         || load.is_some_and(|load| load.transport == Transport::Mpi);
     if has_ranks && experiment.mpi.is_none() {
         experiment.mpi = Some(Mpi::default());

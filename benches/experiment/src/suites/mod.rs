@@ -38,6 +38,11 @@ pub trait Case {
     /// Fills in what the file leaves out: what is usual, and what follows from the hosts.
     fn fill(&mut self, hosts: &BTreeMap<String, Host>);
 
+    /// The ranks that it is started on over MPI, 0 where nobody has said how many; nothing where it is not started so.
+    fn ranks(&self) -> Option<u32> {
+        None
+    }
+
     /// Itself as a file has it that leaves out nothing.
     fn taken(&self) -> Value;
 

@@ -3,7 +3,6 @@
 use jitterlab_experiment::level::Level;
 use serde::Serialize;
 
-use crate::analysis::results::Results;
 use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Estimate, Row, Value, column};
 
@@ -27,77 +26,8 @@ const SECOND: &str = "s";
 /// More rows are no short table.
 const MOST: usize = 12;
 
-/// The kind of measurement that is nearest to programs, at each level but those that imitate a load.
-pub fn brief(results: &Results) -> Vec<Brief> {
-    let suites = &results.suites;
-    let time = |of: &str, level, figure, ns: Estimate| Brief {
-        of: of.into(),
-        level,
-        figure,
-        unit: SECOND,
-        mean: ns.scaled(1e-9),
-    };
-    let programs = suites.application.runtimes.iter();
-    let programs = programs.map(|row| {
-        time(
-            &row.application,
-            row.level,
-            row.timed.name(),
-            row.runtime_s.scaled(1e9),
-        )
-    });
-    let operations = suites.library.operations.iter();
-    let operations = operations.map(|row| time(&row.case, row.level, "mean time", row.mean_ns));
-    let round_trips = suites.packet.latency.iter();
-    let round_trips =
-        round_trips.map(|row| time(&row.link.to_string(), row.level, "mean", row.mean_ns));
-    let packets = suites.packet.places.iter();
-    let packets = packets.filter(|row| row.is_first_curve_at_its_end(&suites.packet.places));
-    let packets = packets.map(|row| Brief {
-        of: row.of(),
-        level: row.level,
-        figure: row.curve.name,
-        unit: row.curve.unit,
-        mean: row.value,
-    });
-    let transactions = suites.amvia.transactions.iter();
-    let transactions = transactions.map(|row| {
-        time(
-            &row.way.to_string(),
-            row.way.level,
-            "mean round trip",
-            row.mean_ns,
-        )
-    });
-    let rates = suites.amvia.rates.iter().map(|row| Brief {
-        of: format!("{}, {} B", row.way, row.size),
-        level: row.way.level,
-        figure: "transactions",
-        unit: "a second",
-        mean: row.transactions,
-    });
-    let costs = suites.amvia.costs.iter();
-    let costs = costs.map(|row| {
-        time(
-            &row.way.to_string(),
-            row.way.level,
-            "round trip",
-            row.round_trip_ns,
-        )
-    });
-    let kinds: [Vec<Brief>; 7] = [
-        programs.collect(),
-        operations.collect(),
-        round_trips.collect(),
-        packets.collect(),
-        transactions.collect(),
-        rates.collect(),
-        costs.collect(),
-    ];
-    let mut rows = kinds
-        .into_iter()
-        .find(|rows| !rows.is_empty())
-        .unwrap_or_default();
+/// A short table of these rows, which are of one kind: at each level but those that imitate a load.
+pub fn short(mut rows: Vec<Brief>) -> Vec<Brief> {
     rows.sort_by(|a, b| a.of.cmp(&b.of).then(a.level.cmp(&b.level)));
     let imitates = |level: Level| matches!(level, Level::Injected { .. });
     if rows.iter().any(|row| !imitates(row.level)) {
@@ -111,6 +41,23 @@ pub fn brief(results: &Results) -> Vec<Brief> {
 }
 
 impl Brief {
+    /// A time in nanoseconds.
+    pub fn time(of: String, level: Level, figure: &'static str, ns: Estimate) -> Self {
+        Brief {
+            of,
+            level,
+            figure,
+            unit: SECOND,
+            mean: ns.scaled(1e-9),
+        }
+    }
+
+    /// The first kind of which there is a row.
+    pub fn first<const KINDS: usize>(kinds: [Vec<Brief>; KINDS]) -> Vec<Brief> {
+        let found = kinds.into_iter().find(|rows| !rows.is_empty());
+        found.unwrap_or_default()
+    }
+
     fn value(&self) -> Value {
         match self.unit {
             SECOND => Value::Seconds(self.mean),

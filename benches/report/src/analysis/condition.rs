@@ -270,15 +270,19 @@ pub fn thinned(sorted: &[f64], most: usize) -> Vec<f64> {
         .collect()
 }
 
+/// The report of a run of round trips.
+pub fn rtt_of(run: &RunRecord) -> Option<&rtt::Report> {
+    run.result.as_ref()?.packet()?.rtt()
+}
+
 /// Whether a run measured round trips in the closed loop: those of an open loop count from another moment.
 fn is_closed_rtt(run: &RunRecord) -> bool {
-    let report = run.packet().and_then(|result| result.rtt());
-    report.is_some_and(|report| report.pacing == Loop::Closed)
+    rtt_of(run).is_some_and(|report| report.pacing == Loop::Closed)
 }
 
 /// A count of the ping-pong, over all runs.
 fn sum(runs: &[&RunRecord], count: fn(&rtt::Point) -> u64) -> u64 {
-    let reports = runs.iter().filter_map(|run| run.packet()?.rtt());
+    let reports = runs.iter().filter_map(|run| rtt_of(run));
     reports.map(|report| count(&report.point)).sum()
 }
 

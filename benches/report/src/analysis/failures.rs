@@ -14,8 +14,7 @@ use crate::analysis::condition::Link;
 use crate::analysis::load::{Load, Loads, SAME, asked_of};
 use crate::analysis::packet::fits;
 use crate::analysis::packet::latency::Latency;
-use crate::analysis::results::Results;
-use crate::analysis::subject::subject;
+use crate::analysis::results::{Results, subject};
 use crate::table::{Column, Estimate, Row, Value, column};
 use crate::words;
 

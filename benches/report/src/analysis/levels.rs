@@ -11,10 +11,10 @@ use jitterlab_stats::summary::Summary;
 use serde::Serialize;
 
 use crate::Error;
-use crate::analysis::condition::Reader;
+use crate::analysis::condition::{Reader, rtt_of};
 use crate::analysis::repeated::Repeated;
+use crate::analysis::results::subject;
 use crate::analysis::slowdown::{Slowdown, correct};
-use crate::analysis::subject::subject;
 use crate::table::{Estimate, Value};
 
 /// A figure of a run, or of a recording.
@@ -153,7 +153,7 @@ impl CaseAtLevel {
 }
 
 fn its_loop(run: &RunRecord) -> Option<&'static str> {
-    Some(run.packet()?.rtt()?.pacing.name())
+    Some(rtt_of(run)?.pacing.name())
 }
 
 fn shown(run: &RunRecord, read: &Reader) -> Result<Option<Shown>, Error> {

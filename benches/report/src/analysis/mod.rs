@@ -24,7 +24,6 @@ pub mod results;
 pub mod route;
 pub mod rows;
 pub mod slowdown;
-mod subject;
 pub mod suite;
 pub mod summary;
 
@@ -131,7 +130,7 @@ impl Analysis {
         };
         let effects = answer::effects(&results, input.experiment);
         let brief = match effects.is_empty() {
-            true => brief::brief(&results),
+            true => brief::short(results.suites.brief()),
             false => Vec::new(),
         };
         let paper = paper::findings(&results, input.experiment);

@@ -2,11 +2,12 @@
 
 use jitterlab_experiment::level::Level;
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
 use super::accuracy::Accuracy;
+use super::brief::Brief;
 use super::normality::Normality;
-use super::subject::subject;
 use super::suite::{Measured, Suite};
 use crate::Error;
 use crate::table::Table;
@@ -64,6 +65,26 @@ macro_rules! suites {
             pub(super) fn normality(&self) -> Vec<Normality> {
                 [$(self.$suite.normality(),)+].concat()
             }
+
+            /// The rows of the suite that is nearest to programs, of those that have some.
+            pub(super) fn brief(&self) -> Vec<Brief> {
+                let all = [$((<super::$suite::Found as Suite>::DISTANCE, self.$suite.brief()),)+];
+                let found = all.into_iter().filter(|(_, rows)| !rows.is_empty());
+                let nearest = found.min_by_key(|&(distance, _)| distance);
+                nearest.map(|(_, rows)| rows).unwrap_or_default()
+            }
+        }
+
+        /// A sentence on each case of an experiment, suite by suite.
+        pub fn described(experiment: &Experiment) -> Vec<String> {
+            [$(<super::$suite::Found as Suite>::described(experiment),)+].concat()
+        }
+
+        /// What a run measures, for people.
+        pub fn subject(run: &RunRecord) -> String {
+            let of_suite = [$(<super::$suite::Found as Suite>::subject(run),)+];
+            let said = of_suite.into_iter().flatten().next();
+            said.unwrap_or_else(|| run.case.clone())
         }
     };
 }

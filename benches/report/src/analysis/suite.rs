@@ -3,6 +3,7 @@
 use jitterlab_experiment::record::RunRecord;
 use jitterlab_experiment::spec::Experiment;
 
+use super::brief::Brief;
 use super::condition::{RankReader, Reader};
 use super::load::Loads;
 use super::normality::Normality;
@@ -32,6 +33,9 @@ pub struct Measured<'a> {
 
 /// What was found of a suite.
 pub trait Suite: Sized {
+    /// How far it measures from programs, which are at 0: the short table has rows of the nearest suite alone.
+    const DISTANCE: u8;
+
     /// Finds it.
     ///
     /// # Errors
@@ -43,4 +47,15 @@ pub trait Suite: Sized {
 
     /// Its tests for normality, which are one table for all suites.
     fn normality(&self) -> &[Normality];
+
+    /// Rows for the short table, of the kind that is nearest to programs.
+    fn brief(&self) -> Vec<Brief>;
+
+    /// A sentence on each of its cases: what was measured, between which hosts, and how.
+    fn described(experiment: &Experiment) -> Vec<String>;
+
+    /// What a run measures, for people, where it is one of the suite and the name of its case does not say it.
+    fn subject(_run: &RunRecord) -> Option<String> {
+        None
+    }
 }

@@ -1,20 +1,15 @@
 //! What was measured, on what, and how to do it again.
 
-use jitterlab_amvia_suite::cases::Case as AmviaKind;
 use jitterlab_base::show;
 use jitterlab_experiment::enough::{POWER, begun, enough};
 use jitterlab_experiment::environment::{Node, Resumption};
 use jitterlab_experiment::level::Member;
-use jitterlab_experiment::record::Transport;
-use jitterlab_experiment::spec::{Experiment, InjectedLevels};
-use jitterlab_experiment::suites::Case;
-use jitterlab_experiment::suites::application::{ApplicationCase, Client};
-use jitterlab_experiment::suites::packet::PacketCase;
+use jitterlab_experiment::spec::InjectedLevels;
 use jitterlab_injector::control::Mode;
 use jitterlab_injector::replay::{Order, Stretch};
-use jitterlab_packet::cases as packet;
 use maud::{Markup, html};
 
+use crate::analysis::results::described;
 use crate::folder::Analysed;
 use crate::words;
 
@@ -94,7 +89,7 @@ fn factors(analysed: &Analysed) -> Markup {
                         if measured == schedule.runs { "holds" } else { "was to hold" },
                         experiment.seed
                     )))
-                    @for sentence in suites(experiment) { (line("Suite", &sentence)) }
+                    @for sentence in described(experiment) { (line("Suite", &sentence)) }
                     (line("Level none", "nothing added"))
                     @if let (false, Some(load)) = (experiment.levels.load.is_empty(), &experiment.load) {
                         (line("Levels of load", &format!(
@@ -178,126 +173,6 @@ fn went_on(resumption: &Resumption) -> String {
         changed => changed.join("; "),
     };
     format!("{}, after it was stopped: {changed}", resumption.started)
-}
-
-fn suites(experiment: &Experiment) -> Vec<String> {
-    let packet = experiment.suites.packet.iter().map(|case| {
-        let verbs = case.verbs();
-        let transports: Vec<String> = case
-            .transports
-            .iter()
-            .map(|transport| match transport {
-                Transport::Verbs => format!("verbs ({}, {})", verbs.operation, verbs.service),
-                sockets => sockets.name().to_uppercase(),
-            })
-            .collect();
-        let waits = case
-            .transports
-            .iter()
-            .map(|&over| match case.wait(over).name() {
-                "poll" => "polling".to_string(),
-                _ => "blocking".to_string(),
-            });
-        let mut waits: Vec<String> = waits.collect();
-        waits.dedup();
-        format!(
-            "packet, {}: {}{}messages over {} from {} to {}, {} after {} of warm-up that is \
-             discarded, waiting by {}",
-            case.name(),
-            in_what_loop(case),
-            sizes(case),
-            words::list(&transports),
-            case.from,
-            case.to,
-            case.duration,
-            case.warmup,
-            words::list(&waits)
-        )
-    });
-    let amvia = experiment.suites.amvia.iter().map(|case| {
-        let transports = case.transports.iter().map(|it| it.name().to_uppercase());
-        let protocols = case.protocols.iter().map(ToString::to_string);
-        let how = match case.case {
-            AmviaKind::Performability => format!("a fixed timeout of {}", case.timeout()),
-            AmviaKind::Rtt | AmviaKind::Bandwidth | AmviaKind::Loggp => {
-                show::counted(case.window().into(), "transaction") + " at once"
-            }
-        };
-        format!(
-            "amvia, {}: {} over {} from {} to {}, {how}",
-            case.name(),
-            words::list(&protocols.collect::<Vec<_>>()),
-            words::list(&transports.collect::<Vec<_>>()),
-            case.from,
-            case.to,
-        )
-    });
-    let library = experiment.suites.library.iter().map(|case| {
-        let size = case
-            .size
-            .map(|size| format!(", {size}"))
-            .unwrap_or_default();
-        format!(
-            "library, {}: {} on {} ranks{size}",
-            case.name(),
-            case.case.name(),
-            case.ranks
-        )
-    });
-    let application = experiment.suites.application.iter();
-    let application = application.filter_map(|case| match (&case.client, &case.npb) {
-        (Some(client), _) => Some(command(case, client)),
-        (None, Some(npb)) => Some(format!(
-            "application, {}: NPB {}, class {}, on {} ranks",
-            case.name,
-            npb.kernel.name().to_uppercase(),
-            npb.class.name(),
-            npb.ranks
-        )),
-        (None, None) => None,
-    });
-    packet
-        .chain(amvia)
-        .chain(library)
-        .chain(application)
-        .collect()
-}
-
-/// The sizes of its messages, where the file says them: `64B `.
-fn sizes(case: &PacketCase) -> String {
-    let sizes = case.size.iter().chain(&case.sizes);
-    let sizes: Vec<String> = sizes.map(ToString::to_string).collect();
-    match sizes.is_empty() {
-        true => String::new(),
-        false => format!("{} ", words::list(&sizes)),
-    }
-}
-
-/// How the messages of round trips follow each other: `in a closed loop, `.
-fn in_what_loop(case: &PacketCase) -> String {
-    match (case.case, case.rate) {
-        (packet::Case::Rtt, None) => "in a closed loop, ".into(),
-        (_, None) => String::new(),
-        (_, Some(rate)) => format!(
-            "in an open loop of {} messages a second with {} gaps, ",
-            rate,
-            case.gaps.unwrap_or_default()
-        ),
-    }
-}
-
-/// A program of somebody else's.
-fn command(case: &ApplicationCase, client: &Client) -> String {
-    let (name, on) = (&case.name, &client.on);
-    let command = client.command.join(" ");
-    match &case.server {
-        Some(server) => format!(
-            "application, {name}: {command} on {on} (delayed), against {} on {}",
-            server.command.first().cloned().unwrap_or_default(),
-            server.on
-        ),
-        None => format!("application, {name}: {command} on {on}"),
-    }
 }
 
 fn line(name: &str, text: &str) -> Markup {

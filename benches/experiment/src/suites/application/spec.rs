@@ -192,6 +192,10 @@ impl Case for ApplicationCase {
         yaml::value(self)
     }
 
+    fn ranks(&self) -> Option<u32> {
+        self.npb.as_ref().map(|npb| npb.ranks)
+    }
+
     fn check<'a>(&'a self, scene: Scene<'a>, at: &[Step<'a>; 3]) -> Checked<'a> {
         if !is_name(&self.name) {
             return wrong(&[at[0], at[1], at[2], Key("name")], NAME);

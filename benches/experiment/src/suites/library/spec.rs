@@ -107,6 +107,10 @@ impl Case for LibraryCase {
         }
     }
 
+    fn ranks(&self) -> Option<u32> {
+        Some(self.ranks)
+    }
+
     fn taken(&self) -> Value {
         yaml::value(self)
     }

@@ -9,7 +9,7 @@ use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use jitterlab_stats::bootstrap::Interval;
 use serde::Serialize;
 
-use super::way::{OfWay, Way, way_columns};
+use super::way::{OfWay, Way, result, way_columns};
 use crate::Error;
 use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
@@ -112,7 +112,7 @@ pub struct Found {
 }
 
 fn report(run: &RunRecord) -> Option<&Report> {
-    match run.amvia() {
+    match result(run) {
         Some(AmviaResult::Loggp(report)) => Some(report),
         _ => None,
     }

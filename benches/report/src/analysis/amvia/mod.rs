@@ -7,17 +7,26 @@ pub mod steps;
 pub mod transactions;
 pub mod way;
 
+use jitterlab_amvia_suite::cases::Case as Kind;
+use jitterlab_base::show;
+use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::suites::Case as _;
+use jitterlab_experiment::suites::amvia::AmviaCase;
 use serde::Serialize;
 
 use crate::Error;
+use crate::analysis::brief::Brief;
 use crate::analysis::normality::Normality;
 use crate::analysis::suite::{Measured, Suite};
 use crate::table::Table;
+use crate::words;
 use loggp::{Costs, Identity, Moved, Signature};
 use performability::{Excess, Performability, Stage, Throughput};
 use rates::Rate;
 use steps::Passed;
 use transactions::Transactions;
+use way::Way;
 
 /// What was found of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,6 +69,8 @@ pub struct Found {
 }
 
 impl Suite for Found {
+    const DISTANCE: u8 = 3;
+
     fn of(measured: &Measured) -> Result<Self, Error> {
         let found = transactions::transactions(measured.done, measured.samples)?;
         let loggp = loggp::loggp(measured.done)?;
@@ -98,4 +109,47 @@ impl Suite for Found {
     fn normality(&self) -> &[Normality] {
         &self.normality
     }
+
+    fn brief(&self) -> Vec<Brief> {
+        let time = |way: &Way, figure, ns| Brief::time(way.to_string(), way.level, figure, ns);
+        let transactions = self.transactions.iter();
+        let transactions = transactions.map(|row| time(&row.way, "mean round trip", row.mean_ns));
+        let rates = self.rates.iter().map(|row| Brief {
+            of: format!("{}, {} B", row.way, row.size),
+            level: row.way.level,
+            figure: "transactions",
+            unit: "a second",
+            mean: row.transactions,
+        });
+        let costs = self.costs.iter();
+        let costs = costs.map(|row| time(&row.way, "round trip", row.round_trip_ns));
+        Brief::first([transactions.collect(), rates.collect(), costs.collect()])
+    }
+
+    fn described(experiment: &Experiment) -> Vec<String> {
+        experiment.suites.amvia.iter().map(described).collect()
+    }
+
+    fn subject(run: &RunRecord) -> Option<String> {
+        Way::of(run).map(|way| way.to_string())
+    }
+}
+
+fn described(case: &AmviaCase) -> String {
+    let transports = case.transports.iter().map(|it| it.name().to_uppercase());
+    let protocols = case.protocols.iter().map(ToString::to_string);
+    let how = match case.case {
+        Kind::Performability => format!("a fixed timeout of {}", case.timeout()),
+        Kind::Rtt | Kind::Bandwidth | Kind::Loggp => {
+            show::counted(case.window().into(), "transaction") + " at once"
+        }
+    };
+    format!(
+        "amvia, {}: {} over {} from {} to {}, {how}",
+        case.name(),
+        words::list(&protocols.collect::<Vec<_>>()),
+        words::list(&transports.collect::<Vec<_>>()),
+        case.from,
+        case.to,
+    )
 }

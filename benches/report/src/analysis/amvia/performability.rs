@@ -5,7 +5,7 @@ use jitterlab_base::show;
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use serde::Serialize;
 
-use super::way::{OfWay, Way, way_columns};
+use super::way::{OfWay, Way, result, way_columns};
 use crate::analysis::repeated::Repeated;
 use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
@@ -104,7 +104,7 @@ pub struct Found {
 }
 
 fn report(run: &RunRecord) -> Option<&Report> {
-    match run.amvia() {
+    match result(run) {
         Some(AmviaResult::Performability(report)) => Some(report),
         _ => None,
     }

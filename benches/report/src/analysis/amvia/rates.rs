@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use serde::Serialize;
 
-use super::way::{OfWay, Way, way_columns};
+use super::way::{OfWay, Way, result, way_columns};
 use crate::analysis::repeated::Repeated;
 use crate::table::{Column, Estimate, Row, Value, column};
 
@@ -29,12 +29,12 @@ pub struct Rate {
 
 /// The rates of every way, by size.
 pub fn rates(done: &[&RunRecord]) -> Vec<Rate> {
-    let is_stream = |run: &RunRecord| matches!(run.amvia(), Some(AmviaResult::Bandwidth(_)));
+    let is_stream = |run: &RunRecord| matches!(result(run), Some(AmviaResult::Bandwidth(_)));
     let mut rates = Vec::new();
     for way in Way::all(done, is_stream) {
         let mut sizes: BTreeMap<u64, (Repeated, Repeated, u64)> = BTreeMap::new();
         for run in way.runs(done) {
-            let Some(AmviaResult::Bandwidth(report)) = run.amvia() else {
+            let Some(AmviaResult::Bandwidth(report)) = result(run) else {
                 continue;
             };
             for point in &report.points {

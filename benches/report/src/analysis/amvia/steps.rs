@@ -4,7 +4,7 @@ use jitterlab_amvia_suite::performability::{Kernel, Step, Traced};
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use serde::Serialize;
 
-use super::way::{OfWay, Way, way_columns};
+use super::way::{OfWay, Way, result, way_columns};
 use crate::analysis::repeated::Repeated;
 use crate::analysis::rows::micros;
 use crate::table::{Column, Estimate, Row, Value, column};
@@ -26,7 +26,7 @@ pub struct Passed {
 }
 
 fn traced(run: &RunRecord) -> Option<&Traced> {
-    match run.amvia() {
+    match result(run) {
         Some(AmviaResult::Performability(report)) => match &report.kernel {
             Kernel::Traced(traced) => Some(traced),
             Kernel::NotTraced(_) => None,

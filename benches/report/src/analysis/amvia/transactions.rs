@@ -3,7 +3,7 @@
 use jitterlab_experiment::record::{AmviaResult, RunRecord};
 use serde::Serialize;
 
-use super::way::{OfWay, Way, way_columns};
+use super::way::{OfWay, Way, result, way_columns};
 use crate::Error;
 use crate::analysis::condition::{Pooled, Reader};
 use crate::analysis::normality::{Figures, Normality};
@@ -42,7 +42,7 @@ pub struct Found {
 }
 
 fn is_rtt(run: &RunRecord) -> bool {
-    matches!(run.amvia(), Some(AmviaResult::Rtt(_)))
+    matches!(result(run), Some(AmviaResult::Rtt(_)))
 }
 
 /// Round trips of every way.
@@ -60,7 +60,7 @@ pub fn transactions(done: &[&RunRecord], read: &Reader) -> Result<Found, Error> 
         let Some(time) = Pooled::of(&subject, &runs, read)? else {
             continue;
         };
-        let again = runs.iter().map(|run| match run.amvia() {
+        let again = runs.iter().map(|run| match result(run) {
             Some(AmviaResult::Rtt(report)) => report.retransmissions,
             _ => 0,
         });

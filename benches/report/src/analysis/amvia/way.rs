@@ -4,11 +4,16 @@ use std::fmt;
 
 use jitterlab_amvia_suite::Protocol;
 use jitterlab_experiment::level::Level;
-use jitterlab_experiment::record::{RunRecord, Transport};
+use jitterlab_experiment::record::{AmviaResult, RunRecord, SuiteResult, Transport};
 use serde::Serialize;
 
 use crate::analysis::rows::{AtLevel, level_columns};
 use crate::table::{Column, Value, column};
+
+/// The result of a run of the suite.
+pub fn result(run: &RunRecord) -> Option<&AmviaResult> {
+    run.result.as_ref().and_then(SuiteResult::amvia)
+}
 
 /// A case over one transport, in one protocol, at one level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +31,7 @@ pub struct Way {
 impl Way {
     /// What a run of the suite measures.
     pub fn of(run: &RunRecord) -> Option<Self> {
-        let setting = run.amvia()?.setting();
+        let setting = result(run)?.setting();
         Some(Way {
             case: run.case.clone(),
             transport: setting.over.transport,

@@ -6,9 +6,12 @@ pub mod delays;
 pub mod groups;
 pub mod runtimes;
 
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::suites::application::{ApplicationCase, Client};
 use serde::Serialize;
 
 use crate::Error;
+use crate::analysis::brief::Brief;
 use crate::analysis::normality::Normality;
 use crate::analysis::slowdown::corrected_over;
 use crate::analysis::suite::{Measured, Suite};
@@ -38,6 +41,8 @@ pub struct Found {
 }
 
 impl Suite for Found {
+    const DISTANCE: u8 = 0;
+
     fn of(measured: &Measured) -> Result<Self, Error> {
         let Measured {
             done,
@@ -72,5 +77,46 @@ impl Suite for Found {
 
     fn normality(&self) -> &[Normality] {
         &self.normality
+    }
+
+    fn brief(&self) -> Vec<Brief> {
+        let runtimes = self.runtimes.iter().map(|row| {
+            let (of, ns) = (row.application.clone(), row.runtime_s.scaled(1e9));
+            Brief::time(of, row.level, row.timed.name(), ns)
+        });
+        runtimes.collect()
+    }
+
+    fn described(experiment: &Experiment) -> Vec<String> {
+        let cases = &experiment.suites.application;
+        cases.iter().filter_map(described).collect()
+    }
+}
+
+fn described(case: &ApplicationCase) -> Option<String> {
+    match (&case.client, &case.npb) {
+        (Some(client), _) => Some(command(case, client)),
+        (None, Some(npb)) => Some(format!(
+            "application, {}: NPB {}, class {}, on {} ranks",
+            case.name,
+            npb.kernel.name().to_uppercase(),
+            npb.class.name(),
+            npb.ranks
+        )),
+        (None, None) => None,
+    }
+}
+
+/// A program of somebody else's.
+fn command(case: &ApplicationCase, client: &Client) -> String {
+    let (name, on) = (&case.name, &client.on);
+    let command = client.command.join(" ");
+    match &case.server {
+        Some(server) => format!(
+            "application, {name}: {command} on {on} (delayed), against {} on {}",
+            server.command.first().cloned().unwrap_or_default(),
+            server.on
+        ),
+        None => format!("application, {name}: {command} on {on}"),
     }
 }

@@ -2,9 +2,14 @@
 
 pub mod operations;
 
+use jitterlab_experiment::record::{RunRecord, SuiteKind};
+use jitterlab_experiment::spec::Experiment;
+use jitterlab_experiment::suites::Case as _;
+use jitterlab_experiment::suites::library::LibraryCase;
 use serde::Serialize;
 
 use crate::Error;
+use crate::analysis::brief::Brief;
 use crate::analysis::normality::Normality;
 use crate::analysis::pictures::RankPicture;
 use crate::analysis::suite::{Measured, Suite};
@@ -26,6 +31,8 @@ pub struct Found {
 }
 
 impl Suite for Found {
+    const DISTANCE: u8 = 1;
+
     fn of(measured: &Measured) -> Result<Self, Error> {
         let found = operations::operations(measured)?;
         Ok(Found {
@@ -42,4 +49,25 @@ impl Suite for Found {
     fn normality(&self) -> &[Normality] {
         &self.normality
     }
+
+    fn brief(&self) -> Vec<Brief> {
+        let operations = self.operations.iter();
+        let operations = operations
+            .map(|row| Brief::time(row.case.clone(), row.level, "mean time", row.mean_ns));
+        operations.collect()
+    }
+
+    fn described(experiment: &Experiment) -> Vec<String> {
+        experiment.suites.library.iter().map(described).collect()
+    }
+
+    fn subject(run: &RunRecord) -> Option<String> {
+        (run.suite == SuiteKind::Library).then(|| format!("MPI {}", run.case))
+    }
+}
+
+fn described(case: &LibraryCase) -> String {
+    let (name, operation, ranks) = (case.name(), case.case.name(), case.ranks);
+    let size = case.size.map_or(String::new(), |size| format!(", {size}"));
+    format!("library, {name}: {operation} on {ranks} ranks{size}")
 }

@@ -1,6 +1,7 @@
 //! The packet suite: round trips by condition, what imitates a load, and cases beside round trips.
 
 pub mod curves;
+mod described;
 pub mod emulation;
 pub mod fits;
 pub mod latency;
@@ -9,9 +10,11 @@ pub mod places;
 
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_experiment::record::RunRecord;
+use jitterlab_experiment::spec::Experiment;
 use serde::Serialize;
 
 use crate::Error;
+use crate::analysis::brief::Brief;
 use crate::analysis::condition::{Condition, Link, Reader};
 use crate::analysis::load::{self, Load, Loads};
 use crate::analysis::normality::Normality;
@@ -54,6 +57,8 @@ pub struct Found {
 }
 
 impl Suite for Found {
+    const DISTANCE: u8 = 2;
+
     /// Samples are read a condition at a time, and of one load at most three conditions are held: memory is bounded by the
     /// largest condition, not by the experiment.
     fn of(measured: &Measured) -> Result<Self, Error> {
@@ -94,6 +99,31 @@ impl Suite for Found {
 
     fn normality(&self) -> &[Normality] {
         &self.normality
+    }
+
+    fn brief(&self) -> Vec<Brief> {
+        let round_trips = self.latency.iter();
+        let round_trips = round_trips
+            .map(|row| Brief::time(row.link.to_string(), row.level, "mean", row.mean_ns));
+        let others = self.places.iter();
+        let others = others.filter(|row| row.is_first_curve_at_its_end(&self.places));
+        let others = others.map(|row| Brief {
+            of: row.of(),
+            level: row.level,
+            figure: row.curve.name,
+            unit: row.curve.unit,
+            mean: row.value,
+        });
+        Brief::first([round_trips.collect(), others.collect()])
+    }
+
+    fn described(experiment: &Experiment) -> Vec<String> {
+        let cases = &experiment.suites.packet;
+        cases.iter().map(described::described).collect()
+    }
+
+    fn subject(run: &RunRecord) -> Option<String> {
+        Link::of(run).map(|link| link.to_string())
     }
 }
 

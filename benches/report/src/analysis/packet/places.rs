@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jitterlab_base::units::Bytes;
 use jitterlab_experiment::level::{Level, LevelKind};
-use jitterlab_experiment::record::{PacketResult, RunRecord, Transport};
+use jitterlab_experiment::record::{PacketResult, RunRecord, SuiteResult, Transport};
 use jitterlab_experiment::suites::Case as _;
 use jitterlab_experiment::suites::packet::PacketCase;
 use jitterlab_packet::cases::Case;
@@ -91,7 +91,9 @@ fn of_runs<'a>(
 ) -> Vec<Place> {
     let mut all: BTreeMap<(Curve, Level, u64), Repeated> = BTreeMap::new();
     for run in runs {
-        let Some(result) = run.packet() else { continue };
+        let Some(result) = run.result.as_ref().and_then(SuiteResult::packet) else {
+            continue;
+        };
         let mut of_run: BTreeMap<(Curve, u64), Vec<f64>> = BTreeMap::new();
         for reading in readings(result) {
             // Places are not negative: their bits are in the order of their values.
