@@ -1,6 +1,6 @@
-//! docs/architecture.md and the manifests agree on what each crate uses.
+//! docs/architecture.md tells the truth: of what each crate uses, of where unsafe is, and of the places that its tables name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,20 +77,35 @@ fn room(package: &Value) -> (String, Room) {
     (short(&text(&package["name"])), room)
 }
 
+fn document() -> String {
+    fs::read_to_string(workspace().join("docs/architecture.md")).unwrap()
+}
+
+/// The cells of the rows of a chapter's table, from top to bottom.
+fn rows(chapter: &str) -> Vec<Vec<String>> {
+    let text = document();
+    let mut chapters = text.split("\n## ");
+    let chapter = chapters.find(|part| part.starts_with(chapter)).unwrap();
+    let lines = chapter.lines().filter(|line| line.starts_with("| "));
+    let cells = |row: &str| -> Vec<String> {
+        let cells = row.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().to_string()).collect()
+    };
+    // The first names the columns.
+    lines.skip(1).map(cells).collect()
+}
+
+/// What stands in backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
 /// The rows of the table of the rooms, from top to bottom.
 fn table() -> Vec<(String, Room)> {
-    let text = fs::read_to_string(workspace().join("docs/architecture.md")).unwrap();
-    let rooms = text
-        .split("\n## ")
-        .find(|part| part.starts_with("The rooms"));
-    let rows = rooms
-        .unwrap()
-        .lines()
-        .filter(|line| line.starts_with("| `"));
+    let rows = rows("The rooms").into_iter();
     rows.map(|row| {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let [folder, name, _, uses] = cells[..] else {
-            panic!("four cells: {row}");
+        let [folder, name, _, uses] = &row[..] else {
+            panic!("four cells: {row:?}");
         };
         let mut uses: Vec<_> = uses.split_whitespace().map(String::from).collect();
         uses.sort();
@@ -99,7 +114,7 @@ fn table() -> Vec<(String, Room)> {
             uses,
             tests_use: Vec::new(),
         };
-        (name.into(), room)
+        (name.clone(), room)
     })
     .collect()
 }
@@ -352,5 +367,128 @@ fn files_of_a_room_import_in_no_circle() {
         };
         let circle: Vec<String> = left.iter().map(arrow).collect();
         assert!(circle.is_empty(), "a circle of {name}: {circle:#?}");
+    }
+}
+
+/// Whether a line of code is unsafe.
+fn is_unsafe(line: &str) -> bool {
+    let words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    !line.trim_start().starts_with("//") && words.into_iter().any(|word| word == "unsafe")
+}
+
+#[test]
+fn unsafe_is_in_the_modules_that_the_table_names_and_in_no_other() {
+    let told = rows("Where things may happen").into_iter();
+    let mut told: BTreeMap<String, BTreeSet<String>> = told
+        .map(|row| {
+            let room = quoted(&row[0]).next().unwrap().to_string();
+            (room, quoted(&row[1]).map(String::from).collect())
+        })
+        .collect();
+    for (_, room) in manifests() {
+        let told = told.remove(&room.folder).unwrap_or_default();
+        if told.contains("all") {
+            continue;
+        }
+        let mut texts = BTreeMap::new();
+        modules(&workspace().join(&room.folder).join("src"), &[], &mut texts);
+        let mut found = BTreeSet::new();
+        for (module, text) in texts {
+            if !text.lines().any(is_unsafe) {
+                continue;
+            }
+            let path = module.join("/");
+            let mut told = told.iter();
+            let is_of = |told: &&String| path == **told || path.starts_with(&format!("{told}/"));
+            let of = told.find(is_of);
+            found.insert(
+                of.cloned()
+                    .unwrap_or_else(|| panic!("{}: {path}", room.folder)),
+            );
+        }
+        assert_eq!(found, told, "{}", room.folder);
+    }
+    assert!(told.is_empty(), "no room is {:?}", told.keys());
+}
+
+/// Every file under a folder.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path() {
+            path if path.is_dir() => files(&path, found),
+            path => found.push(path),
+        }
+    }
+}
+
+#[test]
+fn every_path_in_the_text_is_there() {
+    let text = document();
+    let words: Vec<&str> = text.lines().flat_map(quoted).collect();
+    let is_path = |word: &&&str| {
+        let top = word.split_once('/').map(|(top, _)| top);
+        let is_folder = top.is_some_and(|top| !top.is_empty() && workspace().join(top).is_dir());
+        is_folder && !word.contains(' ')
+    };
+    let paths: Vec<&&str> = words.iter().filter(is_path).collect();
+    assert!(paths.len() > 50, "{paths:?}");
+    for path in paths {
+        assert!(workspace().join(path).exists(), "`{path}` is not there");
+    }
+}
+
+/// A path is told from the top, or from a folder that the row names; a type is one of a crate whose folder the row names.
+#[test]
+fn every_path_and_type_in_a_row_of_what_to_touch_is_there() {
+    let rooms: Vec<PathBuf> = manifests()
+        .into_values()
+        .map(|room| workspace().join(room.folder))
+        .collect();
+    let touched = rows("One place to touch");
+    assert!(touched.len() > 20);
+    for row in touched {
+        let places: Vec<PathBuf> = quoted(&row[1])
+            .map(|word| workspace().join(word))
+            .filter(|path| path.exists())
+            .collect();
+        assert!(!places.is_empty(), "{row:?}");
+        let mut near = Vec::new();
+        for place in &places {
+            files(
+                if place.is_dir() {
+                    place
+                } else {
+                    place.parent().unwrap()
+                },
+                &mut near,
+            );
+        }
+        let mut sources = Vec::new();
+        for room in &rooms {
+            if places.iter().any(|place| place.starts_with(room)) {
+                files(&room.join("src"), &mut sources);
+            }
+        }
+        let texts: Vec<String> = sources
+            .iter()
+            .filter_map(|path| fs::read_to_string(path).ok())
+            .collect();
+        for word in quoted(&row[1]) {
+            let is_path = word.contains('/') || word.contains('.');
+            let is_type = word.starts_with(char::is_uppercase);
+            if is_path {
+                let is_there = workspace().join(word).exists();
+                let is_near = near.iter().any(|path| path.ends_with(word));
+                assert!(is_there || is_near, "`{word}` is not there: {row:?}");
+            } else if is_type {
+                let kinds = ["struct", "enum", "trait"].map(|kind| format!("{kind} {word}"));
+                let ends = |rest: &str| !rest.starts_with(|letter: char| letter.is_alphanumeric());
+                let defines = |text: &String| {
+                    let mut kinds = kinds.iter();
+                    kinds.any(|kind| text.split(kind.as_str()).skip(1).any(ends))
+                };
+                assert!(texts.iter().any(defines), "`{word}` is no type: {row:?}");
+            }
+        }
     }
 }
