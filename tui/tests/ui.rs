@@ -568,8 +568,8 @@ fn without_a_terminal_it_says_so() {
     let lab = Lab::new();
     lab.refuses(
         "ui",
-        "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, `check` and \
-         `noise run`",
+        "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, `check`, `noise run` and \
+         `ui --print SCREEN`",
     );
     let mut session = Session::start(&lab, "ui nowhere", 80, 24);
     session.until("nowhere is no folder");

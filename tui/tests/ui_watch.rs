@@ -210,6 +210,60 @@ fn two_results_are_compared() {
     leave(session);
 }
 
+/// By the same code as in a terminal: what screens show, and what keys do on them.
+#[test]
+fn screens_are_printed_where_there_is_no_terminal() {
+    let lab = Lab::new();
+    lab.write("e.yaml", SHORT);
+    assert!(lab.run("run e.yaml --headless").status.success());
+    let wide = lab.done("ui . --print Results --watch 5s --size 200x60");
+    assert_eq!(wide.lines().count(), 60);
+    assert!(wide.contains("RTT over TCP, median of a run"), "{wide}");
+    assert!(!wide.contains("Is b slower than a"), "{wide}");
+    let compared = lab.done("ui . --print results --watch 5s --keys Enter --keys a --keys Down");
+    assert!(compared.contains("b  packet-rtt-udp.none"), "{compared}");
+    assert!(
+        compared.contains("Is b slower than a by more than 5 %?"),
+        "{compared}"
+    );
+    let log = lab.done("ui --print log --watch 500ms --svg");
+    assert!(log.starts_with("<svg ") && log.contains("all: "), "{log}");
+    lab.refuses(
+        "ui --print Nodes",
+        "there is no screen Nodes; the screens are Node, Noise, Suites, Live, Injector, Messages, Results, Validate, Log",
+    );
+    lab.refuses(
+        "ui --print Log --keys Entr",
+        "error: invalid value 'Entr' for '--keys <KEYS>': that is no key: a key is a character, or Space, Up, Down, Left, Right, \
+         PageUp, PageDown, Home, End, Enter, Esc, Backspace",
+    );
+    lab.refuses(
+        "ui --print Log --size 80",
+        "error: invalid value '80' for '--size <SIZE>': a size is COLUMNSxROWS, such as 80x24, each at most 1000",
+    );
+    lab.refuses(
+        "ui --print Log ssh://there/x",
+        "--print is of a folder of this machine: on another one, start it there, as with `ssh HOST jitterlab ui --print …`",
+    );
+}
+
+/// Whoever watches for long enough is told how far what is measured has shifted.
+#[test]
+fn a_shift_is_told_where_there_is_no_terminal() {
+    let lab = Lab::new();
+    lab.write("e.yaml", LONG);
+    let mut run = lab.mortal("run e.yaml --headless");
+    let run = run.stdout(Stdio::null()).stderr(Stdio::null());
+    let _run = Killed(run.spawn().unwrap());
+    while !lab
+        .done("ui --print Live --watch 1s")
+        .contains("packet-rtt-udp.none.r1, 64B")
+    {}
+    let pinned = lab.done("ui --print Live --watch 4s --keys p --size 120x40");
+    assert!(pinned.contains("over packet-rtt-udp.none.r1"), "{pinned}");
+    assert!(pinned.contains("shift of the median: unknown"), "{pinned}");
+}
+
 /// A program that is killed where its test ends.
 struct Killed(Child);
 

@@ -2,11 +2,16 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jitterlab_appliance::report::BootReport;
+use jitterlab_base::units::Nanos;
 
 use crate::outcome::{Exit, Failure};
+use crate::output::print_text;
 use crate::ui::attach::Elsewhere;
+use crate::ui::headless::{self, Wanted};
+use crate::ui::keys::Key;
 use crate::ui::session;
 
 /// Options of `jitterlab ui`.
@@ -15,6 +20,31 @@ pub struct Command {
     /// The folder with experiment files and results/; ssh://HOST/FOLDER is one on another machine, where the UI then runs
     /// [default: the working directory; on an appliance its volume]
     folder: Option<PathBuf>,
+    /// Print what this screen shows, without a terminal: Node, Noise, Suites, Live, Injector, Messages, Results, Validate or Log
+    #[arg(long, value_name = "SCREEN")]
+    print: Option<String>,
+    /// How long that screen is watched first
+    #[arg(long, default_value = "3s", requires = "print")]
+    watch: Nanos,
+    /// Press these keys after that, and watch as long again: characters, and names such as Enter, Esc, Space, Down
+    #[arg(long, value_delimiter = ' ', requires = "print")]
+    keys: Vec<Key>,
+    /// Columns and rows of what is printed
+    #[arg(long, default_value = "80x24", value_parser = size, requires = "print")]
+    size: (u16, u16),
+    /// Print an SVG with colours
+    #[arg(long, requires = "print")]
+    svg: bool,
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    const MOST: u16 = 1000;
+    let both = text.split_once('x').and_then(|(columns, rows)| {
+        let both = (columns.parse().ok()?, rows.parse().ok()?);
+        let is_it = |n: u16| (1..=MOST).contains(&n);
+        (is_it(both.0) && is_it(both.1)).then_some(both)
+    });
+    both.ok_or_else(|| format!("a size is COLUMNSxROWS, such as 80x24, each at most {MOST}"))
 }
 
 /// Whether there is a terminal to show it on.
@@ -24,15 +54,21 @@ pub fn has_terminal() -> bool {
 
 /// Shows it until somebody leaves it.
 pub fn run(command: Command) -> Result<Exit, Failure> {
-    if !has_terminal() {
+    if command.print.is_none() && !has_terminal() {
         return Err(Failure::input(
             "the terminal UI needs a terminal as its stdin and stdout; without one there are `jitterlab run`, \
-             `check` and `noise run`",
+             `check`, `noise run` and `ui --print SCREEN`",
         ));
     }
     let address = command.folder.as_ref().and_then(|folder| folder.to_str());
-    if let Some(elsewhere) = address.and_then(Elsewhere::of) {
-        return elsewhere?.show();
+    match (address.and_then(Elsewhere::of), &command.print) {
+        (None, _) => {}
+        (Some(elsewhere), None) => return elsewhere?.show(),
+        (Some(_), Some(_)) => {
+            return Err(Failure::input(
+                "--print is of a folder of this machine: on another one, start it there, as with `ssh HOST jitterlab ui --print …`",
+            ));
+        }
     }
     let folder = command.folder.unwrap_or_else(usual_folder);
     if !folder.is_dir() {
@@ -41,7 +77,19 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
             folder.display()
         )));
     }
-    session::run(folder)?;
+    match command.print {
+        None => session::run(folder)?,
+        Some(screen) => {
+            let wanted = Wanted {
+                screen,
+                watch: Duration::from_nanos(command.watch.0),
+                keys: command.keys,
+                size: command.size,
+                svg: command.svg,
+            };
+            print_text(headless::picture(folder, &wanted)?)?;
+        }
+    }
     Ok(Exit::Done)
 }
 

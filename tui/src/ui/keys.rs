@@ -1,5 +1,7 @@
 //! Keys, and what they do, as data: who takes a key looks it up where footer and help are drawn from.
 
+use std::str::FromStr;
+
 /// Keys that mean something somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -36,6 +38,41 @@ impl Key {
         }
     }
 }
+
+/// As a word: a character for itself, the others by their names.
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let mut characters = word.chars();
+        if let (Some(character), None) = (characters.next(), characters.next()) {
+            return Ok(Key::Char(character));
+        }
+        let named = NAMED.iter().find(|(name, _)| *name == word);
+        named.map(|(_, key)| *key).ok_or_else(|| {
+            let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+            format!(
+                "that is no key: a key is a character, or {}",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+const NAMED: [(&str, Key); 12] = [
+    ("Space", Key::Char(' ')),
+    ("Up", Key::Up),
+    ("Down", Key::Down),
+    ("Left", Key::Left),
+    ("Right", Key::Right),
+    ("PageUp", Key::PageUp),
+    ("PageDown", Key::PageDown),
+    ("Home", Key::Home),
+    ("End", Key::End),
+    ("Enter", Key::Enter),
+    ("Esc", Key::Escape),
+    ("Backspace", Key::Backspace),
+];
 
 /// All keys that lead through a list or a text.
 pub const MOVES: &[Key] = &[

@@ -31,11 +31,16 @@ pub fn run(folder: PathBuf) -> Result<(), Failure> {
     when_stopped(close)?;
     // What is measured on this node is not to be disturbed.
     keep_house();
-    let cpu = measuring_cpu();
-    let base = Base { folder, cpu };
+    let base = base(folder);
     let ended = terminal::open().and_then(|screen| Session::new(screen).run(&base));
     close();
     ended.map_err(Failure::run)
+}
+
+/// What the screens of a folder are about.
+pub fn base(folder: PathBuf) -> Base {
+    let cpu = measuring_cpu();
+    Base { folder, cpu }
 }
 
 /// The first CPU that the node keeps for measuring, or else the second one that there is.
@@ -76,7 +81,7 @@ impl Session {
             let drawn = Instant::now();
             self.draw(&mut app)?;
             for action in asked.drain(..) {
-                self.perform(action);
+                perform(action, &self.input);
             }
             let due = app.period().map(|period| looked + period);
             let mut input = self.wait(due);
@@ -119,23 +124,24 @@ impl Session {
         let theme = self.theme;
         self.screen.draw(|buffer| frame::draw(buffer, app, theme))
     }
+}
 
-    fn perform(&self, action: Action) {
-        let Action::Do(task) = action else {
-            return;
-        };
-        let input = self.input.clone();
-        // Who has left meanwhile does not want to know.
-        let leaves = task.leaves_house();
-        thread::spawn(move || {
-            if leaves {
-                anywhere();
-            }
-            task.run(&mut |news| {
-                let _ = input.send(Input::News(news));
-            });
+/// Does what is asked for in a thread of its own, and sends what is told of it.
+pub fn perform(action: Action, input: &Sender<Input>) {
+    let Action::Do(task) = action else {
+        return;
+    };
+    let input = input.clone();
+    let leaves = task.leaves_house();
+    thread::spawn(move || {
+        if leaves {
+            anywhere();
+        }
+        task.run(&mut |news| {
+            // Who has left meanwhile does not want to know.
+            let _ = input.send(Input::News(news));
         });
-    }
+    });
 }
 
 fn read_keys(inputs: &Sender<Input>) {
