@@ -1,4 +1,7 @@
 //! Choices that have a name in options, files or reports: one list gives the names, the reader and the writer.
+//!
+//! Every choice that a person types or reads by the name which files have is [`named!`](crate::named). serde's own derive names what has
+//! fields, and choices that programs alone read, or whose text for people is another.
 
 use std::fmt;
 

@@ -7,10 +7,7 @@ use jitterlab_base::{named, shared};
 use jitterlab_stats::histogram::{Histogram, buckets};
 
 /// What is counted beside samples.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Count {
     /// Messages without an answer.
     Lost,
@@ -25,7 +22,7 @@ pub enum Count {
 }
 
 named!(
-    Count, "a count: lost, messages, bytes, iterations or planned",
+    Count, serde, "a count: lost, messages, bytes, iterations or planned",
     Lost => "lost",
     Messages => "messages",
     Bytes => "bytes",

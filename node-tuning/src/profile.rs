@@ -14,4 +14,4 @@ pub enum Profile {
     Paper,
 }
 
-named!(Profile, serde, Measure => "measure", Reversible => "reversible", Paper => "paper");
+named!(Profile, serde, "a profile", Measure => "measure", Reversible => "reversible", Paper => "paper");

@@ -3,8 +3,8 @@
 use crate::distribution::Distribution;
 use crate::error::{Error, check};
 use crate::fit;
-use crate::fit::positive::Family;
 use crate::ks::distance_between;
+use crate::positive::Family;
 use crate::sort::sorted;
 use crate::wasserstein;
 

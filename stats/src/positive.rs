@@ -9,6 +9,47 @@ use libm::{lgamma, tgamma};
 
 use crate::special::{gamma_p, gamma_q, phi, phi_inverse};
 
+/// The families, in the order in which they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// One lognormal.
+    LogNormal,
+    /// Gamma.
+    Gamma,
+    /// Weibull.
+    Weibull,
+    /// Generalised Pareto.
+    GeneralisedPareto,
+    /// A mixture of two lognormals.
+    TwoLognormals,
+    /// A mixture of three.
+    ThreeLognormals,
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Family; 6] = [
+        Family::LogNormal,
+        Family::Gamma,
+        Family::Weibull,
+        Family::GeneralisedPareto,
+        Family::TwoLognormals,
+        Family::ThreeLognormals,
+    ];
+
+    /// The name, that of the [`Positive`] which it fits.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::LogNormal => "lognormal",
+            Family::Gamma => "gamma",
+            Family::Weibull => "weibull",
+            Family::GeneralisedPareto => "generalised-pareto",
+            Family::TwoLognormals => "two-lognormals",
+            Family::ThreeLognormals => "three-lognormals",
+        }
+    }
+}
+
 /// A distribution on the positive numbers, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "family", rename_all = "kebab-case", deny_unknown_fields)]
@@ -151,13 +192,14 @@ impl Positive {
     /// The name of the family.
     pub fn name(&self) -> &'static str {
         match self {
-            LogNormal { .. } => "lognormal",
-            Gamma { .. } => "gamma",
-            Weibull { .. } => "weibull",
-            GeneralisedPareto { .. } => "generalised-pareto",
-            Positive::Mixture(mixture) if mixture.count == 2 => "two-lognormals",
-            Positive::Mixture(_) => "three-lognormals",
+            LogNormal { .. } => Family::LogNormal,
+            Gamma { .. } => Family::Gamma,
+            Weibull { .. } => Family::Weibull,
+            GeneralisedPareto { .. } => Family::GeneralisedPareto,
+            Positive::Mixture(mixture) if mixture.count == 2 => Family::TwoLognormals,
+            Positive::Mixture(_) => Family::ThreeLognormals,
         }
+        .name()
     }
 
     /// The number of parameters.

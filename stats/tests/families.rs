@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::fit::positive::Family;
 use jitterlab_stats::imitation::{self, Closeness, Fault};
+use jitterlab_stats::positive::Family;
 use jitterlab_stats::positive::{Component, Mixture, Positive};
 use jitterlab_stats::sorted;
 use jitterlab_stats::special::{digamma, gamma_p, gamma_q, trigamma};

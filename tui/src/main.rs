@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod allocated;
+mod choice;
 mod commands;
 mod cpus;
 mod files;

@@ -42,12 +42,18 @@ fn every_kernel_verifies_class_w_alone_and_in_company_in_no_more_memory_than_the
             assert_verifies(kernel, Class::W, ranks)
         });
         let mut originals = MEMORY_OF_THE_ORIGINAL.iter();
-        let (_, original) = originals.find(|(name, _)| *name == kernel.name).unwrap();
+        let (_, original) = originals
+            .find(|(name, _)| *name == kernel.name.name())
+            .unwrap();
         let [ours] = &alone["memory_bytes"].as_array().unwrap()[..] else {
             panic!("one rank: {alone}");
         };
         let ours = ours.as_u64().unwrap();
-        assert!(ours <= *original, "{}: {ours} > {original}", kernel.name);
+        assert!(
+            ours <= *original,
+            "{}: {ours} > {original}",
+            kernel.name.name()
+        );
     }
 }
 
@@ -66,7 +72,7 @@ fn the_book_has_every_rule_of_ranks() {
     let book = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/npb.md");
     let book = fs::read_to_string(book).unwrap();
     for kernel in &KERNELS {
-        let row = format!("| `{}` | ", kernel.name);
+        let row = format!("| `{}` | ", kernel.name.name());
         let row = book.lines().find(|line| line.starts_with(&row)).unwrap();
         let rule = format!(" | {} |", kernel.ranks.rule);
         assert!(row.ends_with(&rule), "{row} is not of{rule}");
@@ -78,7 +84,7 @@ fn a_number_of_ranks_that_a_kernel_does_not_run_on_is_wrong_usage_and_said_once(
     for kernel in &KERNELS {
         for ranks in RANKS {
             if !(kernel.ranks.allows)(ranks, Class::S) {
-                let ran = run(ranks, &[], kernel.name, Class::S);
+                let ran = run(ranks, &[], kernel.name.name(), Class::S);
                 let message = format!("these are {ranks}\n");
                 assert_eq!((ran.status, says(&ran, &message)), (Some(2), 1), "{ran}");
                 assert!(
@@ -94,7 +100,10 @@ fn a_number_of_ranks_that_a_kernel_does_not_run_on_is_wrong_usage_and_said_once(
 fn what_is_not_known_is_wrong_usage_and_said_once() {
     for (arguments, message) in [
         (["npb", "xx", "--class=S"], "[possible values: bt, cg,"),
-        (["npb", "ep", "--class=X"], "possible values: S, W, A, B, C"),
+        (
+            ["npb", "ep", "--class=X"],
+            "`X` is not a problem size: S, W, A, B or C",
+        ),
         (["npb", "ep", "--klass=S"], "unexpected argument '--klass'"),
     ] {
         let ran = mpirun(3, &[], &arguments);
@@ -111,17 +120,17 @@ fn one_corrupted_message_fails_verification() {
         let ranks = allowed(kernel, Class::S).find(|&ranks| ranks > 1).unwrap();
 
         // Looked at and left alone, and how many there are.
-        let sound = run(ranks, &[preload], kernel.name, Class::S);
+        let sound = run(ranks, &[preload], kernel.name.name(), Class::S);
         assert!(verified(&sound) && sound.status == Some(0), "{sound}");
         let line = |line: &str| line.strip_prefix("corrupt: messages: ")?.parse().ok();
         let messages: usize = sound.stderr.lines().find_map(line).unwrap();
-        assert!(messages > 0, "{}: rank 1 sends no data", kernel.name);
+        assert!(messages > 0, "{}: rank 1 sends no data", kernel.name.name());
 
         let middle = (messages / 2).to_string();
         let variables = [preload, ("CORRUPT_MESSAGE", &middle)];
-        let corrupted = run(ranks, &variables, kernel.name, Class::S);
+        let corrupted = run(ranks, &variables, kernel.name.name(), Class::S);
         assert_eq!(says(&corrupted, "corrupt: flipped"), 1, "{corrupted}");
-        assert!(!verified(&corrupted), "{}: {corrupted}", kernel.name);
+        assert!(!verified(&corrupted), "{}: {corrupted}", kernel.name.name());
         assert_eq!(corrupted.status, Some(1), "{corrupted}");
     }
 }
@@ -160,12 +169,12 @@ fn verified(ran: &Ran) -> bool {
 }
 
 fn assert_verifies(kernel: &Kernel, class: Class, ranks: usize) -> Value {
-    let ran = run(ranks, &[], kernel.name, class);
-    let what = format!("{} {class} on {ranks} ranks", kernel.name);
+    let ran = run(ranks, &[], kernel.name.name(), class);
+    let what = format!("{} {class} on {ranks} ranks", kernel.name.name());
     assert!(ran.status == Some(0) && verified(&ran), "{what}: {ran}");
 
     let report = ran.report();
-    assert_eq!(report["kernel"], kernel.name);
+    assert_eq!(report["kernel"], kernel.name.name());
     assert_eq!(report["class"], class.to_string());
     assert_eq!(report["ranks"], ranks);
     assert!(report["mops"].as_f64().unwrap() > 0.0, "{what}");

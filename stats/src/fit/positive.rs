@@ -1,51 +1,12 @@
 //! Maximum-likelihood fits of the families on the positive numbers.
 
 use crate::error::Error;
-use crate::positive::Positive;
+use crate::positive::{Family, Positive};
 use crate::special::{digamma, trigamma};
 
 use super::mixture;
 
-/// The families, in the order in which they are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// One lognormal.
-    LogNormal,
-    /// Gamma.
-    Gamma,
-    /// Weibull.
-    Weibull,
-    /// Generalised Pareto.
-    GeneralisedPareto,
-    /// A mixture of two lognormals.
-    TwoLognormals,
-    /// A mixture of three.
-    ThreeLognormals,
-}
-
 impl Family {
-    /// Every family.
-    pub const ALL: [Family; 6] = [
-        Family::LogNormal,
-        Family::Gamma,
-        Family::Weibull,
-        Family::GeneralisedPareto,
-        Family::TwoLognormals,
-        Family::ThreeLognormals,
-    ];
-
-    /// The name, that of the [`Positive`] which it fits.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Family::LogNormal => "lognormal",
-            Family::Gamma => "gamma",
-            Family::Weibull => "weibull",
-            Family::GeneralisedPareto => "generalised-pareto",
-            Family::TwoLognormals => "two-lognormals",
-            Family::ThreeLognormals => "three-lognormals",
-        }
-    }
-
     /// Fits samples above 0, in ascending order.
     ///
     /// # Errors

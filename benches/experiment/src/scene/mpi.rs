@@ -62,5 +62,5 @@ impl Hook {
     }
 }
 
-named!(Launcher, serde, Mpirun => "mpirun", Srun => "srun");
+named!(Launcher, serde, "a launcher", Mpirun => "mpirun", Srun => "srun");
 named!(Hook, serde, Mpi => "mpi", Socket => "socket", Verbs => "verbs", Uct => "uct");

@@ -1,5 +1,6 @@
 //! Load between ranks, and who suffers from it.
 
+use jitterlab_base::named;
 use serde::{Deserialize, Serialize};
 
 use crate::library::Figures;
@@ -10,7 +11,7 @@ pub struct Report {
     /// `mpi`.
     pub transport: Transport,
     /// Who sends to whom.
-    pub pattern: String,
+    pub pattern: Pattern,
     /// Number of ranks.
     pub ranks: usize,
     /// Bytes of a message.
@@ -40,6 +41,37 @@ pub struct Report {
     /// What was measured beside it.
     #[serde(deserialize_with = "Option::deserialize")]
     pub victim: Option<Victim>,
+}
+
+/// Who sends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// Rank k sends to rank k + N/2, for N ranks.
+    Pairs,
+    /// Each rank sends to all others, in turn.
+    Alltoall,
+    /// All ranks write into rank 0's memory (MPI_Put).
+    RmaIncast,
+    /// All ranks send to rank 0 (MPI_Send).
+    P2pIncast,
+    /// All ranks read rank 0's memory (MPI_Get).
+    RmaBcast,
+}
+
+named!(
+    Pattern, serde, "a pattern of load",
+    Pairs => "pairs",
+    Alltoall => "alltoall",
+    RmaIncast => "rma-incast",
+    P2pIncast => "p2p-incast",
+    RmaBcast => "rma-bcast",
+);
+
+impl Pattern {
+    /// Whether rank 0 sends in it, and so sees that its input has ended.
+    pub fn sends_from_0(self) -> bool {
+        matches!(self, Pattern::Pairs | Pattern::Alltoall)
+    }
 }
 
 /// What carries the messages.

@@ -1,14 +1,72 @@
 //! The NAS Parallel Benchmarks.
 
+use jitterlab_base::named;
 use serde::{Deserialize, Deserializer, Serialize};
+
+/// The benchmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// Block tri-diagonal solver.
+    Bt,
+    /// Conjugate gradient.
+    Cg,
+    /// Embarrassingly parallel.
+    Ep,
+    /// Fourier transform in three dimensions.
+    Ft,
+    /// Integer sort.
+    Is,
+    /// Lower-upper Gauss-Seidel solver.
+    Lu,
+    /// Multigrid.
+    Mg,
+    /// Scalar penta-diagonal solver.
+    Sp,
+}
+
+named!(
+    Name, serde, "a benchmark",
+    Bt => "bt", Cg => "cg", Ep => "ep", Ft => "ft", Is => "is", Lu => "lu", Mg => "mg", Sp => "sp",
+);
+
+/// A problem size, smallest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// For a first try.
+    S,
+    /// A workstation of 1994.
+    W,
+    /// The standard size.
+    A,
+    /// About four times class A.
+    B,
+    /// About four times class B.
+    C,
+}
+
+named!(Class, serde, "a problem size", S => "S", W => "W", A => "A", B => "B", C => "C");
+
+impl Class {
+    /// The one of five values that is this class's, given from [`Class::S`] to [`Class::C`].
+    pub fn of<T>(self, values: [T; 5]) -> T {
+        let [s, w, a, b, c] = values;
+        match self {
+            Class::S => s,
+            Class::W => w,
+            Class::A => a,
+            Class::B => b,
+            Class::C => c,
+        }
+    }
+}
 
 /// A run of a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The benchmark.
-    pub kernel: String,
+    pub kernel: Name,
     /// The problem size.
-    pub class: String,
+    pub class: Class,
     /// Number of ranks.
     pub ranks: usize,
     /// Time of the part that is measured, of the slowest rank, in seconds.

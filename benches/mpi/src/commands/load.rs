@@ -16,7 +16,8 @@ use super::{Failure, Format, Wrong, print_object};
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Who sends to whom
+    /// Who sends to whom, for N ranks: pairs (rank k to rank k + N/2), alltoall (each to all others, in turn), rma-incast (all write into
+    /// rank 0's memory), p2p-incast (all to rank 0) or rma-bcast (all read rank 0's memory)
     #[arg(long)]
     pattern: Pattern,
     /// Share of the bandwidth: 0 to 100 (percent). The bandwidth is measured first
@@ -139,7 +140,7 @@ impl Arguments {
             checked.map_err(|why| Wrong(format!("the victim: {why}")))?;
         }
         let message = self.size.0 as usize;
-        let checked = (self.pattern).check(ranks - suffering, message, memory(comm));
+        let checked = load::check(self.pattern, ranks - suffering, message, memory(comm));
         checked.map_err(|why| Wrong(format!("the load: {why}")))
     }
 }
@@ -156,7 +157,7 @@ fn report(arguments: &Arguments, ranks: usize, outcome: Outcome) -> Report {
     let longest = outcome.produced.iter().map(|part| part.longest_gap_ns);
     Report {
         transport: Transport::Mpi,
-        pattern: arguments.pattern.to_string(),
+        pattern: arguments.pattern,
         ranks,
         message: arguments.size.0,
         level: arguments.level.value(),

@@ -13,7 +13,7 @@ pub struct Arguments {
     /// Benchmark to run
     #[arg(value_parser = kernel())]
     kernel: &'static Kernel,
-    /// The problem size
+    /// The problem size: S, W, A, B or C
     #[arg(long, value_name = "CLASS", default_value = "S")]
     class: Class,
     /// How the result is printed
@@ -77,8 +77,8 @@ fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report 
     let measured = || ranks.iter().flat_map(|rank| rank.phases.iter().skip(1));
     let wall: f64 = measured().map(|phase| phase.wall_s).sum();
     Report {
-        kernel: arguments.kernel.name.into(),
-        class: arguments.class.to_string(),
+        kernel: arguments.kernel.name,
+        class: arguments.class,
         ranks: ranks.len(),
         time_s: outcome.time_s,
         mops: outcome.mops(),
@@ -163,7 +163,7 @@ fn print(report: &Report) {
 fn kernel() -> impl TypedValueParser<Value = &'static Kernel> {
     let values = npb::KERNELS
         .iter()
-        .map(|kernel| PossibleValue::new(kernel.name).help(kernel.title));
+        .map(|kernel| PossibleValue::new(kernel.name.name()).help(kernel.title));
     PossibleValuesParser::new(values)
         .try_map(|name| npb::kernel(&name).ok_or("there is no such kernel"))
 }

@@ -11,10 +11,7 @@ mod pace;
 mod traffic;
 mod victim;
 
-use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use jitterlab_base::clock::Clock;
-use jitterlab_base::named;
 use jitterlab_base::show;
 use jitterlab_base::units::{Nanos, Percent};
 use jitterlab_load::bucket::Bucket;
@@ -26,25 +23,8 @@ use one_sided::{Direction, OneSided};
 use pace::Pace;
 use traffic::{Moved, Traffic};
 
-pub use jitterlab_mpi_results::load::{Impact, Produced};
+pub use jitterlab_mpi_results::load::{Impact, Pattern, Produced};
 pub use victim::{End, Outcome, Victim, run};
-
-/// Who sends to whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Pattern {
-    /// Rank k sends to rank k + N/2, for N ranks.
-    Pairs,
-    /// Each rank sends to all others, in turn.
-    Alltoall,
-    /// All ranks write into rank 0's memory (MPI_Put).
-    RmaIncast,
-    /// All ranks send to rank 0 (MPI_Send).
-    P2pIncast,
-    /// All ranks read rank 0's memory (MPI_Get).
-    RmaBcast,
-}
-
-named!(Pattern, Pairs => "pairs", Alltoall => "alltoall", RmaIncast => "rma-incast", P2pIncast => "p2p-incast", RmaBcast => "rma-bcast");
 
 /// The load that is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -64,62 +44,52 @@ pub struct Load {
 /// How long the bandwidth is measured.
 const MEASURE: Nanos = Nanos(500_000_000);
 
-impl Pattern {
-    /// Whether so many ranks can make it with messages of so many bytes, where rank 0's machine has so many bytes of memory.
-    ///
-    /// # Errors
-    /// What they cannot, for people.
-    pub fn check(self, ranks: usize, message: usize, memory: u64) -> Result<(), String> {
-        let taken = |ranks| {
-            self.one_sided()
-                .map_or(0, |way| way.exposed(ranks, message))
-        };
-        match self {
-            _ if ranks < 2 => Err(format!(
-                "a load takes 2 ranks or more, and these are {ranks}"
-            )),
-            Pattern::Pairs if !ranks.is_multiple_of(2) => Err(format!(
-                "pairs are made of an even number of ranks, and these are {ranks}"
-            )),
-            _ if taken(ranks) as u64 > memory => Err(format!(
-                "messages of {message} bytes to or from {ranks} ranks take {} of rank 0's memory, and its machine has \
-                 {}: make them smaller",
-                show::size(taken(ranks) as f64),
-                show::size(memory as f64)
-            )),
-            _ => Ok(()),
-        }
+/// Whether so many ranks can make a pattern with messages of so many bytes, where rank 0's machine has so many bytes of memory.
+///
+/// # Errors
+/// What they cannot, for people.
+pub fn check(pattern: Pattern, ranks: usize, message: usize, memory: u64) -> Result<(), String> {
+    let taken = |ranks| one_sided(pattern).map_or(0, |way| way.exposed(ranks, message));
+    match pattern {
+        _ if ranks < 2 => Err(format!(
+            "a load takes 2 ranks or more, and these are {ranks}"
+        )),
+        Pattern::Pairs if !ranks.is_multiple_of(2) => Err(format!(
+            "pairs are made of an even number of ranks, and these are {ranks}"
+        )),
+        _ if taken(ranks) as u64 > memory => Err(format!(
+            "messages of {message} bytes to or from {ranks} ranks take {} of rank 0's memory, and its machine has \
+             {}: make them smaller",
+            show::size(taken(ranks) as f64),
+            show::size(memory as f64)
+        )),
+        _ => Ok(()),
     }
+}
 
-    /// Whether rank 0 sends in it, and so sees that its input has ended.
-    pub fn sends_from_0(self) -> bool {
-        matches!(self, Pattern::Pairs | Pattern::Alltoall)
+/// Which way the bytes of a pattern go if one side alone moves them.
+fn one_sided(pattern: Pattern) -> Option<Direction> {
+    match pattern {
+        Pattern::RmaIncast => Some(Direction::Put),
+        Pattern::RmaBcast => Some(Direction::Get),
+        Pattern::Pairs | Pattern::Alltoall | Pattern::P2pIncast => None,
     }
+}
 
-    /// Which way its bytes go if one side alone moves them.
-    fn one_sided(self) -> Option<Direction> {
-        match self {
-            Pattern::RmaIncast => Some(Direction::Put),
-            Pattern::RmaBcast => Some(Direction::Get),
-            Pattern::Pairs | Pattern::Alltoall | Pattern::P2pIncast => None,
-        }
-    }
-
-    /// What this rank does in it. Every rank comes here.
-    fn traffic(self, comm: &Comm, message: usize) -> Box<dyn Traffic + '_> {
-        let (rank, ranks) = (comm.rank(), comm.size());
-        let others = ranks - 1;
-        let (targets, sources) = match self {
-            Pattern::Pairs if rank < ranks / 2 => (vec![rank + ranks / 2], 0),
-            Pattern::Pairs => (vec![], 1),
-            Pattern::Alltoall => ((1..ranks).map(|i| (rank + i) % ranks).collect(), others),
-            Pattern::P2pIncast if rank == 0 => (vec![], others),
-            Pattern::P2pIncast => (vec![0], 0),
-            Pattern::RmaIncast => return Box::new(OneSided::new(comm, Direction::Put, message)),
-            Pattern::RmaBcast => return Box::new(OneSided::new(comm, Direction::Get, message)),
-        };
-        Box::new(Messages::new(comm.bare(), targets, sources, message))
-    }
+/// This rank's part in a pattern. Every rank comes here.
+fn traffic(pattern: Pattern, comm: &Comm, message: usize) -> Box<dyn Traffic + '_> {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let others = ranks - 1;
+    let (targets, sources) = match pattern {
+        Pattern::Pairs if rank < ranks / 2 => (vec![rank + ranks / 2], 0),
+        Pattern::Pairs => (vec![], 1),
+        Pattern::Alltoall => ((1..ranks).map(|i| (rank + i) % ranks).collect(), others),
+        Pattern::P2pIncast if rank == 0 => (vec![], others),
+        Pattern::P2pIncast => (vec![0], 0),
+        Pattern::RmaIncast => return Box::new(OneSided::new(comm, Direction::Put, message)),
+        Pattern::RmaBcast => return Box::new(OneSided::new(comm, Direction::Get, message)),
+    };
+    Box::new(Messages::new(comm.bare(), targets, sources, message))
 }
 
 /// A rank that knows what it can move.
@@ -135,7 +105,7 @@ struct Prepared<'a> {
 impl Load {
     /// Measures the bandwidth where it is not known: all ranks of the pattern at once, as fast as they can, for half a second.
     fn prepare<'a>(&'a self, comm: &'a Comm, clock: &'a Clock) -> Prepared<'a> {
-        let mut traffic = self.pattern.traffic(comm, self.message);
+        let mut traffic = traffic(self.pattern, comm, self.message);
         comm.barrier();
         let rate = match self.bandwidth {
             Some(bandwidth) if traffic.moves() => bandwidth / self.message as f64 / 1e9,
@@ -167,8 +137,7 @@ impl Prepared<'_> {
             let seed = self.load.seed.wrapping_add(self.comm.rank() as u64);
             let gaps = Gaps::new(seed, 1.0 / rate);
             let live = jitterlab_live::publisher();
-            let pattern = self.load.pattern.to_possible_value();
-            live.begin(pattern.as_ref().map_or("load", PossibleValue::get_name));
+            live.begin(self.load.pattern.name());
             let pace = Pace::new(self.clock, Some(Bucket::new(gaps)))
                 .publishing(live, self.load.message as u64);
             self.traffic.run(pace, over)
@@ -224,11 +193,11 @@ mod tests {
         let message = 1 << 20;
         let takes = |pattern: Pattern, shares: usize| {
             let memory = (shares * HALF_WINDOW * message) as u64;
-            assert_eq!(pattern.check(4, message, memory), Ok(()));
-            assert!(pattern.check(4, message, memory - 1).is_err());
+            assert_eq!(check(pattern, 4, message, memory), Ok(()));
+            assert!(check(pattern, 4, message, memory - 1).is_err());
         };
         takes(Pattern::RmaIncast, 3);
         takes(Pattern::RmaBcast, 1);
-        assert_eq!(Pattern::Pairs.check(4, message, 0), Ok(()));
+        assert_eq!(check(Pattern::Pairs, 4, message, 0), Ok(()));
     }
 }

@@ -7,11 +7,11 @@ use std::hint::black_box;
 use mpi::collective::SystemOperation;
 
 use super::random::Random;
-use super::{Check, Class, Kernel, Outcome, Ranks};
+use super::{Check, Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "ep",
+    name: Name::Ep,
     title: "pairs of Gaussian deviates; messages only at the end",
     ranks: Ranks::ANY,
     run,

@@ -6,11 +6,11 @@ use std::ops::Range;
 use mpi::collective::SystemOperation;
 
 use super::random::Random;
-use super::{Check, Class, Kernel, Outcome, Ranks};
+use super::{Check, Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "is",
+    name: Name::Is,
     title: "bucket sort of integers; all-to-all exchanges of uneven lengths",
     ranks: Ranks {
         rule: "a power of two ranks, up to 128 for class S and 1024 for others",

@@ -8,7 +8,6 @@
 mod adi;
 mod bt;
 mod cg;
-mod class;
 mod ep;
 mod flow;
 mod ft;
@@ -23,13 +22,13 @@ mod vector;
 
 use crate::comm::Comm;
 
-pub use class::Class;
+pub use jitterlab_mpi_results::npb::{Class, Name};
 pub use outcome::{Check, Outcome};
 
 /// A benchmark.
 pub struct Kernel {
     /// What it is called on the command line.
-    pub name: &'static str,
+    pub name: Name,
     /// What it does, in a line.
     pub title: &'static str,
     /// On which numbers of ranks it runs.
@@ -74,5 +73,5 @@ pub static KERNELS: [Kernel; 8] = [
 
 /// The kernel of a name.
 pub fn kernel(name: &str) -> Option<&'static Kernel> {
-    KERNELS.iter().find(|kernel| kernel.name == name)
+    KERNELS.iter().find(|kernel| kernel.name.name() == name)
 }

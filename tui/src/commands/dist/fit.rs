@@ -10,9 +10,10 @@ use jitterlab_injector::generator::TABLE_ENTRIES;
 use jitterlab_injector::shape::Shape;
 use jitterlab_injector::table::DistributionTable;
 use jitterlab_stats::distribution::Distribution;
-use jitterlab_stats::fit::{self, Fit, positive};
+use jitterlab_stats::fit::{self, Fit};
 use jitterlab_stats::imitation::{self, Candidate, Closeness};
 use jitterlab_stats::ks::{self, KolmogorovSmirnov};
+use jitterlab_stats::positive;
 use jitterlab_stats::summary::{self, Summary};
 use serde::Serialize;
 
@@ -43,6 +44,16 @@ enum Choice {
     Positive(positive::Family),
 }
 
+/// The names of what can be fitted, each once.
+fn shapes() -> String {
+    let shapes = Shape::ALL.map(Shape::name).into_iter();
+    let families = positive::Family::ALL.map(positive::Family::name);
+    let families = families.into_iter();
+    let others = families.filter(|name| name.parse::<Shape>().is_err());
+    let all: Vec<&str> = shapes.chain(others).collect();
+    all.join(", ")
+}
+
 impl std::str::FromStr for Choice {
     type Err = String;
 
@@ -55,12 +66,7 @@ impl std::str::FromStr for Choice {
                     .into_iter()
                     .find(|family| family.name() == other)
                     .map(Choice::Positive)
-                    .ok_or_else(|| {
-                        format!(
-                            "`{other}` is not constant, uniform, lognormal, gamma, weibull, generalised-pareto, two-lognormals, \
-                             three-lognormals or best"
-                        )
-                    }),
+                    .ok_or_else(|| format!("`{other}` is not {} or best", shapes())),
             },
         }
     }

@@ -4,11 +4,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use clap::builder::PossibleValuesParser;
 use jitterlab_experiment::mpi::{ALLOCATION, ENVIRONMENT, Missing, PROGRAM};
 use jitterlab_experiment::spec::Launcher;
+use jitterlab_mpi_results::load::Pattern;
 
 use super::Run;
+use crate::choice::choice;
 use crate::commands::inject::find;
 use crate::outcome::{Exit, Failure};
 use crate::output::Format;
@@ -16,8 +17,9 @@ use crate::output::Format;
 /// What only load over MPI has.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Over MPI: who sends to whom
-    #[arg(long, value_enum, required_if_eq("transport", "mpi"))]
+    /// Over MPI: who sends to whom, for N ranks: pairs (rank k to rank k + N/2), alltoall (each to all others, in turn), rma-incast (all
+    /// write into rank 0's memory), p2p-incast (all to rank 0) or rma-bcast (all read rank 0's memory)
+    #[arg(long, required_if_eq("transport", "mpi"), value_parser = choice::<Pattern>(Pattern::ALL.map(Pattern::name)))]
     pattern: Option<Pattern>,
     /// Over MPI: the number of ranks [default: one for each CPU, but at least 2]
     #[arg(long)]
@@ -26,26 +28,11 @@ pub struct Options {
     #[arg(long, value_name = "CASE")]
     victim: Option<String>,
     /// Over MPI: the launcher [default: srun inside a Slurm allocation, otherwise mpirun]
-    #[arg(long, value_name = "PROGRAM", value_parser = PossibleValuesParser::new(["mpirun", "srun"]))]
-    launcher: Option<String>,
+    #[arg(long, value_name = "PROGRAM", value_parser = choice::<Launcher>(Launcher::ALL.map(Launcher::name)))]
+    launcher: Option<Launcher>,
     /// Over MPI: more arguments for the launcher
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
-}
-
-/// Who sends to whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Pattern {
-    /// Rank k sends to rank k + N/2, for N ranks
-    Pairs,
-    /// Each rank sends to all others, in turn
-    Alltoall,
-    /// All ranks write into rank 0's memory (MPI_Put)
-    RmaIncast,
-    /// All ranks send to rank 0 (MPI_Send)
-    P2pIncast,
-    /// All ranks read rank 0's memory (MPI_Get)
-    RmaBcast,
 }
 
 impl Options {
@@ -67,11 +54,11 @@ impl Options {
 /// Becomes the launcher.
 pub fn start(run: &Run) -> Result<Exit, Failure> {
     let is_allocation = std::env::var_os(ALLOCATION).is_some();
-    let launcher = match run.mpi.launcher.as_deref() {
-        Some("srun") => Launcher::Srun,
-        None if is_allocation => Launcher::Srun,
-        _ => Launcher::Mpirun,
+    let usual = match is_allocation {
+        true => Launcher::Srun,
+        false => Launcher::Mpirun,
     };
+    let launcher = run.mpi.launcher.unwrap_or(usual);
     let program = program()?;
     let missing = Missing {
         launcher: find(Path::new(launcher.name()))
@@ -105,12 +92,8 @@ fn command(run: &Run, launcher: Launcher, program: &Path) -> process::Command {
         .args(["--level", &run.level.to_string()])
         .args(["--duration", &run.duration.to_string()])
         .args(["--seed", &run.seed.to_string()]);
-    let pattern = options
-        .pattern
-        .as_ref()
-        .and_then(clap::ValueEnum::to_possible_value);
-    if let Some(pattern) = pattern {
-        command.args(["--pattern", pattern.get_name()]);
+    if let Some(pattern) = options.pattern {
+        command.args(["--pattern", pattern.name()]);
     }
     if let Some(message) = run.message {
         command.args(["--size", &message.to_string()]);

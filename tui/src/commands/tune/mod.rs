@@ -14,6 +14,7 @@ use jitterlab_node_tuning::system::{self, System, Value};
 use jitterlab_node_tuning::tune::{self, Asked, Error, Finding, Mode, Outcome, State, Survey};
 use serde::Serialize;
 
+use crate::choice::choice;
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -47,9 +48,10 @@ pub struct Target {
 /// What is asked of it.
 #[derive(clap::Args)]
 struct Wanted {
-    /// Which settings are changed
-    #[arg(long, value_enum, default_value_t)]
-    profile: ProfileName,
+    /// Which settings are changed: measure (all that reduce disturbance of microsecond measurements), reversible (those of them that need no
+    /// reboot, and that a reboot undoes) or paper (those of the latency-variation paper)
+    #[arg(long, default_value_t, value_parser = choice::<Profile>(Profile::ALL.map(Profile::name)))]
+    profile: Profile,
     /// Change only these settings; `tune plan` shows their names
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
@@ -63,17 +65,6 @@ struct Wanted {
     target: Target,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum ProfileName {
-    /// All settings that reduce disturbance of microsecond measurements
-    #[default]
-    Measure,
-    /// Those settings of `measure` that need no reboot, and that a reboot undoes
-    Reversible,
-    /// The settings of the latency-variation paper
-    Paper,
 }
 
 /// Options of `tune plan`.
@@ -145,11 +136,7 @@ impl Target {
 impl Wanted {
     fn asked(&self) -> Asked {
         Asked {
-            profile: match self.profile {
-                ProfileName::Measure => Profile::Measure,
-                ProfileName::Reversible => Profile::Reversible,
-                ProfileName::Paper => Profile::Paper,
-            },
+            profile: self.profile,
             only: self.only.clone(),
             request: Request {
                 ranks: self.ranks,

@@ -7,7 +7,5 @@ mod spec;
 mod work;
 
 pub use result::Application;
-pub use spec::{
-    ApplicationCase, Class, Client, Kernel, Npb, Program, Runtime, RuntimeUnit, Server,
-};
+pub use spec::{ApplicationCase, Client, Npb, Program, Runtime, RuntimeUnit, Server};
 pub use work::Work;

@@ -7,6 +7,7 @@ use jitterlab_base::units::Nanos;
 use jitterlab_base::yaml::Step::{self, Index, Key};
 use jitterlab_base::yaml::{self, Checked, wrong};
 use jitterlab_cluster::{Host, pattern};
+use jitterlab_mpi_results::npb;
 use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 
@@ -117,55 +118,13 @@ impl RuntimeUnit {
 #[serde(deny_unknown_fields)]
 pub struct Npb {
     /// Which.
-    pub kernel: Kernel,
+    pub kernel: npb::Name,
     /// The problem size.
-    pub class: Class,
+    pub class: npb::Class,
     /// Number of ranks [default: the slots of the hosts].
     #[serde(default)]
     pub ranks: u32,
 }
-
-/// The NAS Parallel Benchmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernel {
-    /// Block tri-diagonal solver.
-    Bt,
-    /// Conjugate gradient.
-    Cg,
-    /// Embarrassingly parallel.
-    Ep,
-    /// Fourier transform in three dimensions.
-    Ft,
-    /// Integer sort.
-    Is,
-    /// Lower-upper Gauss-Seidel solver.
-    Lu,
-    /// Multigrid.
-    Mg,
-    /// Scalar penta-diagonal solver.
-    Sp,
-}
-
-/// The problem sizes, smallest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// For a first try.
-    S,
-    /// A workstation of 1994.
-    W,
-    /// The standard size.
-    A,
-    /// Four times A, about.
-    B,
-    /// Four times B, about.
-    C,
-}
-
-named!(
-    Kernel, serde,
-    Bt => "bt", Cg => "cg", Ep => "ep", Ft => "ft", Is => "is", Lu => "lu", Mg => "mg", Sp => "sp",
-);
-named!(Class, serde, S => "S", W => "W", A => "A", B => "B", C => "C");
 
 impl ApplicationCase {
     /// How long a run takes, for the estimate before one was done.

@@ -8,12 +8,12 @@ mod block;
 mod jacobian;
 
 use super::adi::{self, Problem, Step};
-use super::{Class, Kernel, Outcome, Ranks};
+use super::{Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 use block::Blocks;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "bt",
+    name: Name::Bt,
     title: "block tridiagonal solver of a flow; faces, and long messages along every direction",
     ranks: Ranks {
         rule: adi::RANKS,

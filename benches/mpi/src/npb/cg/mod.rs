@@ -10,11 +10,11 @@ use layout::Layout;
 use matrix::{Matrix, Recipe};
 
 use super::vector::dot;
-use super::{Check, Class, Kernel, Outcome, Ranks};
+use super::{Check, Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "cg",
+    name: Name::Cg,
     title: "eigenvalue of a sparse matrix by conjugate gradients; random memory reads, long messages",
     ranks: Ranks::POWERS_OF_TWO,
     run,

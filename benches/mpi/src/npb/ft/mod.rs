@@ -17,11 +17,11 @@ use mpi::collective::SystemOperation;
 use self::grid::Grid;
 use self::lanes::{LANES, Lanes};
 use super::random::Random;
-use super::{Check, Class, Kernel, Outcome, Ranks};
+use super::{Check, Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "ft",
+    name: Name::Ft,
     title: "three-dimensional FFT; large all-to-all exchanges",
     ranks: Ranks {
         rule: "a power of two ranks, up to the grid's z times a quarter of its x or y",

@@ -22,11 +22,11 @@ use self::pencil::{GHOST, Pencil};
 use self::problem::{Found, Problem};
 use self::sweep::Sweeps;
 use super::flow::{self, State};
-use super::{Class, Kernel, Outcome, Ranks};
+use super::{Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "lu",
+    name: Name::Lu,
     title: "flow solver by SSOR; a wave of short messages through all ranks",
     ranks: Ranks {
         rule: "ranks in a grid of a by b, b at most 2a, with 3 points or more for each in x and y",

@@ -15,11 +15,11 @@ use stencil::{Lines, Weights};
 use torus::{Links, Torus};
 
 use super::vector::{dot, greatest};
-use super::{Check, Class, Kernel, Outcome, Ranks};
+use super::{Check, Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "mg",
+    name: Name::Mg,
     title: "multigrid V-cycles on a periodic cube; long and short messages between neighbours",
     ranks: Ranks::POWERS_OF_TWO,
     run,

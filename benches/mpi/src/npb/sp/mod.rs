@@ -9,12 +9,12 @@ mod characteristic;
 mod penta;
 
 use super::adi::{self, Problem, Step};
-use super::{Class, Kernel, Outcome, Ranks};
+use super::{Class, Kernel, Name, Outcome, Ranks};
 use crate::comm::Comm;
 use penta::Pentadiagonal;
 
 pub const KERNEL: Kernel = Kernel {
-    name: "sp",
+    name: Name::Sp,
     title: "scalar pentadiagonal solver of a flow; faces, and long messages along every direction",
     ranks: Ranks {
         rule: adi::RANKS,

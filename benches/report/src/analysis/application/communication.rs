@@ -62,8 +62,8 @@ pub fn communication(done: &[&RunRecord]) -> Vec<Communication> {
         let speeds: Vec<f64> = figures(|report| report.mops).collect();
         Communication {
             application: application.into(),
-            kernel: reports[0].kernel.clone(),
-            class: reports[0].class.clone(),
+            kernel: reports[0].kernel.to_string(),
+            class: reports[0].class.to_string(),
             ranks: reports[0].ranks as u64,
             level,
             runs: reports.len(),

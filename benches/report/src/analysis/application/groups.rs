@@ -134,7 +134,7 @@ fn kernel(record: &RunRecord) -> Option<String> {
             .npb
             .as_ref()?
             .kernel
-            .clone(),
+            .to_string(),
     )
 }
 
