@@ -24,7 +24,7 @@ fn program(pid: u32, rank: u64, hooks: &[HookFamily]) -> Program {
     totals.late_max_ns = 3_100;
     Program {
         address: pid.to_string().parse().unwrap(),
-        name: "solver".into(),
+        name: "/opt/lab/bin/solver".into(),
         rank,
         hooks: hooks.to_vec(),
         settings: Settings {

@@ -95,8 +95,8 @@ fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
             format!("×{}", program.times),
             count(program.totals.delays),
             program.rank,
-            program.name,
-            program.table
+            in_folder(&program.name),
+            in_folder(&program.table)
         );
         put(
             buffer,
@@ -105,6 +105,11 @@ fn draw_list(buffer: &mut Buffer, area: Rect, screen: &Injector, theme: Theme) {
             &Line::styled(cut(&text, area.width.into()), style),
         );
     }
+}
+
+/// A path without the folders that lead to it.
+fn in_folder(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn about(program: &Program, width: u16, theme: Theme) -> Vec<Line<'static>> {
