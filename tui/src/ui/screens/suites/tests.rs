@@ -191,6 +191,24 @@ fn a_second_is_small_enough_for_a_serial_line() {
     fits_a_serial_line(60, 1, next, &mut app);
 }
 
+/// On a small terminal, the runs of a folder get all of it.
+#[test]
+fn names_of_runs_are_whole_where_one_looks_at_runs() {
+    const NAME: &str = "packet-rtt-udp.injected-60-lognormal.r1";
+    let mut app = at_experiments();
+    let whole = |app: &mut App| {
+        let shown = picture(app, 80, 24);
+        let mut lines = shown.lines();
+        lines.any(|line| line.contains(NAME) && line.contains("10ms"))
+    };
+    assert!(!whole(&mut app));
+    press(&mut app, &[Key::Right]);
+    assert!(whole(&mut app), "{}", picture(&mut app, 80, 24));
+    fits_anywhere(&mut app);
+    press(&mut app, &[Key::Left]);
+    assert!(picture(&mut app, 80, 24).contains("new experiment"));
+}
+
 #[test]
 fn what_is_looked_for_is_what_is_seen() {
     let mut screen = Suites::new(&Base {

@@ -22,14 +22,17 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, screen: &Suites, theme: Them
     let Some(seen) = &screen.seen else {
         return put(buffer, area, 0, &Line::from("looking"));
     };
-    /// With this much room, the list stays beside an experiment that is made.
+    /// With this much room, the list stays beside what one is in.
     const BESIDE: u16 = 110;
     let is_tree = screen.focus == Focus::Tree;
-    if is_tree && area.width < BESIDE {
-        return builder::draw(buffer, area, screen.builder(), is_tree, theme);
-    }
-    let [left, right] = beside(area, (area.width * 2 / 5).min(44));
-    draw_list(buffer, left, screen, seen, theme);
+    let right = match screen.focus {
+        Focus::Tree | Focus::Runs if area.width < BESIDE => area,
+        _ => {
+            let [left, right] = beside(area, (area.width * 2 / 5).min(44));
+            draw_list(buffer, left, screen, seen, theme);
+            right
+        }
+    };
     if is_tree || screen.selected.is_none() {
         builder::draw(buffer, right, screen.builder(), is_tree, theme);
     } else if let Some(file) = screen.file() {
@@ -164,6 +167,8 @@ fn draw_runs(
 ) {
     let rows = usize::from(area.height).saturating_sub(1);
     let first = first_shown(at, rows);
+    let names = followed.runs.iter().map(|run| run.run.chars().count());
+    let longest = names.max().unwrap_or(0);
     let shown = followed.runs.iter().enumerate().skip(first).take(rows);
     for (row, (place, run)) in shown.enumerate() {
         let style = match (place == at, screen.focus) {
@@ -171,22 +176,27 @@ fn draw_runs(
             (true, _) => theme.heading(),
             (false, _) => Style::new(),
         };
-        put(buffer, area, row, &run_line(run, area.width, style, theme));
+        let line = run_line(run, longest, area.width, style, theme);
+        put(buffer, area, row, &line);
     }
 }
 
-/// A run and what is shown of it, as far as there is room.
-fn run_line(run: &RunLine, width: u16, style: Style, theme: Theme) -> Line<'static> {
+/// A run and what is shown of it, as far as the longest name leaves room.
+fn run_line(
+    run: &RunLine,
+    longest: usize,
+    width: u16,
+    style: Style,
+    theme: Theme,
+) -> Line<'static> {
     /// Columns of bars, whether figures follow, and how wide both are with their axis.
     const FORMS: [(usize, bool, usize); 3] = [
         (shown::WIDTH, true, shown::WIDTH + 46),
         (shown::WIDTH, false, shown::WIDTH + 9),
         (shown::WIDTH / 2, false, shown::WIDTH / 2 + 9),
     ];
-    /// What a name gets at least, if it is not the last form.
-    const NAME: usize = 24;
     let width = usize::from(width);
-    let fits = |form: &&(usize, bool, usize)| form.2 + NAME < width;
+    let fits = |form: &&(usize, bool, usize)| form.2 + longest < width;
     let (columns, figures, taken) = *FORMS.iter().find(fits).unwrap_or(&FORMS[2]);
     let shown = match &run.shown {
         Shown::Later => "is being read".into(),
