@@ -10,7 +10,7 @@ use jitterlab_amvia::log::{
     Durability, Found, Known, Log, LogError, Payload, Place, Pool, Record, Shape, set_aside,
 };
 use jitterlab_amvia::transaction::{EndpointId, Incarnation, TransactionId};
-use jitterlab_skip::skip;
+use jitterlab_skip::{is_root, skip};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tempfile::TempDir;
@@ -446,8 +446,8 @@ fn a_full_disk_is_an_error() {
     if let Some(disk) = std::env::var_os(DISK) {
         return on_a_small_disk(Path::new(&disk));
     }
-    if !nix::unistd::geteuid().is_root() {
-        return skip("only root may mount a small disk");
+    if !is_root("mount a small disk") {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("unshare")

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use jitterlab_amvia::transport::{Address, Arrived, Peer, Sent, Shm, Transport, TransportError};
-use jitterlab_skip::skip;
+use jitterlab_skip::{is_root, skip};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -166,8 +166,8 @@ fn where_there_is_no_room_for_a_ring_other_peers_are_reached() {
     if std::env::var_os(SMALL).is_some() {
         return on_a_small_disk();
     }
-    if !nix::unistd::geteuid().is_root() {
-        return skip("only root may mount a small disk");
+    if !is_root("mount a small disk") {
+        return;
     }
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c"])

@@ -148,6 +148,12 @@ fn line_of(before: &[u8]) -> usize {
     before.split(|&byte| byte == b'\n').count()
 }
 
+/// An error that knows whose it is.
+pub trait OfInput {
+    /// Whether what was asked for is wrong, and has to be asked for otherwise; else the system failed.
+    fn is_of_input(&self) -> bool;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

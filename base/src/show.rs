@@ -2,6 +2,22 @@
 //!
 //! What is written to be read back goes by the `Display` of [`units`](crate::units), which is exact.
 
+/// An error and its causes, in one line.
+///
+/// ```
+/// let error = std::io::Error::other("the disk is full");
+/// assert_eq!(jitterlab_base::show::causes(&error), "the disk is full");
+/// ```
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line
+}
+
 /// A number with four significant digits, and all digits of its whole part; with an exponent below 0.00001 and from
 /// 1,000,000,000 on. `-` for what is no number.
 ///

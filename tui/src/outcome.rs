@@ -5,6 +5,8 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use jitterlab_base::input::OfInput;
+use jitterlab_base::show;
 use jitterlab_stats::gate::Slower;
 
 /// A command that did what it was asked.
@@ -44,6 +46,14 @@ impl Failure {
         Failure::Input(error.into())
     }
 
+    /// By the error, whichever it is.
+    pub fn of(error: impl OfInput + Into<Box<dyn Error>>) -> Self {
+        match error.is_of_input() {
+            true => Failure::input(error),
+            false => Failure::run(error),
+        }
+    }
+
     /// Could not run.
     pub fn run(error: impl Into<Box<dyn Error>>) -> Self {
         Failure::Run(error.into())
@@ -54,13 +64,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Failure::Input(error) | Failure::Run(error)) = self;
-        write!(f, "{error}")?;
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
+        f.write_str(&show::causes(&**error))
     }
 }
 

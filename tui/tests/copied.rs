@@ -12,7 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use common::experiments::until;
 use common::{Lab, text};
 use jitterlab_cluster::protocol::VERSION;
-use jitterlab_skip::skip;
+use jitterlab_skip::is_root;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -26,8 +26,7 @@ struct Machine {
 impl Machine {
     /// Nothing where a person may not make one.
     fn new() -> Option<Self> {
-        if !nix::unistd::geteuid().is_root() {
-            skip("only root may start a server of ssh");
+        if !is_root("start a server of ssh") {
             return None;
         }
         let lab = Lab::new();

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use common::{Lab, text};
 use insta::assert_snapshot;
-use jitterlab_skip::{built, skip};
+use jitterlab_skip::{built, is_root, skip};
 use serde_json::{Value, json};
 
 /// The programs: name, source, options of the compiler.
@@ -204,8 +204,8 @@ fn programs_without_the_library_are_named() {
 
 #[test]
 fn set_user_id_programs_are_named() {
-    if !nix::unistd::geteuid().is_root() {
-        return skip("only root can make a program that belongs to another user");
+    if !is_root("make a program that belongs to another user") {
+        return;
     }
     let program = programs().join("sends-privileged");
     std::os::unix::fs::chown(&program, Some(65_534), None).unwrap();
@@ -219,8 +219,8 @@ fn set_user_id_programs_are_named() {
 
 #[test]
 fn file_capabilities_are_named_before_the_program_runs() {
-    if !nix::unistd::geteuid().is_root() {
-        return skip("only root can give a file capabilities");
+    if !is_root("give a file capabilities") {
+        return;
     }
     let lab = Lab::new();
     std::fs::set_permissions(lab.path(""), PermissionsExt::from_mode(0o755)).unwrap();

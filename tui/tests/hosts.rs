@@ -11,7 +11,7 @@ use common::experiments::{is_running, until};
 use common::{Lab, text};
 use jitterlab_base::units::Nanos;
 use jitterlab_cluster::protocol::{self, Program, Request};
-use jitterlab_skip::{built, skip};
+use jitterlab_skip::built;
 use serde_json::Value;
 
 /// A command that has to succeed.
@@ -79,11 +79,7 @@ impl Drop for Namespaces {
 
 /// Namespaces and a daemon of ssh need root, which a person may not be.
 fn is_root() -> bool {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
-        skip("only root may make network namespaces");
-    }
-    root
+    jitterlab_skip::is_root("make network namespaces")
 }
 
 #[test]

@@ -5,12 +5,12 @@ mod ssh;
 
 use common::experiments::{folder, lines};
 use common::{Lab, text};
-use jitterlab_skip::skip;
+use jitterlab_skip::is_root;
 
 #[test]
 fn a_validation_and_an_experiment_have_the_same_inventory() {
-    if !nix::unistd::geteuid().is_root() {
-        return skip("only root may start a server of ssh");
+    if !is_root("start a server of ssh") {
+        return;
     }
     let lab = Lab::new();
     let path = ssh::path_to_sshd(&lab);

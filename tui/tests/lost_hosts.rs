@@ -12,7 +12,7 @@ use common::experiments::{ended, folder, until};
 use common::{Lab, text};
 use jitterlab_experiment::headless::Line;
 use jitterlab_experiment::record::Outcome;
-use jitterlab_skip::skip;
+use jitterlab_skip::is_root;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -29,8 +29,7 @@ struct Machines {
 impl Machines {
     /// Nothing where a person may not make them.
     fn new() -> Option<Self> {
-        if !nix::unistd::geteuid().is_root() {
-            skip("only root may start a server of ssh");
+        if !is_root("start a server of ssh") {
             return None;
         }
         let lab = Lab::new();

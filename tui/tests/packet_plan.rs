@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use common::{Lab, text};
-use jitterlab_skip::skip;
+use jitterlab_skip::{is_root, skip};
 use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 /// The CPUs that this process may run on.
@@ -37,8 +37,7 @@ fn divided(lab: &Lab, plan: &Value) -> Command {
 /// A plan of two CPUs that this process may run on: one that keeps house, and one that measures. None where only one is there, or no
 /// journal can be put in place.
 fn plan() -> Option<(usize, usize, Value)> {
-    if !geteuid().is_root() {
-        skip("only root may make a namespace of mounts");
+    if !is_root("make a namespace of mounts") {
         return None;
     }
     let [house, .., measuring] = cpus()[..] else {

@@ -9,15 +9,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use common::{Lab, text};
-use jitterlab_skip::skip;
+use jitterlab_skip::is_root;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_jitterlab");
 
 /// A lab with a machine `lab` at the end of ssh, whose client takes known hosts from the lab alone. Nothing where a person may
 /// not start one.
 fn lab(trust: &str) -> Option<(Lab, String)> {
-    if !nix::unistd::geteuid().is_root() {
-        skip("only root may start a server of ssh");
+    if !is_root("start a server of ssh") {
         return None;
     }
     let lab = Lab::new();

@@ -1,5 +1,6 @@
 use std::io;
 
+use jitterlab_base::input::OfInput;
 use thiserror::Error as ThisError;
 
 /// Why something cannot be done over verbs.
@@ -92,14 +93,6 @@ impl Error {
         matches!(self, Error::Call { call, .. } if *call == name)
     }
 
-    /// Whether the caller has to ask for something else; otherwise the system failed.
-    pub fn is_of_input(&self) -> bool {
-        matches!(
-            self,
-            Error::NoSuchDevice { .. } | Error::NoGid { .. } | Error::Mtu { .. }
-        )
-    }
-
     /// Of a call that has left its error in errno.
     pub(crate) fn of_errno(call: &'static str, device: &str) -> Self {
         Error::of_call(call, device, io::Error::last_os_error())
@@ -119,6 +112,15 @@ impl Error {
             hint: hint(call, source.kind()),
             source,
         }
+    }
+}
+
+impl OfInput for Error {
+    fn is_of_input(&self) -> bool {
+        matches!(
+            self,
+            Error::NoSuchDevice { .. } | Error::NoGid { .. } | Error::Mtu { .. }
+        )
     }
 }
 

@@ -9,6 +9,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
@@ -17,6 +18,19 @@ use crate::{EndPoint, Mtu, Remote};
 
 /// These words come first, in both directions. They change with what follows them.
 const HELLO: &[u8; 8] = b"jlverbs3";
+/// How long an end waits for the other one to answer.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Makes a connection fit for an exchange: what is written is sent at once, and nothing is waited for longer than [`PATIENCE`].
+///
+/// # Errors
+/// The system refuses.
+pub fn prepare(line: &TcpStream) -> io::Result<()> {
+    line.set_nodelay(true)?;
+    line.set_read_timeout(Some(PATIENCE))?;
+    line.set_write_timeout(Some(PATIENCE))
+}
+
 /// The longest reason, in bytes.
 pub const LONGEST: usize = 1000;
 

@@ -10,6 +10,7 @@ use jitterlab_amvia::log::LogError;
 use jitterlab_amvia::names::{KeyError, NameError, NamesError};
 use jitterlab_amvia::protocol::{RequestError, SlotError};
 use jitterlab_amvia::transport::{AddressError, TransportError};
+use jitterlab_base::show;
 
 /// What hindered a function.
 #[repr(C)]
@@ -90,13 +91,7 @@ impl Failure {
 
     /// An error with its causes.
     fn of(code: AM_Error, error: &dyn Error) -> Self {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        Failure { code, text }
+        Failure::new(code, show::causes(error))
     }
 }
 

@@ -1,6 +1,7 @@
 use jitterlab_amvia::endpoint::EndpointError;
 use jitterlab_amvia::transaction::Status;
 use jitterlab_amvia::transport::{Address, TransportError};
+use jitterlab_base::input::OfInput;
 use jitterlab_base::page::PageError;
 use jitterlab_base::units::UnitError;
 use jitterlab_packet::transport::Transport;
@@ -77,9 +78,8 @@ pub enum Error {
     NoSamples,
 }
 
-impl Error {
-    /// Whether what was asked for is wrong, and not the world.
-    pub fn is_of_input(&self) -> bool {
+impl OfInput for Error {
+    fn is_of_input(&self) -> bool {
         match self {
             Error::Transport(_)
             | Error::Foreign { .. }

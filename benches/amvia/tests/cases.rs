@@ -8,6 +8,7 @@ use common::{Server, TRANSPORTS, options};
 use jitterlab_amvia_suite::cases::bandwidth::Bandwidth;
 use jitterlab_amvia_suite::cases::rtt::{Length, Report, Rtt};
 use jitterlab_amvia_suite::{Client, Error, Protocol};
+use jitterlab_base::input::OfInput;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::transport::Transport;
 use kept::assert_kept;

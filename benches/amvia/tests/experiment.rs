@@ -8,6 +8,7 @@ use jitterlab_amvia_suite::performability::{
     ASSUMED, Asked, Assumed, Comparison, Component, Failing, Failures, LOSSES, Length, Losses,
     Over, Report, Row, Trial, fixed, measure, stages,
 };
+use jitterlab_base::input::OfInput;
 use jitterlab_packet::transport::Transport;
 use kept::assert_kept;
 

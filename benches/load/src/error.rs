@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 
+use jitterlab_base::input::OfInput;
 use thiserror::Error as ThisError;
 
 /// Why there is no load.
@@ -56,9 +57,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// Whether the caller has to ask for something else; otherwise the system failed.
-    pub fn is_of_input(&self) -> bool {
+impl OfInput for Error {
+    fn is_of_input(&self) -> bool {
         matches!(self, Error::Verbs(error) if error.is_of_input())
     }
 }

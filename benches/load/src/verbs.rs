@@ -3,10 +3,9 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
 
 use jitterlab_base::clock::Clock;
-use jitterlab_verbs::exchange::{Answer, Ask, Place, hear_ready, say_ready};
+use jitterlab_verbs::exchange::{Answer, Ask, PATIENCE, Place, hear_ready, prepare, say_ready};
 use jitterlab_verbs::{
     Adapter, Chosen, Device, Error, Limits, MemoryRegion, Mtu, Prepared, ProtectionDomain,
     QueuePair, Remote, SendKind, Service, Work, choose, ports,
@@ -19,8 +18,6 @@ use crate::transport::{NUMBER, Transport};
 const WINDOW: u64 = 64;
 /// One send in so many asks for its completion, which stands for those before it.
 const SIGNALLED: u64 = WINDOW / 4;
-/// How long each word of the other end may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Which messages are under way.
 #[derive(Debug, Default)]
@@ -239,12 +236,6 @@ impl Target {
             last = next;
         }
     }
-}
-
-fn prepare(line: &TcpStream) -> io::Result<()> {
-    line.set_nodelay(true)?;
-    line.set_read_timeout(Some(PATIENCE))?;
-    line.set_write_timeout(Some(PATIENCE))
 }
 
 #[cfg(test)]

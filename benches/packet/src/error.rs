@@ -1,5 +1,6 @@
 use std::net::SocketAddr;
 
+use jitterlab_base::input::OfInput;
 use jitterlab_base::units::Nanos;
 use thiserror::Error as ThisError;
 
@@ -147,9 +148,8 @@ fn remedy(late: u64) -> String {
     }
 }
 
-impl Error {
-    /// Whether the caller has to ask for something else; otherwise the system failed.
-    pub fn is_of_input(&self) -> bool {
+impl OfInput for Error {
+    fn is_of_input(&self) -> bool {
         match self {
             Error::Verbs(error) => error.is_of_input(),
             Error::Size { .. }

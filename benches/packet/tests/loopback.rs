@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, U
 use std::sync::mpsc;
 use std::thread;
 
+use jitterlab_base::input::OfInput;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::hot_spot;
 use jitterlab_packet::cases::rtt::{Length, Rtt};

@@ -25,6 +25,15 @@ pub fn skip_part(part: &str, reason: impl Display) {
     say("skipped part", &format!("::{part}"), &reason);
 }
 
+/// Whether root runs this test. If not, the test is skipped, for only root may do what it does: `make network namespaces`.
+pub fn is_root(to: &str) -> bool {
+    let is_root = nix::unistd::geteuid().is_root();
+    if !is_root {
+        skip(format_args!("only root may {to}"));
+    }
+    is_root
+}
+
 /// `skipped: BINARY::TEST: REASON`, in one write, so that lines of several tests do not mix.
 fn say(what: &str, part: &str, reason: &dyn Display) {
     // libtest gives each test a thread of its name.

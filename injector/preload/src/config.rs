@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use jitterlab_base::seed;
 use jitterlab_base::units::Nanos;
+use jitterlab_base::{seed, show};
 use jitterlab_injector::control::{HookFamily, Mode, Settings};
 use jitterlab_injector::environment::{
     BEGAN, CONTROL_DIR, DELAY, GENERATOR, HOOKS, LINEAGE, MODE, NO_LINEAGE, ORDER, RANK, RECORDS,
@@ -63,7 +63,7 @@ impl Config {
             replay,
         } = Delays::from_environment()?;
         let seed = match named(SEED) {
-            Some(path) => seed::load(&path).map_err(|error| chain(&error))?,
+            Some(path) => seed::load(&path).map_err(|error| show::causes(&error))?,
             None => seed::DEFAULT,
         };
         let mode = optional::<Mode>(MODE)?.unwrap_or_default();
@@ -107,7 +107,7 @@ impl Delays {
     /// The table that a file holds or that one delay makes, or a recording.
     fn from_environment() -> Result<Self, String> {
         if let Some(path) = named(REPLAY) {
-            let recording = Recording::load(&path).map_err(|error| chain(&error))?;
+            let recording = Recording::load(&path).map_err(|error| show::causes(&error))?;
             return Ok(Delays {
                 table: recording.shown(&path),
                 unit: DelayUnit::Nanoseconds,
@@ -118,7 +118,8 @@ impl Delays {
         let (table, source) = match named(TABLE) {
             Some(path) => {
                 let plain = optional::<DelayUnit>(UNIT)?.unwrap_or_default();
-                let table = DistributionTable::load(&path, plain).map_err(|error| chain(&error))?;
+                let table =
+                    DistributionTable::load(&path, plain).map_err(|error| show::causes(&error))?;
                 let source = TableSource::of(&table, &path);
                 (table, source)
             }
@@ -194,15 +195,4 @@ fn launchers_rank() -> u64 {
         .iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok())
         .unwrap_or(0)
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    line
 }

@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 
+use jitterlab_base::show;
+
 use super::survey::{self, survey};
 use super::{
-    Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, agree, chain, choose, put,
-    select,
+    Asked, Choice, Error, KERNEL_PARAMETERS, Mode, Outcome, State, agree, choose, put, select,
 };
 use crate::boot::{Boot, Parameter};
 use crate::journal::{Applied, Change, Journal, Refusal, Writer};
@@ -187,7 +188,7 @@ impl Work<'_> {
                 // It has ended since.
                 Ok(None) if matches!(place, Place::Affinity { .. }) => {}
                 Ok(old) => changes.push(self.noted(setting, place, old, new)),
-                Err(error) => self.refused(setting, place, chain(&error))?,
+                Err(error) => self.refused(setting, place, show::causes(&error))?,
             }
         }
         if let Some(writer) = &mut self.writer {

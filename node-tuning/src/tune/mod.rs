@@ -7,7 +7,7 @@ mod survey;
 use std::thread::sleep;
 use std::time::Duration;
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use serde::Serialize;
 
 use crate::cpus::CpuSet;
@@ -319,7 +319,7 @@ fn put(system: &System, place: &Place, value: &Value) -> Result<(), String> {
             } else {
                 format!(" (missing: {missing})")
             };
-            Err(chain(&error) + &hint)
+            Err(show::causes(&error) + &hint)
         }
     }
 }
@@ -382,17 +382,6 @@ const NEGOTIATION: Duration = Duration::from_secs(6);
 /// How often, and after what time, it is looked again at what came out otherwise.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
-}
 
 fn names() -> String {
     settings::ALL

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::{Error, Left, Reverted, chain, put};
+use jitterlab_base::show;
+
+use super::{Error, Left, Reverted, put};
 use crate::cpus::CpuSet;
 use crate::journal::{Change, Writer};
 use crate::settings;
@@ -90,7 +92,7 @@ impl Work<'_> {
         };
         let found = match self.system.read(place) {
             Ok(found) => found,
-            Err(error) => return self.failed(&change, None, chain(&error)),
+            Err(error) => return self.failed(&change, None, show::causes(&error)),
         };
         if found.is_none() && change.old.is_some() && self.is_over(place) {
             self.reverted.gone += 1;

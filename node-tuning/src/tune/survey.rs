@@ -2,9 +2,11 @@
 
 use std::cell::OnceCell;
 
+use jitterlab_base::show;
+
 use super::{
-    Asked, Choice, Difference, Error, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, chain,
-    choose, select,
+    Asked, Choice, Difference, Error, Finding, KERNEL_PARAMETERS, PARAMETER, State, Survey, choose,
+    select,
 };
 use crate::boot::{Boot, NoLoader, Parameter};
 use crate::journal::Journal;
@@ -143,7 +145,7 @@ fn look(
         Ok(wants) => wants,
         Err(obstacle) => {
             finding.state = unseen(node, context, finding.name);
-            finding.notes.push(chain(&obstacle));
+            finding.notes.push(show::causes(&obstacle));
             return Some(finding);
         }
     };
@@ -203,7 +205,7 @@ fn at(node: &Node, place: Place, wanted: Value, context: &Context, finding: &mut
             context.differing
         }
         Err(error) => {
-            finding.notes.push(chain(&error));
+            finding.notes.push(show::causes(&error));
             unseen(node, context, finding.name)
         }
     }

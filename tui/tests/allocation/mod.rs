@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jitterlab_skip::skip;
+use jitterlab_skip::{is_root, skip};
 
 use crate::common::experiments::until;
 use crate::common::{Lab, text};
@@ -25,8 +25,7 @@ pub struct Slurm {
 
 /// Whether Slurm is there, and may be started; says so if not. bootstrap/test installs it.
 pub fn has_slurm() -> bool {
-    if !nix::unistd::geteuid().is_root() {
-        skip("only root may make a network namespace");
+    if !is_root("make a network namespace") {
         return false;
     }
     let is_there = |name: &&str| Path::new("/usr/sbin").join(name).exists();

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use jitterlab_skip::{built, skip};
+use jitterlab_skip::built;
 use serde_json::Value;
 
 use crate::common::experiments::until;
@@ -23,11 +23,7 @@ fn done(command: &str) {
 
 /// Whether namespaces can be made; says so if not.
 pub fn is_root() -> bool {
-    let root = nix::unistd::geteuid().is_root();
-    if !root {
-        skip("only root may make network namespaces");
-    }
-    root
+    jitterlab_skip::is_root("make network namespaces")
 }
 
 /// What is slow. Hosts are counted from 1, as their names are.

@@ -6,11 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use jitterlab_verbs::exchange::{Answer, Ask, hear_ready, say_ready};
+use jitterlab_verbs::exchange::{Answer, Ask, PATIENCE, hear_ready, prepare, say_ready};
 use jitterlab_verbs::{Adapter, Draft, Error, Mailbox, choose, ports};
 
-/// How long each word may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// A port, and the bytes of a frame.
 const WISH: usize = 2 + 4;
 
@@ -122,10 +120,4 @@ fn draft(line: &TcpStream, own: &Own) -> Result<Draft, Error> {
     let here = line.local_addr().map_or(own.address.ip(), |own| own.ip());
     let ports = ports(own.adapter.device.as_deref())?;
     Draft::new(choose(&ports, &own.adapter, here)?, own.mtu)
-}
-
-fn prepare(line: &TcpStream) -> io::Result<()> {
-    line.set_nodelay(true)?;
-    line.set_read_timeout(Some(PATIENCE))?;
-    line.set_write_timeout(Some(PATIENCE))
 }

@@ -2,6 +2,7 @@
 
 use jitterlab_amvia::endpoint::EndpointError;
 use jitterlab_amvia::transport::{AddressError, TransportError};
+use jitterlab_base::input::OfInput;
 use thiserror::Error;
 
 /// Why something could not be measured, or computed.
@@ -41,9 +42,8 @@ pub enum PerformabilityError {
     ServerEnded,
 }
 
-impl PerformabilityError {
-    /// Whether the request is wrong; otherwise the system failed.
-    pub fn is_of_input(&self) -> bool {
+impl OfInput for PerformabilityError {
+    fn is_of_input(&self) -> bool {
         match self {
             PerformabilityError::Suite(error) => error.is_of_input(),
             PerformabilityError::Cpu(_) => true,

@@ -6,10 +6,9 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use jitterlab_base::named;
+use jitterlab_base::{named, show};
 use serde::{Deserialize, Serialize};
 
-use super::error::Error;
 use crate::cpus::{Cpu, CpuSet};
 
 /// What kind of thing is counted.
@@ -66,7 +65,7 @@ impl Snapshot {
         let mut snapshot = Snapshot::default();
         for source in sources::ALL {
             if let Err(error) = source(root, cpus, &mut snapshot) {
-                snapshot.unavailable.push(with_causes(&error));
+                snapshot.unavailable.push(show::causes(&error));
             }
         }
         snapshot
@@ -106,13 +105,6 @@ fn difference(before: u64, now: u64) -> u64 {
         now - before
     } else {
         u64::from((now as u32).wrapping_sub(before as u32))
-    }
-}
-
-fn with_causes(error: &Error) -> String {
-    match std::error::Error::source(error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }
 

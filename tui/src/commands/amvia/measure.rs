@@ -137,9 +137,9 @@ impl Rtt {
             .ends
             .connect(Case::Rtt, self.size, planned, Client::connect)?;
         let client = &connected.client;
-        let outcome = case.run(client).map_err(failure)?;
+        let outcome = case.run(client).map_err(Failure::of)?;
         drop(connected.shown);
-        let report = rtt::Report::of(&case, client, &outcome).map_err(failure)?;
+        let report = rtt::Report::of(&case, client, &outcome).map_err(Failure::of)?;
         output::print(self.ends.format, &report, || parts(&report))?;
         let Some(path) = &self.samples else {
             return Ok(Exit::Done);
@@ -174,7 +174,7 @@ impl Bandwidth {
         let connected = self
             .ends
             .connect(Case::Bandwidth, longest, planned, Client::connect)?;
-        let report = case.run(&connected.client).map_err(failure)?;
+        let report = case.run(&connected.client).map_err(Failure::of)?;
         drop(connected.shown);
         output::print(self.ends.format, &report, || parts(&report))?;
         Ok(Exit::Done)
@@ -194,7 +194,7 @@ impl Loggp {
         let planned = Planned::Samples(case.samples());
         let connected = self.ends.connect(Case::Loggp, longest, planned, connect)?;
         let (client, switch) = &connected.client;
-        let report = case.run(client, switch).map_err(failure)?;
+        let report = case.run(client, switch).map_err(Failure::of)?;
         drop(connected.shown);
         let text = || match is_real_time() {
             true => parts(&report),
@@ -261,7 +261,7 @@ impl Ends {
         let address = self.to.as_ref();
         let address = address.or(server.as_ref().map(|server| &server.address));
         let address = address.ok_or_else(|| Failure::run("no server was started"))?;
-        let client = connect(&options, address).map_err(failure)?;
+        let client = connect(&options, address).map_err(Failure::of)?;
         Ok(Connected {
             client,
             shown,
@@ -275,7 +275,7 @@ impl Ends {
             Transport::Udp => "udp://127.0.0.1:0".into(),
             Transport::Verbs => "verbs://127.0.0.1:0".into(),
             Transport::Shm => format!("shm://serve-{}", std::process::id()),
-            Transport::Tcp => return Err(failure(Error::Transport(Transport::Tcp))),
+            Transport::Tcp => return Err(Failure::of(Error::Transport(Transport::Tcp))),
         };
         let words = ["amvia", "serve", "--wait", "poll", "--listen", &listen];
         let told = [
@@ -301,12 +301,5 @@ impl Ends {
             arguments.extend(["--cpu".into(), cpu.to_string()]);
         }
         Ok(arguments)
-    }
-}
-
-fn failure(error: Error) -> Failure {
-    match error.is_of_input() {
-        true => Failure::input(error),
-        false => Failure::run(error),
     }
 }

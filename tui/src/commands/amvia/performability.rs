@@ -2,7 +2,7 @@
 
 use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::performability::{
-    Asked, Assumed, Component, Failing, Failures, Over, PerformabilityError, Report, Reports, fixed,
+    Asked, Assumed, Component, Failing, Failures, Over, Report, Reports, fixed,
 };
 use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
@@ -99,7 +99,9 @@ impl Options {
             let asked = self.protocol.iter().map(|&it| self.asked(&over, it));
             all.extend(asked);
         }
-        let reports = all.iter().map(|asked| Report::of(asked).map_err(failure));
+        let reports = all
+            .iter()
+            .map(|asked| Report::of(asked).map_err(Failure::of));
         let reports = Reports(reports.collect::<Result<_, _>>()?);
         output::print(self.format, &reports, || parts(&reports))?;
         Ok(match reports.agree() {
@@ -148,12 +150,5 @@ impl Options {
             repair_s: repair.as_secs_f64(),
         });
         each.collect()
-    }
-}
-
-fn failure(error: PerformabilityError) -> Failure {
-    match error.is_of_input() {
-        true => Failure::input(error),
-        false => Failure::run(error),
     }
 }

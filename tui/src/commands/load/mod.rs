@@ -11,7 +11,7 @@ use jitterlab_base::show;
 use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_load::sender::Load;
 use jitterlab_load::transport::Transport;
-use jitterlab_load::{Error, Produced, sink};
+use jitterlab_load::{Produced, sink};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::packet::link::{AdapterOptions, for_verbs};
@@ -142,7 +142,7 @@ impl Run {
         };
         let produced = load
             .run_telling(peer.address(), &stop, begins)
-            .map_err(failure)?;
+            .map_err(Failure::of)?;
         drop(peer);
         output::print(self.format, &produced, || text(&produced))?;
         Ok(Exit::Done)
@@ -165,13 +165,6 @@ impl Run {
             ))),
             None => Ok(()),
         }
-    }
-}
-
-fn failure(error: Error) -> Failure {
-    match error.is_of_input() {
-        true => Failure::input(error),
-        false => Failure::run(error),
     }
 }
 

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
 use jitterlab_base::units::{Count, Nanos};
+use jitterlab_packet::server;
 use jitterlab_packet::transport::Transport;
-use jitterlab_packet::{Error, server};
 
 use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
@@ -42,13 +42,6 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
 /// The port of `packet serve` where none is given.
 const PORT: u16 = 7411;
 
-fn failure(error: Error) -> Failure {
-    match error.is_of_input() {
-        true => Failure::input(error),
-        false => Failure::run(error),
-    }
-}
-
 /// Options of `packet serve`.
 #[derive(clap::Args)]
 pub struct Serve {
@@ -79,7 +72,7 @@ impl Serve {
             // A starter that does not read on still is served.
             let _ = output::announce(address);
         })
-        .map_err(failure)?;
+        .map_err(Failure::of)?;
         Ok(Exit::Done)
     }
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use super::link::VerbsOptions;
 use super::open::OpenLoop;
-use super::{PORT, at_most_a_day, check_server_cpu, count, failure, pin, span};
+use super::{PORT, at_most_a_day, check_server_cpu, count, pin, span};
 use crate::cpus::choose;
 use crate::files;
 use crate::outcome::{Exit, Failure};
@@ -171,7 +171,7 @@ impl Run {
         let link = &job.latency.link;
         for &size in &job.sizes {
             if self.case != Case::Bandwidth && self.case != Case::Completion {
-                link.check(size.0, job.latency.wait).map_err(failure)?;
+                link.check(size.0, job.latency.wait).map_err(Failure::of)?;
             }
             if matches!(
                 self.case,
@@ -183,18 +183,18 @@ impl Run {
                     both,
                     ..job.bandwidth.clone()
                 };
-                link.check_plan(&options.plan()).map_err(failure)?;
+                link.check_plan(&options.plan()).map_err(Failure::of)?;
             }
         }
         if let Some(open) = job.open_loop() {
-            link.check_plan(&open.plan()).map_err(failure)?;
+            link.check_plan(&open.plan()).map_err(Failure::of)?;
         }
         for &buffers in &job.patterns {
             let plan = Plan {
                 buffers,
                 ..job.bandwidth.plan()
             };
-            link.check_plan(&plan).map_err(failure)?;
+            link.check_plan(&plan).map_err(Failure::of)?;
         }
         Ok(())
     }
@@ -337,7 +337,7 @@ impl Run {
                     Some(open) => open.run(peer),
                     None => latency.run(peer),
                 };
-                let outcome = outcome.map_err(failure)?;
+                let outcome = outcome.map_err(Failure::of)?;
                 // First: what was measured is not lost where the file cannot be written.
                 let report = Report::of(latency, &outcome);
                 let report = match self.histogram {
@@ -391,7 +391,7 @@ impl Run {
         measured: Result<R, Error>,
     ) -> Result<R, Failure> {
         drop(shown);
-        let report = measured.map_err(failure)?;
+        let report = measured.map_err(Failure::of)?;
         output::print(self.format, &report, || parts(&report))?;
         Ok(report)
     }

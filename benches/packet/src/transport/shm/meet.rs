@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jitterlab_base::page::{self, Attached, Namespaces, PageError, Standing};
 use jitterlab_base::ring::{Consumer, Producer, Ring};
+use jitterlab_verbs::exchange::{PATIENCE, prepare};
 
 use super::limits::LINES;
 use crate::Error;
@@ -20,8 +20,6 @@ use crate::transport::link::{Link, no_connection};
 use crate::transport::plan::{Plan, WORDS};
 use crate::transport::socket::is_nothing_yet;
 
-/// How long a connection may take to come up.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// These words come first, in both directions. They change with what follows them.
 const HELLO: &[u8; 8] = b"jlshm  1";
 /// What a client says when it has attached the server's ring.
@@ -105,12 +103,6 @@ pub fn attend(mut line: TcpStream) -> io::Result<Option<(Plan, Joined)>> {
         line,
     };
     Ok(Some((plan, joined)))
-}
-
-fn prepare(line: &TcpStream) -> io::Result<()> {
-    line.set_nodelay(true)?;
-    line.set_read_timeout(Some(PATIENCE))?;
-    line.set_write_timeout(Some(PATIENCE))
 }
 
 /// A server's answer: the number of its ring, or why there is none.

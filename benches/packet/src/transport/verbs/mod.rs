@@ -18,7 +18,7 @@ use crate::transport::link::{Link, no_connection};
 use crate::transport::path::Verbs;
 use crate::transport::plan::Plan;
 use crate::transport::socket::is_nothing_yet;
-use jitterlab_verbs::exchange::{Answer, Ask, say_ready};
+use jitterlab_verbs::exchange::{Answer, Ask, prepare, say_ready};
 use jitterlab_verbs::{Adapter, Chosen, Mtu, Service, choose, ports};
 
 use end::End;
@@ -81,13 +81,6 @@ fn join(
         // Connected, and then sent away, or told something else.
         Ok(Answer::Ready { .. }) | Err(_) => Err(Error::StrangePeer { address }),
     }
-}
-
-/// Makes a connection fit for the exchange.
-fn prepare(line: &TcpStream) -> std::io::Result<()> {
-    line.set_nodelay(true)?;
-    line.set_read_timeout(Some(PATIENCE))?;
-    line.set_write_timeout(Some(PATIENCE))
 }
 
 /// Whether messages fit the port.

@@ -3,10 +3,11 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
-use jitterlab_verbs::exchange::{Answer, Ask, Place, hear_ready};
+use jitterlab_base::show;
+use jitterlab_verbs::exchange::{Answer, Ask, Place, hear_ready, prepare};
 use jitterlab_verbs::{Adapter, Mtu, choose, ports};
 
-use super::{End, Flow, Half, Joined, Wanted, check_size, prepare, wish};
+use super::{End, Flow, Half, Joined, Wanted, check_size, wish};
 use crate::transport::end::Listener;
 use crate::transport::link::Link;
 use crate::transport::path::Verbs;
@@ -58,7 +59,7 @@ impl Server {
                 hear_ready(&line)?;
                 joined
             }
-            Err(error) => return Answer::Refused(chain(&error)).write(&line),
+            Err(error) => return Answer::Refused(show::causes(&error)).write(&line),
         };
         notice_dead_peers(&line)?;
         let served = match plan.role {
@@ -76,7 +77,7 @@ impl Server {
         // Of a wire that breaks often only one end hears; the client is the one that somebody reads.
         served.or_else(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(()),
-            _ => Answer::Refused(chain(&error)).write(&line),
+            _ => Answer::Refused(show::causes(&error)).write(&line),
         })
     }
 
@@ -102,15 +103,4 @@ impl Server {
         };
         Ok((half.join(mtu, place, line)?, answer))
     }
-}
-
-/// An error with its causes, in a line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
