@@ -3,7 +3,7 @@
 mod common;
 
 use jitterlab_live::{Count, PLACE, Place, Reader, Total};
-use jitterlab_mpi::npb::KERNELS;
+use jitterlab_mpi::npb::{KERNELS, Name};
 use serde_json::Value;
 
 /// What so many ranks have published, and what they reported.
@@ -25,8 +25,8 @@ fn followed(ranks: usize, arguments: &[&str]) -> (Total, Value) {
 fn every_benchmark_tells_how_many_iterations_are_done() {
     for kernel in &KERNELS {
         // Ranks that share cores wait for each other: of one that hardly does there are two.
-        let ranks = if kernel.name == "ep" { 2 } else { 1 };
-        let (total, report) = followed(ranks, &["npb", kernel.name, "--class", "S"]);
+        let ranks = if kernel.name == Name::Ep { 2 } else { 1 };
+        let (total, report) = followed(ranks, &["npb", kernel.name.name(), "--class", "S"]);
         assert_eq!(report["verified"], true, "{report}");
         let (done, planned) = total.iterations().unwrap();
         assert!(planned > 0 && done == planned, "{}: {total:?}", kernel.name);
