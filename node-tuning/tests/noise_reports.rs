@@ -166,7 +166,7 @@ fn what_cannot_be_compared_is_said() {
     };
     assert_eq!(
         refused(&other_threshold),
-        "A counts gaps above 300 ns, B above 500 ns: measure both with the same threshold"
+        "A counts gaps above 300ns, B above 500ns: measure both with the same threshold"
     );
     let other_intervals = NoiseReport {
         interval_ns: 5_000_000,

@@ -1,4 +1,4 @@
-//! What several commands show people: runs, p values, processors.
+//! What several commands show people: runs, processors.
 
 use jitterlab_base::show::{self, counted};
 use jitterlab_experiment::record::{Outcome, RunRecord};
@@ -115,19 +115,6 @@ pub fn time(seconds: f64) -> String {
         0..60 => format!("{whole} s"),
         60..3600 => format!("{}:{:02} min", whole / 60, whole % 60),
         _ => format!("{}:{:02} h", whole / 3600, whole % 3600 / 60),
-    }
-}
-
-/// The size of a small p matters where several tests are corrected together; below this it is
-/// rounding.
-const LEAST_P: f64 = 1e-300;
-
-/// A p value for people.
-pub fn p_value(p: f64) -> String {
-    match p {
-        p if p < LEAST_P => format!("p < {LEAST_P:e}"),
-        p if p < 0.001 => format!("p = {p:.1e}"),
-        p => format!("p = {p:.3}"),
     }
 }
 

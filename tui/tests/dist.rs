@@ -323,7 +323,7 @@ fn netem_tables_are_exported_and_imported() {
     // Another mean and standard deviation: the shape stays.
     lab.refuses(
         "dist check back.dist",
-        "back.dist came from `netem netem, mean 50000 ns, std 10000 ns`, which is no distribution to check it \
+        "back.dist came from `netem netem, mean 50 us, std 10 us`, which is no distribution to check it \
          against; --samples FILE checks it against samples",
     );
     // By its name alone, from where tc has its tables.

@@ -43,7 +43,7 @@ fn wrong_arguments_are_refused() {
         ),
         (
             "make --shape uniform --mean 50us --std 40us -o kept.dist",
-            "a uniform distribution with mean 50000 ns and standard deviation 40000 ns has \
+            "a uniform distribution with mean 50 us and standard deviation 40 us has \
              negative delays; the standard deviation may be at most mean / √3",
         ),
         (

@@ -90,7 +90,7 @@ fn open_and_closed_loops_are_not_compared() {
         "{said}"
     );
     assert!(
-        said.contains("20000 messages a second asked for, "),
+        said.contains("20,000 messages a second asked for, "),
         "{said}"
     );
     assert!(said.contains(" fixed gaps; 0 not sent; at most "), "{said}");
@@ -194,13 +194,13 @@ fn people_are_shown_a_table() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "bandwidth over tcp, block, 4 under way");
     let names: Vec<&str> = lines[1].split_whitespace().collect();
-    assert_eq!(names[..3], ["bytes", "MB/s", "messages/s"]);
+    assert_eq!(names[..3], ["size", "bandwidth", "messages/s"]);
     assert!(lines[4].starts_with("clock: "), "{said}");
     let sizes: Vec<&str> = lines[2..4]
         .iter()
         .map(|line| line.split_whitespace().next().unwrap())
         .collect();
-    assert_eq!(sizes, ["64", "4096"]);
+    assert_eq!(sizes, ["64B", "4KiB"]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn a_recording_says_what_was_recorded() {
     let record = "dist record load.csv:rtt_ns --baseline none.csv -o r.recording";
     assert_eq!(
         lab.done(record),
-        "200 delays over 3.5 ms: what exceeds 10 us; mean 7.5 us, standard deviation 7.519 us, 50.0 % zeros\n\
+        "200 delays over 3.5 ms: what exceeds 10 us; mean 7.5 us, standard deviation 7.519 us, 50 % zeros\n\
          autocorrelation of ranks at lags 1, 10, 100: 0.81, -0.95, 0.50\n"
     );
     let timed = format!("{record} --times load.csv:sent_ns --format json");

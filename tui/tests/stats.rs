@@ -126,7 +126,7 @@ fn an_interval_of_too_few_samples_says_what_it_is_worth() {
     lab.write("a.csv", "1000\n2000\n3000\n");
     lab.write("b.csv", "6000\n7000\n8000\n");
     let said = lab.done("stats compare --independent a.csv b.csv");
-    let line = "-5 us (-7 us to -3 us), with a confidence of 90.0 %: too few samples for more";
+    let line = "-5 us (-7 us to -3 us), with a confidence of 90 %: too few samples for more";
     assert!(said.contains(line), "{said}");
     let compared = lab.json("stats compare --independent a.csv b.csv --format json");
     assert!((number(&compared["shift_ns"]["confidence"]) - 0.9).abs() < 1e-12);

@@ -341,7 +341,7 @@ fn what_has_become_slower_than_a_kept_validation_is_named() {
     };
     let (status, said) = against("slow.json");
     assert_eq!(status, Some(0), "{said}");
-    let none = "against the baseline: none of 1 has become slower by more than +100.0 %\n";
+    let none = "against the baseline: none of 1 has become slower by more than +100 %\n";
     assert!(said.contains(none), "{said}");
     let (status, said) = against("fast.json");
     assert_eq!(status, Some(1), "{said}");

@@ -1,5 +1,7 @@
 //! What can be chosen of a connection.
 
+use jitterlab_base::units;
+
 use super::Nanos;
 use crate::wire::{HEAD, MAX_WINDOW, MIN_MTU, Protocol};
 
@@ -77,7 +79,10 @@ pub enum ConfigError {
     #[error("frames of {0} bytes are too short; they must have {MIN_MTU} at least")]
     Mtu(u32),
     /// The floor of the timeout is above its ceiling.
-    #[error("the timeout's floor, {floor} ns, is above its ceiling, {ceiling} ns")]
+    #[error(
+        "the timeout's floor, {}, is above its ceiling, {}",
+        units::Nanos(*floor), units::Nanos(*ceiling)
+    )]
     Timeouts {
         /// The floor.
         floor: Nanos,

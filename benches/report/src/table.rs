@@ -89,6 +89,16 @@ impl Estimate {
         )
     }
 
+    /// A time in nanoseconds with its interval, in a sentence: `12.5 µs (11 to 14)`.
+    pub fn in_time(&self) -> String {
+        Value::Seconds(self.scaled(1e-9)).for_people()
+    }
+
+    /// A ratio with its interval, in a sentence: `+12 % (+10 % to +14 %)`.
+    pub fn in_percent(&self) -> String {
+        Value::Change(*self).for_people()
+    }
+
     /// Everything multiplied by a factor above 0: another unit.
     pub fn scaled(&self, factor: f64) -> Self {
         Estimate {
@@ -152,8 +162,7 @@ impl Value {
             Value::Level(level) => level.to_string(),
             Value::Count(n) => show::count(*n),
             Value::Number(value) => words::short(*value),
-            Value::P(p) if *p < 0.001 => "< 0.001".into(),
-            Value::P(p) => format!("{p:.3}"),
+            Value::P(p) => words::minus(show::p_value(*p)),
             Value::Estimate(_) | Value::Seconds(_) | Value::Change(_) => {
                 let Some((value, interval)) = self.estimated() else {
                     return String::new();

@@ -56,13 +56,9 @@ pub fn unit(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// A p value as papers print it.
+/// A p value in a sentence.
 pub fn p(p: f64) -> String {
-    match p {
-        p if p.is_nan() => "p unknown".into(),
-        p if p < 0.001 => "p < 0.001".into(),
-        p => format!("p = {p:.3}"),
-    }
+    minus(show::p_is(p))
 }
 
 /// How good an emulation is, after [`LIMITS`]; `distance` in proportion to the background's mean,
@@ -81,25 +77,20 @@ pub fn emulation(rank_biserial: f64, distance: f64, std_ratio: f64) -> &'static 
 
 /// A factor on a time, as a change: `12 % longer`, `3 % shorter`, `no different`.
 pub fn change(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 0.05 {
-        "no different".into()
-    } else if percent > 0.0 {
-        format!("{} % longer", one_digit(percent))
-    } else {
-        format!("{} % shorter", one_digit(-percent))
-    }
+    in_words(ratio, "no different", ["longer", "shorter"])
 }
 
 /// A factor on a time, as how much time it takes: `12 % more`, `3.1 % less`, `as much`.
 pub fn more_or_less(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    if percent.abs() < 0.05 {
-        "as much".into()
-    } else if percent > 0.0 {
-        format!("{} % more", one_digit(percent))
-    } else {
-        format!("{} % less", one_digit(-percent))
+    in_words(ratio, "as much", ["more", "less"])
+}
+
+fn in_words(ratio: f64, none: &str, [more, less]: [&str; 2]) -> String {
+    let change = show::change(ratio - 1.0);
+    match (change.strip_prefix('+'), change.strip_prefix('-')) {
+        (Some(change), _) => format!("{change} {more}"),
+        (_, Some(change)) => format!("{change} {less}"),
+        _ => none.into(),
     }
 }
 
@@ -113,29 +104,12 @@ pub fn conjunction(ratio: f64) -> &'static str {
 
 /// A factor as a signed percentage: `+12 %`, `−3.1 %`.
 pub fn signed_percent(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    let sign = if percent.abs() < 0.05 {
-        ""
-    } else if percent < 0.0 {
-        "−"
-    } else {
-        "+"
-    };
-    format!("{sign}{} %", one_digit(percent.abs()))
+    minus(show::change(ratio - 1.0))
 }
 
 /// A share as a percentage: `97 %`, `3.1 %`.
 pub fn percent_of(share: f64) -> String {
-    format!("{} %", one_digit(100.0 * share))
-}
-
-/// Ten and more without a fraction, less with one digit of it.
-fn one_digit(percent: f64) -> String {
-    if percent >= 9.95 {
-        format!("{percent:.0}")
-    } else {
-        format!("{percent:.1}")
-    }
+    minus(show::rounded_percent(share))
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -242,7 +216,7 @@ mod tests {
         for (value, text) in [
             (0.0, "0"),
             (12.3456, "12.35"),
-            (123_456.0, "123456"),
+            (123_456.0, "123,456"),
             (0.000_123_45, "0.0001234"),
             (-1.5, "−1.5"),
             (1e-30, "1.000e−30"),
@@ -259,9 +233,9 @@ mod tests {
             [-0.184, -0.001, 0.9].map(coefficient),
             ["−0.18", "0.00", "0.90"]
         );
-        assert_eq!(p(0.0009), "p < 0.001");
-        assert_eq!(p(0.001), "p = 0.001");
+        assert_eq!(p(0.0009), "p = 9.0e−4");
         assert_eq!(p(0.049_96), "p = 0.050");
+        assert_eq!(signed_percent(103.93), "+10,293 %");
         assert_eq!(signed_percent(0.969), "−3.1 %");
         assert_eq!(signed_percent(1.0001), "0.0 %");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");

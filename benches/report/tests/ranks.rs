@@ -219,7 +219,7 @@ fn what_the_suites_are_made_for_is_told_in_full_where_it_is_shown() {
             "lu slows down more than ep holds: at the highest mean",
             "lu +",
             "n = 6 pairs of runs; 10,000 delays a run",
-            "p < 0.0",
+            ", p = ",
         ],
     );
     assert_says(

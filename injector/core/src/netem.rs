@@ -13,6 +13,7 @@ use crate::generator::TABLE_ENTRIES;
 use crate::table::DelayUnit;
 use crate::table::{DistributionTable, MAX_DELAY_NS, TableError, read_text};
 use jitterlab_base::input::Source;
+use jitterlab_base::show;
 
 /// One standard deviation in a netem table (`NETEM_DIST_SCALE` in the kernel's pkt_sched.h).
 const SCALE: f64 = 8192.0;
@@ -73,7 +74,11 @@ pub fn import(
     }
     entries.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(1));
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let origin = format!("netem {name}, mean {mean_ns} ns, std {std_ns} ns");
+    let origin = format!(
+        "netem {name}, mean {}, std {}",
+        show::time(mean_ns),
+        show::time(std_ns)
+    );
     Ok(Converted {
         value: DistributionTable::new(entries, DelayUnit::Nanoseconds, &origin),
         clamped,

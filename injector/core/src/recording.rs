@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use jitterlab_base::input::{self, Source};
+use jitterlab_base::units::Nanos;
 use thiserror::Error;
 
 use crate::generator::TABLE_ENTRIES;
@@ -77,12 +78,16 @@ impl Recording {
         }
         if span <= times[n - 1] || span > LONGEST_NS {
             return Err(format!(
-                "the last of the delays came after {} ns, and the recording ends after {span}",
-                times[n - 1]
+                "the last of the delays came after {}, and the recording ends after {}",
+                Nanos(times[n - 1]),
+                Nanos(span)
             ));
         }
         if let Some(delay) = delays.iter().find(|&&delay| delay > MAX_DELAY_NS) {
-            return Err(format!("a delay of {delay} ns is beyond 1 s"));
+            return Err(format!(
+                "a delay of {} is beyond 1 s",
+                Nanos(u64::from(*delay))
+            ));
         }
         let mut last = 0;
         let parts = (0..n).map(|part| {

@@ -46,8 +46,10 @@ impl Shape {
                 let half = std * 3f64.sqrt();
                 if half > mean {
                     return Err(format!(
-                        "a uniform distribution with mean {mean} ns and standard deviation {std} ns \
-                         has negative delays; the standard deviation may be at most mean / √3"
+                        "a uniform distribution with mean {} and standard deviation {} has negative delays; the standard \
+                         deviation may be at most mean / √3",
+                        show::time(mean),
+                        show::time(std)
                     ));
                 }
                 Ok(Distribution::Uniform {

@@ -1,5 +1,7 @@
 //! Recordings of noise held against each other: before and after.
 
+use jitterlab_base::show;
+use jitterlab_base::units::Nanos;
 use jitterlab_stats::mann_whitney;
 use jitterlab_stats::summary::Summary;
 use jitterlab_stats::welch::{self, Welch};
@@ -156,16 +158,18 @@ fn check<'a>(a: &'a [NoiseReport], b: &[NoiseReport]) -> Result<&'a NoiseReport,
     for (name, report) in named(a, b) {
         if report.threshold_ns != first.threshold_ns {
             return Err(Error::Incomparable(format!(
-                "A counts gaps above {} ns, {name} above {} ns: measure both with the same threshold",
-                first.threshold_ns, report.threshold_ns
+                "A counts gaps above {}, {name} above {}: measure both with the same threshold",
+                Nanos(first.threshold_ns),
+                Nanos(report.threshold_ns)
             )));
         }
         // Interval lengths differ by up to a twentieth where a duration is no multiple of them.
         let ratio = first.interval_ns as f64 / report.interval_ns as f64;
         if !(0.9..1.1).contains(&ratio) {
             return Err(Error::Incomparable(format!(
-                "A is divided into intervals of {} ns, {name} of {} ns: measure both for 1s to 500s",
-                first.interval_ns, report.interval_ns
+                "A is divided into intervals of {}, {name} of {}: measure both for 1s to 500s",
+                show::time(first.interval_ns as f64),
+                show::time(report.interval_ns as f64)
             )));
         }
     }

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use jitterlab_base::show;
+use jitterlab_base::units::Nanos;
 use nix::errno::Errno;
 use thiserror::Error as ThisError;
 
@@ -43,8 +45,8 @@ pub enum Error {
     },
     /// The threshold is within what the loop itself takes.
     #[error(
-        "a threshold of {threshold_ns} ns is too low: it has to be at least {least_ns} ns, because an iteration of \
-         the loop takes {iteration_ns:.1} ns here"
+        "a threshold of {} is too low: it has to be at least {}, because an iteration of the loop takes {} here",
+        Nanos(*threshold_ns), Nanos(*least_ns), show::time(*iteration_ns)
     )]
     Threshold {
         /// As asked for.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jitterlab_base::show::counted;
+use jitterlab_base::show::{self, counted};
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::topology::{
     CacheKind, Core, CoreKind, Device, DeviceKind, Isolation, NumaNode, Package, Topology,
@@ -104,8 +104,7 @@ fn package_text(topology: &Topology, package: &Package) -> String {
 
 fn node_text(node: &NumaNode) -> [String; 2] {
     let mut facts: Vec<String> = Vec::new();
-    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
-    facts.extend(node.memory_bytes.map(gib));
+    facts.extend(node.memory_bytes.map(|bytes| show::size(bytes as f64)));
     if node.distances.len() > 1 {
         let nodes: CpuSet = node.distances.keys().copied().collect();
         let row: Vec<String> = node.distances.values().map(u32::to_string).collect();
@@ -164,7 +163,7 @@ fn caches(topology: &Topology, package: &Package) -> Vec<[String; 2]> {
             CacheKind::Instruction => format!("  L{level} instruction"),
             CacheKind::Unified => format!("  L{level}"),
         };
-        let size = size.map_or("(size unknown)".into(), |bytes| kib_or_mib(bytes / 1024));
+        let size = size.map_or("(size unknown)".into(), |bytes| show::size(bytes as f64));
         [
             name,
             format!(
@@ -186,13 +185,6 @@ fn sharing(topology: &Topology, package: &Package, shared: &[&CpuSet]) -> String
     } else {
         let by: Vec<String> = shared.iter().map(|cpus| format!("({cpus})")).collect();
         format!("shared by CPU {}", by.join(" "))
-    }
-}
-
-fn kib_or_mib(kib: u64) -> String {
-    match kib {
-        kib if kib >= 1024 && kib % 512 == 0 => format!("{} MiB", kib as f64 / 1024.0),
-        kib => format!("{kib} KiB"),
     }
 }
 
@@ -232,7 +224,7 @@ fn device(device: &Device) -> Vec<String> {
     link.extend(
         device
             .speed_mbps
-            .map(|mbps| format!("{} Gbit/s", mbps as f64 / 1e3)),
+            .map(|mbps| show::bit_rate(mbps as f64 * 1e6)),
     );
     link.extend(device.link_layer.clone());
     link.extend(device.mtu.map(|mtu| format!("MTU {mtu}")));

@@ -5,11 +5,12 @@
 use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
-use super::report::{self, Column, Report, Setting, mb, us};
+use super::report::{self, Column, Report, Setting, size};
 use super::rtt::{Length, summary};
 use super::samples::Samples;
 use super::silence;
@@ -278,15 +279,17 @@ impl report::Point for Point {
     type Common = Common;
 
     const COLUMNS: &'static [Column<Self>] = &[
-        ("bytes", |point| point.size.to_string()),
-        ("MB/s", |point| mb(point.bytes_per_second)),
+        ("size", |point| size(point.size)),
+        ("bandwidth", |point| show::bandwidth(point.bytes_per_second)),
         ("messages/s", |point| {
-            format!("{:.0}", point.messages_per_second)
+            show::number(point.messages_per_second)
         }),
-        ("half window us", |point| us(point.half_window_ns.median)),
-        ("99.9 %", |point| us(point.half_window_ns.p999)),
-        ("n", |point| point.messages.to_string()),
-        ("missing", |point| point.missing.to_string()),
+        ("half window", |point| {
+            show::time(point.half_window_ns.median)
+        }),
+        ("99.9 %", |point| show::time(point.half_window_ns.p999)),
+        ("n", |point| show::count(point.messages)),
+        ("missing", |point| show::count(point.missing)),
     ];
 
     fn memory_full(&self) -> bool {

@@ -7,12 +7,13 @@
 
 use std::net::SocketAddr;
 
+use jitterlab_base::show;
 use jitterlab_base::units::Bytes;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{self, Bandwidth, rate};
-use super::report::{self, Column, Report, Setting, mb, us};
+use super::report::{self, Column, Report, Setting, size};
 use super::rtt::{Rtt, summary};
 use super::{Case, each_size};
 use crate::Error;
@@ -48,13 +49,13 @@ impl report::Point for Point {
     type Common = Common;
 
     const COLUMNS: &'static [Column<Self>] = &[
-        ("bytes", |point| point.size.to_string()),
-        ("latency us", |point| us(point.latency_ns.median)),
-        ("99.9 %", |point| us(point.latency_ns.p999)),
-        ("out MB/s", |point| mb(point.out.bytes_per_second)),
-        ("back", |point| mb(point.back_bytes_per_second)),
-        ("both", |point| mb(point.bytes_per_second)),
-        ("lost", |point| (point.lost + point.out.missing).to_string()),
+        ("size", |point| size(point.size)),
+        ("latency", |point| show::time(point.latency_ns.median)),
+        ("99.9 %", |point| show::time(point.latency_ns.p999)),
+        ("out", |point| show::bandwidth(point.out.bytes_per_second)),
+        ("back", |point| show::bandwidth(point.back_bytes_per_second)),
+        ("both", |point| show::bandwidth(point.bytes_per_second)),
+        ("lost", |point| show::count(point.lost + point.out.missing)),
     ];
 
     fn memory_full(&self) -> bool {

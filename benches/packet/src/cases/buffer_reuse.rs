@@ -7,11 +7,12 @@
 
 use std::net::SocketAddr;
 
+use jitterlab_base::show;
 use serde::{Deserialize, Serialize};
 
 use super::Case;
 use super::bandwidth::{self, Bandwidth};
-use super::report::{self, Column, Report, Setting, mb, us};
+use super::report::{self, Column, Report, Setting};
 use super::rtt::{Point as Latency, Rtt};
 use crate::Error;
 use crate::transport::{Buffers, Path, Plan};
@@ -58,9 +59,13 @@ impl report::Point for Point {
             (None, percent) => format!("{} % in one", percent.unwrap_or(0)),
         }),
         ("buffers", |point| point.buffers.to_string()),
-        ("one-way us", |point| us(point.latency.one_way_median_ns)),
-        ("RTT 99.9 %", |point| us(point.latency.rtt_ns.p999)),
-        ("MB/s", |point| mb(point.bandwidth.bytes_per_second)),
+        ("one-way", |point| {
+            show::time(point.latency.one_way_median_ns)
+        }),
+        ("RTT 99.9 %", |point| show::time(point.latency.rtt_ns.p999)),
+        ("bandwidth", |point| {
+            show::bandwidth(point.bandwidth.bytes_per_second)
+        }),
     ];
 
     fn memory_full(&self) -> bool {

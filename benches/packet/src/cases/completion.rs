@@ -7,12 +7,13 @@
 
 use std::net::SocketAddr;
 
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::Case;
-use super::report::{self, Column, Report, Setting, us};
+use super::report::{self, Column, Report, Setting, size};
 use super::rtt::{Length, Rtt, summary};
 use crate::Error;
 use crate::transport::{Link, Operation, Path, Verbs, Wait};
@@ -87,15 +88,15 @@ impl report::Point for Point {
     type Common = Common;
 
     const COLUMNS: &'static [Column<Self>] = &[
-        ("bytes", |point| point.size.to_string()),
+        ("size", |point| size(point.size)),
         ("by", |point| point.way.words().into()),
         ("", |point| {
             point.operation.map_or(String::new(), |way| way.to_string())
         }),
-        ("one-way us", |point| us(point.one_way_median_ns)),
-        ("added", |point| us(point.added_ns)),
-        ("RTT 99.9 %", |point| us(point.rtt_ns.p999)),
-        ("n", |point| point.rtt_ns.n.to_string()),
+        ("one-way", |point| show::time(point.one_way_median_ns)),
+        ("added", |point| show::time(point.added_ns)),
+        ("RTT 99.9 %", |point| show::time(point.rtt_ns.p999)),
+        ("n", |point| show::count(point.rtt_ns.n as u64)),
     ];
 
     fn memory_full(&self) -> bool {

@@ -8,13 +8,14 @@
 use std::net::SocketAddr;
 
 use jitterlab_base::clock::Clock;
+use jitterlab_base::show;
 use jitterlab_live::Timing;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
 
 use super::Case;
 use super::bidirectional::ahead;
-use super::report::{self, Column, Report, Setting, us};
+use super::report::{self, Column, Report, Setting};
 use super::rtt::{Length, Rtt, summary};
 use super::samples::Samples;
 use super::silence::Silence;
@@ -55,11 +56,11 @@ impl report::Point for Point {
 
     const COLUMNS: &'static [Column<Self>] = &[
         ("slaves", |point| point.slaves.to_string()),
-        ("send us", |point| us(point.send_ns.median)),
-        ("99.9 %", |point| us(point.send_ns.p999)),
-        ("receive us", |point| us(point.receive_ns.median)),
-        ("99.9 %", |point| us(point.receive_ns.p999)),
-        ("lost", |point| point.lost.to_string()),
+        ("send", |point| show::time(point.send_ns.median)),
+        ("99.9 %", |point| show::time(point.send_ns.p999)),
+        ("receive", |point| show::time(point.receive_ns.median)),
+        ("99.9 %", |point| show::time(point.receive_ns.p999)),
+        ("lost", |point| show::count(point.lost)),
     ];
 
     fn memory_full(&self) -> bool {

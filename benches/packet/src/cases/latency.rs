@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
+use jitterlab_base::show;
 use jitterlab_base::units::Bytes;
 
-use super::report::{Column, Point, Report, Setting, us};
+use super::report::{Column, Point, Report, Setting, size};
 use super::rtt::{self, Rtt};
 use super::{Case, each_size};
 use crate::Error;
@@ -13,15 +14,17 @@ impl Point for rtt::Point {
     type Common = ();
 
     const COLUMNS: &'static [Column<Self>] = &[
-        ("bytes", |point| point.size.to_string()),
-        ("one-way us", |point| us(point.one_way_median_ns)),
-        ("RTT median", |point| us(point.rtt_ns.median)),
-        ("mean", |point| us(point.rtt_ns.mean)),
-        ("std", |point| point.rtt_ns.std.map_or("-".into(), us)),
-        ("99 %", |point| us(point.rtt_ns.p99)),
-        ("99.9 %", |point| us(point.rtt_ns.p999)),
-        ("n", |point| point.rtt_ns.n.to_string()),
-        ("lost", |point| point.lost.to_string()),
+        ("size", |point| size(point.size)),
+        ("one-way", |point| show::time(point.one_way_median_ns)),
+        ("RTT median", |point| show::time(point.rtt_ns.median)),
+        ("mean", |point| show::time(point.rtt_ns.mean)),
+        ("std", |point| {
+            point.rtt_ns.std.map_or("-".into(), show::time)
+        }),
+        ("99 %", |point| show::time(point.rtt_ns.p99)),
+        ("99.9 %", |point| show::time(point.rtt_ns.p999)),
+        ("n", |point| show::count(point.rtt_ns.n as u64)),
+        ("lost", |point| show::count(point.lost)),
     ];
 
     fn memory_full(&self) -> bool {

@@ -22,7 +22,7 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::bandwidth::{self, Bandwidth};
-use super::report::{self, Column, MEMORY_FULL, Report, Setting, mb, table, us};
+use super::report::{self, Column, MEMORY_FULL, Report, Setting, size, table};
 use super::rtt::{Length, Pinger, Rtt, summary};
 use super::samples::Samples;
 use super::{Case, each_size};
@@ -90,11 +90,13 @@ impl report::Point for Point {
     type Common = Common;
 
     const COLUMNS: &'static [Column<Self>] = &[
-        ("bytes", |point| point.size.to_string()),
-        ("send us", |point| us(point.send_ns.median)),
-        ("receive us", |point| us(point.receive_ns.median)),
-        ("CPU a round trip", |point| us(point.cpu_ns_per_round_trip)),
-        ("RTT", |point| us(point.rtt_median_ns)),
+        ("size", |point| size(point.size)),
+        ("send", |point| show::time(point.send_ns.median)),
+        ("receive", |point| show::time(point.receive_ns.median)),
+        ("CPU a round trip", |point| {
+            show::time(point.cpu_ns_per_round_trip)
+        }),
+        ("RTT", |point| show::time(point.rtt_median_ns)),
     ];
 
     fn memory_full(&self) -> bool {
@@ -111,8 +113,8 @@ impl report::Point for Point {
         );
         let room = match stream.room {
             Some(share) => format!(
-                "bandwidth holds (95 %) with computing in {:.1} % of the time",
-                share * 100.0
+                "bandwidth holds (95 %) with computing in {} of the time",
+                show::percent(share)
             ),
             None => "bandwidth drops as soon as anything is computed".into(),
         };
@@ -130,12 +132,12 @@ impl report::Point for Point {
 
 /// The table of bandwidth beside computing.
 const BESIDE: &[Column<Beside>] = &[
-    ("computing us", |beside| us(beside.computing_ns as f64)),
-    ("% of the time", |beside| {
-        format!("{:.1}", beside.share * 100.0)
+    ("computing", |beside| show::time(beside.computing_ns as f64)),
+    ("of the time", |beside| show::percent(beside.share)),
+    ("bandwidth", |beside| {
+        show::bandwidth(beside.bytes_per_second)
     }),
-    ("MB/s", |beside| mb(beside.bytes_per_second)),
-    ("% left", |beside| format!("{:.1}", beside.left * 100.0)),
+    ("left", |beside| show::percent(beside.left)),
 ];
 
 /// Measures each size in turn, and computing beside a stream with messages of the last; `latency` and

@@ -2,6 +2,8 @@
 
 use jitterlab_base::clock::{Clock, Source};
 use jitterlab_base::print::{Part, Text};
+use jitterlab_base::show;
+use jitterlab_base::units::Bytes;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 use serde::de::DeserializeOwned;
@@ -83,14 +85,9 @@ pub(super) fn table<P>(columns: &[Column<P>], rows: &[P]) -> Part {
     Part::Table(std::iter::once(names.collect()).chain(rows).collect())
 }
 
-/// A time for people, in microseconds.
-pub(super) fn us(ns: f64) -> String {
-    format!("{:.3}", ns / 1e3)
-}
-
-/// A rate for people, in megabytes (a million bytes) a second.
-pub(super) fn mb(bytes_per_second: f64) -> String {
-    format!("{:.2}", bytes_per_second / 1e6)
+/// A size for people, which names a point: exact.
+pub(super) fn size(bytes: u64) -> String {
+    Bytes(bytes).to_string()
 }
 
 /// What a case was measured over, and with.
@@ -147,7 +144,10 @@ impl Setting {
             [cpu] => format!("on CPU {cpu}; "),
             _ => String::new(),
         };
-        format!("{on}clock: a reading takes {:.1} ns", self.clock_read_ns)
+        format!(
+            "{on}clock: a reading takes {}",
+            show::time(self.clock_read_ns)
+        )
     }
 }
 

@@ -364,7 +364,7 @@ fn unestimated(results: &Results) -> Option<String> {
 /// Loads that were not what was asked for, and what the machine reaches.
 fn loads(loads: &Loads) -> Option<String> {
     let told = |load: &Load| match load.produced.interval() {
-        Some((low, high)) => format!("{:.0} % [{low:.0} to {high:.0}]", load.produced.value),
+        Some((low, high)) => format!("{:.0} % ({low:.0} to {high:.0})", load.produced.value),
         None => format!("{:.0} %", load.produced.value),
     };
     let is_off = |load: &&Load| load.is_joined() || !load.is_within(LOAD_TOLERANCE);

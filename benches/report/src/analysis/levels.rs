@@ -235,8 +235,7 @@ impl Comparison {
             blocks => format!("geometric mean of the ratios in {blocks} blocks"),
         };
         let test = match slowdown.p {
-            Some(p) if p < 0.001 => format!("paired t, p = {p:.1e}"),
-            Some(p) => format!("paired t, p = {p:.3}"),
+            Some(p) => format!("paired t, {}", show::p_is(p)),
             None => "no test without repetitions".into(),
         };
         let more = match self.slower {

@@ -95,14 +95,14 @@ impl Slowdown {
         match self.more_blocks {
             None | Some(0) => None,
             Some(more) => Some(format!(
-                "{} more {} needed to find a change of {} % in {}",
+                "{} more {} needed to find a change of {} in {}",
                 show::count(more),
                 if more == 1 {
                     "repetition is"
                 } else {
                     "repetitions are"
                 },
-                words::short(100.0 * RESOLVE),
+                show::percent(RESOLVE),
                 match self.tests {
                     1 => "one test".into(),
                     tests => format!("one of {tests} tests"),

@@ -1,6 +1,7 @@
 //! Runtimes of applications: against mean and standard deviation of the injected delays (the
 //! paper's figures 13 and 14), and by shape at a fixed mean (figures 15 and 16).
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 use jitterlab_stats::correlation::Pearson;
 use jitterlab_stats::{correlation, summary};
@@ -63,10 +64,10 @@ pub fn scatters(analysis: &Analysis) -> Option<Figure> {
     })
 }
 
-/// `r = 0.89 [0.81 to 0.94]`.
+/// `r = 0.89 (0.81 to 0.94)`.
 fn r(of: Pearson) -> String {
-    let [estimate, low, high] = [of.r.estimate, of.r.low, of.r.high].map(words::coefficient);
-    format!("r = {estimate} [{low} to {high}]")
+    let r = [of.r.estimate, of.r.low, of.r.high].map(words::coefficient);
+    format!("r = {}", show::with_interval(r))
 }
 
 fn scatter(title: &str, groups: &[&Group], label: &str, delay: fn((f64, f64)) -> f64) -> Panel {

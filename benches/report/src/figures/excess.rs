@@ -1,5 +1,6 @@
 //! The excess RTT under load and what was fitted to it.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Member;
 use jitterlab_stats::distribution::Distribution;
 
@@ -29,11 +30,11 @@ pub fn histograms(analysis: &Analysis, link: &Link) -> Option<Figure> {
         title: format!("Excess of the {link} under load, and the distributions fitted to it"),
         caption: format!(
             "The bars show how much longer round trips ({link}) took under each load than the median without load; what was \
-             shorter counts as 0 ({} a panel, all runs together; at most {:.1} % lie to the right of a panel). The curves show \
+             shorter counts as 0 ({} a panel, all runs together; at most {} lie to the right of a panel). The curves show \
              the distributions that are injected; “empirical” is the bars themselves. The upright line marks the mean, which \
              all of them have; every delay of “uniform” is this long.",
             n_of(pictures.iter().map(|picture| picture.n), "round trip"),
-            100.0 * most_beyond
+            show::percent(most_beyond)
         ),
         panels: pictures
             .iter()

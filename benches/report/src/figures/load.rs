@@ -1,9 +1,10 @@
 //! Round trips without load (the paper's figure 4) and under background load (figures 2 and 3), and
 //! the quantiles behind them.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::Level;
 
-use super::{excess, links, n_of, range, reach, series, with_interval};
+use super::{excess, links, n_of, range, reach, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::load::Load;
@@ -151,8 +152,8 @@ pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
             format!(
                 "{}: mean {}, median {}, skewness {}",
                 row.link,
-                with_interval(mean),
-                with_interval(median),
+                mean.in_time(),
+                median.in_time(),
                 crate::words::short(row.skew.unwrap_or(f64::NAN))
             )
         })
@@ -162,11 +163,11 @@ pub fn unloaded(analysis: &Analysis) -> Option<Figure> {
         title: "Distribution of the RTT without background load".into(),
         caption: format!(
             "After the paper's figure 4: how many round trips without load, in a closed loop, took how long ({}, of {} \
-             a panel; at most {:.1} % lie to the right of a panel). {}; in brackets \
+             a panel; at most {} lie to the right of a panel). {}; in brackets \
              the 95 % intervals over runs.",
             n_of(pictures.iter().map(|picture| picture.n), "round trip"),
             n_of(pictures.iter().map(|picture| picture.runs), "run"),
-            100.0 * most_beyond,
+            show::percent(most_beyond),
             centres.join("; ")
         ),
         panels: pictures.iter().map(|picture| histogram(picture)).collect(),

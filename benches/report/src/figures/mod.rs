@@ -18,7 +18,6 @@ use jitterlab_experiment::record::Transport;
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::svg::{Figure, Mark, Point, Series, Style};
-use crate::table::Estimate;
 
 /// The figures of all links or applications.
 const OF_ALL: [&str; 8] = [
@@ -199,14 +198,6 @@ fn reach<'a>(points: impl IntoIterator<Item = &'a Point>) -> impl Iterator<Item 
         let (low, high) = point.interval.unwrap_or((point.y, point.y));
         [low, point.y, high]
     })
-}
-
-/// `12.5 µs [11 to 14]`, of nanoseconds.
-fn with_interval(ns: Estimate) -> String {
-    match ns.time() {
-        (value, Some(interval)) => format!("{value} [{interval}]"),
-        (value, None) => value,
-    }
 }
 
 /// `n = 5 runs`, or `n = 5 to 7 runs`.

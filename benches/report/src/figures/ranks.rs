@@ -1,5 +1,6 @@
 //! Heat maps of operations of MPI: how long each rank was in them, rank by quantile.
 
+use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 
 use super::{n_of, range, series};
@@ -111,7 +112,7 @@ fn panel(analysis: &Analysis, picture: &RankPicture, limits: &[f64], row: f64) -
         .iter()
         .map(|&share| {
             if share < 1.0 {
-                format!("{} %", words::short(100.0 * share))
+                show::percent(share)
             } else {
                 "longest".into()
             }

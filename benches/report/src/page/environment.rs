@@ -60,11 +60,11 @@ fn blocks(analysed: &Analysed) -> String {
     match enough(experiment, attempts) {
         None => format!("{blocks} blocks"),
         Some(enough) => format!(
-            "{blocks} blocks, which find a change of {} % with a power of {} % ({} were needed to find one of {} %)",
-            words::short(enough.resolves_percent),
-            words::short(100.0 * POWER),
+            "{blocks} blocks, which find a change of {} with a power of {} ({} were needed to find one of {})",
+            show::percent(enough.resolves_percent / 100.0),
+            show::percent(POWER),
             enough.needed,
-            words::short(enough.resolve_percent)
+            show::percent(enough.resolve_percent / 100.0)
         ),
     }
 }
@@ -195,7 +195,7 @@ fn machine(names: &[String], node: &Node) -> Markup {
                     @for interface in &node.interfaces {
                         (line(&format!("Interface {}", interface.name), &format!(
                             "MTU {}{}{}", interface.mtu,
-                            interface.speed.map_or(String::new(), |speed| format!(", {speed} Mb/s")),
+                            interface.speed.map_or(String::new(), |mbps| format!(", {}", show::bit_rate(mbps as f64 * 1e6))),
                             interface.driver.as_ref().map_or(String::new(), |driver| format!(", driver {driver}"))
                         )))
                     }

@@ -104,10 +104,10 @@ fn clock(analysed: &Analysed) -> String {
         .iter()
         .map(|(name, node)| {
             format!(
-                "{name}: {}, {} ns a reading, steps of {} ns",
+                "{name}: {}, {} a reading, steps of {}",
                 node.clock,
-                words::short(node.clock_read_ns),
-                words::short(node.clock_resolution_ns)
+                words::time(node.clock_read_ns),
+                words::time(node.clock_resolution_ns)
             )
         })
         .collect();

@@ -8,6 +8,7 @@ mod test;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jitterlab_base::show;
 use jitterlab_stats::bootstrap::Interval;
 use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
@@ -32,7 +33,7 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, ThisError)]
 pub enum Error {
     /// A latency that is none.
-    #[error("the RTT of nodes {a} and {b} is {rtt_ns} ns; it has to be above 0")]
+    #[error("the RTT of nodes {a} and {b} is {}; it has to be above 0", show::time(*rtt_ns))]
     Latency {
         /// One of the two.
         a: usize,

@@ -75,7 +75,7 @@ impl Record {
                 summary::quantile(&sorted, 0.5)
             }
         };
-        let origin = format!("{} less {less} ns", self.samples.display());
+        let origin = format!("{} less {}", self.samples.display(), show::time(less));
         let recording = Recording::of_samples(&round_trips, times.as_deref(), less, &origin)
             .map_err(|problem| Failure::input(format!("{}: {problem}", self.samples.display())))?;
         files::write(&self.output, &recording.to_bytes())?;
@@ -113,13 +113,13 @@ impl Recorded {
             ),
         };
         format!(
-            "{} delays over {}: what exceeds {}; mean {}, standard deviation {}, {:.1} % zeros\n{order}",
+            "{} delays over {}: what exceeds {}; mean {}, standard deviation {}, {} zeros\n{order}",
             self.n,
             show::time(self.span_ns as f64),
             show::time(self.less_ns),
             show::time(self.mean_ns),
             self.std_ns.map_or("-".into(), show::time),
-            100.0 * self.zeros,
+            show::rounded_percent(self.zeros),
         )
     }
 }

@@ -11,7 +11,6 @@ use jitterlab_stats::mann_whitney::size_of_effect;
 
 use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
-use crate::shown::p_value;
 
 /// Options of `noise compare`.
 #[derive(clap::Args)]
@@ -160,26 +159,17 @@ fn row(row: &Row) -> String {
             verdict,
         } => {
             let of = &welch.difference;
+            let by = |figures: [f64; 3]| show::with_interval(figures.map(&shown));
             // In the direction that the word names, so that its figures agree with it.
             let verdict = match verdict {
                 Verdict::NotShown => "no difference shown".to_string(),
                 Verdict::BelowResolution => below(),
-                Verdict::More => format!(
-                    "more, by {} ({} to {})",
-                    shown(of.estimate),
-                    shown(of.low),
-                    shown(of.high)
-                ),
-                Verdict::Less => format!(
-                    "less, by {} ({} to {})",
-                    shown(-of.estimate),
-                    shown(-of.high),
-                    shown(-of.low)
-                ),
+                Verdict::More => format!("more, by {}", by([of.estimate, of.low, of.high])),
+                Verdict::Less => format!("less, by {}", by([-of.estimate, -of.high, -of.low])),
             };
             let p = p_corrected.map_or(
                 "no recording differs from another of its side".into(),
-                p_value,
+                show::p_is,
             );
             (verdict, format!("{p}, {n_a} and {n_b} recordings"))
         }

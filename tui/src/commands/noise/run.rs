@@ -102,12 +102,12 @@ fn text(report: &NoiseReport) -> String {
     out_line(
         &mut out,
         &format!(
-            "noise on {}, Linux {}: gaps above {} between two readings of the {}; an iteration takes {:.1} ns",
+            "noise on {}, Linux {}: gaps above {} between two readings of the {}; an iteration takes {}",
             report.host,
             report.kernel,
             Nanos(report.threshold_ns),
             report.clock,
-            report.iteration_ns
+            show::time(report.iteration_ns)
         ),
     );
     out.push('\n');
@@ -272,7 +272,7 @@ fn share_of_gaps(core: &Core, count: &Count) -> String {
         return String::new();
     }
     let share = count.count.min(core.gaps) as f64 / core.gaps as f64;
-    format!("<= {:.1} %", share * 100.0)
+    format!("<= {}", show::rounded_percent(share))
 }
 
 fn traced(tracers: &Tracers) -> String {

@@ -173,12 +173,14 @@ fn in_words(enough: &Enough) -> String {
         decided_by,
     } = enough;
     let takes = format!(
-        "a change of {resolve_percent:.1} % is found with a power of {:.0} % after {needed} repetitions ({decided_by})",
-        100.0 * POWER
+        "a change of {} is found with a power of {} after {needed} repetitions ({decided_by})",
+        show::rounded_percent(resolve_percent / 100.0),
+        show::percent(POWER)
     );
     if repetitions < needed {
         format!(
-            "{takes}; the time allows {repetitions}, which find a change of {resolves_percent:.1} %"
+            "{takes}; the time allows {repetitions}, which find a change of {}",
+            show::rounded_percent(resolves_percent / 100.0)
         )
     } else {
         takes
@@ -192,7 +194,7 @@ pub fn status_line(now: &Now) -> Vec<String> {
     }
     let published = match (now.samples, now.said.as_str()) {
         (0, _) if !now.measured.counts.is_empty() => status::samples(&now.measured),
-        (0, "") => vec![format!("{:.0} s", now.seconds)],
+        (0, "") => vec![time(now.seconds)],
         (0, said) => vec![printable(said)],
         _ => status::samples(&now.measured),
     };

@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::{interval, line};
 use crate::output::time_of;
-use crate::shown::p_value;
 
 /// What the samples show; times in nanoseconds, differences a − b.
 #[derive(Serialize)]
@@ -73,7 +72,7 @@ impl Comparison {
             return format!(
                 "no significant difference at alpha = {} (Mann-Whitney {})",
                 self.alpha,
-                p_value(test.p)
+                show::p_is(test.p)
             );
         }
         let size = size_of_effect(test.rank_biserial);
@@ -89,7 +88,7 @@ impl Comparison {
                 show::time(step),
                 self.beyond_the_middle(step),
                 test.rank_biserial,
-                p_value(test.p)
+                show::p_is(test.p)
             );
         }
         // In the direction that the sentence names, so that its figures agree with it.
@@ -106,7 +105,7 @@ impl Comparison {
             show::time(to),
             self.alpha,
             test.rank_biserial,
-            p_value(test.p)
+            show::p_is(test.p)
         )
     }
 
@@ -135,8 +134,8 @@ impl Comparison {
             return String::new();
         }
         format!(
-            ", with a confidence of {:.1} %: too few samples for more",
-            100.0 * confidence
+            ", with a confidence of {}: too few samples for more",
+            show::percent(confidence)
         )
     }
 
@@ -151,10 +150,10 @@ impl Comparison {
             line("a", &self.a),
             line("b", &self.b),
             self.mann_whitney.u,
-            p_value(self.mann_whitney.p),
+            show::p_is(self.mann_whitney.p),
             self.mann_whitney.rank_biserial,
             self.kolmogorov_smirnov.d,
-            p_value(self.kolmogorov_smirnov.p),
+            show::p_is(self.kolmogorov_smirnov.p),
             interval(&self.shift_ns.interval),
             self.too_few(),
             interval(&self.mean_difference_ns),

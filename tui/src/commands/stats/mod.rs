@@ -131,10 +131,5 @@ fn line(name: &str, of: &Summary) -> String {
 }
 
 fn interval(of: &Interval) -> String {
-    format!(
-        "{} ({} to {})",
-        show::time(of.estimate),
-        show::time(of.low),
-        show::time(of.high)
-    )
+    show::with_interval([of.estimate, of.low, of.high].map(show::time))
 }

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::{interval, line};
 use crate::outcome::Failure;
-use crate::shown::p_value;
 
 /// A recording.
 #[derive(Serialize)]
@@ -113,7 +112,7 @@ impl Comparison {
                 self.alpha,
                 self.a.len(),
                 self.b.len(),
-                p_value(p),
+                show::p_is(p),
                 show::time(difference.low.abs().max(difference.high.abs()))
             );
         }
@@ -142,7 +141,7 @@ impl Comparison {
             self.alpha,
             self.a.len(),
             self.b.len(),
-            p_value(p)
+            show::p_is(p)
         )
     }
 

@@ -10,7 +10,6 @@ use jitterlab_stats::bootstrap::Interval;
 use jitterlab_stats::gate::{Decision, Slower};
 
 use super::heat_map::heat_map;
-use crate::shown::p_value;
 
 /// Besides the outliers, the slowest are listed up to this many.
 const LISTED: usize = 10;
@@ -76,8 +75,7 @@ fn drift(baseline: &Baseline, least: f64) -> String {
                  low,
                  high,
              }| {
-                let [estimate, low, high] = [estimate, low, high].map(|it| percent(it - 1.0));
-                format!("{estimate} ({low} to {high})")
+                show::with_interval([estimate, low, high].map(|it| show::change(it - 1.0)))
             },
         );
         let verdict = match (it.slower, it.more) {
@@ -89,7 +87,7 @@ fn drift(baseline: &Baseline, least: f64) -> String {
         format!("  {name:<20} {effect:<32} {verdict}\n")
     });
     let lines: String = lines.collect();
-    let least = percent(least);
+    let least = show::change(least);
     let mut out = match lines.is_empty() {
         true => format!(
             "against the baseline: none of {compared} has become slower by more than {least}\n"
@@ -179,16 +177,11 @@ fn line(name: &str, adds: f64, n: &str, slowdown: Option<&Slowdown>, outlier: bo
             low,
             high,
         } = slowdown.effect;
-        let effect = format!(
-            "{} ({} to {})",
-            percent(estimate),
-            percent(low),
-            percent(high)
-        );
-        format!("  {effect:<32} {}", p_value(slowdown.p_corrected))
+        let effect = show::with_interval([estimate, low, high].map(show::change));
+        format!("  {effect:<32} {}", show::p_is(slowdown.p_corrected))
     });
     let mark = if outlier { "  OUTLIER" } else { "" };
-    format!("  {name:<20} {:>8}  {n}{test}{mark}\n", percent(adds))
+    format!("  {name:<20} {:>8}  {n}{test}{mark}\n", show::change(adds))
 }
 
 /// What could not be told.
@@ -258,9 +251,4 @@ fn losses(attempt: &Attempt) -> BTreeMap<(&str, &str), (usize, u64)> {
         *messages += run.lost;
     }
     losses
-}
-
-fn percent(share: f64) -> String {
-    // Adding 0 takes the sign off a zero.
-    format!("{:+.1} %", (1000.0 * share).round() / 10.0 + 0.0)
 }

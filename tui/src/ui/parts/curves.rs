@@ -1,5 +1,6 @@
 //! Curves over columns, on a logarithmic axis that goes up.
 
+use jitterlab_base::show;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -93,11 +94,7 @@ pub fn short_of(ns: f64) -> String {
 
 /// A number with two digits.
 pub fn number_of(value: f64) -> String {
-    match with_two_digits(value) {
-        value if value < 1e3 => format!("{value}"),
-        value if value < 1e6 => format!("{}k", value / 1e3),
-        value => format!("{}M", value / 1e6),
-    }
+    show::short_count(with_two_digits(value))
 }
 
 fn with_two_digits(value: f64) -> f64 {

@@ -1,6 +1,6 @@
 //! The percentile ladder: how long the slow ones take.
 
-use jitterlab_base::show::{percent, time};
+use jitterlab_base::show::{self, time};
 use jitterlab_stats::histogram::Histogram;
 use ratatui::text::{Line, Span};
 
@@ -46,8 +46,7 @@ impl Ladder {
                 ));
                 let change = own.zip(others[at]).filter(|(_, other)| *other > 0);
                 let change = change.map(|(own, other)| own as f64 / other as f64 - 1.0);
-                let change =
-                    change.map(|it| format!("{}{}", if it > 0.0 { "+" } else { "" }, percent(it)));
+                let change = change.map(show::change);
                 spans.push(Span::raw(format!("  {:>9}", change.unwrap_or_default())));
             }
             Line::from(spans)

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use jitterlab_amvia_suite::cases::Case;
 use jitterlab_amvia_suite::loggp::LogGp;
 use jitterlab_amvia_suite::message_for;
+use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_load::Produced;
 use jitterlab_packet::transport::Transport;
@@ -189,7 +190,8 @@ impl<'a> Work<'a> {
         };
         match load {
             Some(load) if load.seconds < timed => {
-                Err(format!("the background load was there for {} s only", load.seconds).into())
+                let seconds = show::time(load.seconds * 1e9);
+                Err(format!("the background load was there for {seconds} only").into())
             }
             _ => Ok(()),
         }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use jitterlab_base::show;
 use jitterlab_base::units::Nanos;
 use jitterlab_load::Produced;
 use jitterlab_packet::cases::Case;
@@ -109,7 +110,8 @@ impl<'a> Work<'a> {
         let least = self.least_seconds();
         match load {
             Some(load) if load.seconds < least => {
-                Err(format!("the background load was there for {} s only", load.seconds).into())
+                let seconds = show::time(load.seconds * 1e9);
+                Err(format!("the background load was there for {seconds} only").into())
             }
             _ => Ok(()),
         }

@@ -1,6 +1,7 @@
 //! The distributions fitted to latency under load, and the tables made from them
 //! (latency-variation, section 5.3).
 
+use jitterlab_base::show;
 use jitterlab_experiment::fit as experiment;
 use jitterlab_experiment::level::Member;
 use jitterlab_stats::distribution::Distribution;
@@ -194,28 +195,28 @@ fn parameters(distribution: &Distribution) -> String {
             time(*scale)
         ),
         Distribution::WithZeros { zeros, rest } => {
-            let zeros = words::short(100.0 * zeros);
+            let zeros = show::percent(*zeros);
             match rest {
                 Positive::LogNormal { shape, scale }
                 | Positive::Gamma { shape, scale }
                 | Positive::Weibull { shape, scale }
                 | Positive::GeneralisedPareto { shape, scale } => format!(
-                    "zeros {zeros} %, shape {}, scale {}",
+                    "zeros {zeros}, shape {}, scale {}",
                     words::short(*shape),
                     time(*scale)
                 ),
                 Positive::Mixture(mixture) => {
                     let component = |c: &Component| {
                         format!(
-                            "{} % of shape {}, scale {}",
-                            words::short(100.0 * c.weight),
+                            "{} of shape {}, scale {}",
+                            show::percent(c.weight),
                             words::short(c.shape),
                             time(c.scale)
                         )
                     };
                     let components: Vec<String> =
                         mixture.components().iter().map(component).collect();
-                    format!("zeros {zeros} %; {}", components.join("; "))
+                    format!("zeros {zeros}; {}", components.join("; "))
                 }
             }
         }
@@ -437,9 +438,9 @@ pub fn in_words(
         .max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
     if let Some(row) = worst {
         sentences.push(format!(
-            "A chosen family need not be close: at worst its distance from the excess is {}, {:.0} % of a constant's, for {}.",
+            "A chosen family need not be close: at worst its distance from the excess is {}, {} of a constant's, for {}.",
             words::time(row.closeness.distance),
-            100.0 * ratio(&row),
+            words::percent_of(ratio(&row)),
             row.place(load_called)
         ));
     }

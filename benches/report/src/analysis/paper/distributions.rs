@@ -6,7 +6,7 @@ use jitterlab_stats::holm;
 use jitterlab_stats::positive::Positive;
 
 use super::Finding;
-use super::standing::{Standing, all, at_most, change};
+use super::standing::{Standing, all, at_most};
 use crate::analysis::normality::{Figures, Normality, figures_named};
 use crate::analysis::packet::emulation::Emulation;
 use crate::analysis::packet::fits::{Alternative, unfitted};
@@ -43,7 +43,7 @@ fn emulated(results: &Results) -> Option<Finding> {
         .filter_map(|row| {
             Some(format!(
                 "{} at {}",
-                change(row.mean_ratio?),
+                row.mean_ratio?.in_percent(),
                 results.suites.packet.load_called(row.percent)
             ))
         })

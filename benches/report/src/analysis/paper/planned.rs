@@ -7,7 +7,7 @@ use jitterlab_experiment::level::{Level, Member};
 
 use super::Finding;
 use super::slowed::{Slowed, of_kernel, share, shown};
-use super::standing::{Standing, above_one, change, compared};
+use super::standing::{Standing, above_one, compared};
 use crate::analysis::application::delays::Cost;
 use crate::analysis::results::Results;
 use crate::analysis::slowdown::{Slowdown, correct};
@@ -180,7 +180,7 @@ fn why_no_longer_than_constant(planned: &Planned) -> Option<String> {
         "a run draws {} delays; the total of the varied ones was {} against that of the constant ones, and by chance alone \
          such a sum has a standard deviation of {} of its mean",
         show::count(varied.delays.round() as u64),
-        change(drawn.ratio),
+        drawn.ratio.in_percent(),
         words::percent_of(varied.spread)
     );
     let shows = shown(&planned.one, &planned.other).map(|shows| format!("; {shows}"));

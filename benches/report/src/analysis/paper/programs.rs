@@ -178,10 +178,9 @@ fn linear(
     ))
 }
 
-/// `0.89 [0.81 to 0.94]`.
+/// `0.89 (0.81 to 0.94)`.
 fn r(of: Pearson) -> String {
-    let [estimate, low, high] = [of.r.estimate, of.r.low, of.r.high].map(words::coefficient);
-    format!("{estimate} [{low} to {high}]")
+    show::with_interval([of.r.estimate, of.r.low, of.r.high].map(words::coefficient))
 }
 
 /// Table 4.

@@ -3,7 +3,6 @@
 use jitterlab_base::show;
 use jitterlab_experiment::level::{Level, Member};
 
-use super::standing::change;
 use crate::analysis::application::delays::Cost;
 use crate::analysis::application::groups::Group;
 use crate::analysis::results::Results;
@@ -66,7 +65,7 @@ impl<'a> Slowed<'a> {
         Cost::of(self.none, self.injected)
     }
 
-    /// `lu +167 % [+82 % to +291 %] (n = 5 pairs of runs; 1,171 delays a run of 34 µs on the mean)`.
+    /// `lu +167 % (+82 % to +291 %) (n = 5 pairs of runs; 1,171 delays a run of 34 µs on the mean)`.
     pub fn told(&self) -> String {
         let Some(slowdown) = self.slowdown() else {
             return self.none.application.clone();
@@ -81,7 +80,7 @@ impl<'a> Slowed<'a> {
         format!(
             "{} {} (n = {} of runs{delays})",
             self.none.application,
-            change(slowdown.ratio),
+            slowdown.ratio.in_percent(),
             show::counted(slowdown.blocks, "pair")
         )
     }
@@ -122,15 +121,10 @@ fn meaning(difference: Estimate) -> &'static str {
     }
 }
 
-/// `97 % [90 % to 104 %]`.
+/// `97 % (90 % to 104 %)`.
 pub fn share(of: Estimate) -> String {
-    let value = words::percent_of(of.value);
     match of.interval() {
-        Some((low, high)) => format!(
-            "{value} [{} to {}]",
-            words::percent_of(low),
-            words::percent_of(high)
-        ),
-        None => value,
+        Some((low, high)) => show::with_interval([of.value, low, high].map(words::percent_of)),
+        None => words::percent_of(of.value),
     }
 }

@@ -204,27 +204,7 @@ pub fn above_one(ratio: f64, p: Option<f64>) -> Standing {
     }
 }
 
-/// `12.5 µs [11 to 14]`.
-pub fn time(ns: Estimate) -> String {
-    match ns.time() {
-        (value, Some(interval)) => format!("{value} [{interval}]"),
-        (value, None) => value,
-    }
-}
-
-/// `+12 % [+10 % to +14 %]`.
-pub fn change(ratio: Estimate) -> String {
-    let value = words::signed_percent(ratio.value);
-    match ratio.interval() {
-        Some((low, high)) => {
-            let (low, high) = (words::signed_percent(low), words::signed_percent(high));
-            format!("{value} [{low} to {high}]")
-        }
-        None => value,
-    }
-}
-
-/// `; +12 % [+10 % to +14 %], p < 0.001`, with what it takes where nothing is shown. One that was not corrected is read alone.
+/// `; +12 % (+10 % to +14 %), p = 0.012`, with what it takes where nothing is shown. One that was not corrected is read alone.
 pub fn compared(mut slowdown: Slowdown) -> String {
     if slowdown.holm_p.is_none() {
         correct([&mut slowdown].into_iter());
@@ -233,7 +213,7 @@ pub fn compared(mut slowdown: Slowdown) -> String {
     let p = p.map(|p| format!(", {p}")).unwrap_or_default();
     format!(
         "; {}{p}{}",
-        change(slowdown.ratio),
+        slowdown.ratio.in_percent(),
         slowdown
             .more_in_words()
             .map_or(String::new(), |more| format!("; {more}"))

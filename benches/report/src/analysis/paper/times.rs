@@ -8,7 +8,7 @@ use jitterlab_experiment::record::Transport;
 use jitterlab_experiment::spec::Experiment;
 
 use super::Finding;
-use super::standing::{Standing, above, above_one, alike, all, compared, ordered, time};
+use super::standing::{Standing, above, above_one, alike, all, compared, ordered};
 use crate::analysis::library::operations::at_highest;
 use crate::analysis::packet::latency::Latency;
 use crate::analysis::results::Results;
@@ -66,11 +66,11 @@ fn load(results: &Results) -> Option<Finding> {
         format!(
             "{each}{}: mean {} without load and {} at {}, standard deviation {} and {}; n = {} and {}",
             none.link,
-            time(none.mean_ns),
-            time(highest.mean_ns),
+            none.mean_ns.in_time(),
+            highest.mean_ns.in_time(),
             results.suites.packet.level_called(highest.level),
-            time(none.std_ns),
-            time(highest.std_ns),
+            none.std_ns.in_time(),
+            highest.std_ns.in_time(),
             show::counted(none.runs, "run"),
             show::counted(highest.runs, "run")
         ),
@@ -97,10 +97,8 @@ fn unloaded(results: &Results) -> Option<Finding> {
         .and_then(|skew| Some((skew.value, skew.interval()?)))
     {
         Some((skew, (low, high))) => format!(
-            "skewness of a run {} [{} to {}] on the mean (Student's t)",
-            words::short(skew),
-            words::short(low),
-            words::short(high)
+            "skewness of a run {} on the mean (Student's t)",
+            show::with_interval([skew, low, high].map(words::short))
         ),
         None => "skewness of a run not known without repeated runs".into(),
     };
@@ -112,8 +110,8 @@ fn unloaded(results: &Results) -> Option<Finding> {
             "{}: {of_run}, of all round trips {}; mean {}, median {}; n = {}, of {}",
             none.link,
             words::short(none.skew.unwrap_or(f64::NAN)),
-            time(none.mean_ns),
-            time(none.median_ns),
+            none.mean_ns.in_time(),
+            none.median_ns.in_time(),
             show::counted(none.n, "round trip"),
             show::counted(none.runs, "run")
         ),
@@ -145,9 +143,9 @@ fn overhead(results: &Results, experiment: &Experiment) -> Option<Finding> {
         standing,
         format!(
             "without injection, mean of ping-pong {} ({way}), of {} {} ({of_packets}); n = {} and {}",
-            time(ping_pong.mean_ns),
+            ping_pong.mean_ns.in_time(),
             packets.link,
-            time(packets.mean_ns),
+            packets.mean_ns.in_time(),
             show::counted(ping_pong.runs, "run"),
             show::counted(packets.runs, "run")
         ),
@@ -195,8 +193,8 @@ fn packets(results: &Results) -> Vec<Finding> {
         alike(mean, median),
         format!(
             "mean {} and median {} with constant delays of {}; n = {}",
-            time(mean),
-            time(median),
+            mean.in_time(),
+            median.in_time(),
             results.suites.packet.load_called(percent),
             show::counted(runs, "run")
         ),
@@ -241,11 +239,11 @@ fn centres(
     varied: Centre,
     places: [&'static str; 2],
 ) -> Vec<Finding> {
-    let evidence = |figure: &str, constant_ns, varied_ns| {
+    let evidence = |figure: &str, constant_ns: Estimate, varied_ns: Estimate| {
         format!(
             "{figure} {} with constant and {} with varied delays of {load}; n = {} and {}",
-            time(constant_ns),
-            time(varied_ns),
+            constant_ns.in_time(),
+            varied_ns.in_time(),
             show::counted(constant.2, "run"),
             show::counted(varied.2, "run")
         )

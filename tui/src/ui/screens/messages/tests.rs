@@ -139,7 +139,7 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
         "00000000deadbeef  connected  4 of 8 credits free",
         "3 RequestSent, 1 Processed",
         "1 Started, 2 ReplySent",
-        "2500 requests, 0 handlers, 10 retransmissions, 2 abandoned",
+        "2,500 requests, 0 handlers, 10 retransmissions, 2 abandoned",
         "15,000 requests",
         "replica  unreachable",
     ] {
@@ -151,7 +151,7 @@ fn endpoints_and_what_became_of_their_transactions_are_shown() {
     assert!(large.contains("retransmissions a second"), "{large}");
     assert!(large.contains("handlers a second"), "{large}");
     // Both together, above them.
-    assert!(shown.contains("all, a second   2500 requests"), "{shown}");
+    assert!(shown.contains("all, a second   2,500 requests"), "{shown}");
     // The second one is led to where there is no room for both.
     let unseen = |app: &mut App| !picture(app, 80, 14).contains("replica");
     assert!(unseen(&mut app));

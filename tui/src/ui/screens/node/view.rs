@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use jitterlab_appliance::report::BootReport;
-use jitterlab_base::show::printable;
+use jitterlab_base::show::{self, printable};
 use jitterlab_node_tuning::topology::Topology;
 use jitterlab_node_tuning::tune::{Finding, State, Survey};
 use ratatui::buffer::Buffer;
@@ -107,7 +107,7 @@ fn devices(
         let mut said = vec![if device.up { "up" } else { "down" }.to_string()];
         let speed = device
             .speed_mbps
-            .map(|mbps| format!("{} Gbit/s", mbps as f64 / 1e3));
+            .map(|mbps| show::bit_rate(mbps as f64 * 1e6));
         said.extend(speed);
         said.extend(device.driver.clone());
         let near = device.distances.iter().filter(|to| to.local);

@@ -239,14 +239,14 @@ fn draw_pair(buffer: &mut Buffer, area: Rect, validated: &Validated, at: [usize;
         return put_all(buffer, area, &lines);
     };
     let own = median(measured);
-    let slower = 100.0 * (own / typical(validated).max(1.0) - 1.0);
+    let slower = show::change(own / typical(validated).max(1.0) - 1.0);
     let outlier = match is_outlier(validated, a, b) {
         true => Span::styled(", an outlier", theme.bad()),
         false => Span::raw(""),
     };
     lines.push(Line::from(vec![
         Span::raw(format!(
-            "measured {} times: median {}, {slower:+.1} %",
+            "measured {} times: median {}, {slower}",
             measured.runs.len(),
             show::time(own)
         )),
