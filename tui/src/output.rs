@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use jitterlab_base::print::{Part, Text};
 use jitterlab_base::show;
 
 use crate::outcome::Failure;
@@ -56,35 +55,6 @@ pub fn announce(address: SocketAddr) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "{{\"listening\":\"{address}\"}}")?;
     out.flush()
-}
-
-/// A report of a suite for people.
-pub fn parts(report: &impl Text) -> String {
-    let printed = report.parts().into_iter().map(|part| match part {
-        Part::Line(line) => format!("{line}\n"),
-        Part::Table(rows) => aligned(&rows),
-    });
-    printed.collect()
-}
-
-/// Columns as wide as their widest cell; nothing at the end of a line.
-pub fn aligned(rows: &[impl AsRef<[String]>]) -> String {
-    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
-        cells.map(String::len).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.as_ref().iter().zip(&widths);
-        let line: String = cells
-            .map(|(cell, &width)| format!("{cell:width$}  "))
-            .collect();
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 /// A time in nanoseconds, for people, that there may be none of.

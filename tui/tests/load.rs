@@ -76,7 +76,7 @@ fn people_are_told_what_was_asked_and_what_was_produced() {
     assert_eq!(
         said,
         format!(
-            "load over udp, 1400 B messages: 0.0 % asked, 0.0 % produced of 1.049 MB/s (given)\n\
+            "load over udp, 1400 B messages: 0 % asked, 0 % produced of 1.049 MB/s (given)\n\
              0 messages sent in {seconds}, 0 arrived, 0 lost, 0 refused; longest gap 0 ns\n"
         )
     );

@@ -1,5 +1,7 @@
 //! What is told of a load.
 
+use jitterlab_base::print::{Part, Text};
+use jitterlab_base::show;
 use serde::{Deserialize, Serialize};
 
 use crate::transport::Transport;
@@ -37,6 +39,35 @@ pub struct Produced {
     pub longest_gap_ns: u64,
     /// Bytes sent in each tenth of a second; the last one may be shorter. None over MPI, which does not say.
     pub sent_bytes_each_100ms: Vec<u64>,
+}
+
+impl Text for Produced {
+    fn parts(&self) -> Vec<Part> {
+        let how = match self.bandwidth_measured {
+            true => "measured",
+            false => "given",
+        };
+        let lines = [
+            format!(
+                "load over {}, {} B messages: {} asked, {} produced of {} ({how})",
+                self.transport,
+                self.message,
+                show::percent(self.level / 100.0),
+                show::percent(self.produced_level / 100.0),
+                show::bandwidth(self.bandwidth),
+            ),
+            format!(
+                "{} sent in {}, {} arrived, {} lost, {} refused; longest gap {}",
+                show::counted(self.sent_messages as usize, "message"),
+                show::time(self.seconds * 1e9),
+                show::count(self.received_messages),
+                show::count(self.lost_messages),
+                show::count(self.refused_messages),
+                show::time(self.longest_gap_ns as f64),
+            ),
+        ];
+        lines.map(Part::Line).into()
+    }
 }
 
 impl Produced {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use jitterlab_base::print::aligned;
 use jitterlab_base::show::{self, counted};
 use jitterlab_node_tuning::cpus::CpuSet;
 use jitterlab_node_tuning::topology::{
@@ -10,7 +11,7 @@ use jitterlab_node_tuning::topology::{
 };
 
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, aligned};
+use crate::output::{self, Format};
 use crate::shown::processors;
 
 /// The verbs of `jitterlab node`.

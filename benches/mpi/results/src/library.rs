@@ -1,6 +1,8 @@
 //! The library suite.
 
 use jitterlab_base::clock::Source;
+use jitterlab_base::print::{Part, Text};
+use jitterlab_base::show;
 use jitterlab_base::units::Bytes;
 use jitterlab_stats::summary::Summary;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,37 @@ pub struct Report {
     pub clock_read_ns: f64,
     /// What was measured, by size.
     pub points: Vec<Point>,
+}
+
+impl Text for Report {
+    fn parts(&self) -> Vec<Part> {
+        let way = match self.non_blocking {
+            true => ", non-blocking",
+            false => "",
+        };
+        let sample = match self.sample {
+            Sample::RoundTrip => "round trip",
+            Sample::Call => "time in the call",
+        };
+        let of_point = |point: &Point| {
+            let Report { case, ranks, .. } = self;
+            let size = point.size_bytes;
+            let clocks = format!(
+                "ranks' times are comparable to {}; a reading of the clock ({}) takes {}",
+                show::time(point.clock_error_ns),
+                self.clock,
+                show::time(self.clock_read_ns)
+            );
+            [
+                Part::Line(format!(
+                    "{case}{way} on {ranks} ranks, {size} B: {sample} and its parts"
+                )),
+                point.table(),
+                Part::Line(clocks),
+            ]
+        };
+        self.points.iter().flat_map(of_point).collect()
+    }
 }
 
 /// The name of the suite.
@@ -72,6 +105,38 @@ pub struct Point {
     /// Rank by rank, and by time; none where every sample is kept elsewhere.
     #[serde(deserialize_with = "Option::deserialize")]
     pub heat_map: Option<HeatMap>,
+}
+
+impl Point {
+    fn table(&self) -> Part {
+        let mut rows = vec![("all".to_string(), self.figures)];
+        rows.extend(self.skew.map(|skew| ("skew".into(), skew)));
+        rows.extend(
+            self.operation
+                .map(|operation| ("operation".into(), operation)),
+        );
+        for rank in &self.per_rank {
+            rows.push((format!("rank {}", rank.rank), rank.figures));
+            rows.extend(rank.late.map(|late| ("  late".into(), late)));
+        }
+        let names = [
+            "", "n", "least", "median", "mean", "99 %", "99.9 %", "greatest",
+        ];
+        let row = |(what, of): (String, Figures)| {
+            let [least, median, mean, p99, p999, greatest] = [
+                of.min_ns,
+                of.median_ns,
+                of.mean_ns,
+                of.p99_ns,
+                of.p999_ns,
+                of.max_ns,
+            ]
+            .map(show::time);
+            let n = show::count(of.samples as u64);
+            [what, n, least, median, mean, p99, p999, greatest]
+        };
+        Part::table(names, rows.into_iter().map(row))
+    }
 }
 
 /// What a case takes on one rank.

@@ -1,6 +1,8 @@
 //! Load between ranks, and who suffers from it.
 
 use jitterlab_base::named;
+use jitterlab_base::print::{Part, Text};
+use jitterlab_base::show;
 use serde::{Deserialize, Serialize};
 
 use crate::library::Figures;
@@ -74,6 +76,27 @@ impl Pattern {
     }
 }
 
+impl Text for Report {
+    fn parts(&self) -> Vec<Part> {
+        let head = format!(
+            "{} of {} B at {} %: {} of {} for {}, {} of {}",
+            self.pattern,
+            self.message,
+            self.level,
+            show::percent(self.produced_level / 100.0),
+            show::bandwidth(self.bandwidth),
+            show::time(self.seconds * 1e9),
+            show::counted(self.received_messages as usize, "message"),
+            show::counted(self.per_rank.len(), "rank")
+        );
+        let mut parts = vec![Part::Line(head)];
+        if let Some(victim) = &self.victim {
+            parts.extend(victim.parts());
+        }
+        parts
+    }
+}
+
 /// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -122,6 +145,28 @@ pub struct Victim {
     pub impact: Impact,
 }
 
+impl Text for Victim {
+    fn parts(&self) -> Vec<Part> {
+        let rows = [("isolated", self.isolated), ("congested", self.congested)];
+        let row = |(when, of): (&str, Figures)| {
+            let [median, mean, p99] = [of.median_ns, of.mean_ns, of.p99_ns].map(show::time);
+            [
+                when.into(),
+                show::count(of.samples as u64),
+                median,
+                mean,
+                p99,
+            ]
+        };
+        let Impact { mean, p99, .. } = self.impact;
+        vec![
+            Part::Line(format!("{} on ranks {:?}", self.case, self.ranks)),
+            Part::table(["", "n", "median", "mean", "99 %"], rows.map(row)),
+            Part::Line(format!("impact: mean {mean:.3}, 99 % {p99:.3}")),
+        ]
+    }
+}
+
 /// Impact factors: congested over isolated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Impact {
@@ -144,5 +189,53 @@ impl Impact {
             samples_isolated: isolated.samples,
             samples_congested: congested.samples,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_shown_what_a_load_does_to_its_victim() {
+        let times = |factor: f64| {
+            let times = [10e3, 20e3, 30e3].map(|ns| factor * ns);
+            Figures::of(times.into())
+        };
+        let [isolated, congested] = [times(1.0), times(2.0)];
+        let report = Report {
+            transport: Transport::Mpi,
+            pattern: "incast".into(),
+            ranks: 6,
+            message: 65_536,
+            level: 60.0,
+            produced_level: 58.25,
+            bandwidth: 1.5e9,
+            bandwidth_measured: true,
+            seconds: 1.25,
+            sent_messages: 1_200,
+            sent_bytes: 78_643_200,
+            received_messages: 1_200,
+            received_bytes: 78_643_200,
+            longest_gap_ns: 1_000,
+            per_rank: Vec::new(),
+            victim: Some(Victim {
+                case: "ping-pong".into(),
+                ranks: vec![0, 1],
+                size_bytes: 8,
+                isolated,
+                congested,
+                impact: Impact::of(&isolated, &congested),
+            }),
+        };
+        assert_eq!(
+            report.text(),
+            "incast of 65536 B at 60 %: 58.25 % of 1.5 GB/s for 1.25 s, 1,200 messages of 0 ranks\n\
+             ping-pong on ranks [0, 1]\n\
+            \x20          n  median  mean   99 %\n\
+             isolated   3  20 us   20 us  29.8 us\n\
+             congested  3  40 us   40 us  59.6 us\n\
+             impact: mean 2.000, 99 % 2.000\n"
+        );
     }
 }

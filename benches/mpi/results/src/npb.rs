@@ -1,6 +1,8 @@
 //! The NAS Parallel Benchmarks.
 
 use jitterlab_base::named;
+use jitterlab_base::print::{Part, Text};
+use jitterlab_base::show;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The benchmarks.
@@ -96,6 +98,72 @@ pub struct Report {
     pub phases: Vec<Vec<Phase>>,
 }
 
+impl Text for Report {
+    fn parts(&self) -> Vec<Part> {
+        let verified = match self.verified {
+            true => "verified",
+            false => "NOT VERIFIED",
+        };
+        let head = format!(
+            "{} class {} on {}: {}, {} Mop/s, {verified}",
+            self.kernel,
+            self.class,
+            show::counted(self.ranks, "rank"),
+            show::time(self.time_s * 1e9),
+            show::number(self.mops)
+        );
+        let check = |check: &Check| {
+            let passed = if check.passed { "" } else { "WRONG" };
+            [
+                check.what.clone(),
+                format!("{:.13e}", check.value),
+                format!("{:.1e}", check.error),
+                format!("{:.0e}", check.tolerance),
+                passed.into(),
+            ]
+        };
+        let sent = format!(
+            "{}, {}; {}, {}; {} of the time in MPI",
+            show::counted(self.messages as usize, "message"),
+            show::size(self.bytes as f64),
+            show::counted(self.collectives as usize, "collective call"),
+            show::size(self.collective_bytes as f64),
+            show::percent(self.mpi_share)
+        );
+        let most = self.memory_bytes.iter().max().copied().flatten();
+        let memory = most.map(|most| {
+            let most = show::size(most as f64);
+            Part::Line(format!("{most} of memory in a rank, at most"))
+        });
+        let of_rank = |(rank, phases): (usize, &Vec<Phase>)| {
+            let row = move |phase: &Phase| phase.row(rank);
+            phases.iter().map(row).collect::<Vec<_>>()
+        };
+        let mut parts = vec![
+            Part::Line(head),
+            Part::table(
+                ["verified", "computed", "error", "allowed", ""],
+                self.checks.iter().map(check),
+            ),
+            Part::Line(sent),
+        ];
+        parts.extend(memory);
+        parts.push(Part::table(
+            [
+                "phase",
+                "rank",
+                "time",
+                "in MPI",
+                "messages",
+                "of",
+                "collectives",
+            ],
+            self.phases.iter().enumerate().flat_map(of_rank),
+        ));
+        parts
+    }
+}
+
 /// A number of the result beside the one that is published for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
@@ -134,7 +202,72 @@ pub struct Phase {
     pub collective_bytes: u64,
 }
 
+impl Phase {
+    fn row(&self, rank: usize) -> [String; 7] {
+        [
+            self.name.clone(),
+            rank.to_string(),
+            show::time(self.wall_s * 1e9),
+            show::time(self.mpi_s * 1e9),
+            show::count(self.messages),
+            show::size(self.bytes as f64),
+            show::count(self.collectives),
+        ]
+    }
+}
+
 /// Reads a number. One that is none (a wrong result may be NaN) is null in JSON.
 fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_shown_what_is_wrong_and_where_the_time_went() {
+        let phase = Phase {
+            name: "conjugate gradient".into(),
+            wall_s: 0.5,
+            mpi_s: 0.125,
+            messages: 1_500,
+            bytes: 2_048,
+            collectives: 3,
+            collective_bytes: 24,
+        };
+        let report = Report {
+            kernel: "cg".into(),
+            class: "S".into(),
+            ranks: 1,
+            time_s: 0.5,
+            mops: 1234.5,
+            verified: false,
+            checks: vec![Check {
+                what: "zeta".into(),
+                value: 8.5,
+                expected: 8.0,
+                error: 0.0625,
+                tolerance: 1e-10,
+                passed: false,
+            }],
+            messages: 1_500,
+            bytes: 2_048,
+            collectives: 3,
+            collective_bytes: 24,
+            mpi_share: 0.25,
+            memory_bytes: vec![Some(3 << 20)],
+            phases: vec![vec![phase]],
+        };
+        assert_eq!(
+            report.text(),
+            "cg class S on 1 rank: 500 ms, 1,234 Mop/s, NOT VERIFIED\n\
+             verified  computed           error   allowed\n\
+             zeta      8.5000000000000e0  6.2e-2  1e-10    WRONG\n\
+             1,500 messages, 2 KiB; 3 collective calls, 24 B; 25 % of the time in MPI\n\
+             3 MiB of memory in a rank, at most\n\
+             phase               rank  time    in MPI  messages  of     collectives\n\
+             conjugate gradient  0     500 ms  125 ms  1,500     2 KiB  3\n"
+        );
+    }
 }

@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jitterlab_base::durable;
-use jitterlab_base::show;
 use jitterlab_base::units::{Bytes, Count, Nanos};
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::library::{
     self, Case, Choice, Length, Plan, RankClock, Timeline, most_operations, point,
 };
-use jitterlab_mpi_results::library::{DIMENSIONS, Figures, Report, SIZE, Sample, Suite};
+use jitterlab_mpi_results::library::{DIMENSIONS, Report, SIZE, Sample, Suite};
 use mpi::collective::SystemOperation;
 
-use super::{Failure, Format, Wrong, print_object};
+use super::{Failure, Format, Wrong, print};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -72,10 +71,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
             clock_read_ns: clock.read_cost_ns(),
             points,
         };
-        match arguments.format {
-            Format::Json => print_object(&report)?,
-            Format::Text => print(&report),
-        }
+        print(arguments.format, &report)?;
     }
     // Last: what was measured is not lost where a file cannot be written.
     written.map(|()| true)
@@ -178,61 +174,6 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 fn cannot_write(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}", path.display())
-}
-
-fn print(report: &Report) {
-    let way = if report.non_blocking {
-        ", non-blocking"
-    } else {
-        ""
-    };
-    let sample = match report.sample {
-        Sample::RoundTrip => "round trip",
-        Sample::Call => "time in the call",
-    };
-    for point in &report.points {
-        println!(
-            "{}{way} on {} ranks, {} B: {sample} and its parts",
-            report.case, report.ranks, point.size_bytes
-        );
-        println!(
-            "  {:<10} {:>9} {:>11} {:>11} {:>11} {:>11} {:>11} {:>11}",
-            "", "n", "least", "median", "mean", "99 %", "99.9 %", "greatest"
-        );
-        line("all", &point.figures);
-        if let Some(skew) = &point.skew {
-            line("skew", skew);
-        }
-        if let Some(operation) = &point.operation {
-            line("operation", operation);
-        }
-        for rank in &point.per_rank {
-            line(&format!("rank {}", rank.rank), &rank.figures);
-            if let Some(late) = &rank.late {
-                line("  late", late);
-            }
-        }
-        println!(
-            "  ranks' times are comparable to {}; a reading of the clock ({}) takes {}",
-            show::time(point.clock_error_ns),
-            report.clock,
-            show::time(report.clock_read_ns)
-        );
-    }
-}
-
-fn line(what: &str, figures: &Figures) {
-    let time = |ns: f64| format!("{:>11}", show::time(ns));
-    println!(
-        "  {what:<10} {:>9} {} {} {} {} {} {}",
-        figures.samples,
-        time(figures.min_ns),
-        time(figures.median_ns),
-        time(figures.mean_ns),
-        time(figures.p99_ns),
-        time(figures.p999_ns),
-        time(figures.max_ns)
-    );
 }
 
 /// The cases, for the command line.

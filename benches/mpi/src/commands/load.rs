@@ -2,17 +2,16 @@ use std::io::{self, Write as _};
 
 use clap::Args;
 use jitterlab_base::seed;
-use jitterlab_base::show;
 use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_load::transport;
 use jitterlab_mpi::comm::Comm;
-use jitterlab_mpi::library::{Case, Figures};
+use jitterlab_mpi::library::Case;
 use jitterlab_mpi::load::{self, End, Load, Outcome, Pattern, Produced, Victim};
 use jitterlab_mpi_results::load::{Report, Transport};
 use nix::sys::sysinfo::sysinfo;
 
 use super::library::case;
-use super::{Failure, Format, Wrong, print_object};
+use super::{Failure, Format, Wrong, print};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -90,10 +89,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     };
     if let Some(outcome) = load::run(comm, &load, end, begins).map_err(Failure::Failed)? {
         let report = report(arguments, comm.size(), outcome);
-        match arguments.format {
-            Format::Json => print_object(&report)?,
-            Format::Text => print(&report),
-        }
+        print(arguments.format, &report)?;
     }
     Ok(true)
 }
@@ -173,41 +169,4 @@ fn report(arguments: &Arguments, ranks: usize, outcome: Outcome) -> Report {
         per_rank: outcome.produced,
         victim: outcome.victim,
     }
-}
-
-fn print(report: &Report) {
-    println!(
-        "{} of {} B at {} %: {:.1} % of {} for {}, {} messages of {} ranks",
-        report.pattern,
-        report.message,
-        report.level,
-        report.produced_level,
-        show::bandwidth(report.bandwidth),
-        show::time(report.seconds * 1e9),
-        report.received_messages,
-        report.per_rank.len()
-    );
-    if let Some(victim) = &report.victim {
-        println!("  {} on ranks {:?}", victim.case, victim.ranks);
-        println!(
-            "  {:<10} {:>9} {:>11} {:>11} {:>11}",
-            "", "n", "median", "mean", "99 %"
-        );
-        line("isolated", &victim.isolated);
-        line("congested", &victim.congested);
-        println!(
-            "  impact: mean {:.3}, 99 % {:.3}",
-            victim.impact.mean, victim.impact.p99
-        );
-    }
-}
-
-fn line(what: &str, figures: &Figures) {
-    println!(
-        "  {what:<10} {:>9} {:>11} {:>11} {:>11}",
-        figures.samples,
-        show::time(figures.median_ns),
-        show::time(figures.mean_ns),
-        show::time(figures.p99_ns)
-    );
 }

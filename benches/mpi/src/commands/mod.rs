@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
+use jitterlab_base::print::Text;
 use jitterlab_mpi::comm::{self, Comm};
 use mpi::Threading;
 use mpi::environment::Universe;
@@ -91,11 +92,14 @@ fn give_up(comm: &Comm, why: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Prints a result for programs, in one write. By a launcher of another MPI than theirs ranks are each the only one, and print as
+/// Prints a result, in one write. By a launcher of another MPI than theirs ranks are each the only one, and print as
 /// rank 0 does: one in the middle of another's line would leave nothing to find that out by.
-fn print_object(report: &impl Serialize) -> Result<(), Failure> {
-    let line = format!("{}\n", serde_json::json!(report));
-    let printed = io::stdout().write_all(line.as_bytes());
+fn print(format: Format, report: &(impl Serialize + Text)) -> Result<(), Failure> {
+    let said = match format {
+        Format::Text => report.text(),
+        Format::Json => format!("{}\n", serde_json::json!(report)),
+    };
+    let printed = io::stdout().write_all(said.as_bytes());
     printed.map_err(|error| Failure::Failed(format!("the result cannot be printed: {error}")))
 }
 

@@ -1,12 +1,11 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use jitterlab_base::show;
 use jitterlab_mpi::comm::Comm;
 use jitterlab_mpi::npb::{self, Class, Kernel, Outcome, memory};
 use jitterlab_mpi_results::npb::{Check, Phase, Report};
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Format, Wrong, print_object};
+use super::{Failure, Format, Wrong, print};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -49,10 +48,7 @@ pub fn run(comm: &Comm, arguments: &Arguments) -> Result<bool, Failure> {
     let ranks = everybodys(comm, before);
     if comm.rank() == 0 {
         let report = report(arguments, &outcome, &ranks);
-        match arguments.format {
-            Format::Json => print_object(&report)?,
-            Format::Text => print(&report),
-        }
+        print(arguments.format, &report)?;
     }
     Ok(outcome.verified())
 }
@@ -102,61 +98,6 @@ fn report(arguments: &Arguments, outcome: &Outcome, ranks: &[OfRank]) -> Report 
         mpi_share: measured().map(|phase| phase.mpi_s).sum::<f64>() / wall,
         memory_bytes: ranks.iter().map(|rank| rank.memory_bytes).collect(),
         phases: ranks.iter().map(|rank| rank.phases.clone()).collect(),
-    }
-}
-
-fn print(report: &Report) {
-    println!(
-        "{} class {} on {} ranks: {:.3} s, {:.1} Mop/s, {}",
-        report.kernel,
-        report.class,
-        report.ranks,
-        report.time_s,
-        report.mops,
-        if report.verified {
-            "verified"
-        } else {
-            "NOT VERIFIED"
-        }
-    );
-    for check in &report.checks {
-        println!(
-            "  {:<24} {:>22.13e}   error {:.1e} of {:.0e}{}",
-            check.what,
-            check.value,
-            check.error,
-            check.tolerance,
-            if check.passed { "" } else { "   WRONG" }
-        );
-    }
-    println!(
-        "  {}, {}; {}, {}; {} of the time in MPI",
-        show::counted(report.messages as usize, "message"),
-        show::size(report.bytes as f64),
-        show::counted(report.collectives as usize, "collective call"),
-        show::size(report.collective_bytes as f64),
-        show::percent(report.mpi_share)
-    );
-    if let Some(most) = report.memory_bytes.iter().max().copied().flatten() {
-        println!("  {} of memory in a rank, at most", show::size(most as f64));
-    }
-    println!(
-        "  {:<16} {:>4} {:>10} {:>10} {:>10} {:>14} {:>11}",
-        "phase", "rank", "wall, s", "MPI, s", "messages", "bytes", "collectives"
-    );
-    for (rank, phases) in report.phases.iter().enumerate() {
-        for phase in phases {
-            println!(
-                "  {:<16} {:>4} {:>10.4} {:>10.4} {:>10} {:>14} {:>11}",
-                phase.name,
-                rank,
-                phase.wall_s,
-                phase.mpi_s,
-                phase.messages,
-                phase.bytes,
-                phase.collectives
-            );
-        }
     }
 }
 

@@ -9,6 +9,7 @@ use jitterlab_amvia_suite::cases::bandwidth;
 use jitterlab_amvia_suite::cases::rtt::{self, Length};
 use jitterlab_amvia_suite::loggp::LogGp;
 use jitterlab_amvia_suite::{Client, Error, Options, Protocol, WINDOW, message_for};
+use jitterlab_base::print::Text;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::cases::{DURATION, WARMUP};
 use jitterlab_packet::transport::Transport;
@@ -18,7 +19,7 @@ use crate::commands::packet::{at_most_a_day, count, span};
 use crate::cpus::{choose, pin};
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, parts};
+use crate::output::{self, Format};
 use crate::peer::Server;
 use crate::priority::is_real_time;
 use crate::status::{Planned, Shown};
@@ -140,7 +141,7 @@ impl Rtt {
         let outcome = case.run(client).map_err(Failure::of)?;
         drop(connected.shown);
         let report = rtt::Report::of(&case, client, &outcome).map_err(Failure::of)?;
-        output::print(self.ends.format, &report, || parts(&report))?;
+        output::print(self.ends.format, &report, || report.text())?;
         let Some(path) = &self.samples else {
             return Ok(Exit::Done);
         };
@@ -176,7 +177,7 @@ impl Bandwidth {
             .connect(Case::Bandwidth, longest, planned, Client::connect)?;
         let report = case.run(&connected.client).map_err(Failure::of)?;
         drop(connected.shown);
-        output::print(self.ends.format, &report, || parts(&report))?;
+        output::print(self.ends.format, &report, || report.text())?;
         Ok(Exit::Done)
     }
 }
@@ -197,8 +198,8 @@ impl Loggp {
         let report = case.run(client, switch).map_err(Failure::of)?;
         drop(connected.shown);
         let text = || match is_real_time() {
-            true => parts(&report),
-            false => parts(&report) + WITHOUT_PRIORITY,
+            true => report.text(),
+            false => report.text() + WITHOUT_PRIORITY,
         };
         output::print(self.ends.format, &report, text)?;
         Ok(Exit::Done)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::value_parser;
 use jitterlab_amvia::names::{self, Client, Counts, Entry, Key, MOST_NAMES, Name, Server};
+use jitterlab_base::print::aligned;
 use jitterlab_base::show;
 use serde::Serialize;
 use thiserror::Error;
@@ -168,7 +169,7 @@ impl Shown {
 fn table<'a>(entries: impl IntoIterator<Item = &'a Shown>) -> String {
     let head = ["name", "address", "incarnation", "lease left"].map(String::from);
     let rows = entries.into_iter().map(Shown::row);
-    output::aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
 /// Options of `names list`.

@@ -4,6 +4,7 @@ use jitterlab_amvia_suite::Protocol;
 use jitterlab_amvia_suite::performability::{
     Asked, Assumed, Component, Failing, Failures, Over, Report, Reports, fixed,
 };
+use jitterlab_base::print::Text;
 use jitterlab_base::seed;
 use jitterlab_base::units::{Bytes, Nanos};
 use jitterlab_packet::transport::Transport;
@@ -12,7 +13,7 @@ use crate::commands::packet::link::AdapterOptions;
 use crate::commands::packet::{count, span};
 use crate::cpus::{choose, pin};
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, parts};
+use crate::output::{self, Format};
 
 /// Options of `amvia performability`.
 #[derive(clap::Args)]
@@ -103,7 +104,7 @@ impl Options {
             .iter()
             .map(|asked| Report::of(asked).map_err(Failure::of));
         let reports = Reports(reports.collect::<Result<_, _>>()?);
-        output::print(self.format, &reports, || parts(&reports))?;
+        output::print(self.format, &reports, || reports.text())?;
         Ok(match reports.agree() {
             true => Exit::Done,
             false => Exit::Finding,

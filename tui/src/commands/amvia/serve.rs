@@ -24,6 +24,7 @@ use crate::outcome::{Exit, Failure};
 use crate::output::{self, Format};
 use crate::peer::end_with_stdin;
 use crate::status::{Planned, Shown};
+use jitterlab_base::print::aligned;
 use jitterlab_base::show;
 
 /// Options of `amvia serve`.
@@ -224,7 +225,7 @@ impl Served {
             self.incarnation,
             show::count(self.handlers_run),
             self.faults.as_ref().map_or_else(String::new, Harmed::text),
-            output::aligned(&rows),
+            aligned(&rows),
         )
     }
 }

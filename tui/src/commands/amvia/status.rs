@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use jitterlab_amvia::endpoint::{PublishedPeer, published};
 use jitterlab_amvia::log::{self, Known, Pool, Snapshot};
 use jitterlab_amvia::transaction::{EndpointId, InitiatorState, TargetState};
+use jitterlab_base::print::aligned;
 use jitterlab_base::show;
 use serde::Serialize;
 
@@ -159,7 +160,7 @@ impl Shown {
             text += &format!("{} damaged entries of peers\n", self.damaged_peers);
         }
         if !self.peers.is_empty() {
-            text += &output::aligned(&self.peer_rows());
+            text += &aligned(&self.peer_rows());
             text += match self.runs {
                 true => "",
                 false => {
@@ -194,7 +195,7 @@ impl Shown {
                 .map(|((pool, state), count)| vec![pool.into(), show::count(count), state.into()]);
             std::iter::once(head.to_vec()).chain(rows).collect()
         };
-        text + &output::aligned(&rows)
+        text + &aligned(&rows)
     }
 
     /// The peers; without the columns that only the running endpoint fills, where it does not run.

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use jitterlab_base::show;
+use jitterlab_base::print::Text;
 use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_load::sender::Load;
 use jitterlab_load::transport::Transport;
-use jitterlab_load::{Produced, sink};
+use jitterlab_load::sink;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::packet::link::{AdapterOptions, for_verbs};
@@ -144,7 +144,7 @@ impl Run {
             .run_telling(peer.address(), &stop, begins)
             .map_err(Failure::of)?;
         drop(peer);
-        output::print(self.format, &produced, || text(&produced))?;
+        output::print(self.format, &produced, || produced.text())?;
         Ok(Exit::Done)
     }
 }
@@ -168,27 +168,6 @@ impl Run {
     }
 }
 
-fn text(produced: &Produced) -> String {
-    format!(
-        "load over {}, {} B messages: {:.1} % asked, {:.1} % produced of {} ({})\n\
-         {} messages sent in {}, {} arrived, {} lost, {} refused; longest gap {}\n",
-        produced.transport,
-        produced.message,
-        produced.level,
-        produced.produced_level,
-        show::bandwidth(produced.bandwidth),
-        if produced.bandwidth_measured {
-            "measured"
-        } else {
-            "given"
-        },
-        produced.sent_messages,
-        show::time(produced.seconds * 1e9),
-        produced.received_messages,
-        produced.lost_messages,
-        produced.refused_messages,
-        show::time(produced.longest_gap_ns as f64),
-    )
 }
 
 /// Options of `load serve`.

@@ -26,7 +26,7 @@ use super::{PORT, at_most_a_day, check_server_cpu, count, pin, span};
 use crate::cpus::choose;
 use crate::files;
 use crate::outcome::{Exit, Failure};
-use crate::output::{self, Format, parts};
+use crate::output::{self, Format};
 use crate::peer::Peer;
 use crate::status::{Planned, Shown};
 
@@ -392,7 +392,7 @@ impl Run {
     ) -> Result<R, Failure> {
         drop(shown);
         let report = measured.map_err(Failure::of)?;
-        output::print(self.format, &report, || parts(&report))?;
+        output::print(self.format, &report, || report.text())?;
         Ok(report)
     }
 
