@@ -40,8 +40,8 @@ pub fn result(record: &RunRecord, samples: &[f64]) -> String {
     if let Some(short) = without_samples(record) {
         return short;
     }
-    match Brief::of(samples) {
-        Some(brief) => format!("{}  {}", brief.histogram(WIDTH), brief.quantiles()),
+    match Outline::of(samples) {
+        Some(outline) => format!("{}  {}", outline.histogram(WIDTH), outline.quantiles()),
         None => String::new(),
     }
 }
@@ -67,13 +67,13 @@ pub fn without_samples(record: &RunRecord) -> Option<String> {
 /// The samples of a run in short: RTT, from 1 us to 10 ms on a logarithmic axis that is the same for every
 /// run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Brief {
+pub struct Outline {
     counts: Vec<u64>,
     median_ns: f64,
     p99_ns: f64,
 }
 
-impl Brief {
+impl Outline {
     /// Of samples in nanoseconds, in any order; of none there is nothing to show.
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() {
@@ -81,7 +81,7 @@ impl Brief {
         }
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        Some(Brief {
+        Some(Outline {
             counts: Bins::logarithmic(SPAN.0, SPAN.1, WIDTH).of_sorted(&sorted),
             median_ns: quantile(&sorted, 0.5),
             p99_ns: quantile(&sorted, 0.99),
@@ -159,15 +159,15 @@ mod tests {
 
     #[test]
     fn a_histogram_has_its_bars_where_the_samples_are() {
-        let brief = Brief::of(&[1e3, 1e3, 1e3, 1e3, 1e7]).unwrap();
+        let outline = Outline::of(&[1e3, 1e3, 1e3, 1e3, 1e7]).unwrap();
         for width in [8, WIDTH] {
-            let line = brief.histogram(width);
+            let line = outline.histogram(width);
             assert_eq!(line.chars().count(), width + "1us||10ms".len());
             assert_eq!(line.chars().filter(|c| ('▁'..='█').contains(c)).count(), 2);
             assert!(line.contains("▕█"), "{line}");
             assert!(line.contains("▅▏") || line.contains("▄▏"), "{line}");
         }
-        assert_eq!(Brief::of(&[]), None);
+        assert_eq!(Outline::of(&[]), None);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct RttPicture {
     /// 1st, 25th, 50th, 75th and 99th percentile in nanoseconds.
     pub box_ns: [f64; 5],
     /// Where they lie.
-    pub histogram: Histogram,
+    pub histogram: Shares,
 }
 
 /// Points of a distribution function in a figure.
@@ -44,7 +44,7 @@ impl RttPicture {
             runs: condition.rtt.runs(),
             quantiles: condition.rtt.quantiles(POINTS),
             box_ns: [0.01, 0.25, 0.5, 0.75, 0.99].map(|p| quantile(&condition.rtt.sorted, p)),
-            histogram: Histogram::of(&condition.rtt.sorted, condition.rtt.summary.min),
+            histogram: Shares::of(&condition.rtt.sorted, condition.rtt.summary.min),
         }
     }
 }
@@ -117,7 +117,7 @@ pub struct ExcessPicture {
     /// Number of samples it is drawn from.
     pub n: usize,
     /// Where they lie.
-    pub histogram: Histogram,
+    pub histogram: Shares,
 }
 
 impl ExcessPicture {
@@ -127,14 +127,14 @@ impl ExcessPicture {
             link: link.clone(),
             percent,
             n: excess.len(),
-            histogram: Histogram::of(excess, 0.0),
+            histogram: Shares::of(excess, 0.0),
         }
     }
 }
 
 /// Shares of samples in bins of equal width.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Histogram {
+pub struct Shares {
     /// The bins, in nanoseconds.
     pub bins: Bins,
     /// Share of all samples in each bin.
@@ -148,14 +148,14 @@ const BINS: usize = 60;
 /// The histogram ends at this quantile: the tail would squeeze everything else to a line.
 const SHOWN: f64 = 0.99;
 
-impl Histogram {
+impl Shares {
     /// Of samples in nanoseconds, in ascending order, not empty and not below `start_ns`.
     fn of(sorted: &[f64], start_ns: f64) -> Self {
         let end = quantile(sorted, SHOWN).max(start_ns + 1.0);
         let bins = Bins::linear(start_ns, end, BINS);
         let (shown, beyond) = sorted.split_at(sorted.partition_point(|&x| x < end));
         let share = |count| count as f64 / sorted.len() as f64;
-        Histogram {
+        Shares {
             shares: bins.of_sorted(shown).into_iter().map(share).collect(),
             beyond: share(beyond.len() as u64),
             bins,

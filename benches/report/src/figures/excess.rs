@@ -8,7 +8,7 @@ use super::{called, n_of, series};
 use crate::analysis::Analysis;
 use crate::analysis::condition::Link;
 use crate::analysis::packet::fits::Injected;
-use crate::analysis::pictures::{ExcessPicture, Histogram};
+use crate::analysis::pictures::{ExcessPicture, Shares};
 use crate::svg::{Axis, Bar, Figure, Mark, Panel, Series};
 
 /// Points of a curve.
@@ -69,7 +69,7 @@ fn histogram(analysis: &Analysis, picture: &ExcessPicture) -> Panel {
 }
 
 /// The bars of a histogram: densities in 1/µs over microseconds.
-pub fn bars(histogram: &Histogram) -> Vec<Bar> {
+pub fn bars(histogram: &Shares) -> Vec<Bar> {
     let edges = histogram.bins.edges().windows(2);
     edges
         .map(|edges| (edges[0] / 1e3, edges[1] / 1e3))

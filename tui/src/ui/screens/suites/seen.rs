@@ -8,7 +8,7 @@ use jitterlab_experiment::standing::Standing;
 
 use super::edit::Choices;
 use super::place::Hosts;
-use crate::shown::Brief;
+use crate::shown::Outline;
 
 /// What there is, as it was seen last.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,7 +98,7 @@ pub struct RunLine {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     /// Its samples.
-    Brief(Box<Brief>),
+    Outline(Box<Outline>),
     /// Words.
     Words(String),
     /// Its samples, when they are read.

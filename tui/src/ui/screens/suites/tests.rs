@@ -9,7 +9,7 @@ use super::edit::Choices;
 use super::place::Hosts;
 use super::seen::{RunLine, Samples, Shown, State};
 use super::*;
-use crate::shown::Brief;
+use crate::shown::Outline;
 use crate::ui::app::App;
 use crate::ui::testing::{
     app_at, fits_a_serial_line, fits_anywhere, letters, picture, pictures, press, tell,
@@ -72,7 +72,7 @@ fn samples() -> Vec<f64> {
 }
 
 fn followed() -> Followed {
-    let brief = Box::new(Brief::of(&samples()).unwrap());
+    let outline = Box::new(Outline::of(&samples()).unwrap());
     let run = |run: &str, shown| RunLine {
         run: run.into(),
         done: true,
@@ -86,12 +86,12 @@ fn followed() -> Followed {
     Followed {
         path: format!("results/{NEW}").into(),
         runs: vec![
-            run("packet-rtt-udp.none.r1", Shown::Brief(brief.clone())),
+            run("packet-rtt-udp.none.r1", Shown::Outline(outline.clone())),
             failed,
             run("application-redis.none.r1", Shown::Words("12.1 us".into())),
             run(
                 "packet-rtt-udp.injected-60-lognormal.r1",
-                Shown::Brief(brief),
+                Shown::Outline(outline),
             ),
         ],
         samples: Some(Samples {

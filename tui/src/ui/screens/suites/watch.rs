@@ -19,7 +19,7 @@ use super::edit::Choices;
 use super::place::Hosts;
 use super::seen::{ExperimentFile, Folder, Followed, RunLine, Samples, Seen, Shown, State, Wanted};
 use crate::outcome::Failure;
-use crate::shown::{self, Brief};
+use crate::shown::{self, Outline};
 use crate::ui::action::{News, Task};
 use crate::ui::files::{Stamp, entries, stamp};
 use crate::ui::screens::validate::read::may_name_hosts;
@@ -251,8 +251,8 @@ fn shown_of(folder: &ResultFolder, record: &RunRecord) -> Shown {
         return Shown::Words(printable(short.trim()));
     }
     match folder.samples(record) {
-        Ok(samples) => match Brief::of(&samples) {
-            Some(brief) => Shown::Brief(Box::new(brief)),
+        Ok(samples) => match Outline::of(&samples) {
+            Some(outline) => Shown::Outline(Box::new(outline)),
             None => Shown::Words(String::new()),
         },
         Err(error) => Shown::Words(in_words(error)),

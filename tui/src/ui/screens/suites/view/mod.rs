@@ -201,10 +201,10 @@ fn run_line(
     let shown = match &run.shown {
         Shown::Later => "is being read".into(),
         Shown::Words(words) => words.clone(),
-        Shown::Brief(brief) if figures => {
-            format!("{}  {}", brief.histogram(columns), brief.quantiles())
+        Shown::Outline(outline) if figures => {
+            format!("{}  {}", outline.histogram(columns), outline.quantiles())
         }
-        Shown::Brief(brief) => brief.histogram(columns),
+        Shown::Outline(outline) => outline.histogram(columns),
     };
     let rest = if run.done { Style::new() } else { theme.bad() };
     let room = width.saturating_sub(taken + 1);
