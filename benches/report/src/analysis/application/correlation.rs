@@ -3,6 +3,7 @@
 
 use jitterlab_base::show;
 use jitterlab_experiment::enough::POWER;
+use jitterlab_experiment::level::{Level, LevelKind};
 use jitterlab_experiment::spec::Repetitions;
 use jitterlab_stats::correlation::{
     Comparison, Pearson, fisher_z, pearson, steiger, steiger_cases,
@@ -312,17 +313,36 @@ pub fn gaps(groups: &[Group]) -> Vec<String> {
             )
         })
     };
-    let of_means = alike(
-        |runs| &runs.means,
-        "mean",
-        "a second load in `percent` of `levels: injected`",
-    );
-    let of_stds = alike(
-        |runs| &runs.stds,
-        "standard deviation",
-        "a second shape in `shapes` of `levels: injected`",
-    );
+    let [mean, std] = to_add(groups.iter().map(|group| group.level));
+    let of_means = alike(|runs| &runs.means, "mean", mean);
+    let of_stds = alike(|runs| &runs.stds, "standard deviation", std);
     of_means.into_iter().chain(of_stds).collect()
+}
+
+/// The key that gives an experiment with such levels delays of another mean, and that for another standard deviation.
+fn to_add(levels: impl Iterator<Item = Level> + Clone) -> [&'static str; 2] {
+    let has = |is: fn(Level) -> bool| levels.clone().any(is);
+    if has(|it| it.percent().is_some() && it.kind() == LevelKind::Injected) {
+        [
+            "a second load in `percent` of `levels: injected`",
+            "a second shape in `shapes` of `levels: injected`",
+        ]
+    } else if has(|it| matches!(it, Level::Shape { .. })) {
+        [
+            "a second time in `mean` of `levels: injected`",
+            "a second time in `std` of `levels: injected`",
+        ]
+    } else if has(|it| matches!(it, Level::Delay { .. })) {
+        [
+            "a second delay in `delays` of `levels: injected`",
+            "delays that vary: a `shape` in `levels: injected`, with `mean` and `std`",
+        ]
+    } else {
+        [
+            "delays beside those of the table: `delays` in `levels: injected`",
+            "delays beside those of the table: a `shape` in `levels: injected`, with `mean` and `std`",
+        ]
+    }
 }
 
 /// Whether the paper's claim holds here, a sentence an application.
@@ -388,6 +408,7 @@ fn sentence(row: &Correlation, tests: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jitterlab_experiment::level::{Member, Shape};
     use jitterlab_stats::bootstrap::Interval;
 
     fn row(r_mean: f64, r_std: f64) -> Correlation {
@@ -410,6 +431,33 @@ mod tests {
             steiger: steiger(r_mean, r_std, 0.0, 40).ok(),
             steiger_holm_p: None,
             more_runs: None,
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_added_fits_the_delays_that_are_there() {
+        let imitated = Level::Injected {
+            percent: 60,
+            shape: Member::Uniform,
+        };
+        let given = Level::Delay { ns: 10_000 };
+        let of_shape = Level::Shape {
+            shape: Shape::LogNormal,
+            mean_ns: 10_000,
+            std_ns: 5_000,
+        };
+        for (level, [mean, std]) in [
+            (imitated, ["`percent`", "`shapes`"]),
+            (given, ["`delays`", "`std`"]),
+            (of_shape, ["`mean`", "`std`"]),
+            (Level::Table, ["`delays`", "`std`"]),
+        ] {
+            let load = Level::Load { percent: 60 };
+            let [for_mean, for_std] = to_add([Level::None, load, level].into_iter());
+            assert!(for_mean.contains(mean), "{level:?}: {for_mean}");
+            assert!(for_std.contains(std), "{level:?}: {for_std}");
+            let is_of_load = for_mean.contains("`percent`") || for_std.contains("`shapes`");
+            assert_eq!(is_of_load, level == imitated, "{level:?}");
         }
     }
 
