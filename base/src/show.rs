@@ -165,6 +165,22 @@ pub fn with_interval([value, low, high]: [String; 3]) -> String {
     format!("{value} ({low} to {high})")
 }
 
+/// A change with its interval: with as few digits as [`change`] has, and one more where the ends of the interval would read
+/// the same.
+///
+/// ```
+/// use jitterlab_base::show::change_within;
+/// assert_eq!(change_within([0.3, 0.2, 0.4]), "+30 % (+20 % to +40 %)");
+/// assert_eq!(change_within([0.129, 0.126, 0.134]), "+12.9 % (+12.6 % to +13.4 %)");
+/// ```
+pub fn change_within(shares: [f64; 3]) -> String {
+    let [value, low, high] = shares.map(change);
+    match low == high {
+        true => with_interval(shares.map(|share| format!("{:+.1} %", 100.0 * share))),
+        false => with_interval([value, low, high]),
+    }
+}
+
 /// A whole number with its thousands apart.
 ///
 /// ```

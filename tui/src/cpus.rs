@@ -24,8 +24,8 @@ pub fn kept_for_measuring() -> Option<CpuSet> {
 /// Where this process might run before it was sent to the CPUs that keep house, or to the one on which it measures.
 static ANYWHERE: OnceLock<nix::sched::CpuSet> = OnceLock::new();
 
-/// Sends the calling thread, and those that it starts, to the CPUs that keep house, where `tune apply` has named some. Where it
-/// cannot, it stays.
+/// Sends the calling thread, and those that it starts, to the CPUs that keep house, where `tune apply` has named some: to those of
+/// them that it might run on before. Without one of these it stays.
 pub fn keep_house() {
     let journal = Journal::read(&System::at("/", "")).ok();
     let Some(applied) = journal.and_then(|journal| journal.applied) else {
@@ -36,20 +36,23 @@ pub fn keep_house() {
         return;
     };
     let mut house = nix::sched::CpuSet::new();
-    let named = applied.plan.housekeeping.iter();
-    if named
-        .map(|cpu| house.set(cpu as usize))
-        .all(|set| set.is_ok())
-        && sched_setaffinity(own, &house).is_ok()
-    {
+    for cpu in applied.plan.housekeeping.iter() {
+        let cpu = cpu as usize;
+        if before.is_set(cpu) == Ok(true) {
+            // It is within the set, as it is in another of the same size.
+            let _ = house.set(cpu);
+        }
+    }
+    // The system refuses a set without a CPU.
+    if sched_setaffinity(own, &house).is_ok() {
         let _ = ANYWHERE.set(before);
     }
 }
 
-/// Puts background load on the CPU that is asked for; else on those that keep house, for those that measure are left to what
-/// measures beside it. It stays where whoever started this process has put it on one CPU.
+/// Puts background load on the CPU that is asked for; else on those that keep house: the CPUs that measure are left to what
+/// measures beside it.
 pub fn beside_measuring(asked: Option<usize>) -> Result<(), Failure> {
-    if asked.or_else(own).is_none() {
+    if asked.is_none() {
         keep_house();
     }
     pin(asked)

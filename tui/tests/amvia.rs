@@ -483,7 +483,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     for (arguments, says) in [
         (
             vec!["call", "server"],
-            "where is server? say server@ADDRESS, or --names and --key",
+            "the address of server is unknown: write server@ADDRESS, or give --names and --key",
         ),
         (vec!["status", manifest], "is not a log of active messages"),
         (

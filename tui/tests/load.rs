@@ -388,6 +388,6 @@ fn wrong_options_are_refused() {
     );
     lab.refuses(
         "load serve --bind 127.0.0.1",
-        "error: invalid value '127.0.0.1' for '--bind <BIND>': invalid socket address syntax",
+        "error: invalid value '127.0.0.1' for '--bind <BIND>': `127.0.0.1` is not an IP address with a port, as in `127.0.0.1:7411`",
     );
 }

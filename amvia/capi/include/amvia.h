@@ -381,7 +381,7 @@ typedef struct {
      */
     uint32_t protocol;
     /**
-     * Transactions under way at most with one peer, in each direction: the credits, 1 to 64. Both ends must have the same.
+     * Most transactions under way at once with one peer, in each direction: the credits, 1 to 64. Both ends must have the same.
      */
     uint32_t window;
     /**

@@ -107,7 +107,7 @@ fn what_cannot_be_injected_is_refused_with_its_place() {
         ),
         (
             "{ shape: uniform, mean: [10us], std: [8us] }",
-            "no table has uniform delays of mean 10 us and standard deviation 8 us: above 0 and up to 5.77",
+            "no table has uniform delays of mean 10 us and standard deviation 8 us: at most 5.774 us is possible",
         ),
         (
             "{ shape: constant, mean: [10us], std: [8us] }",

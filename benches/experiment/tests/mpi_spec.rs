@@ -101,7 +101,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "hook: socket",
         "launcher: srun",
         (10, 10),
-        "the allocation says where ranks run",
+        "under srun the allocation places the ranks",
     ),
     (
         "{ n1: 2, n2: 2 }",

@@ -379,7 +379,7 @@ const WRONG: &[(&str, &str, (usize, usize), &str)] = &[
         "warmup: 10ms",
         "warmup: 40000s",
         (21, 15),
-        "longer than 36000s",
+        "longer than 10h",
     ),
 ];
 

@@ -58,13 +58,16 @@ fn wrong_tables_are_refused_with_their_line() {
         ),
         (
             with(7, "1 2 3 4 5 6 7"),
-            "t.dist:7: 7 integers, but a line holds 8",
+            "t.dist:7: a line of a table has 8 integers, and this one 7",
         ),
         (
             with(512, "1 2 3 4 5 6 7 8 9"),
-            "t.dist:512: 9 integers, but a line holds 8",
+            "t.dist:512: a line of a table has 8 integers, and this one 9",
         ),
-        (with(9, ""), "t.dist:9: 0 integers, but a line holds 8"),
+        (
+            with(9, ""),
+            "t.dist:9: a line of a table has 8 integers, and this one 0",
+        ),
         (
             with(3, "1 2 -3 4 5 6 7 8"),
             "t.dist:3: column 5: `-3` is negative; a delay is 0 or more",

@@ -36,7 +36,7 @@ fn system_calls(
     let log = std::fs::read_to_string(&log).unwrap();
     let name_of = |line: &str| {
         let call = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim();
-        // One that another process interrupts is given twice.
+        // A call that another process interrupts has two lines.
         match call.starts_with("<... ") {
             true => String::new(),
             false => call.split('(').next().unwrap_or("").to_string(),

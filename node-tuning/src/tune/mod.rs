@@ -358,7 +358,7 @@ fn write(
     Ok(found)
 }
 
-/// Waits until there is a link again, for [`NEGOTIATION`] at most.
+/// Waits until there is a link again, with pauses of [`NEGOTIATION`] in all at most.
 fn negotiated(has_link: impl Fn() -> bool, pause: impl Fn(Duration)) {
     let mut waited = Duration::ZERO;
     while waited < NEGOTIATION && !has_link() {

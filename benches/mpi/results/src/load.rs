@@ -205,7 +205,7 @@ mod tests {
         let [isolated, congested] = [times(1.0), times(2.0)];
         let report = Report {
             transport: Transport::Mpi,
-            pattern: "incast".into(),
+            pattern: Pattern::P2pIncast,
             ranks: 6,
             message: 65_536,
             level: 60.0,
@@ -230,7 +230,7 @@ mod tests {
         };
         assert_eq!(
             report.text(),
-            "incast of 65536 B at 60 %: 58.25 % of 1.5 GB/s for 1.25 s, 1,200 messages of 0 ranks\n\
+            "p2p-incast of 65536 B at 60 %: 58.25 % of 1.5 GB/s for 1.25 s, 1,200 messages of 0 ranks\n\
              ping-pong on ranks [0, 1]\n\
             \x20          n  median  mean   99 %\n\
              isolated   3  20 us   20 us  29.8 us\n\

@@ -237,8 +237,8 @@ mod tests {
             collective_bytes: 24,
         };
         let report = Report {
-            kernel: "cg".into(),
-            class: "S".into(),
+            kernel: Name::Cg,
+            class: Class::S,
             ranks: 1,
             time_s: 0.5,
             mops: 1234.5,

@@ -10,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 use jitterlab_base::print::Text;
 use jitterlab_base::units::{Bandwidth, Bytes, Nanos, Percent};
 use jitterlab_load::sender::Load;
-use jitterlab_load::transport::Transport;
 use jitterlab_load::sink;
+use jitterlab_load::transport::Transport;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::packet::link::{AdapterOptions, for_verbs};
@@ -166,8 +166,6 @@ impl Run {
             None => Ok(()),
         }
     }
-}
-
 }
 
 /// Options of `load serve`.

@@ -71,9 +71,14 @@ impl Progress {
 
 /// A line on stdout, as [`say`] prints one on stderr.
 fn line(line: &Line) {
-    if let Ok(text) = serde_json::to_string(line) {
-        let _ = writeln!(std::io::stdout(), "{text}");
-    }
+    // Nobody is left to be told where stdout or stderr is gone.
+    let _ = match serde_json::to_string(line) {
+        Ok(text) => writeln!(std::io::stdout(), "{text}"),
+        Err(error) => writeln!(
+            std::io::stderr(),
+            "jitterlab: cannot write an event: {error}"
+        ),
+    };
 }
 
 fn people(status: &Status, folder: &Path, event: &Event) {

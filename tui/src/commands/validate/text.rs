@@ -74,9 +74,7 @@ fn drift(baseline: &Baseline, least: f64) -> String {
                  estimate,
                  low,
                  high,
-             }| {
-                show::with_interval([estimate, low, high].map(|it| show::change(it - 1.0)))
-            },
+             }| { show::change_within([estimate, low, high].map(|it| it - 1.0)) },
         );
         let verdict = match (it.slower, it.more) {
             (Slower::Yes, _) => "SLOWER".into(),
@@ -177,7 +175,7 @@ fn line(name: &str, adds: f64, n: &str, slowdown: Option<&Slowdown>, outlier: bo
             low,
             high,
         } = slowdown.effect;
-        let effect = show::with_interval([estimate, low, high].map(show::change));
+        let effect = show::change_within([estimate, low, high]);
         format!("  {effect:<32} {}", show::p_is(slowdown.p_corrected))
     });
     let mark = if outlier { "  OUTLIER" } else { "" };

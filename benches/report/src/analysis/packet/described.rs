@@ -36,7 +36,7 @@ pub fn described(case: &PacketCase) -> String {
     )
 }
 
-/// The sizes of its messages, where the file says them: `64B `.
+/// The size of its messages, or the sizes that the file gives: `64B `. None where the file leaves out a list.
 fn sizes(case: &PacketCase) -> String {
     let sizes = case.size.iter().chain(&case.sizes);
     let sizes: Vec<String> = sizes.map(ToString::to_string).collect();

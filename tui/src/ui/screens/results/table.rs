@@ -93,7 +93,7 @@ pub fn draw(buffer: &mut Buffer, area: Rect, tables: &[TextTable], place: Place,
         let title = format!("{} ({} of {})", table.title, at + 1, tables.len());
         draw_columns(buffer, rest, title, table, place, theme);
         // Title, head and an empty row are not its own.
-        let rows = u16::try_from(table.rows() - place.row + 3).unwrap_or(u16::MAX);
+        let rows = u16::try_from(table.rows().saturating_sub(place.row) + 3).unwrap_or(u16::MAX);
         if area.width < WIDE || rest.height < rows.saturating_add(LEAST) {
             return;
         }
